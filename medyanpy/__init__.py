@@ -1,0 +1,48 @@
+"""medyanpy: the mechanics of cells, by structure-preserving integrators.
+
+>>> import medyanpy as mp
+>>> mesh = mp.TriangleMesh.icosphere(radius=500.0, subdivisions=2)
+>>> mesh.genus
+0
+"""
+
+try:
+    from medyanpy._kernels import program as _program  # noqa: F401
+except ImportError as _cause:
+    raise ImportError(
+        "medyanpy's compiled kernels are missing: this is its source folder, not the installed package. "
+        "Run 'pip install .' in the checkout and start Python elsewhere, or use 'pytest' for the tests. "
+        f"({_cause})"
+    ) from _cause
+
+from medyanpy import forces, reporters, units
+from medyanpy._version import __version__
+from medyanpy.context import Context
+from medyanpy.errors import MedyanError, MeshError, ParameterError, SimulationError, TopologyError
+from medyanpy.integrators import BAGOGABIntegrator, SplittingIntegrator, VerletIntegrator
+from medyanpy.mesh import TriangleMesh
+from medyanpy.simulation import Simulation
+from medyanpy.state import State
+from medyanpy.system import System
+from medyanpy.topology import Topology
+
+__all__ = [
+    "BAGOGABIntegrator",
+    "Context",
+    "MedyanError",
+    "MeshError",
+    "ParameterError",
+    "Simulation",
+    "SimulationError",
+    "SplittingIntegrator",
+    "State",
+    "System",
+    "Topology",
+    "TopologyError",
+    "TriangleMesh",
+    "VerletIntegrator",
+    "__version__",
+    "forces",
+    "reporters",
+    "units",
+]

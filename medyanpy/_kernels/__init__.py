@@ -1,0 +1,1 @@
+"""Compiled kernels: typed, without the GIL, without checks. Nothing here imports the rest of the package."""

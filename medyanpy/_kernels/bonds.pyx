@@ -1,0 +1,98 @@
+"""Bonds: radial energies of fixed pairs of beads.
+
+    F_i = U'(r) d / r,   d = x_j - x_i,   F_j = -F_i
+
+One thread owns a bead and adds up its bonds in the order they were given; each bond is visited from both
+ends, which costs arithmetic and saves the ordering of sums.
+"""
+import numpy as np
+
+from libc.math cimport sqrt
+from libc.stdint cimport int32_t
+
+from medyanpy._kernels.box cimport displacement
+from medyanpy._kernels.parallel cimport n_blocks, ordered_sum, over_blocks
+from medyanpy._kernels.program cimport Operation, World
+from medyanpy._kernels.radial cimport evaluate
+from medyanpy._kernels.vec3 cimport add_scaled, dot
+
+cdef Py_ssize_t BLOCK = 1024
+
+
+cdef struct BondTask:
+    int kind
+    const int32_t* owner      # (rows,) bead
+    const int32_t* offset     # (rows + 1,)
+    const int32_t* other      # (2 bonds,) bead at the other end
+    const int32_t* term       # (2 bonds,) row of parameters
+    const double* parameters  # (bonds, 2)
+    double* partial
+
+
+cdef int _bonds(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    cdef BondTask* t = <BondTask*> task
+    cdef const double* xi
+    cdef double* f
+    cdef double d[3]
+    cdef double row[3]
+    cdef double u[4]
+    cdef double r, energy = 0.0
+    cdef Py_ssize_t k, s
+    for k in range(first, last):
+        xi = world.x + 3 * <Py_ssize_t> t.owner[k]
+        row[0] = row[1] = row[2] = 0.0
+        for s in range(t.offset[k], t.offset[k + 1]):
+            displacement(&world.box, xi, world.x + 3 * <Py_ssize_t> t.other[s], d)
+            r = sqrt(dot(d, d))
+            evaluate(t.kind, t.parameters + 2 * <Py_ssize_t> t.term[s], r, 1, u)
+            # Half from each end: both see the same r, so the two halves make one whole exactly.
+            energy += 0.5 * u[0]
+            # Beads in one place have no direction to push in. Zero is the mean over all of them.
+            add_scaled(u[1] / r if r > 0.0 else 0.0, d, row)
+        # Summed apart and added once: two equal forces give exactly twice one.
+        f = world.f + 3 * <Py_ssize_t> t.owner[k]
+        f[0] += row[0]
+        f[1] += row[1]
+        f[2] += row[2]
+    t.partial[first // BLOCK] = energy
+    return 0
+
+
+cdef class Bonds(Operation):
+    """Radial energies of fixed pairs; the caller has checked bead numbers and sorted terms by owner."""
+    cdef int kind
+    cdef const int32_t[::1] owner
+    cdef const int32_t[::1] offset
+    cdef const int32_t[::1] other
+    cdef const int32_t[::1] term
+    cdef const double[:, ::1] parameters
+    cdef double[::1] partial
+
+    def __init__(self, str name, int kind, const int32_t[::1] owner, const int32_t[::1] offset,
+                 const int32_t[::1] other, const int32_t[::1] term, const double[:, ::1] parameters):
+        self.name = name
+        self.kind = kind
+        self.owner = owner
+        self.offset = offset
+        self.other = other
+        self.term = term
+        self.parameters = parameters
+        self.partial = np.zeros(n_blocks(owner.shape[0], BLOCK))
+
+    cdef int run(self, World* world) noexcept nogil:
+        cdef BondTask task
+        cdef Py_ssize_t rows = self.owner.shape[0]
+        self.energy = 0.0
+        if rows == 0:
+            return 0
+        task.kind = self.kind
+        task.owner = &self.owner[0]
+        task.offset = &self.offset[0]
+        task.other = &self.other[0]
+        task.term = &self.term[0]
+        task.parameters = &self.parameters[0, 0]
+        task.partial = &self.partial[0]
+        over_blocks(_bonds, &task, world, rows, BLOCK)
+        if world.want_energy:
+            self.energy = ordered_sum(task.partial, n_blocks(rows, BLOCK))
+        return 0

@@ -1,0 +1,238 @@
+"""The letter B: kick by the potential.
+
+    free bead         v += h F / M
+    in-triangle point p_lambda += h A^T f, that is, v += h P f / m with P the projection into its plane,
+                      and lambda_i f on corner i of its triangle (the chain rule through r = sum_i lambda_i R_i)
+
+Points cannot change triangle during B, so both parts follow from one evaluation of the forces.
+Source: BAGOGAB, equations of motion, p_lambda' and P_i'.
+"""
+import numpy as np
+
+from libc.math cimport sqrt
+from libc.stdint cimport int32_t
+from libc.string cimport memset
+
+from medyanpy._kernels.accumulate cimport Accumulator, Sum, to_grid
+from medyanpy._kernels.parallel cimport n_blocks, over_blocks, record_fault
+from medyanpy._kernels.points cimport Frame, frame_of, place, project
+from medyanpy._kernels.program cimport NOT_FINITE, Operation, Program, Sequence, World
+
+cdef Py_ssize_t BLOCK = 2048
+
+
+cdef struct PassOn:
+    const double* f
+    double* largest
+    Sum* sums
+    Py_ssize_t n_sums
+    double scale
+
+
+cdef int _largest_force(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    """Largest squared force on a point of each block."""
+    cdef PassOn* t = <PassOn*> task
+    cdef const double* f
+    cdef double square, largest = 0.0
+    cdef Py_ssize_t p
+    for p in range(first, last):
+        f = t.f + 3 * (world.n_cartesian + p)
+        square = f[0] * f[0] + f[1] * f[1] + f[2] * f[2]
+        if not (square - square == 0.0):
+            return record_fault(world, NOT_FINITE, world.n_cartesian + p, -1)
+        if square > largest:
+            largest = square
+    t.largest[first // BLOCK] = largest
+    return 0
+
+
+cdef int _pass_on(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    """Give lambda_i f of each point to the corners of its triangle."""
+    cdef PassOn* t = <PassOn*> task
+    cdef Sum* sums = t.sums + 3 * t.n_sums * thread
+    cdef const double* f
+    cdef const int32_t* corners
+    cdef double weight[3]
+    cdef Py_ssize_t p
+    cdef int i, c
+    for p in range(first, last):
+        f = t.f + 3 * (world.n_cartesian + p)
+        corners = world.faces + 3 * <Py_ssize_t> world.triangle[p]
+        weight[1] = world.barycentric[2 * p]
+        weight[2] = world.barycentric[2 * p + 1]
+        weight[0] = 1.0 - weight[1] - weight[2]
+        for i in range(3):
+            for c in range(3):
+                sums[3 * <Py_ssize_t> corners[i] + c] += to_grid(weight[i] * f[c], t.scale)
+    return 0
+
+
+cdef class ForceSum(Operation):
+    """The forces of one or more groups."""
+
+    def __init__(self, list forces, double[:, ::1] f, double[:, ::1] chain, Py_ssize_t n_points,
+                 Accumulator corners):
+        self.forces = Sequence(forces)
+        self.f = f
+        self.chain = chain
+        self.largest = np.zeros(max(1, n_blocks(n_points, BLOCK)))
+        self.corners = corners
+        self.evaluated = 0
+        self.acts_on_points = False
+        for force in forces:
+            if force.acts_on_points:
+                self.acts_on_points = True
+
+    @property
+    def f_array(self):
+        """(n, 3) the sum as last evaluated, by place."""
+        return np.asarray(self.f)
+
+    def refresh(self, Program program, bint want_energy):
+        """Evaluate now if beads have moved, or in any case if energies are wanted."""
+        if want_energy:
+            self.evaluated = 0
+        program.world.want_energy = want_energy
+        try:
+            program.perform(self)
+        finally:
+            program.world.want_energy = 0
+
+    def alone(self, Program program, Operation force):
+        """Leave the contribution of one force in f. What was there is forgotten."""
+        cdef double[:, ::1] f = self.f
+        self.evaluated = 0
+        f[:, :] = 0.0
+        program.world.f = &f[0, 0]
+        program.perform(force)
+
+    cdef int run(self, World* world) noexcept nogil:
+        if self.forces.count == 0 or self.evaluated == world.positions:
+            return 0
+        return self.evaluate(world)
+
+    cdef int evaluate(self, World* world) noexcept nogil:
+        cdef int fault
+        if self.acts_on_points:
+            place(world)
+        world.f = &self.f[0, 0]
+        memset(world.f, 0, 3 * world.n * sizeof(double))
+        fault = self.forces.run(world)
+        if fault == 0 and self.acts_on_points and world.membranes_move:
+            fault = self.pass_on(world)
+        if fault == 0:
+            self.evaluated = world.positions
+        return fault
+
+    cdef int pass_on(self, World* world) noexcept nogil:
+        cdef PassOn task
+        cdef double largest = 0.0
+        cdef Py_ssize_t b
+        cdef int fault
+        task.f = &self.f[0, 0]
+        task.largest = &self.largest[0]
+        fault = over_blocks(_largest_force, &task, world, world.n_points, BLOCK)
+        if fault != 0:
+            return fault
+        for b in range(n_blocks(world.n_points, BLOCK)):
+            if task.largest[b] > largest:
+                largest = task.largest[b]
+        self.corners.set_bound(sqrt(largest))
+        task.sums = self.corners.sums
+        task.n_sums = self.corners.n
+        task.scale = self.corners.scale
+        over_blocks(_pass_on, &task, world, world.n_points, BLOCK)
+        self.corners.collect(world, &self.chain[0, 0], NULL, True)
+        return 0
+
+
+cdef struct KickTask:
+    const double* f
+    const double* chain       # NULL where no point has passed anything on
+    double h
+
+
+cdef int _kick_beads(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    cdef KickTask* t = <KickTask*> task
+    cdef const double* f
+    cdef double* v
+    cdef double s, check
+    cdef Py_ssize_t i, c, vertices, first_plain
+    if t.chain != NULL and first < world.n_vertices:
+        vertices = min(last, world.n_vertices)
+        for i in range(first, vertices):
+            f = t.f + 3 * i
+            v = world.v + 3 * i
+            s = t.h * world.inverse_mass[i]
+            for c in range(3):
+                v[c] += s * (f[c] + t.chain[3 * i + c])
+        first_plain = vertices
+    else:
+        first_plain = first
+    for i in range(first_plain, last):
+        f = t.f + 3 * i
+        v = world.v + 3 * i
+        s = t.h * world.inverse_mass[i]
+        for c in range(3):
+            v[c] += s * f[c]
+    # Of a number that is not finite, even 0 times it is not 0: one comparison serves the whole block.
+    check = 0.0
+    for i in range(3 * first, 3 * last):
+        check += 0.0 * world.v[i]
+    if check == 0.0:
+        return 0
+    for i in range(first, last):
+        v = world.v + 3 * i
+        if not (0.0 * (v[0] + v[1] + v[2]) == 0.0):
+            return record_fault(world, NOT_FINITE, i, -1)
+    return 0
+
+
+cdef int _kick_points(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    cdef KickTask* t = <KickTask*> task
+    cdef const double* f
+    cdef double* v
+    cdef double u[3]
+    cdef double s
+    cdef Frame frame
+    cdef Py_ssize_t p, i
+    for p in range(first, last):
+        i = world.n_cartesian + p
+        f = t.f + 3 * i
+        s = t.h * world.inverse_mass[i]
+        v = world.v + 3 * i
+        frame_of(&world.box, world.x, world.faces + 3 * <Py_ssize_t> world.triangle[p], &frame)
+        u[0] = v[0] + s * f[0]
+        u[1] = v[1] + s * f[1]
+        u[2] = v[2] + s * f[2]
+        # v is in the plane already; projecting the sum keeps rounding from building up across it.
+        project(&frame, u)
+        v[0] = u[0]
+        v[1] = u[1]
+        v[2] = u[2]
+        if not (0.0 * (u[0] + u[1] + u[2]) == 0.0):
+            return record_fault(world, NOT_FINITE, i, world.triangle[p])
+    return 0
+
+
+cdef class Kick(Operation):
+    """B for a time h by the forces of a ForceSum."""
+
+    def __init__(self, ForceSum forces, double h):
+        self.forces = forces
+        self.h = h
+
+    cdef int run(self, World* world) noexcept nogil:
+        cdef KickTask task
+        cdef int fault = self.forces.run(world)
+        if fault != 0 or self.forces.forces.count == 0:
+            return fault
+        task.f = &self.forces.f[0, 0]
+        task.chain = NULL
+        if self.forces.acts_on_points and world.membranes_move:
+            task.chain = &self.forces.chain[0, 0]
+        task.h = self.h
+        fault = over_blocks(_kick_beads, &task, world, world.n_cartesian, BLOCK)
+        if fault == 0 and self.forces.acts_on_points:
+            fault = over_blocks(_kick_points, &task, world, world.n_points, BLOCK)
+        return fault

@@ -1,0 +1,33 @@
+"""In-triangle points: the frame of the triangle under a point, and the rows of x that follow from it."""
+from libc.stdint cimport int32_t
+
+from medyanpy._kernels.box cimport Box, displacement
+from medyanpy._kernels.program cimport Operation, World
+from medyanpy._kernels.vec3 cimport cross, dot
+
+
+cdef struct Frame:
+    double e1[3]      # edges from the first corner: the columns of A
+    double e2[3]
+    double n[3]       # e1 x e2, not normalised
+    double nn         # |n|^2 = det(A^T A)
+
+
+cdef inline void frame_of(const Box* box, const double* x, const int32_t* corners, Frame* out) noexcept nogil:
+    cdef const double* origin = x + 3 * <Py_ssize_t> corners[0]
+    displacement(box, origin, x + 3 * <Py_ssize_t> corners[1], out.e1)
+    displacement(box, origin, x + 3 * <Py_ssize_t> corners[2], out.e2)
+    cross(out.e1, out.e2, out.n)
+    # From the cross product, not as ac - b^2: that would cancel in needle triangles.
+    out.nn = dot(out.n, out.n)
+
+
+cdef inline void project(const Frame* frame, double* u) noexcept nogil:
+    """Take from u what is normal to the triangle."""
+    cdef double s = dot(frame.n, u) / frame.nn
+    u[0] -= s * frame.n[0]
+    u[1] -= s * frame.n[1]
+    u[2] -= s * frame.n[2]
+
+
+cdef int place(World* world) noexcept nogil

@@ -1,0 +1,238 @@
+"""The step program: an array of operations, run without the GIL."""
+from cpython.exc cimport PyErr_CheckSignals
+from cpython.ref cimport PyObject
+from libc.stdlib cimport free, malloc
+
+from medyanpy._kernels.program cimport (
+    DEGENERATE_TRIANGLE, NOT_FINITE, OUT_OF_MEMORY, PYTHON_EXCEPTION, TOO_MANY_CROSSINGS, TOO_MANY_NEIGHBORS,
+)
+
+cdef extern from * nogil:
+    """
+    #include <time.h>
+    static double monotonic_seconds(void) {
+        struct timespec now;
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        return (double) now.tv_sec + 1e-9 * (double) now.tv_nsec;
+    }
+    """
+    double monotonic_seconds()
+
+# Signals are looked for at least this often (s), as far as one step allows.
+cdef double SIGNAL_INTERVAL = 0.05
+
+FAULTS = {
+    NOT_FINITE: "not finite",
+    TOO_MANY_CROSSINGS: "too many crossings",
+    DEGENERATE_TRIANGLE: "degenerate triangle",
+    PYTHON_EXCEPTION: "python",
+    OUT_OF_MEMORY: "out of memory",
+    TOO_MANY_NEIGHBORS: "too many neighbors",
+}
+
+
+class ProgramFault(Exception):
+    """An operation could not go on. For the Context, which tells the user in the user's words."""
+
+    def __init__(self, kind, operation, step, bead, triangle):
+        super().__init__(kind, operation, step, bead, triangle)
+        self.kind = kind
+        self.operation = operation
+        self.step = step
+        self.bead = bead
+        self.triangle = triangle
+
+
+cdef class Operation:
+    """One piece of a step. Subclasses override `run`."""
+
+    def __cinit__(self, *args, **kwargs):
+        self.name = type(self).__name__
+        self.acts_on_points = True
+
+    cdef int run(self, World* world) noexcept nogil:
+        return NO_FAULT
+
+
+cdef class Sequence(Operation):
+    """Operations, one after another, until one fails."""
+
+    def __init__(self, list operations):
+        cdef Py_ssize_t i
+        for operation in operations:
+            if not isinstance(operation, Operation):
+                raise TypeError(f"{operation!r} is no Operation")
+        # A copy that nobody else holds: the pointers below are borrowed from it.
+        self.operations = list(operations)
+        self.count = len(operations)
+        self.items = <PyObject**> malloc((self.count + 1) * sizeof(PyObject*))
+        if self.items == NULL:
+            raise MemoryError
+        for i in range(self.count):
+            self.items[i] = <PyObject*> self.operations[i]
+
+    def __dealloc__(self):
+        free(self.items)
+
+    cdef int run(self, World* world) noexcept nogil:
+        cdef Py_ssize_t i
+        cdef int fault
+        for i in range(self.count):
+            fault = (<Operation> self.items[i]).run(world)
+            if fault != NO_FAULT:
+                if world.fault.operation == NULL:
+                    world.fault.operation = self.items[i]
+                return fault
+        return NO_FAULT
+
+
+cdef inline double* _doubles(double[:, ::1] a) noexcept:
+    return &a[0, 0] if a.shape[0] > 0 else NULL
+
+
+cdef inline double* _vector(double[::1] a) noexcept:
+    return &a[0] if a.shape[0] > 0 else NULL
+
+
+cdef inline int32_t* _integers(int32_t[::1] a) noexcept:
+    return &a[0] if a.shape[0] > 0 else NULL
+
+
+cdef inline int32_t* _triples(int32_t[:, ::1] a) noexcept:
+    return &a[0, 0] if a.shape[0] > 0 else NULL
+
+
+cdef class Program:
+    """The arrays of one Context, and the operations that advance them.
+
+    The caller has checked every shape and owns the arrays; they are used in place.
+    """
+
+    def __cinit__(
+        self,
+        *,
+        double[:, ::1] x,
+        double[:, ::1] v,
+        double[::1] mass,
+        double[::1] inverse_mass,
+        int32_t[::1] id,
+        Py_ssize_t n_vertices,
+        int32_t[:, ::1] faces,
+        int32_t[:, ::1] opposite,
+        int32_t[::1] triangle,
+        double[:, ::1] barycentric,
+        bint membranes_move,
+        uint64_t seed,
+        int threads,
+    ):
+        cdef World* w = &self.world
+        self.arrays = (x, v, mass, inverse_mass, id, faces, opposite, triangle, barycentric)
+        self.word = Sequence([])
+        w.step = 0
+        w.positions = 1
+        w.placed = 0
+        w.last = 0
+        w.threads = threads
+        w.seed = seed
+        w.box.periodic = 0
+        w.n = x.shape[0]
+        w.n_points = triangle.shape[0]
+        w.n_cartesian = w.n - w.n_points
+        w.n_vertices = n_vertices
+        w.n_faces = faces.shape[0]
+        w.x = _doubles(x)
+        w.v = _doubles(v)
+        w.mass = _vector(mass)
+        w.inverse_mass = _vector(inverse_mass)
+        w.id = _integers(id)
+        w.faces = _triples(faces)
+        w.opposite = _triples(opposite)
+        w.triangle = _integers(triangle)
+        w.barycentric = _doubles(barycentric)
+        w.membranes_move = membranes_move
+        w.f = NULL
+        w.want_energy = 0
+
+    @property
+    def step(self):
+        return self.world.step
+
+    @step.setter
+    def step(self, long long value):
+        self.world.step = value
+
+    @property
+    def threads(self):
+        return self.world.threads
+
+    @property
+    def seed(self):
+        return self.world.seed
+
+    @seed.setter
+    def seed(self, uint64_t value):
+        self.world.seed = value
+
+    def moved(self):
+        """Say that somebody has written into x, triangle or barycentric."""
+        self.world.positions += 1
+
+    def load(self, list operations):
+        """Replace the operations that make up one step."""
+        self.word = Sequence(operations)
+
+    cdef int clear_fault(self) except -1:
+        self.world.fault.code = NO_FAULT
+        self.world.fault.bead = -1
+        self.world.fault.triangle = -1
+        self.world.fault.operation = NULL
+        return 0
+
+    cdef int check(self, int fault) except -1:
+        cdef Operation operation = None
+        if fault == NO_FAULT:
+            return 0
+        if self.world.fault.operation != NULL:
+            operation = <Operation> self.world.fault.operation
+        raise ProgramFault(
+            FAULTS.get(fault, f"fault {fault}"), operation, self.world.step,
+            self.world.fault.bead, self.world.fault.triangle,
+        )
+
+    def perform(self, Operation operation):
+        """Run one operation now, outside any step."""
+        cdef Sequence once = Sequence([operation])
+        cdef int fault
+        self.clear_fault()
+        with nogil:
+            fault = once.run(&self.world)
+        self.check(fault)
+
+    def run(self, long long n):
+        """Take n steps. Raises ProgramFault, or what a signal handler raises, between two steps."""
+        cdef Sequence word = self.word
+        cdef long long done = 0, chunk = 1, end
+        cdef int fault = NO_FAULT
+        cdef double started
+        self.clear_fault()
+        try:
+            while done < n:
+                end = min(n, done + chunk)
+                with nogil:
+                    started = monotonic_seconds()
+                    while done < end:
+                        self.world.last = done == n - 1
+                        fault = word.run(&self.world)
+                        if fault != NO_FAULT:
+                            break
+                        self.world.step += 1
+                        done += 1
+                    # Halve or double: the clock is read a few times per interval, however long a step takes.
+                    if monotonic_seconds() - started < 0.25 * SIGNAL_INTERVAL:
+                        chunk *= 2
+                    elif chunk > 1:
+                        chunk //= 2
+                self.check(fault)
+                PyErr_CheckSignals()
+        finally:
+            self.world.last = 0

@@ -1,0 +1,19 @@
+"""Three-vectors as bare pointers."""
+
+
+cdef inline double dot(const double* a, const double* b) noexcept nogil:
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
+
+
+cdef inline void cross(const double* a, const double* b, double* out) noexcept nogil:
+    """out = a x b; out must be neither a nor b."""
+    out[0] = a[1] * b[2] - a[2] * b[1]
+    out[1] = a[2] * b[0] - a[0] * b[2]
+    out[2] = a[0] * b[1] - a[1] * b[0]
+
+
+cdef inline void add_scaled(double s, const double* a, double* out) noexcept nogil:
+    """out += s a"""
+    out[0] += s * a[0]
+    out[1] += s * a[1]
+    out[2] += s * a[2]

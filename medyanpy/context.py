@@ -1,0 +1,609 @@
+"""Context: owns the arrays of one simulation and compiles its word into a step program."""
+
+from typing import Any
+
+import numpy as np
+
+from medyanpy import units
+from medyanpy._kernels.accumulate import Accumulator
+from medyanpy._kernels.drift import Drift
+from medyanpy._kernels.geodesic import Geodesic
+from medyanpy._kernels.kick import ForceSum, Kick
+from medyanpy._kernels.kinetic import KineticEnergies
+from medyanpy._kernels.numerics import normals
+from medyanpy._kernels.points import Flatten, Place
+from medyanpy._kernels.program import Program, ProgramFault
+from medyanpy._kernels.thermostat import Thermostat
+from medyanpy.errors import ParameterError, SimulationError, TopologyError
+from medyanpy.integrators import SplittingIntegrator, thermal_energy
+from medyanpy.state import InTriangle, State
+from medyanpy.system import System
+from medyanpy.threads import choose_threads
+from medyanpy.topology import InTrianglePoints, Membrane, Topology, check_places
+from medyanpy.validation import array, whole_number
+from medyanpy.validation import seed as check_seed
+
+__all__ = ["Context", "Layout"]
+
+# Purposes of random numbers, as listed in _kernels/philox.pxd.
+_VELOCITIES = 2
+
+
+class Layout:
+    """Where the beads of a topology are in the arrays of a Context: vertices, other Cartesian beads, points.
+
+    Attributes
+    ----------
+    topology : Topology
+    n, n_vertices, n_cartesian, n_points : int
+        The first `n_cartesian` beads are Cartesian, the first `n_vertices` of them vertices of membranes.
+    order : (n,) int32 array
+        Topology number of every bead.
+    rank : (n,) int32 array
+        The inverse: place of every topology bead.
+    """
+
+    def __init__(self, topology: Topology) -> None:
+        self.topology = topology
+        handles = topology.handles
+        vertices = [h for h in handles if isinstance(h, Membrane)]
+        points = [h for h in handles if isinstance(h, InTrianglePoints)]
+        others = [h for h in handles if not isinstance(h, Membrane | InTrianglePoints)]
+        #: Handles in internal order.
+        self.handles = vertices + others + points
+        self.n = topology.n_beads
+        self.n_vertices = sum(map(len, vertices))
+        self.n_points = sum(map(len, points))
+        self.n_cartesian = self.n - self.n_points
+        self.order = np.concatenate(
+            [np.arange(h.first_bead, h.first_bead + len(h), dtype=np.int32) for h in self.handles]
+        )
+        self.rank = np.empty(self.n, np.int32)
+        self.rank[self.order] = np.arange(self.n, dtype=np.int32)
+
+    def internal(self, beads: np.ndarray) -> np.ndarray:
+        """Places of beads given by their topology numbers."""
+        return self.rank[beads]
+
+    def slice_of(self, handle) -> slice:
+        """The places of a handle's beads: they are contiguous."""
+        start = int(self.rank[handle.first_bead])
+        return slice(start, start + len(handle))
+
+    def faces(self, membrane: Membrane) -> np.ndarray:
+        """(F, 3) int32 triangles of a membrane, by place."""
+        return (membrane.mesh.faces + np.int32(self.slice_of(membrane).start)).astype(np.int32)
+
+    def gather(self, name: str) -> np.ndarray:
+        """A per-bead number of every handle, by place."""
+        out = np.empty(self.n)
+        for handle in self.handles:
+            out[self.slice_of(handle)] = getattr(handle, name)
+        return out
+
+
+class Context:
+    """One running system: its beads, its forces bound to them, and its word compiled to a program.
+
+    Parameters
+    ----------
+    system : System
+        Frozen while the context lives: numbers of its forces may change (`Force.set`), their list may not.
+    integrator : SplittingIntegrator
+        Drives this context alone.
+    threads : int, optional
+        As many as the machine offers where none is given; any number gives the same bits.
+
+    Raises
+    ------
+    TopologyError
+        No beads, or bead numbers in a force that do not exist.
+    ParameterError
+        An integrator in use, in-triangle points under a word without G, a force group that no letter kicks.
+    """
+
+    def __init__(self, system: System, integrator: SplittingIntegrator, threads: int | None = None) -> None:
+        if not isinstance(system, System):
+            raise ParameterError(f"Context: system must be a System, not {type(system).__name__}")
+        if not isinstance(integrator, SplittingIntegrator):
+            raise ParameterError(f"Context: integrator must be an integrator, not {type(integrator).__name__}")
+        topology = system.topology
+        if topology.n_beads == 0:
+            raise TopologyError("Context: the topology has no beads")
+        self._check_word(system, integrator)
+        self.system = system
+        self.integrator = integrator
+        self.layout = layout = Layout(topology)
+        self._threads = choose_threads(threads)
+
+        n = layout.n
+        self._x = np.zeros((n, 3))
+        self._v = np.zeros((n, 3))
+        self._mass = layout.gather("mass")
+        self._inverse_mass = 1.0 / self._mass
+        self._movable = np.ones(len(layout.handles), bool)
+        for k, handle in enumerate(layout.handles):
+            if handle.fixed:
+                self._inverse_mass[layout.slice_of(handle)] = 0.0
+                self._movable[k] = False
+        self._triangle = np.empty(layout.n_points, np.int32)
+        self._barycentric = np.empty((layout.n_points, 2))
+        self._faces, self._opposite, self._first_face = self._join_meshes()
+        self._membranes_move = moving = any(not p.membrane.fixed for p in topology.point_handles)
+        self._program = self.make_program(self._v, self._mass, self._inverse_mass)
+        #: What points push on the corners of their triangles is added up here.
+        self.corners = Accumulator(layout.n_vertices if moving else 0, self._threads)
+        self._before = np.empty((layout.n_vertices if moving else 0, 3))
+        self._place_initially()
+
+        self._ranges = np.array(
+            [(layout.slice_of(h).start, layout.slice_of(h).stop) for h in layout.handles], np.int64
+        )
+        #: Kinetic energies by handle after the word's last O in the last step of a run; nan if not measured.
+        self._after_o = np.full(len(layout.handles), np.nan)
+        self._now = np.empty(len(layout.handles))
+        self._kinetic_now = KineticEnergies(self._ranges, self._now, True)
+        self._place = Place()
+        self._flatten = Flatten()
+        self._coefficients = self._thermostat_coefficients()
+        self._versions: list[int] = []
+        self._compile()
+        integrator.bind(self)
+        system._contexts.add(self)
+        topology._contexts.add(self)
+
+    # Compiling ----------------------------------------------------------------------------------------------
+
+    @staticmethod
+    def _check_word(system: System, integrator: SplittingIntegrator) -> None:
+        kinds = {letter.kind for letter in integrator.letters}
+        points = system.topology.point_handles
+        if points and "G" not in kinds:
+            raise ParameterError(
+                f"the word {integrator.word!r} has no G, but {points[0]!r} moves by G alone: "
+                "use BAGOGAB instead of BAOAB, BAGAB instead of BAB"
+            )
+        groups = {letter.group for letter in integrator.letters if letter.kind == "B"}
+        if groups != {None}:
+            for name, force in zip(system.force_names, system.forces, strict=True):
+                if force.group not in groups:
+                    raise ParameterError(
+                        f"the word {integrator.word!r} never kicks group {force.group}, to which {name} belongs"
+                    )
+
+    def _join_meshes(self) -> tuple[np.ndarray, np.ndarray, dict[Membrane, int]]:
+        """Faces and opposite corners of all membranes together, and the first face of each."""
+        faces, opposite, first_face, total = [], [], {}, 0
+        for membrane in self.layout.topology.membranes:
+            first_face[membrane] = total
+            faces.append(self.layout.faces(membrane))
+            corners = membrane.mesh.opposite_corners
+            opposite.append(np.where(corners < 0, corners, corners + 3 * total).astype(np.int32))
+            total += len(membrane.mesh.faces)
+        if not faces:
+            return np.empty((0, 3), np.int32), np.empty((0, 3), np.int32), {}
+        return np.ascontiguousarray(np.concatenate(faces)), np.concatenate(opposite), first_face
+
+    def _place_initially(self) -> None:
+        for handle in self.layout.handles:
+            rows = self.layout.slice_of(handle)
+            if isinstance(handle, InTrianglePoints):
+                self._triangle[handle.points] = handle.triangles + self._first_face[handle.membrane]
+                self._barycentric[handle.points] = handle._weights
+            else:
+                self._x[rows] = handle.positions
+
+    def _thermostat_coefficients(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """c1 and c2 of every bead for one O, or None where the word has none."""
+        letters = [letter for letter in self.integrator.letters if letter.kind == "O"]
+        if not letters:
+            return None
+        h = letters[0].fraction * self.integrator.timestep
+        c1 = np.ones(self.layout.n)
+        c2 = np.zeros(self.layout.n)
+        for handle in self.layout.handles:
+            if handle.fixed:
+                continue
+            rows = self.layout.slice_of(handle)
+            exponent = handle.friction * (h / handle.mass)
+            c1[rows] = np.exp(-exponent)
+            # 1 - c1^2, without cancellation where friction is small.
+            c2[rows] = np.sqrt(-np.expm1(-2.0 * exponent) * (self.integrator.kT / handle.mass))
+        return c1, c2
+
+    def _compile(self) -> None:
+        """Bind every force and turn the word into operations."""
+        layout = self.layout
+        self._versions = [force.version for force in self.system.forces]
+        bound = [force.bind(layout) for force in self.system.forces]
+        #: The operation of every force, by the force's name.
+        self.bound_forces = dict(zip(self.system.force_names, bound, strict=True))
+        groups = dict.fromkeys(letter.group for letter in self.integrator.letters if letter.kind == "B")
+        self._force_sums = {}
+        for group in groups:
+            forces = [
+                b for b, f in zip(bound, self.system.forces, strict=True) if group is None or f.group == group
+            ]
+            self._force_sums[group] = self.make_force_sum(forces)
+        operations: list[Any] = []
+        last_o = max((i for i, le in enumerate(self.integrator.letters) if le.kind == "O"), default=None)
+        for i, letter in enumerate(self.integrator.letters):
+            h = letter.fraction * self.integrator.timestep
+            if letter.kind == "B":
+                operations.append(Kick(self._force_sums[letter.group], h))
+            elif letter.kind == "A":
+                operations.append(Drift(h, self._before))
+            elif letter.kind == "G":
+                if layout.n_points:
+                    operations.append(Geodesic(h, layout.n_points, self.corners))
+            else:
+                operations.append(Thermostat(i, *self._coefficients))
+            if i == last_o:
+                operations.append(KineticEnergies(self._ranges, self._after_o, False))
+        self._program.load(operations)
+
+    def make_program(self, v: np.ndarray, mass: np.ndarray, inverse_mass: np.ndarray) -> Program:
+        """A program that moves the beads of this context, with velocities and masses of its own."""
+        return Program(
+            x=self._x,
+            v=v,
+            mass=mass,
+            inverse_mass=inverse_mass,
+            id=self.layout.order,
+            n_vertices=self.layout.n_vertices,
+            faces=self._faces,
+            opposite=self._opposite,
+            triangle=self._triangle,
+            barycentric=self._barycentric,
+            membranes_move=self._membranes_move,
+            seed=self.integrator.seed,
+            threads=self._threads,
+        )
+
+    def make_force_sum(self, forces: list) -> ForceSum:
+        """A sum of bound forces with arrays of its own."""
+        passes_on = self._membranes_move and any(force.acts_on_points for force in forces)
+        return ForceSum(
+            forces,
+            np.zeros((self.layout.n if forces else 0, 3)),
+            np.zeros((self.layout.n_vertices if passes_on else 0, 3)),
+            self.layout.n_points,
+            self.corners,
+        )
+
+    def _refresh(self) -> None:
+        """Follow changes of forces: nothing is ever silently stale."""
+        if self._versions != [force.version for force in self.system.forces]:
+            self._compile()
+
+    # Running ------------------------------------------------------------------------------------------------
+
+    @property
+    def threads(self) -> int:
+        return self._threads
+
+    @property
+    def step_count(self) -> int:
+        """Steps taken so far."""
+        return self._program.step
+
+    @property
+    def time(self) -> float:
+        """s; steps taken times the timestep."""
+        return self._program.step * self.integrator.timestep
+
+    def step(self, n: int) -> None:
+        """Take n steps.
+
+        Raises
+        ------
+        SimulationError
+            The run cannot go on; it says at which step, and names bead, object and force.
+        """
+        n = whole_number("step: n", n, at_least=0)
+        self._refresh()
+        try:
+            self._program.run(n)
+        except ProgramFault as fault:
+            raise self._explain(fault) from getattr(fault.operation, "error", None)
+
+    def perform(self, operation: Any, program: Program | None = None) -> None:
+        """Run one operation, now."""
+        try:
+            (program or self._program).perform(operation)
+        except ProgramFault as fault:
+            raise self._explain(fault) from getattr(fault.operation, "error", None)
+
+    def movable_beads(self) -> np.ndarray:
+        """(n,) whether each bead, by place, is free to move."""
+        return self._inverse_mass > 0.0
+
+    def shortest_length(self) -> float:
+        """nm; the shortest edge of the meshes, or, without meshes, roughly the distance of beads."""
+        edges = [
+            np.linalg.norm(x[m.mesh.edges[:, 1]] - x[m.mesh.edges[:, 0]], axis=1).min()
+            for m in self.layout.topology.membranes
+            for x in [self._x[self.layout.slice_of(m)]]
+        ]
+        if edges:
+            return float(min(edges))
+        return float(np.linalg.norm(np.ptp(self._x, axis=0)) / self.layout.n ** (1 / 3)) or 1.0
+
+    # Looking ------------------------------------------------------------------------------------------------
+
+    def get_state(
+        self,
+        positions: bool = False,
+        velocities: bool = False,
+        forces: bool = False,
+        energy: bool = False,
+    ) -> State:
+        """A snapshot of what is asked for. Taking one changes nothing, not even the last bit of a later step.
+
+        Raises
+        ------
+        SimulationError
+            A force that cannot be computed at the present positions.
+        """
+        self._refresh()
+        parts: dict[str, Any] = {}
+        layout = self.layout
+        if positions:
+            self.perform(self._place)
+            parts["positions"] = _frozen(self._x[layout.rank])
+            parts["intriangle"] = self._intriangle()
+        if velocities:
+            parts["velocities"] = _frozen(self._v[layout.rank])
+        if forces or energy:
+            total = np.zeros((layout.n, 3))
+            for force_sum in self._force_sums.values():
+                self._evaluate(force_sum, energy)
+                if force_sum.forces.operations:
+                    total += np.asarray(force_sum.f_array)
+            if forces:
+                parts["forces"] = _frozen(total[layout.rank])
+        if energy:
+            parts["energies"] = {name: operation.energy for name, operation in self.bound_forces.items()}
+            self.perform(self._kinetic_now)
+            names = [handle.name for handle in layout.handles]
+            parts["kinetic_energies"] = dict(zip(names, self._now.tolist(), strict=True))
+            parts.update(self._temperatures())
+        return State(self.step_count, self.time, parts)
+
+    def _evaluate(self, force_sum: ForceSum, energy: bool) -> None:
+        try:
+            force_sum.refresh(self._program, energy)
+        except ProgramFault as fault:
+            raise self._explain(fault) from getattr(fault.operation, "error", None)
+
+    def _intriangle(self) -> InTriangle:
+        triangles = self._triangle.copy()
+        for handle in self.layout.topology.point_handles:
+            triangles[handle.points] -= self._first_face[handle.membrane]
+        second, third = self._barycentric.T
+        return InTriangle(
+            _frozen(triangles), _frozen(np.column_stack([(1.0 - second) - third, second, third]))
+        )
+
+    def _temperatures(self) -> dict[str, Any]:
+        energies = self._now if np.isnan(self._after_o).any() else self._after_o
+        freedom = np.array([handle.degrees_of_freedom for handle in self.layout.handles])
+        by_handle = {
+            handle.name: float(2.0 * e / (f * units.boltzmann))
+            for handle, e, f in zip(self.layout.handles, energies, freedom, strict=True)
+            if f
+        }
+        total, energy = freedom.sum(), energies.sum()
+        if self._momentum_is_conserved():
+            # Three degrees of freedom are frozen at what they started with: neither they nor their energy count.
+            rows = slice(0, self.layout.n_cartesian)
+            momentum = self._mass[rows] @ self._v[rows]
+            total -= 3
+            energy -= 0.5 * float(momentum @ momentum) / float(self._mass[rows].sum())
+        mean = float(2.0 * energy / (total * units.boltzmann)) if total > 0 else float("nan")
+        return {"temperature": mean, "temperatures": by_handle}
+
+    def _momentum_is_conserved(self) -> bool:
+        """Whether nothing changes the total momentum of the Cartesian beads."""
+        frictionless = self._coefficients is None or not self._coefficients[1].any()
+        return (
+            frictionless
+            and self.layout.n_cartesian > 0
+            and bool(self._movable.all())
+            and all(force.conserves_momentum for force in self.system.forces)
+        )
+
+    # Setting ------------------------------------------------------------------------------------------------
+
+    def set_positions(self, positions: Any) -> None:
+        """Move all Cartesian beads; in-triangle points follow their triangles, and their rows are ignored.
+
+        Parameters
+        ----------
+        positions : (n, 3) float, nm
+            In topology order.
+
+        Raises
+        ------
+        TopologyError
+            Wrong shape, or a coordinate that is not finite.
+        """
+        x = array("set_positions: positions", positions, (self.layout.n, 3), error=TopologyError)
+        cartesian = self.layout.n_cartesian
+        self._x[:cartesian] = x[self.layout.order[:cartesian]]
+        self.positions_changed()
+        # In-plane velocities belonged to the old triangles.
+        self.perform(self._flatten)
+
+    def set_intriangle(self, triangles: Any, barycentric: Any) -> None:
+        """Move the in-triangle points.
+
+        Parameters
+        ----------
+        triangles : (n,) int
+            Faces, numbered as in the mesh of each point's own membrane; all points of the topology, in its order.
+        barycentric : (n, 3) float, >= 0, sum 1
+
+        Raises
+        ------
+        TopologyError
+            Wrong shapes, a triangle that does not exist, a point outside its triangle.
+        """
+        n = self.layout.n_points
+        faces = array("set_intriangle: triangles", triangles, (n,), dtype=np.int64, error=TopologyError)
+        weights = array("set_intriangle: barycentric", barycentric, (n, 3), error=TopologyError)
+        places = []
+        for handle in self.layout.topology.point_handles:
+            what = f"set_intriangle: {handle.name}"
+            places.append(check_places(what, handle.membrane.mesh, faces[handle.points], weights[handle.points]))
+        for handle, (f, w) in zip(self.layout.topology.point_handles, places, strict=True):
+            self._triangle[handle.points] = f + self._first_face[handle.membrane]
+            self._barycentric[handle.points] = w[:, 1:]
+        self.positions_changed()
+        self.perform(self._flatten)
+
+    def set_velocities(self, velocities: Any) -> None:
+        """Set the velocity of every bead.
+
+        Rows of in-triangle points are velocities relative to their triangles and are projected into their
+        planes; rows of fixed beads are taken as zero.
+
+        Parameters
+        ----------
+        velocities : (n, 3) float, nm/s
+            In topology order.
+
+        Raises
+        ------
+        TopologyError
+            Wrong shape, or a number that is not finite.
+        """
+        v = array("set_velocities: velocities", velocities, (self.layout.n, 3), error=TopologyError)
+        self._v[:] = v[self.layout.order]
+        self._still()
+
+    def set_velocities_to_temperature(
+        self, temperature: float | None = None, seed: int = 0, *, kT: float | None = None
+    ) -> None:
+        """Draw all velocities from the Maxwell distribution; of in-triangle points, in their planes.
+
+        Parameters
+        ----------
+        temperature : float, kelvin, > 0
+        seed : int
+        kT : float, pN nm, > 0
+            Instead of `temperature`.
+
+        Raises
+        ------
+        ParameterError
+            A number outside its domain, or neither or both of temperature and kT.
+        """
+        energy = thermal_energy(temperature, kT)
+        if energy is None:
+            raise ParameterError("set_velocities_to_temperature: give temperature= (kelvin) or kT= (pN nm)")
+        normals(self._v, self.layout.order, check_seed("seed", seed), 0, 0, 0, _VELOCITIES)
+        self._v *= np.sqrt(energy / self._mass)[:, None]
+        self._still()
+
+    def set_state(self, state: State) -> None:
+        """Take over positions and velocities of a state, of which it must hold both; and its step.
+
+        Raises
+        ------
+        ParameterError
+            A state without positions or velocities.
+        TopologyError
+            A state of another topology.
+        """
+        x, v, places = state.positions, state.velocities, state.intriangle
+        self.set_positions(x)
+        if self.layout.n_points:
+            self.set_intriangle(places.triangles, places.barycentric)
+        self.set_velocities(v)
+        self._program.step = state.step
+
+    def dynamical_arrays(self) -> dict[str, np.ndarray]:
+        """All that a step reads and is not given by topology, forces and word: the content of a checkpoint."""
+        arrays = {
+            "x": self._x[: self.layout.n_cartesian],
+            "v": self._v,
+            "triangle": self._triangle,
+            "barycentric": self._barycentric,
+            "after_o": self._after_o,
+        }
+        if self._coefficients is not None:
+            arrays["c1"], arrays["c2"] = self._coefficients
+        return arrays
+
+    def set_dynamical_arrays(self, arrays: dict[str, np.ndarray], step: int) -> None:
+        """Take over the content of a checkpoint."""
+        for name, target in self.dynamical_arrays().items():
+            if arrays[name].shape != target.shape:
+                raise ParameterError(f"checkpoint: {name} has shape {arrays[name].shape}, not {target.shape}")
+        for name, target in self.dynamical_arrays().items():
+            target[...] = arrays[name]
+        self._program.moved()
+        self._program.step = step
+
+    def _still(self) -> None:
+        """Velocities have been set from outside."""
+        for handle in self.layout.handles:
+            if handle.fixed:
+                self._v[self.layout.slice_of(handle)] = 0.0
+        self._after_o[:] = np.nan
+        self.perform(self._flatten)
+
+    def positions_changed(self) -> None:
+        """Positions have been set from outside."""
+        self._program.moved()
+        self._after_o[:] = np.nan
+
+    # Explaining ---------------------------------------------------------------------------------------------
+
+    def _explain(self, fault: ProgramFault) -> SimulationError:
+        """The fault of a kernel in the user's words."""
+        names = {id(operation): name for name, operation in self.bound_forces.items()}
+        force = names.get(id(fault.operation))
+        bead = handle = None
+        if fault.bead >= 0:
+            bead = int(self.layout.order[fault.bead])
+            handle = self.layout.topology.handle_of(bead)
+            if force is None and fault.kind == "not finite":
+                force = self._culprit(fault.bead)
+        where = "" if bead is None else f", bead {bead} ({handle.name!r}, {handle.kind})"
+        of_force = "" if force is None else f", force {force}"
+        message = f"step {fault.step}{where}{of_force}: {_CAUSES.get(fault.kind, fault.kind)}"
+        return SimulationError(
+            message, step=fault.step, bead=bead, object=None if handle is None else handle.name, force=force
+        )
+
+    def _culprit(self, place: int) -> str | None:
+        """The first force that, computed alone, gives this bead a force that is not finite."""
+        for force_sum in self._force_sums.values():
+            for name, operation in self.bound_forces.items():
+                if operation in force_sum.forces.operations:
+                    try:
+                        force_sum.alone(self._program, operation)
+                    except ProgramFault:
+                        return name
+                    if not np.isfinite(np.asarray(force_sum.f_array)[place]).all():
+                        return name
+        return None
+
+
+_CAUSES = {
+    "not finite": "the velocity or force is no longer a finite number. The timestep is too large for the "
+    "stiffest force, or beads start on top of each other: try a smaller timestep or minimize_energy() first",
+    "too many crossings": "an in-triangle point crosses edges without end. Its speed times the timestep is far "
+    "larger than a triangle: try a smaller timestep, or a larger mass",
+    "degenerate triangle": "the triangle under an in-triangle point has lost its area. The membrane needs a force "
+    "that keeps its triangles in shape (MembraneEdgeSprings, MembraneArea(per_triangle=True)) or a smaller timestep",
+    "python": "Python code called from the step raised (see above)",
+    "out of memory": "no memory for the neighbour list: are the beads far denser than the cutoff suggests?",
+}
+
+
+def _frozen(a: np.ndarray) -> np.ndarray:
+    a.flags.writeable = False
+    return a

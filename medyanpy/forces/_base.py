@@ -1,0 +1,130 @@
+"""What every force has in common."""
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from medyanpy.errors import ParameterError, TopologyError
+from medyanpy.topology import Handle, Topology
+from medyanpy.validation import whole_number
+
+if TYPE_CHECKING:
+    from medyanpy._kernels.program import Operation
+    from medyanpy.context import Layout
+
+__all__ = ["Force"]
+
+
+class Force(ABC):
+    """A term of the potential energy: what acts on which beads, with which numbers.
+
+    A force only describes. Each Context makes of it an operation of its own with `bind`, so one force may serve
+    several contexts. To write one, see "How to add a force" in the documentation; `PythonForce` needs less.
+
+    Parameters
+    ----------
+    name : str, optional
+        Under which its energy appears in ``state.energies``; the class name where none is given.
+    group : int, 0 to 31
+        Kicks of a word may name the groups they apply, as in ``"B1 B0 A O A B0 B1"``.
+    """
+
+    #: The numbers that `set` may change.
+    changeable: tuple[str, ...] = ()
+    #: Whether the force is the same wherever in space the system is, so that it keeps the total momentum.
+    conserves_momentum: bool = False
+
+    def __init__(self, *, name: str | None = None, group: int = 0) -> None:
+        self.name = type(self).__name__ if name is None else str(name)
+        self.group = whole_number(f"{self.name}: group", group, at_least=0, at_most=31)
+        self._numbers: dict[str, Any] = {}
+        self._version = 0
+
+    # For users ----------------------------------------------------------------------------------------------
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The numbers of this force as they are now; change them with `set`."""
+        return dict(self._numbers)
+
+    def set(self, **numbers: Any) -> None:
+        """Change numbers of this force; every context that uses it follows at its next step or state.
+
+        Raises
+        ------
+        ParameterError
+            A name that is not one of ``force.changeable``, or a value outside its domain; then nothing changes.
+        """
+        for name in numbers:
+            if name not in self.changeable:
+                known = ", ".join(self.changeable) or "nothing"
+                raise ParameterError(f"{self.name}: {name!r} cannot be set; {known} can")
+        self._numbers = self._checked(**{**{k: self._numbers[k] for k in self.changeable}, **numbers})
+        self._version += 1
+
+    @property
+    def version(self) -> int:
+        """Raised whenever a number changes."""
+        return self._version
+
+    def __repr__(self) -> str:
+        numbers = ", ".join(f"{k}={_short(v)}" for k, v in self._numbers.items())
+        return f"{type(self).__name__}({numbers})"
+
+    # For authors of forces ----------------------------------------------------------------------------------
+
+    def _declare(self, **numbers: Any) -> None:
+        """Take the changeable numbers, checked; called once by ``__init__``."""
+        self._numbers = self._checked(**numbers)
+
+    def _checked(self, **numbers: Any) -> dict[str, Any]:
+        """All changeable numbers, checked and read-only."""
+        return numbers
+
+    @property
+    def handles(self) -> tuple[Handle, ...]:
+        """The handles this force was given: a System refuses those of another topology."""
+        return ()
+
+    @abstractmethod
+    def bind(self, layout: "Layout") -> "Operation":
+        """The operation that computes this force on the arrays of one Context."""
+
+    def __getstate__(self):
+        raise TypeError(f"{type(self).__name__} cannot be pickled: write a checkpoint instead")
+
+
+def expect_handle(what: str, handle: Any, kind: type[Handle], article: str) -> Any:
+    """`handle`, if it is one of `kind`."""
+    if not isinstance(handle, kind):
+        raise TopologyError(f"{what} must be the handle of {article}, not {handle!r}")
+    return handle
+
+
+def handles_in(beads: Any) -> tuple[Handle, ...]:
+    """The handles among what names beads: a handle, several, or bead numbers."""
+    if isinstance(beads, Handle):
+        return (beads,)
+    if isinstance(beads, list | tuple) and beads and all(isinstance(h, Handle) for h in beads):
+        return tuple(beads)
+    return ()
+
+
+def check_beads(force: str, index: np.ndarray, topology: Topology) -> None:
+    """Refuse terms (rows of bead numbers) that name beads which do not exist."""
+    outside = ((index < 0) | (index >= topology.n_beads)).any(axis=1)
+    if outside.any():
+        term = int(np.argmax(outside))
+        raise TopologyError(
+            f"{force}: term {term} names beads {index[term].tolist()}, "
+            f"but the topology has beads 0 to {topology.n_beads - 1}"
+        )
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        if value.size and (value == value.flat[0]).all():
+            return f"{value.flat[0]:g}"
+        return f"array of {value.size}"
+    return f"{value:g}" if isinstance(value, float) else repr(value)

@@ -1,0 +1,145 @@
+"""Springs between fixed pairs of beads."""
+
+from typing import Any
+
+import numpy as np
+
+from medyanpy._kernels.bonds import Bonds
+from medyanpy.errors import TopologyError
+from medyanpy.forces._base import Force, check_beads, expect_handle
+from medyanpy.topology import Membrane
+from medyanpy.validation import array, per_item
+
+__all__ = ["HarmonicBonds", "MembraneEdgeSprings"]
+
+# Number of the radial function in _kernels/radial.pxd.
+_HARMONIC = 0
+
+
+class HarmonicBonds(Force):
+    r"""Springs between pairs of beads.
+
+    .. math:: U = \sum_b \tfrac12 k_b (|x_{j_b} - x_{i_b}| - \ell_b)^2
+
+    Parameters
+    ----------
+    pairs : (B, 2) int
+        The two beads of each bond, in topology order: ``handle.beads`` gives them. Any kind of bead; a pair may
+        occur more than once.
+    stiffness : float or (B,) float, pN/nm, >= 0
+        k.
+    length : float or (B,) float, nm, >= 0
+        ℓ, where the bond is relaxed.
+    name, group
+        See `Force`.
+
+    Raises
+    ------
+    TopologyError
+        A bond from a bead to itself, or (when added to a system) to a bead that does not exist.
+    ParameterError
+        A number outside its domain.
+
+    Notes
+    -----
+    Two beads in one place have no direction to push in; the force is then zero, the mean over all directions.
+
+    Examples
+    --------
+    >>> import medyanpy as mp
+    >>> mp.forces.HarmonicBonds([[0, 1], [1, 2]], stiffness=100.0, length=27.0)
+    HarmonicBonds(stiffness=100, length=27)
+    """
+
+    changeable = ("stiffness", "length")
+    conserves_momentum = True
+
+    def __init__(
+        self, pairs: Any, stiffness: Any, length: Any, *, name: str | None = None, group: int = 0
+    ) -> None:
+        super().__init__(name=name, group=group)
+        self._pairs = array(f"{self.name}: pairs", pairs, (None, 2), dtype=np.int64, error=TopologyError).copy()
+        loops = self._pairs[:, 0] == self._pairs[:, 1]
+        if loops.any():
+            b = int(np.argmax(loops))
+            raise TopologyError(f"{self.name}: bond {b} joins bead {self._pairs[b, 0]} to itself")
+        self._pairs.flags.writeable = False
+        self._declare(stiffness=stiffness, length=length)
+
+    @property
+    def pairs(self) -> np.ndarray:
+        """(B, 2) bead numbers."""
+        return self._pairs
+
+    def _checked(self, *, stiffness: Any, length: Any) -> dict[str, Any]:
+        n = len(self._pairs)
+        return {
+            "stiffness": per_item(f"{self.name}: stiffness", stiffness, n, at_least=0.0),
+            "length": per_item(f"{self.name}: length", length, n, at_least=0.0),
+        }
+
+    def bind(self, layout):
+        check_beads(self.name, self._pairs, layout.topology)
+        return bind_pairs(self.name, _HARMONIC, layout, self._pairs, self._numbers.values())
+
+
+class MembraneEdgeSprings(HarmonicBonds):
+    r"""A spring along every edge of a membrane: the simplest in-plane elasticity.
+
+    .. math:: U = \sum_e \tfrac12 k_e (|e| - \ell_e)^2
+
+    Parameters
+    ----------
+    membrane : Membrane
+    stiffness : float or (E,) float, pN/nm, >= 0
+        k. A triangulated sheet of equal springs has the area modulus √3 k/2 and the shear modulus √3 k/4
+        (Seung & Nelson, Phys. Rev. A 38, 1005 (1988)).
+    length : float or (E,) float, nm, >= 0, optional
+        ℓ in the order of ``mesh.edges``; the length each edge starts with where none is given.
+    name, group
+        See `Force`.
+
+    Raises
+    ------
+    TopologyError, ParameterError
+        As `HarmonicBonds`.
+    """
+
+    def __init__(
+        self, membrane: Membrane, stiffness: Any, length: Any = None, *, name: str | None = None, group: int = 0
+    ) -> None:
+        self._membrane = expect_handle("MembraneEdgeSprings: membrane", membrane, Membrane, "a membrane")
+        super().__init__(
+            membrane.mesh.edges + membrane.first_bead,
+            stiffness,
+            membrane.mesh.edge_lengths if length is None else length,
+            name=name,
+            group=group,
+        )
+
+    @property
+    def handles(self):
+        return (self._membrane,)
+
+
+def bind_pairs(name: str, kind: int, layout, pairs: np.ndarray, parameters) -> Bonds:
+    """The operation for one radial function over fixed pairs: each bead owns its bonds, in the order given."""
+    ends = layout.internal(pairs)
+    owner_of = ends.T.ravel()
+    n = len(ends)
+    # Stable, so that a bead adds up its bonds in the order in which they were given; both ends of a bond
+    # have the same rank in it.
+    rank = np.tile(np.arange(n), 2)
+    order = np.lexsort((rank, owner_of))
+    owner, counts = np.unique(owner_of, return_counts=True)
+    operation = Bonds(
+        name,
+        kind,
+        owner.astype(np.int32),
+        np.concatenate([[0], np.cumsum(counts)]).astype(np.int32),
+        ends[:, ::-1].T.ravel()[order].astype(np.int32),
+        rank[order].astype(np.int32),
+        np.column_stack([np.asarray(p, dtype=float) for p in parameters]),
+    )
+    operation.acts_on_points = bool((ends >= layout.n_cartesian).any())
+    return operation

@@ -1,0 +1,85 @@
+"""Energy minimisation by FIRE, made of the letters that the integrators are made of."""
+
+from math import sqrt
+
+import numpy as np
+
+from medyanpy._kernels.drift import Drift
+from medyanpy._kernels.geodesic import Geodesic
+from medyanpy._kernels.kick import Kick
+from medyanpy.validation import number, whole_number
+
+__all__ = ["minimize"]
+
+# FIRE's own numbers: Bitzek et al., Phys. Rev. Lett. 97, 170201 (2006).
+_DOWNHILL_BEFORE_GROWTH = 5
+_GROW = 1.1
+_SHRINK = 0.5
+_ALPHA = 0.1
+_ALPHA_SHRINK = 0.99
+# No bead moves further in one iteration than this share of the shortest edge of a mesh (without meshes: of the
+# mean distance of beads).
+_LARGEST_MOVE = 0.1
+
+
+class Relaxation:
+    """A context's beads with unit masses and velocities of their own: the context keeps its velocities."""
+
+    def __init__(self, context) -> None:
+        n = context.layout.n
+        self.context = context
+        self.v = np.zeros((n, 3))
+        mass = np.ones(n)
+        movable = context.movable_beads()
+        self.program = context.make_program(self.v, mass, np.where(movable, mass, 0.0))
+        self.forces = context.make_force_sum(list(context.bound_forces.values()))
+        self.kick = Kick(self.forces, 1.0)
+        self.before = np.empty((context.layout.n_vertices, 3))
+        self.largest_move = _LARGEST_MOVE * context.shortest_length()
+        self.force = self._force()
+
+    def _force(self) -> np.ndarray:
+        """Generalised forces: with what points pass on to vertices, and in the plane of their triangles."""
+        kept = self.v.copy()
+        self.v[:] = 0.0
+        self.context.perform(self.kick, self.program)
+        out = self.v.copy()
+        self.v[:] = kept
+        return out
+
+    def advance(self, h: float) -> None:
+        self.v += h * self.force
+        fastest = sqrt(float(np.einsum("ij,ij->i", self.v, self.v).max()))
+        if fastest * h > self.largest_move:
+            self.v *= self.largest_move / (fastest * h)
+        self.context.perform(Drift(h, self.before), self.program)
+        if self.context.layout.n_points:
+            self.context.perform(Geodesic(h, self.context.layout.n_points, self.context.corners), self.program)
+        self.force = self._force()
+
+
+def minimize(context, tolerance: float, max_iterations: int) -> float:
+    """Run FIRE on a context; see `Simulation.minimize_energy`."""
+    tolerance = number("minimize_energy: tolerance", tolerance, above=0.0)
+    bound = whole_number("minimize_energy: max_iterations", max_iterations)
+    r = Relaxation(context)
+    largest = float(np.abs(r.force).max(initial=0.0))
+    h = 0.1 * sqrt(r.largest_move / largest) if largest > 0.0 else 0.0
+    alpha, downhill, iterations = _ALPHA, 0, 0
+    while largest > tolerance and not (bound and iterations >= bound):
+        power = float(np.vdot(r.force, r.v))
+        if power >= 0.0:
+            r.v += alpha * (np.linalg.norm(r.v) / np.linalg.norm(r.force) * r.force - r.v)
+            downhill += 1
+            if downhill > _DOWNHILL_BEFORE_GROWTH:
+                h *= _GROW
+                alpha *= _ALPHA_SHRINK
+        else:
+            r.v[:] = 0.0
+            h *= _SHRINK
+            alpha, downhill = _ALPHA, 0
+        r.advance(h)
+        largest = float(np.abs(r.force).max())
+        iterations += 1
+    context.positions_changed()
+    return largest

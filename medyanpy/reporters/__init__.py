@@ -1,0 +1,5 @@
+"""Reporters: what a Simulation writes while it runs."""
+
+from medyanpy.reporters._base import Reporter
+
+__all__ = ["Reporter"]

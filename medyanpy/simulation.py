@@ -1,0 +1,169 @@
+"""Simulation: a context, and reporters that look at it while it runs."""
+
+from pathlib import Path
+from typing import Any
+
+from medyanpy.checkpoint import read_checkpoint, write_checkpoint
+from medyanpy.context import Context
+from medyanpy.errors import ParameterError, SimulationError
+from medyanpy.integrators import SplittingIntegrator
+from medyanpy.minimize import minimize
+from medyanpy.progress import Progress
+from medyanpy.reporters import Reporter
+from medyanpy.system import System
+from medyanpy.topology import Topology
+from medyanpy.validation import whole_number
+
+__all__ = ["Simulation"]
+
+
+class Simulation:
+    """A system, an integrator and a context, run together and reported on.
+
+    Parameters
+    ----------
+    system : System
+    integrator : SplittingIntegrator
+    threads : int, optional
+        As many as the machine offers where none is given; any number gives the same bits.
+
+    Attributes
+    ----------
+    context : Context
+    reporters : list of Reporter
+        Append to it; all are flushed when a run fails and closed by `close`.
+
+    Examples
+    --------
+    >>> import medyanpy as mp
+    >>> topology = mp.Topology()
+    >>> pair = topology.add_beads([[0.0, 0, 0], [1.5, 0, 0]], mass=1.0)
+    >>> system = mp.System(topology)
+    >>> spring = system.add_force(mp.forces.HarmonicBonds([pair.beads], stiffness=1.0, length=1.0))
+    >>> simulation = mp.Simulation(system, mp.VerletIntegrator(0.01))
+    >>> simulation.step(100)
+    >>> round(simulation.context.get_state(energy=True).total_energy, 4)
+    0.125
+    """
+
+    def __init__(self, system: System, integrator: SplittingIntegrator, threads: int | None = None) -> None:
+        self.context = Context(system, integrator, threads)
+        self.reporters: list[Reporter] = []
+
+    @property
+    def system(self) -> System:
+        return self.context.system
+
+    @property
+    def topology(self) -> Topology:
+        return self.context.system.topology
+
+    @property
+    def integrator(self) -> SplittingIntegrator:
+        return self.context.integrator
+
+    @property
+    def current_step(self) -> int:
+        return self.context.step_count
+
+    def step(self, n: int, *, progress: bool | None = None) -> None:
+        """Take n steps, reporting on the way.
+
+        Parameters
+        ----------
+        n : int, >= 0
+        progress : bool, optional
+            Show a progress bar on standard error; where not given, if it is a terminal.
+
+        Raises
+        ------
+        SimulationError
+            The run cannot go on. All reporters have been flushed by then.
+        """
+        n = whole_number("step: n", n, at_least=0)
+        target = self.current_step + n
+        try:
+            with Progress(n, progress) as bar:
+                while self.current_step < target:
+                    plans = [reporter.describe_next_report(self) for reporter in self.reporters]
+                    due_in = min([target - self.current_step, *(int(plan["steps"]) for plan in plans)])
+                    bar.advance(self.context, due_in)
+                    due = [
+                        (reporter, plan)
+                        for reporter, plan in zip(self.reporters, plans, strict=True)
+                        if int(plan["steps"]) == due_in
+                    ]
+                    self._report(due)
+        except (SimulationError, KeyboardInterrupt):
+            for reporter in self.reporters:
+                reporter.flush()
+            raise
+
+    def _report(self, due: list[tuple[Reporter, dict[str, Any]]]) -> None:
+        """One state for all reporters that are due, with the union of what they want."""
+        if not due:
+            return
+        wanted = {keyword for _, plan in due for keyword in plan["include"]}
+        state = self.context.get_state(**dict.fromkeys(wanted, True))
+        for reporter, _ in due:
+            reporter.report(self, state)
+
+    def minimize_energy(self, tolerance: float = 1.0, max_iterations: int = 0) -> float:
+        """Move beads to where forces are small, and set no velocities.
+
+        Parameters
+        ----------
+        tolerance : float, pN, > 0
+            Stop when no force component on a movable bead is larger.
+        max_iterations : int, >= 0
+            Stop after so many evaluations of the forces; 0 for no bound.
+
+        Returns
+        -------
+        float
+            The largest force component that is left, pN.
+
+        Raises
+        ------
+        SimulationError
+            A force that cannot be computed, such as of beads on top of each other.
+
+        Notes
+        -----
+        In-triangle points slide over the mesh as they do in G, and vertices feel what points push on them.
+        """
+        return minimize(self.context, tolerance, max_iterations)
+
+    def save_checkpoint(self, path: Any) -> None:
+        """Write all that is needed to go on with the same bits, on any number of threads, here or elsewhere.
+
+        The file is written beside its final name and then renamed: a crash leaves the old one whole.
+        """
+        write_checkpoint(self.context, Path(path))
+
+    def load_checkpoint(self, path: Any) -> None:
+        """Go on from a checkpoint of the same topology, forces and integrator.
+
+        Raises
+        ------
+        ParameterError
+            A file that is no checkpoint, is damaged, or belongs to another simulation: the message says in what
+            they differ. The simulation is left as it was.
+        """
+        read_checkpoint(self.context, Path(path))
+
+    def close(self) -> None:
+        """Close all reporters."""
+        for reporter in self.reporters:
+            reporter.close()
+
+    def __enter__(self) -> "Simulation":
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "context" and "context" in self.__dict__:
+            raise ParameterError("a Simulation keeps its Context: make a new Simulation")
+        super().__setattr__(name, value)

@@ -1,0 +1,115 @@
+"""State: what a Context looked like at one step."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from medyanpy.errors import ParameterError
+
+__all__ = ["InTriangle", "State"]
+
+
+@dataclass(frozen=True)
+class InTriangle:
+    """Where the in-triangle points are, in topology order.
+
+    Attributes
+    ----------
+    triangles : (n,) int32 array
+        Faces, numbered as in the mesh of the point's own membrane.
+    barycentric : (n, 3) float array
+        Weights of the face's corners: all >= 0, sum 1.
+    """
+
+    triangles: np.ndarray
+    barycentric: np.ndarray
+
+
+@dataclass(frozen=True)
+class State:
+    """A snapshot; its arrays are read-only and have a row per bead, in topology order.
+
+    What `Context.get_state` was not asked for raises ParameterError when it is looked at.
+
+    Attributes
+    ----------
+    step : int
+    time : float, s
+    positions : (n, 3) float array, nm
+    velocities : (n, 3) float array, nm/s
+        Of in-triangle points: in-plane, relative to the triangle.
+    forces : (n, 3) float array, pN
+        -∂PE/∂(3D position) of each bead. What points pass on to the corners of their triangles (the chain rule)
+        is not part of the vertices' rows.
+    energies : dict of str to float, pN nm
+        Potential energy of every force, by its name.
+    potential_energy, kinetic_energy, total_energy : float, pN nm
+    kinetic_energies : dict of str to float, pN nm
+        By handle name.
+    temperature : float, kelvin
+        2 KE / (degrees of freedom · k_B), with the velocities as they were after the word's last O, where they
+        have the Maxwell distribution exactly; end-of-step velocities would be colder by a factor 1 - (ω dt)²/4.
+        For words without O, and before the first step, from the velocities as they are.
+    temperatures : dict of str to float, kelvin
+        The same by handle name; handles that cannot move are left out.
+    intriangle : InTriangle
+        With `positions`.
+    """
+
+    step: int
+    time: float
+    _parts: dict[str, Any] = field(repr=False)
+
+    def _part(self, name: str, keyword: str) -> Any:
+        if name not in self._parts:
+            raise ParameterError(f"this State holds no {name}: ask for them with get_state({keyword}=True)")
+        return self._parts[name]
+
+    @property
+    def positions(self) -> np.ndarray:
+        return self._part("positions", "positions")
+
+    @property
+    def intriangle(self) -> InTriangle:
+        return self._part("intriangle", "positions")
+
+    @property
+    def velocities(self) -> np.ndarray:
+        return self._part("velocities", "velocities")
+
+    @property
+    def forces(self) -> np.ndarray:
+        return self._part("forces", "forces")
+
+    @property
+    def energies(self) -> dict[str, float]:
+        return dict(self._part("energies", "energy"))
+
+    @property
+    def potential_energy(self) -> float:
+        return sum(self._part("energies", "energy").values())
+
+    @property
+    def kinetic_energies(self) -> dict[str, float]:
+        return dict(self._part("kinetic_energies", "energy"))
+
+    @property
+    def kinetic_energy(self) -> float:
+        return sum(self._part("kinetic_energies", "energy").values())
+
+    @property
+    def total_energy(self) -> float:
+        return self.potential_energy + self.kinetic_energy
+
+    @property
+    def temperature(self) -> float:
+        return self._part("temperature", "energy")
+
+    @property
+    def temperatures(self) -> dict[str, float]:
+        return dict(self._part("temperatures", "energy"))
+
+    def has(self, name: str) -> bool:
+        """Whether `name` (positions, velocities, forces, energies) was asked for."""
+        return name in self._parts

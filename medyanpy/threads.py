@@ -1,0 +1,44 @@
+"""How many threads to use: the one place that looks at the machine."""
+
+import math
+import os
+from pathlib import Path
+
+from medyanpy.validation import whole_number
+
+__all__ = ["available_threads", "choose_threads"]
+
+
+def _cgroup_quota() -> float:
+    """Processors that a container may use, or infinity."""
+    try:
+        quota, period = Path("/sys/fs/cgroup/cpu.max").read_text().split()
+        if quota != "max":
+            return max(1.0, float(quota) / float(period))
+    except (OSError, ValueError):
+        pass
+    try:
+        base = Path("/sys/fs/cgroup/cpu")
+        quota_us = int((base / "cpu.cfs_quota_us").read_text())
+        if quota_us > 0:
+            return max(1.0, quota_us / int((base / "cpu.cfs_period_us").read_text()))
+    except (OSError, ValueError):
+        pass
+    return math.inf
+
+
+def available_threads() -> int:
+    """Threads to use when nobody says: the least of affinity, container quota and OMP_NUM_THREADS."""
+    bounds = [len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)]
+    quota = _cgroup_quota()
+    if math.isfinite(quota):
+        bounds.append(int(quota))
+    first = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
+    if first.isdigit() and int(first) > 0:
+        bounds.append(int(first))
+    return max(1, min(bounds))
+
+
+def choose_threads(threads: int | None) -> int:
+    """`threads` checked, or the default for this machine."""
+    return available_threads() if threads is None else whole_number("threads", threads, at_least=1, at_most=1024)

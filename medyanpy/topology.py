@@ -1,0 +1,441 @@
+"""What is there: beads of every kind, and the membranes that carry points."""
+
+import weakref
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from medyanpy.errors import ParameterError, TopologyError
+from medyanpy.mesh import TriangleMesh
+from medyanpy.validation import array, per_item, whole_number
+from medyanpy.validation import seed as check_seed
+
+__all__ = ["Balls", "Beads", "Handle", "InTrianglePoints", "Membrane", "Topology"]
+
+# Beads are numbered by 32-bit integers, in arrays and in the counter of the random numbers.
+_MAX_BEADS = 2**31 - 1
+# How far barycentric coordinates given by a user may miss "inside, sum 1" before they are an error (then they
+# are put right): a few roundings of a coordinate of order 1.
+_BARYCENTRIC_TOLERANCE = 1e-9
+
+
+class Handle:
+    """Some beads of a topology, added together.
+
+    Attributes
+    ----------
+    topology : Topology
+    name : str
+        Unique within the topology; reports and errors use it.
+    kind : str
+        Beads of one kind share a row in reports: ``"beads"``, ``"balls"``, ``"vertices"`` or ``"points"``.
+    beads : (n,) int array
+        Indices of its beads, in topology order.
+    mass : (n,) float array, pN s²/nm
+    friction : (n,) float array, pN s/nm
+    fixed : bool
+        Whether its beads are immobile.
+    """
+
+    kind = "beads"
+    degrees_of_freedom_per_bead = 3
+
+    def __init__(self, topology: "Topology", name: str, first: int, mass: np.ndarray, friction: np.ndarray) -> None:
+        self.topology = topology
+        self.name = name
+        self._first = first
+        self.mass = mass
+        self.friction = friction
+        self.fixed = False
+
+    def __len__(self) -> int:
+        return len(self.mass)
+
+    @property
+    def first_bead(self) -> int:
+        return self._first
+
+    @property
+    def beads(self) -> np.ndarray:
+        return np.arange(self._first, self._first + len(self))
+
+    @property
+    def degrees_of_freedom(self) -> int:
+        """Independent velocities of its beads; none where they are fixed."""
+        return 0 if self.fixed else self.degrees_of_freedom_per_bead * len(self)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r}, {len(self)} {self.kind})"
+
+
+class Beads(Handle):
+    """Free beads. `positions` (n, 3), nm, are where they start."""
+
+    def __init__(self, topology, name, first, positions, mass, friction) -> None:
+        super().__init__(topology, name, first, mass, friction)
+        self.positions = positions
+
+
+class Balls(Beads):
+    """Free beads with a radius (n,), nm, which pair forces may use."""
+
+    kind = "balls"
+
+    def __init__(self, topology, name, first, positions, radius, mass, friction) -> None:
+        super().__init__(topology, name, first, positions, mass, friction)
+        self.radius = radius
+
+
+class Membrane(Handle):
+    """The vertices of a triangle mesh. `mesh` holds the triangles and where the vertices start."""
+
+    kind = "vertices"
+
+    def __init__(self, topology, name, first, mesh, mass, friction, fixed, first_face) -> None:
+        super().__init__(topology, name, first, mass, friction)
+        self.mesh = mesh
+        self.fixed = fixed
+        self._first_face = first_face
+
+    @property
+    def positions(self) -> np.ndarray:
+        return self.mesh.vertices
+
+
+class InTrianglePoints(Handle):
+    """Points that live in the triangles of a membrane.
+
+    Attributes
+    ----------
+    membrane : Membrane
+    triangles : (n,) int32 array
+        The face of `membrane.mesh` in which each point starts.
+    barycentric : (n, 3) float array
+        Weights of that face's corners.
+    points : slice
+        Its rows among all in-triangle points of the topology: ``state.intriangle.triangles[handle.points]``.
+    """
+
+    kind = "points"
+    degrees_of_freedom_per_bead = 2
+
+    def __init__(self, topology, name, first, membrane, first_point, triangles, weights, mass, friction) -> None:
+        super().__init__(topology, name, first, mass, friction)
+        self.membrane = membrane
+        self._first_point = first_point
+        self.triangles = triangles
+        self._weights = weights
+
+    @property
+    def barycentric(self) -> np.ndarray:
+        second, third = self._weights.T
+        return np.column_stack([(1.0 - second) - third, second, third])
+
+    @property
+    def points(self) -> slice:
+        return slice(self._first_point, self._first_point + len(self))
+
+    @property
+    def positions(self) -> np.ndarray:
+        return self.membrane.mesh.positions(self.triangles, self.barycentric)
+
+
+class Topology:
+    """Everything that is simulated, before any force acts on it.
+
+    Each ``add_*`` method returns a handle; ``handle.beads`` are the numbers of its beads in every array that
+    has a row per bead. Masses are in pN·s²/nm, frictions in pN·s/nm, lengths in nm.
+
+    Examples
+    --------
+    >>> import medyanpy as mp
+    >>> topology = mp.Topology()
+    >>> mesh = mp.TriangleMesh.icosphere(radius=500.0, subdivisions=2)
+    >>> vesicle = topology.add_membrane(mesh, vertex_mass=4e-12, vertex_friction=4e-6)
+    >>> proteins = topology.add_intriangle_points(vesicle, 100, mass=4e-12, friction=4e-6, seed=1)
+    >>> topology
+    Topology(262 beads: 162 vertices of 'membrane', 100 points of 'points')
+    """
+
+    def __init__(self) -> None:
+        self._handles: list[Handle] = []
+        self._n_beads = 0
+        self._n_faces = 0
+        self._n_points = 0
+        self._contexts: weakref.WeakSet = weakref.WeakSet()
+
+    # What is there ------------------------------------------------------------------------------------------
+
+    @property
+    def n_beads(self) -> int:
+        return self._n_beads
+
+    @property
+    def handles(self) -> tuple[Handle, ...]:
+        """Every handle, in the order added: their beads follow each other in this order."""
+        return tuple(self._handles)
+
+    @property
+    def membranes(self) -> tuple[Membrane, ...]:
+        return tuple(h for h in self._handles if isinstance(h, Membrane))
+
+    @property
+    def point_handles(self) -> tuple[InTrianglePoints, ...]:
+        return tuple(h for h in self._handles if isinstance(h, InTrianglePoints))
+
+    def handle_of(self, bead: int) -> Handle:
+        """The handle that a bead belongs to."""
+        for handle in self._handles:
+            if handle.first_bead <= bead < handle.first_bead + len(handle):
+                return handle
+        raise TopologyError(f"bead {bead} does not exist: the topology has {self._n_beads} beads")
+
+    def __repr__(self) -> str:
+        parts = ", ".join(f"{len(h)} {h.kind} of {h.name!r}" for h in self._handles)
+        return f"Topology({self._n_beads} beads{': ' if parts else ''}{parts})"
+
+    # Adding -------------------------------------------------------------------------------------------------
+
+    def add_beads(
+        self, positions: Any, mass: Any, friction: Any = 0.0, *, name: str | None = None
+    ) -> Beads:
+        """Add free beads.
+
+        Parameters
+        ----------
+        positions : (n, 3) float, nm
+        mass : float or (n,) float, pN s²/nm, > 0
+        friction : float or (n,) float, pN s/nm, >= 0
+            Used by the letter O; a bead without friction is not thermostatted.
+        name : str, optional
+
+        Raises
+        ------
+        TopologyError
+            Wrong shapes, coordinates that are not finite, a name in use, or a topology already in use.
+        ParameterError
+            A mass or friction outside its domain.
+        """
+        x = self._positions("add_beads", positions)
+        first, name = self._room("add_beads", len(x), name, "beads")
+        return self._keep(Beads(self, name, first, x, *_inertia("add_beads", "", len(x), mass, friction)))
+
+    def add_balls(
+        self, positions: Any, radius: Any, mass: Any, friction: Any = 0.0, *, name: str | None = None
+    ) -> Balls:
+        """Add free beads that have a radius.
+
+        Parameters
+        ----------
+        positions : (n, 3) float, nm
+        radius : float or (n,) float, nm, > 0
+            Pair forces without a diameter of their own let balls touch at the sum of their radii. In a fluid of
+            viscosity η the friction of a ball is 6πηr (Stokes).
+        mass : float or (n,) float, pN s²/nm, > 0
+        friction : float or (n,) float, pN s/nm, >= 0
+        name : str, optional
+
+        Raises
+        ------
+        TopologyError, ParameterError
+            As `add_beads`.
+        """
+        x = self._positions("add_balls", positions)
+        r = per_item("add_balls: radius", radius, len(x), above=0.0)
+        inertia = _inertia("add_balls", "", len(x), mass, friction)
+        first, name = self._room("add_balls", len(x), name, "balls")
+        return self._keep(Balls(self, name, first, x, r, *inertia))
+
+    def add_membrane(
+        self,
+        mesh: TriangleMesh,
+        vertex_mass: Any,
+        vertex_friction: Any = 0.0,
+        fixed: bool = False,
+        *,
+        name: str | None = None,
+    ) -> Membrane:
+        """Add the vertices of a triangle mesh as beads.
+
+        Parameters
+        ----------
+        mesh : TriangleMesh
+            V vertices, nm.
+        vertex_mass : float or (V,) float, pN s²/nm, > 0
+        vertex_friction : float or (V,) float, pN s/nm, >= 0
+        fixed : bool
+            Immobile: points move on it, nothing moves it.
+        name : str, optional
+
+        Raises
+        ------
+        TopologyError, ParameterError
+            As `add_beads`.
+        """
+        if not isinstance(mesh, TriangleMesh):
+            raise TopologyError(f"add_membrane: mesh must be a TriangleMesh, not {type(mesh).__name__}")
+        n = len(mesh.vertices)
+        inertia = _inertia("add_membrane", "vertex_", n, vertex_mass, vertex_friction)
+        first, name = self._room("add_membrane", n, name, "membrane")
+        membrane = self._keep(Membrane(self, name, first, mesh, *inertia, bool(fixed), self._n_faces))
+        self._n_faces += len(mesh.faces)
+        return membrane
+
+    def add_intriangle_points(
+        self,
+        membrane: Membrane,
+        n: int | None = None,
+        *,
+        triangles: Any = None,
+        barycentric: Any = None,
+        mass: Any,
+        friction: Any = 0.0,
+        seed: int | None = None,
+        name: str | None = None,
+    ) -> InTrianglePoints:
+        """Add points that live in the triangles of a membrane.
+
+        Either `n` of them, uniform per area, or each in a given place.
+
+        Parameters
+        ----------
+        membrane : Membrane
+            Of this topology.
+        n : int, >= 1
+            How many to place at random.
+        triangles : (n,) int
+            The face of `membrane.mesh` that each point lies in.
+        barycentric : (n, 3) float, >= 0, sum 1
+            Weights of that face's three corners.
+        mass : float or (n,) float, pN s²/nm, > 0
+        friction : float or (n,) float, pN s/nm, >= 0
+            kT divided by the diffusion constant wanted.
+        seed : int, optional
+            Of the random places; 0 where none is given.
+        name : str, optional
+
+        Raises
+        ------
+        TopologyError
+            A foreign handle, wrong shapes, a triangle that does not exist, a point outside its triangle.
+        ParameterError
+            A number outside its domain, or neither or both ways of placing.
+        """
+        what = "add_intriangle_points"
+        if not isinstance(membrane, Membrane):
+            raise TopologyError(f"{what}: membrane must be the handle of a membrane, not {membrane!r}")
+        if membrane.topology is not self:
+            raise TopologyError(f"{what}: {membrane!r} belongs to another topology")
+        if (n is None) == (triangles is None) or (triangles is None) != (barycentric is None):
+            raise ParameterError(f"{what}: give either n, or both triangles and barycentric")
+        if n is not None:
+            n = whole_number(f"{what}: n", n, at_least=1, at_most=_MAX_BEADS)
+            rng = np.random.Generator(np.random.Philox(0 if seed is None else check_seed(f"{what}: seed", seed)))
+            faces, weights = membrane.mesh.sample(n, rng)
+        else:
+            faces, weights = check_places(what, membrane.mesh, triangles, barycentric)
+        # The mesh's own arrays are not kept: a triangle and two weights are all that defines a point.
+        faces = np.ascontiguousarray(faces, dtype=np.int32)
+        weights = np.ascontiguousarray(weights[:, 1:])
+        for a in (faces, weights):
+            a.flags.writeable = False
+        inertia = _inertia(what, "", len(faces), mass, friction)
+        first, name = self._room(what, len(faces), name, "points")
+        points = self._keep(
+            InTrianglePoints(self, name, first, membrane, self._n_points, faces, weights, *inertia)
+        )
+        self._n_points += len(faces)
+        return points
+
+    # How adding works ---------------------------------------------------------------------------------------
+
+    def _positions(self, what: str, positions: Any) -> np.ndarray:
+        x = array(f"{what}: positions", positions, (None, 3), error=TopologyError).copy()
+        x.flags.writeable = False
+        return x
+
+    def _room(self, what: str, n: int, name: str | None, default: str) -> tuple[int, str]:
+        if len(self._contexts):
+            raise TopologyError(
+                f"{what}: this topology is in use by a Context; add everything first, "
+                "or build a new Topology, System and Context"
+            )
+        if n == 0:
+            raise TopologyError(f"{what}: there is nothing to add (0 beads)")
+        if self._n_beads + n > _MAX_BEADS:
+            raise TopologyError(f"{what}: {self._n_beads + n} beads are more than {_MAX_BEADS}")
+        taken = {h.name for h in self._handles}
+        if name is None:
+            name, k = default, 1
+            while name in taken:
+                k += 1
+                name = f"{default} {k}"
+        elif name in taken:
+            raise TopologyError(f"{what}: the name {name!r} is in use")
+        return self._n_beads, str(name)
+
+    def _keep(self, handle):
+        self._handles.append(handle)
+        self._n_beads += len(handle)
+        return handle
+
+    def bead_indices(self, what: str, beads: Any) -> np.ndarray:
+        """Bead numbers of a handle, of several handles, or given as they are; sorted, each once.
+
+        Raises
+        ------
+        TopologyError
+            A foreign handle, or a bead that does not exist or is named twice.
+        """
+        if isinstance(beads, Handle):
+            beads = [beads]
+        if isinstance(beads, Iterable) and not isinstance(beads, np.ndarray):
+            beads = list(beads)
+            if beads and all(isinstance(h, Handle) for h in beads):
+                for handle in beads:
+                    if handle.topology is not self:
+                        raise TopologyError(f"{what}: {handle!r} belongs to another topology")
+                beads = np.concatenate([h.beads for h in beads])
+        index = np.sort(array(what, beads, (None,), dtype=np.int64, error=TopologyError))
+        if len(index) and (index[0] < 0 or index[-1] >= self._n_beads):
+            bad = index[0] if index[0] < 0 else index[-1]
+            raise TopologyError(f"{what}: bead {bad} does not exist: beads are 0 to {self._n_beads - 1}")
+        twice = np.flatnonzero(index[1:] == index[:-1])
+        if len(twice):
+            raise TopologyError(f"{what}: bead {index[twice[0]]} is named twice")
+        return index
+
+
+def _inertia(what: str, prefix: str, n: int, mass: Any, friction: Any) -> tuple[np.ndarray, np.ndarray]:
+    return (
+        per_item(f"{what}: {prefix}mass", mass, n, above=0.0),
+        per_item(f"{what}: {prefix}friction", friction, n, at_least=0.0),
+    )
+
+
+def check_places(what: str, mesh: TriangleMesh, triangles: Any, barycentric: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Faces (n,) and weights (n, 3) of points in a mesh, or TopologyError naming the first bad one."""
+    faces = array(f"{what}: triangles", triangles, (None,), dtype=np.int64, error=TopologyError)
+    weights = array(f"{what}: barycentric", barycentric, (len(faces), 3), error=TopologyError)
+    bad = (faces < 0) | (faces >= len(mesh.faces))
+    if bad.any():
+        i = int(np.argmax(bad))
+        raise TopologyError(
+            f"{what}: triangles[{i}] = {faces[i]} does not exist: the mesh has faces 0 to {len(mesh.faces) - 1}"
+        )
+    off = np.abs(weights.sum(axis=1) - 1.0)
+    bad = (weights < -_BARYCENTRIC_TOLERANCE).any(axis=1) | (off > _BARYCENTRIC_TOLERANCE)
+    if bad.any():
+        i = int(np.argmax(bad))
+        raise TopologyError(
+            f"{what}: point {i} lies outside its triangle {faces[i]}: barycentric = {weights[i].tolist()}, "
+            "but the weights must be >= 0 with sum 1"
+        )
+    weights = np.clip(weights, 0.0, None)
+    weights = weights / weights.sum(axis=1, keepdims=True)
+    # All three are >= 0 when the first is read as (1 - second) - third, which is how it is stored.
+    over = (1.0 - weights[:, 1]) - weights[:, 2] < 0.0
+    weights[over, 2] = 1.0 - weights[over, 1]
+    weights[:, 0] = (1.0 - weights[:, 1]) - weights[:, 2]
+    return faces, weights

@@ -1,0 +1,44 @@
+"""The unit system, and factors into it.
+
+Lengths are in nm, forces in pN and times in s. Everything else follows: energies are in pN·nm, masses in
+pN·s²/nm (one of them is one gram), frictions in pN·s/nm, pressures in pN/nm² (one of them is one MPa).
+Multiply by a factor to come into the system, divide by it to leave.
+
+>>> from medyanpy import units
+>>> 3.0 * units.micrometer
+3000.0
+>>> round(300.0 * units.boltzmann, 3)      # kT at 300 K, in pN nm
+4.142
+"""
+
+# Lengths (nm).
+nanometer = 1.0
+micrometer = 1e3
+angstrom = 0.1
+meter = 1e9
+# Forces (pN).
+piconewton = 1.0
+nanonewton = 1e3
+newton = 1e12
+# Times (s).
+second = 1.0
+millisecond = 1e-3
+microsecond = 1e-6
+nanosecond = 1e-9
+# Energies (pN nm).
+joule = newton * meter
+# CODATA 2019 (exact): k_B = 1.380649e-23 J/K.
+boltzmann = 1.380649e-23 * joule
+# N_A = 6.02214076e23 / mol, 1 kcal = 4184 J.
+kilojoule_per_mole = 1e3 * joule / 6.02214076e23
+kilocalorie_per_mole = 4.184 * kilojoule_per_mole
+# Masses (pN s^2/nm).
+gram = 1.0
+kilogram = 1e3 * gram
+# 1 Da = 1.66053906660e-27 kg (CODATA 2018).
+dalton = 1.66053906660e-27 * kilogram
+# Viscosities (pN s/nm^2).
+pascal_second = newton / meter**2
+# Diffusion constants (nm^2/s).
+micrometer2_per_second = micrometer**2
+kelvin = 1.0

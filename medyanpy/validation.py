@@ -1,0 +1,126 @@
+"""Checks of what users pass in. Each returns a clean array or number, or says what, where, which and the bound."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from medyanpy.errors import ParameterError
+
+__all__ = ["array", "number", "per_item", "seed", "vector", "whole_number"]
+
+
+def _refuse(what: str, problem: str, error: type[Exception]) -> Exception:
+    return error(f"{what} {problem}")
+
+
+def array(
+    what: str,
+    value: Any,
+    shape: Sequence[int | None],
+    *,
+    dtype: type = np.float64,
+    error: type[Exception] = ParameterError,
+) -> np.ndarray:
+    """A C-contiguous array of the given shape (None: any length), finite if it holds floats."""
+    wanted = "(" + ", ".join("n" if s is None else str(s) for s in shape) + ("," if len(shape) == 1 else "") + ")"
+    try:
+        raw = np.asarray(value)
+        if dtype is not np.float64 and raw.size and not np.issubdtype(raw.dtype, np.integer):
+            raise _refuse(what, f"must hold integers, not {raw.dtype}", error)
+        out = np.ascontiguousarray(raw, dtype=dtype) if raw.size else np.zeros(raw.shape, dtype)
+    except (TypeError, ValueError, OverflowError) as cause:
+        if isinstance(cause, error):
+            raise
+        raise _refuse(what, f"must be an array of shape {wanted}: {cause}", error) from cause
+    if out.ndim != len(shape) or any(s is not None and s != n for s, n in zip(shape, out.shape, strict=False)):
+        raise _refuse(what, f"must have shape {wanted}, not {raw.shape}", error)
+    if dtype is np.float64 and not np.isfinite(out).all():
+        index = tuple(int(i) for i in np.argwhere(~np.isfinite(out))[0])
+        place = ", ".join(map(str, index))
+        raise _refuse(f"{what}[{place}]", f"= {out[index]} but must be finite", error)
+    return out
+
+
+def number(
+    what: str,
+    value: Any,
+    *,
+    above: float | None = None,
+    at_least: float | None = None,
+    error: type[Exception] = ParameterError,
+) -> float:
+    """A finite float within its bound."""
+    try:
+        out = float(value)
+    except (TypeError, ValueError) as cause:
+        raise _refuse(what, f"= {value!r} but must be a number", error) from cause
+    bound = _bound(above, at_least)
+    if not np.isfinite(out) or (above is not None and out <= above) or (at_least is not None and out < at_least):
+        raise _refuse(what, f"= {out} but must be {bound}", error)
+    return out
+
+
+def _bound(above: float | None, at_least: float | None) -> str:
+    if above is not None:
+        return f"finite and > {above:g}"
+    if at_least is not None:
+        return f"finite and >= {at_least:g}"
+    return "finite"
+
+
+def per_item(
+    what: str,
+    value: Any,
+    n: int,
+    *,
+    above: float | None = None,
+    at_least: float | None = None,
+    error: type[Exception] = ParameterError,
+) -> np.ndarray:
+    """One float for each of n items: a scalar for all (kept as a view without memory of its own) or n of them."""
+    try:
+        raw = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError) as cause:
+        raise _refuse(what, f"must be a number or {n} numbers: {cause}", error) from cause
+    if raw.ndim > 1 or (raw.ndim == 1 and len(raw) != n):
+        raise _refuse(what, f"must be a number or have shape ({n},), not {raw.shape}", error)
+    bad = ~np.isfinite(raw)
+    if above is not None:
+        bad |= ~(raw > above)
+    if at_least is not None:
+        bad |= ~(raw >= at_least)
+    if bad.any():
+        if raw.ndim == 0:
+            raise _refuse(what, f"= {raw} but must be {_bound(above, at_least)}", error)
+        i = int(np.argmax(bad))
+        raise _refuse(f"{what}[{i}]", f"= {raw[i]} but must be {_bound(above, at_least)}", error)
+    out = np.broadcast_to(raw if raw.ndim == 0 else raw.copy(), (n,))
+    out.flags.writeable = False
+    return out
+
+
+def vector(what: str, value: Any, *, error: type[Exception] = ParameterError) -> np.ndarray:
+    """Three finite floats."""
+    return array(what, value, (3,), error=error)
+
+
+def whole_number(
+    what: str, value: Any, *, at_least: int = 0, at_most: int | None = None, error: type[Exception] = ParameterError
+) -> int:
+    """An integer within its bounds; 3.0 is one, 3.5 and True are not."""
+    ok = not isinstance(value, bool | np.bool_)
+    try:
+        out = int(value)
+        ok = ok and out == value
+    except (TypeError, ValueError, OverflowError):
+        ok, out = False, 0
+    if not ok or out < at_least or (at_most is not None and out > at_most):
+        bound = f">= {at_least}" + ("" if at_most is None else f" and <= {at_most}")
+        raise _refuse(what, f"= {value!r} but must be a whole number {bound}", error)
+    return out
+
+
+def seed(what: str, value: Any) -> int:
+    """A seed of the counter-based generator: any whole number of 64 bits."""
+    return whole_number(what, value, at_least=0, at_most=2**64 - 1)

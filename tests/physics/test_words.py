@@ -1,0 +1,182 @@
+"""Words without O: reversible, of second order, conserving; and the letters A and B one by one."""
+
+import numpy as np
+import pytest
+
+import medyanpy as mp
+from medyanpy._kernels.drift import Drift
+
+
+def vesicle(word, timestep, *, points=150, threads=1, subdivisions=1, kT=2.0, spring=True):
+    """A small elastic vesicle with points tied to beads and to vertices: every letter has something to do."""
+    rng = np.random.default_rng(12)
+    topology = mp.Topology()
+    mesh = mp.TriangleMesh.icosphere(10.0, subdivisions)
+    mesh = mesh.with_vertices(mesh.vertices + rng.normal(0.0, 0.2, mesh.vertices.shape))
+    membrane = topology.add_membrane(mesh, vertex_mass=rng.uniform(3.0, 5.0, len(mesh.vertices)))
+    beads = topology.add_beads(rng.normal(0.0, 4.0, (5, 3)), mass=2.0)
+    system = mp.System(topology)
+    system.add_force(mp.forces.MembraneEdgeSprings(membrane, 20.0))
+    if points:
+        intri = topology.add_intriangle_points(membrane, points, mass=rng.uniform(0.5, 1.0, points), seed=2)
+        if spring:
+            pairs = np.column_stack([rng.choice(intri.beads, 30), rng.choice(beads.beads, 30)])
+            system.add_force(mp.forces.HarmonicBonds(pairs, 0.3, 6.0))
+    context = mp.Context(system, mp.SplittingIntegrator(word, timestep), threads=threads)
+    context.set_velocities_to_temperature(kT=kT, seed=5)
+    return context
+
+
+def look(context):
+    return context.get_state(positions=True, velocities=True)
+
+
+@pytest.mark.parametrize("word", ["BAGAB", "AGBGA", "GABAG", "BGAGB", "ABGBA", "BAGGAB"])
+def test_time_reversal_through_crossings(word):
+    n, timestep = 150, 0.02
+    context = vesicle(word, timestep)
+    before = look(context)
+    crossings = 0
+    previous = before.intriangle.triangles
+    for _ in range(n):
+        context.step(1)
+        now = look(context).intriangle.triangles
+        crossings += int((now != previous).sum())
+        previous = now
+    assert crossings > 300
+    there = look(context)
+    context.set_velocities(-there.velocities)
+    context.step(n)
+    after = look(context)
+    assert np.abs(there.positions - before.positions).max() > 1.0
+    np.testing.assert_allclose(after.positions, before.positions, atol=1e-9)
+    np.testing.assert_allclose(-after.velocities, before.velocities, atol=1e-9)
+
+
+def energy_error(word, timestep, time, **options):
+    context = vesicle(word, timestep, **options)
+    start = context.get_state(energy=True).total_energy
+    errors = []
+    for _ in range(8):
+        context.step(round(time / timestep / 8))
+        errors.append(context.get_state(energy=True).total_energy - start)
+    return np.sqrt(np.mean(np.square(errors)))
+
+
+@pytest.mark.parametrize("word", ["BAB", "ABA"])
+def test_energy_error_falls_as_the_square_of_the_timestep(word):
+    errors = [energy_error(word, h, 2.0, points=0) for h in (0.04, 0.02, 0.01)]
+    order = np.log2(np.array(errors[:-1]) / errors[1:])
+    assert (np.abs(order - 2.0) < 0.15).all(), (errors, order)
+
+
+@pytest.mark.parametrize("word", ["BAGAB", "AGBGA", "BGAGB"])
+def test_energy_error_with_points_that_cross_no_edge(word):
+    """One point in the middle of each of five large, moving triangles, slow enough to stay there."""
+
+    def error(timestep):
+        topology = mp.Topology()
+        mesh = mp.TriangleMesh.icosphere(10.0, 0)
+        membrane = topology.add_membrane(mesh, vertex_mass=4.0)
+        faces = [0, 3, 7, 12, 19]
+        points = topology.add_intriangle_points(
+            membrane, triangles=faces, barycentric=np.full((5, 3), 1 / 3), mass=3.0
+        )
+        beads = topology.add_beads(1.4 * points.positions + [0.3, 0.1, -0.2], mass=2.0)
+        system = mp.System(topology)
+        system.add_force(mp.forces.MembraneEdgeSprings(membrane, 20.0, 9.0))
+        system.add_force(mp.forces.HarmonicBonds(np.column_stack([points.beads, beads.beads]), 3.0, 3.0))
+        context = mp.Context(system, mp.SplittingIntegrator(word, timestep), threads=1)
+        rng = np.random.default_rng(3)
+        context.set_velocities(rng.normal(0.0, 0.5, (topology.n_beads, 3)))
+        start = context.get_state(energy=True).total_energy
+        errors = []
+        for _ in range(8):
+            context.step(round(1.0 / timestep / 8))
+            state = context.get_state(energy=True, positions=True)
+            errors.append(state.total_energy - start)
+            assert (state.intriangle.triangles == faces).all()
+        return np.sqrt(np.mean(np.square(errors)))
+
+    errors = [error(h) for h in (1 / 64, 1 / 128, 1 / 256)]
+    order = np.log2(np.array(errors[:-1]) / errors[1:])
+    assert (np.abs(order - 2.0) < 0.15).all(), (errors, order)
+
+
+def test_momentum_and_angular_momentum_of_the_cartesian_beads_are_conserved():
+    """Points carry none of their own: recoil and chain rule hand on exactly what they take."""
+    context = vesicle("BAGAB", 0.01)
+    n = context.layout.n_cartesian
+    mass = context._mass[:n, None]
+
+    def momenta():
+        state = look(context)
+        x, p = state.positions[context.layout.order[:n]], mass * state.velocities[context.layout.order[:n]]
+        return p.sum(axis=0), np.cross(x, p).sum(axis=0), np.abs(p).sum(), (np.abs(x) * np.abs(p)).sum()
+
+    p0, l0, p_scale, l_scale = momenta()
+    context.step(300)
+    p1, l1, *_ = momenta()
+    assert np.abs(p1 - p0).max() < 1e-13 * p_scale
+    assert np.abs(l1 - l0).max() < 1e-13 * l_scale
+
+
+def test_flight_of_vertices_keeps_lambda_and_its_momentum():
+    context = vesicle("BAGAB", 0.01)
+    layout = context.layout
+
+    def p_lambda():
+        place, v = context._x, context._v[layout.n_cartesian :]
+        corners = context._faces[context._triangle]
+        e1, e2 = place[corners[:, 1]] - place[corners[:, 0]], place[corners[:, 2]] - place[corners[:, 0]]
+        normal = np.cross(e1, e2)
+        off_plane = np.abs(np.einsum("ij,ij->i", normal, v)).max()
+        return np.column_stack([np.einsum("ij,ij->i", e1, v), np.einsum("ij,ij->i", e2, v)]), off_plane
+
+    before, _ = p_lambda()
+    places = (context._triangle.copy(), context._barycentric.copy())
+    x, v = context._x.copy(), context._v.copy()
+    context.perform(Drift(0.3, context._before))
+    after, off_plane = p_lambda()
+    n = layout.n_cartesian
+    assert (context._x[:n] == x[:n] + 0.3 * v[:n]).all()
+    assert (context._triangle == places[0]).all()
+    assert (context._barycentric == places[1]).all()
+    np.testing.assert_allclose(after, before, atol=1e-12 * np.abs(before).max())
+    assert off_plane < 1e-11
+    assert np.abs(context._v[n:] - v[n:]).max() > 0.1
+
+
+def test_energy_error_of_a_crossing_has_zero_mean_and_falls_with_the_timestep():
+    """Kinks at edges: the error per crossing is O(dt) of random sign, so rms over points falls as dt.
+
+    One point on each of many copies is replaced by many points that do not interact, on a mesh far too heavy to
+    be moved by them: each point's energy in the field of its own spring is conserved apart from kinks.
+    """
+    rms = []
+    for timestep in (0.02, 0.01, 0.005):
+        topology = mp.Topology()
+        mesh = mp.TriangleMesh.icosphere(10.0, 1)
+        membrane = topology.add_membrane(mesh, vertex_mass=1.0, fixed=True)
+        n = 2000
+        points = topology.add_intriangle_points(membrane, n, mass=1.0, seed=3)
+        anchor = topology.add_beads([[0.0, 0.0, 14.0]], mass=1e12)
+        system = mp.System(topology)
+        pairs = np.column_stack([points.beads, np.full(n, anchor.beads[0])])
+        system.add_force(mp.forces.HarmonicBonds(pairs, 0.5, 5.0))
+        context = mp.Context(system, mp.VerletIntegrator(timestep), threads=1)
+        context.set_velocities_to_temperature(kT=4.0, seed=4)
+
+        def energies(context=context, points=points, anchor=anchor):
+            state = look(context)
+            r = np.linalg.norm(state.positions[points.beads] - state.positions[anchor.beads], axis=1)
+            return 0.25 * (r - 5.0) ** 2 + 0.5 * (state.velocities[points.beads] ** 2).sum(axis=1)
+
+        before = energies()
+        context.step(round(4.0 / timestep))
+        error = energies() - before
+        rms.append(error.std())
+        assert abs(error.mean()) < 5.0 * error.std() / np.sqrt(n)
+    # Neither dt² (no kinks felt) nor constant (not converging).
+    order = np.log2(np.array(rms[:-1]) / rms[1:])
+    assert ((order > 0.7) & (order < 1.5)).all(), (rms, order)
