@@ -1,0 +1,233 @@
+"""Everything that follows from the vertices and faces of a mesh: connectivity, measures, points on it."""
+
+from functools import cached_property
+
+import numpy as np
+
+from medyanpy.errors import MeshError, ParameterError
+from medyanpy.mesh import arguments, geometry
+from medyanpy.mesh.connectivity import Connectivity, read_only
+
+# Barycentric coordinates may be this far from their triangle: rounding of a few operations on numbers up to
+# 1.
+BARYCENTRIC_TOLERANCE = 1e-12
+
+
+class MeshAttributes:
+    """Derived quantities of a checked surface, computed when first asked for; arrays are read-only."""
+
+    vertices: np.ndarray
+    """(V, 3) float64, nm: positions."""
+    faces: np.ndarray
+    """(F, 3) int32: vertices of each face."""
+    _connectivity: Connectivity
+
+    def __repr__(self) -> str:
+        parts = [f"{len(self.vertices)} vertices", f"{len(self.faces)} faces"]
+        n = len(self.borders)
+        parts.append("closed" if n == 0 else f"{n} border" + "s" * (n > 1))
+        if len(self.components) > 1:
+            parts.append(f"{len(self.components)} components")
+        parts.append(f"genus {self.genus}")
+        return f"{type(self).__name__}({', '.join(parts)})"
+
+    @property
+    def neighbors(self) -> np.ndarray:
+        """(F, 3) int32: face across the edge opposite vertex i of each face, -1 at a border."""
+        return self._connectivity.neighbors
+
+    @property
+    def opposite_corners(self) -> np.ndarray:
+        """(F, 3) int32: ``3 * face + i`` of the corner beyond the edge opposite each corner, -1 at a border.
+
+        It saves a search for the common edge in the neighbour, and leads back to the corner it started from.
+        """
+        return self._connectivity.opposite_corners
+
+    @property
+    def edges(self) -> np.ndarray:
+        """(E, 2) int32: vertices of each edge, lower number first, sorted."""
+        return self._connectivity.edges
+
+    @property
+    def edge_faces(self) -> np.ndarray:
+        """(E, 2) int32: faces of each edge, lower number first; -1 in the second place at a border."""
+        return self._connectivity.edge_faces
+
+    @property
+    def vertex_faces(self) -> tuple[np.ndarray, np.ndarray]:
+        """Offsets (V+1,) int32 and corners (3F,) int32, ``3 * face + i``, ascending for each vertex.
+
+        Vertex v is at ``corners[offsets[v]:offsets[v + 1]]``.
+        """
+        return self._connectivity.vertex_faces
+
+    @property
+    def borders(self) -> list[np.ndarray]:
+        """Borders as vertex loops, (n,) int32 each, from their lowest vertex.
+
+        In the direction of the border half-edges: walking on the side of the normals, the surface is on the
+        left.
+        """
+        return list(self._connectivity.borders)
+
+    @property
+    def components(self) -> list[np.ndarray]:
+        """Faces of each connected component, (n,) int32 ascending; components by their lowest face."""
+        return list(self._connectivity.components)
+
+    @property
+    def component_of_face(self) -> np.ndarray:
+        """(F,) int32: component of each face."""
+        return self._connectivity.component_of_face
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether there is no border."""
+        return len(self._connectivity.border_half_edges) == 0
+
+    @property
+    def euler_characteristic(self) -> int:
+        """V - E + F."""
+        return len(self.vertices) - len(self.edges) + len(self.faces)
+
+    @property
+    def genus(self) -> int:
+        """Number of handles, summed over the components, every border closed by a cap."""
+        return (2 * len(self.components) - self.euler_characteristic - len(self.borders)) // 2
+
+    @cached_property
+    def _area_vectors(self) -> np.ndarray:
+        return geometry.area_vectors(self.vertices, self.faces)
+
+    @cached_property
+    def face_areas(self) -> np.ndarray:
+        """(F,) float64, nm^2."""
+        return read_only(0.5 * np.sqrt(geometry.squared_lengths(self._area_vectors)))
+
+    @cached_property
+    def face_normals(self) -> np.ndarray:
+        """(F, 3) float64: unit normals."""
+        return read_only(self._area_vectors / (2.0 * self.face_areas)[:, None])
+
+    @property
+    def area(self) -> float:
+        """Total area, nm^2."""
+        return float(self.face_areas.sum())
+
+    @cached_property
+    def volume(self) -> float:
+        """Enclosed volume, nm^3: sum of the components, negative where normals look inward.
+
+        By the divergence theorem. MeshError for a mesh with borders, which encloses nothing.
+        """
+        if not self.is_closed:
+            n = len(self.borders)
+            raise MeshError(
+                "TriangleMesh: volume is not defined: "
+                f"the mesh has {n} border{'s' * (n > 1)}, so it encloses nothing"
+            )
+        return float(geometry.signed_volumes(self.vertices, self.faces).sum())
+
+    @cached_property
+    def edge_lengths(self) -> np.ndarray:
+        """(E,) float64, nm: length of each of `edges`."""
+        a, b = self.edges.T
+        return read_only(np.sqrt(geometry.squared_lengths(self.vertices[a] - self.vertices[b])))
+
+    @cached_property
+    def quality(self) -> np.ndarray:
+        r"""(F,) float64 in [0, 1]: radius ratio of each face, 1 for equilateral, towards 0 for needles.
+
+        .. math:: q = \frac{2 r_{in}}{r_{circ}} = \frac{16 A^2}{(a + b + c)\, a b c}
+
+        with the sides a, b, c and the area A.
+        """
+        return read_only(geometry.radius_ratios(self.vertices, self.faces))
+
+    @property
+    def bounding_box(self) -> np.ndarray:
+        """(2, 3) float64, nm: lowest and highest coordinates."""
+        return np.stack([self.vertices.min(axis=0), self.vertices.max(axis=0)])
+
+    def sample(self, n: int, rng: np.random.Generator | int) -> tuple[np.ndarray, np.ndarray]:
+        """Draw points that are uniform per area.
+
+        Parameters
+        ----------
+        n : int, >= 0
+        rng : numpy.random.Generator, or int seed >= 0
+
+        Returns
+        -------
+        triangles : (n,) int32
+            Face of each point.
+        barycentric : (n, 3) float64
+            Weights of the face's vertices, each >= 0, their sum 1 to rounding.
+
+        Raises
+        ------
+        ParameterError
+            If n is not a whole number >= 0, or rng neither a Generator nor a seed.
+
+        Notes
+        -----
+        The same generator state gives the same points on the same version of NumPy.
+        """
+        n = arguments.whole_number("TriangleMesh.sample", "n", n, 0, 2**31 - 1)
+        if not isinstance(rng, np.random.Generator):
+            rng = np.random.default_rng(
+                arguments.whole_number("TriangleMesh.sample", "rng", rng, 0, 2**128 - 1)
+            )
+        cumulative = np.cumsum(self.face_areas)
+        drawn = np.searchsorted(cumulative, rng.random(n) * cumulative[-1], side="right")
+        # random() * total can round up to the total itself.
+        triangles = np.minimum(drawn, len(self.faces) - 1).astype(np.int32)
+        u = rng.random((n, 2))
+        outside = u.sum(axis=1) > 1.0
+        u[outside] = 1.0 - u[outside]
+        # Reflection leaves a sum of 1 + rounding at worst; the first weight must not become negative.
+        first = np.maximum(1.0 - u[:, 0] - u[:, 1], 0.0)
+        return triangles, np.column_stack([first, u])
+
+    def positions(self, triangles: object, barycentric: object) -> np.ndarray:
+        """Positions of points given by triangle and weights.
+
+        Parameters
+        ----------
+        triangles : (n,) int, 0 <= index < F
+        barycentric : (n, 3) float, >= 0, sum 1
+            Up to 1e-12.
+
+        Returns
+        -------
+        (n, 3) float64, nm
+
+        Raises
+        ------
+        ParameterError
+            For a triangle that does not exist or a point outside its triangle.
+        """
+        owner = "TriangleMesh.positions"
+        f = np.asarray(triangles)
+        if f.ndim != 1 or (f.dtype.kind not in "iu" and f.size):
+            raise ParameterError(
+                f"{owner}: triangles have shape {f.shape} and type {f.dtype} but must be (n,) integers"
+            )
+        f = f.astype(np.int64)
+        weights = np.asarray(barycentric, dtype=np.float64).reshape(0, 3) if f.size == 0 else barycentric
+        weights = arguments.finite_vectors(owner, "barycentric", weights, len(f))
+        bad = np.flatnonzero((f < 0) | (f >= len(self.faces)))
+        if len(bad):
+            raise ParameterError(
+                f"{owner}: triangles[{bad[0]}] = {f[bad[0]]} but must be from 0 to {len(self.faces) - 1}"
+            )
+        outside = (weights < -BARYCENTRIC_TOLERANCE).any(axis=1)
+        outside |= np.abs(weights.sum(axis=1) - 1.0) > BARYCENTRIC_TOLERANCE
+        if outside.any():
+            i = int(np.argmax(outside))
+            raise ParameterError(
+                f"{owner}: barycentric[{i}] = {weights[i].tolist()} "
+                "but must be >= 0 with sum 1 (inside its triangle)"
+            )
+        return np.einsum("ij,ijk->ik", weights, self.vertices[self.faces[f]])

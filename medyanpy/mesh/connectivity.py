@@ -1,0 +1,238 @@
+"""Who touches whom in a set of triangles: half-edges, edges, neighbours, fans, components.
+
+Numbering used throughout the package: *corner* ``3 * face + i`` is vertex i of a face, and the half-edge of
+the same number is the side of that face opposite the corner, running from vertex i+1 to vertex i+2 (mod 3).
+"""
+
+from functools import cached_property
+
+import numpy as np
+
+# Corner numbers are int32 everywhere (kernels included): 3 * faces must stay below 2^31.
+MAX_FACES = (2**31 - 1) // 3
+
+
+def read_only(array: np.ndarray) -> np.ndarray:
+    """Return the array itself, locked against writing."""
+    array.flags.writeable = False
+    return array
+
+
+class Connectivity:
+    """Tables of a triangulation that do not depend on coordinates, each built when first asked for.
+
+    Any faces whose indices are in range and whose three vertices differ are accepted, manifold or not;
+    ``opposite_corners`` and what follows from it leave out edges that do not have exactly two faces.
+
+    Parameters
+    ----------
+    faces : (F, 3) int32
+        Vertex indices; the caller has checked that they are in range and differ within a face.
+    n_vertices : int
+        Number of vertices.
+    """
+
+    def __init__(self, faces: np.ndarray, n_vertices: int) -> None:
+        self.faces = faces
+        self.n_vertices = int(n_vertices)
+
+    @property
+    def n_faces(self) -> int:
+        """Number of faces."""
+        return len(self.faces)
+
+    @cached_property
+    def tails(self) -> np.ndarray:
+        """(3F,) int32: vertex where each half-edge starts."""
+        return np.ascontiguousarray(self.faces[:, [1, 2, 0]]).ravel()
+
+    @cached_property
+    def heads(self) -> np.ndarray:
+        """(3F,) int32: vertex where each half-edge ends."""
+        return np.ascontiguousarray(self.faces[:, [2, 0, 1]]).ravel()
+
+    @cached_property
+    def _groups(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Half-edges sorted by (edge, number), where each edge's run starts (E+1,), and the edges (E, 2)."""
+        low = np.minimum(self.tails, self.heads)
+        key = low * np.int64(self.n_vertices) + np.maximum(self.tails, self.heads)
+        bits = int(3 * self.n_faces).bit_length()
+        if self.n_vertices**2 < 2 ** (63 - bits):
+            # Edge and half-edge number fit one integer: sorting values is twice as fast as argsort.
+            key <<= bits
+            key |= np.arange(len(key), dtype=np.int64)
+            key.sort()
+            order = (key & ((1 << bits) - 1)).astype(np.int32)
+            key >>= bits
+        else:
+            order = np.argsort(key, kind="stable")
+            key = key[order]
+            order = order.astype(np.int32)
+        first = np.flatnonzero(np.diff(key, prepend=-1))
+        edges = np.empty((len(first), 2), dtype=np.int32)
+        edges[:, 0], edges[:, 1] = np.divmod(key[first], self.n_vertices)
+        starts = np.append(first, len(key))
+        return order, starts, edges
+
+    @property
+    def half_edges_by_edge(self) -> np.ndarray:
+        """(3F,) int32: half-edges sorted by edge, then by number."""
+        return self._groups[0]
+
+    @property
+    def edge_starts(self) -> np.ndarray:
+        """(E+1,) int64: edge e owns ``half_edges_by_edge[edge_starts[e]:edge_starts[e + 1]]``."""
+        return self._groups[1]
+
+    @cached_property
+    def edges(self) -> np.ndarray:
+        """(E, 2) int32: vertices of each edge, lower first, sorted."""
+        return read_only(self._groups[2])
+
+    @cached_property
+    def edge_counts(self) -> np.ndarray:
+        """(E,) int64: number of faces at each edge."""
+        return np.diff(self.edge_starts)
+
+    @cached_property
+    def _pairs(self) -> tuple[np.ndarray, np.ndarray]:
+        """The two half-edges of every edge that has exactly two faces."""
+        first = self.edge_starts[:-1][self.edge_counts == 2]
+        return self.half_edges_by_edge[first], self.half_edges_by_edge[first + 1]
+
+    @cached_property
+    def opposite_corners(self) -> np.ndarray:
+        """(F, 3) int32: corner opposite the same edge in the face beyond it, -1 where there is none."""
+        opposite = np.full(3 * self.n_faces, -1, dtype=np.int32)
+        a, b = self._pairs
+        opposite[a] = b
+        opposite[b] = a
+        return read_only(opposite.reshape(-1, 3))
+
+    @cached_property
+    def neighbors(self) -> np.ndarray:
+        """(F, 3) int32: face across the edge opposite each vertex, -1 where there is none."""
+        return read_only(self.opposite_corners // np.int32(3))
+
+    @cached_property
+    def edge_faces(self) -> np.ndarray:
+        """(E, 2) int32: faces of each edge, lower first; -1 in the second place at a border."""
+        faces = np.full((len(self.edges), 2), -1, dtype=np.int32)
+        first = self.edge_starts[:-1]
+        faces[:, 0] = self.half_edges_by_edge[first] // 3
+        two = self.edge_counts >= 2
+        faces[two, 1] = self.half_edges_by_edge[first[two] + 1] // 3
+        return read_only(faces)
+
+    @cached_property
+    def vertex_faces(self) -> tuple[np.ndarray, np.ndarray]:
+        """Offsets (V+1,) int32 and corners (3F,) int32: vertex v has corners[offsets[v]:offsets[v + 1]]."""
+        flat = self.faces.ravel()
+        offsets = np.zeros(self.n_vertices + 1, dtype=np.int32)
+        np.cumsum(np.bincount(flat, minlength=self.n_vertices), out=offsets[1:])
+        corners = np.argsort(flat, kind="stable").astype(np.int32)
+        return read_only(offsets), read_only(corners)
+
+    @cached_property
+    def same_direction(self) -> np.ndarray:
+        """(P,) bool: two-faced edges that both faces run through in the same direction."""
+        a, b = self._pairs
+        return self.tails[a] == self.tails[b]
+
+    @cached_property
+    def component_of_face(self) -> np.ndarray:
+        """(F,) int32: connected component of each face (through shared edges), numbered by lowest face."""
+        a, b = self._pairs
+        return read_only(first_appearance(connected(self.n_faces, a // 3, b // 3)))
+
+    @cached_property
+    def components(self) -> list[np.ndarray]:
+        """Face indices of each component, ascending."""
+        order = np.argsort(self.component_of_face, kind="stable").astype(np.int32)
+        sizes = np.bincount(self.component_of_face)
+        return [read_only(part) for part in np.split(order, np.cumsum(sizes)[:-1])]
+
+    @cached_property
+    def side_of_face(self) -> np.ndarray:
+        """(F, 2) int32: component of each face as given and reversed, in the two-sheeted cover.
+
+        Faces of one surface component whose first columns agree are oriented alike; where both columns of a
+        face agree, its component is one-sided (not orientable).
+        """
+        a, b = self._pairs
+        fa, fb = a // 3, b // 3
+        flip = np.where(self.same_direction, 1, 0)
+        labels = connected(
+            2 * self.n_faces,
+            np.concatenate([2 * fa, 2 * fa + 1]),
+            np.concatenate([2 * fb + flip, 2 * fb + 1 - flip]),
+        )
+        return first_appearance(labels).reshape(-1, 2)
+
+    def fan_of_corner(self, left: np.ndarray | None = None, right: np.ndarray | None = None) -> np.ndarray:
+        """(3F,) int32: fan of each corner; corners of one vertex joined through common edges form a fan.
+
+        Parameters
+        ----------
+        left, right : (P,) int, optional
+            Pairs of half-edges to walk through; by default all faces at every edge are joined.
+        """
+        if left is None or right is None:
+            order, starts = self.half_edges_by_edge, self.edge_starts
+            inner = np.ones(len(order), dtype=bool)
+            inner[starts[:-1]] = False
+            right = order[inner]
+            left = order[np.flatnonzero(inner) - 1]
+        # Corner i+1 of the face sits at the tail of half-edge i, corner i+2 at its head.
+        tail_left, head_left = _next_corner(left), _previous_corner(left)
+        tail_right, head_right = _next_corner(right), _previous_corner(right)
+        same = self.tails[left] == self.tails[right]
+        return connected(
+            3 * self.n_faces,
+            np.concatenate([tail_left, head_left]),
+            np.concatenate([np.where(same, tail_right, head_right), np.where(same, head_right, tail_right)]),
+        )
+
+    @cached_property
+    def border_half_edges(self) -> np.ndarray:
+        """(B,) int32: half-edges that have a face on one side only, ascending."""
+        return np.sort(self.half_edges_by_edge[self.edge_starts[:-1][self.edge_counts == 1]])
+
+    @cached_property
+    def borders(self) -> list[np.ndarray]:
+        """Vertex loops of the borders, each from its lowest vertex in the direction of the border half-edges.
+
+        For a checked surface: every border vertex then has one half-edge in and one out.
+        """
+        from medyanpy.mesh.borders import border_loops
+
+        border = self.border_half_edges
+        return [read_only(loop) for loop in border_loops(self.tails[border], self.heads[border])]
+
+
+def _next_corner(corner: np.ndarray) -> np.ndarray:
+    return np.where(corner % 3 == 2, corner - 2, corner + 1)
+
+
+def _previous_corner(corner: np.ndarray) -> np.ndarray:
+    return np.where(corner % 3 == 0, corner + 2, corner - 1)
+
+
+def connected(n: int, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Component number of each of n nodes joined by the pairs (left, right).
+
+    SciPy rather than networkx, which takes minutes and gigabytes for the millions of corners of a large mesh.
+    """
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    graph = coo_array((np.ones(len(left), dtype=np.int8), (left, right)), shape=(n, n)).tocsr()
+    return connected_components(graph, directed=False)[1]
+
+
+def first_appearance(labels: np.ndarray) -> np.ndarray:
+    """Renumber labels 0, 1, ... in the order in which they first appear, int32."""
+    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
+    rank = np.empty(len(first), dtype=np.int32)
+    rank[np.argsort(first)] = np.arange(len(first), dtype=np.int32)
+    return rank[inverse]

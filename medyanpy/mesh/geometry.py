@@ -1,0 +1,72 @@
+"""Lengths, areas, normals and volumes of triangles given as arrays; no checks, no caches."""
+
+import numpy as np
+
+# 2A of a triangle is a cross product of edges up to L long between corners up to X from the origin. Its
+# rounding error is a few eps L^2; and corners can only be placed to eps X, which moves 2A by L eps X. Below
+# EIGHT_EPS L (L + X) the area, the normal and the barycentric coordinates are rounding noise: such a face
+# counts as having no area. A needle with an angle of 1e-5 degrees (real meshes have them) is eight orders of
+# magnitude above it.
+EIGHT_EPS = 8 * np.finfo(np.float64).eps
+
+
+def corner_positions(vertices: np.ndarray, faces: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Positions (F, 3) of the first, second and third corner of each face."""
+    return vertices[faces[:, 0]], vertices[faces[:, 1]], vertices[faces[:, 2]]
+
+
+def area_vectors(vertices: np.ndarray, faces: np.ndarray) -> np.ndarray:
+    """(F, 3): cross products of two sides, twice the area along the normal."""
+    a, b, c = corner_positions(vertices, faces)
+    return np.cross(b - a, c - a)
+
+
+def squared_lengths(vectors: np.ndarray) -> np.ndarray:
+    """(n,): squared length of each row."""
+    return np.einsum("ij,ij->i", vectors, vectors)
+
+
+def has_no_area(vertices: np.ndarray, faces: np.ndarray) -> np.ndarray:
+    """(F,) bool: faces whose area cannot be told from zero in double precision (see EIGHT_EPS)."""
+    a, b, c = corner_positions(vertices, faces)
+    longest = np.sqrt(
+        np.maximum(np.maximum(squared_lengths(b - a), squared_lengths(c - b)), squared_lengths(a - c))
+    )
+    double_area = np.sqrt(squared_lengths(np.cross(b - a, c - a)))
+    reach = np.abs(vertices).max(axis=1)
+    farthest = np.maximum(np.maximum(reach[faces[:, 0]], reach[faces[:, 1]]), reach[faces[:, 2]])
+    return double_area <= EIGHT_EPS * longest * (longest + farthest)
+
+
+def signed_volumes(vertices: np.ndarray, faces: np.ndarray) -> np.ndarray:
+    """(F,): volume between each face and the centre of the mesh's box, positive where it looks away.
+
+    Their sum over a closed surface is its volume (divergence theorem), wherever the centre lies; a centre
+    near the mesh keeps the cancellation small.
+    """
+    centre = 0.5 * (vertices.min(axis=0) + vertices.max(axis=0))
+    a, b, c = corner_positions(vertices - centre, faces)
+    return np.einsum("ij,ij->i", a, np.cross(b, c)) / 6.0
+
+
+def radius_ratios(vertices: np.ndarray, faces: np.ndarray) -> np.ndarray:
+    """(F,): twice the inscribed over the circumscribed radius, 1 if equilateral, 0 if flat."""
+    a, b, c = corner_positions(vertices, faces)
+    la, lb, lc = (np.sqrt(squared_lengths(side)) for side in (b - c, c - a, a - b))
+    double_area = np.sqrt(squared_lengths(np.cross(b - a, c - a)))
+    # 2 r_in / r_circ with r_in = 2A/(la+lb+lc) and r_circ = la lb lc/(4A)
+    ratio = 4.0 * double_area**2 / ((la + lb + lc) * la * lb * lc)
+    return np.minimum(ratio, 1.0)
+
+
+def winding_number(point: np.ndarray, vertices: np.ndarray, faces: np.ndarray) -> float:
+    """How often a closed surface goes round a point: about 0 outside, +1 or -1 inside.
+
+    Sum of signed solid angles; A. Van Oosterom, J. Strackee, IEEE Trans. Biomed. Eng. 30, 125 (1983), eq. 8.
+    """
+    a, b, c = corner_positions(vertices - point, faces)
+    la, lb, lc = (np.sqrt(squared_lengths(side)) for side in (a, b, c))
+    triple = np.einsum("ij,ij->i", a, np.cross(b, c))
+    ab, bc, ca = (np.einsum("ij,ij->i", p, q) for p, q in ((a, b), (b, c), (c, a)))
+    angles = 2.0 * np.arctan2(triple, la * lb * lc + ab * lc + bc * la + ca * lb)
+    return float(angles.sum() / (4.0 * np.pi))

@@ -1,0 +1,370 @@
+"""The mesh that everything else is built on."""
+
+import os
+
+import numpy as np
+
+from medyanpy.errors import MeshError, ParameterError
+from medyanpy.mesh import arguments, checks, files, shapes
+from medyanpy.mesh.attributes import MeshAttributes
+from medyanpy.mesh.connectivity import Connectivity, read_only
+from medyanpy.mesh.repair import RepairReport, mend
+
+# 20 * 4**10 = 21 million faces; one more level would need tens of gigabytes.
+MAX_SUBDIVISIONS = 10
+MAX_FREQUENCY = 1024
+
+
+class TriangleMesh(MeshAttributes):
+    """A triangulated surface, closed or with borders, of one or several connected components. Immutable.
+
+    Parameters
+    ----------
+    vertices : (V, 3) float, nm, finite, below 1e70
+        Positions of the vertices; copied.
+    faces : (F, 3) int, 0 <= index < V
+        Vertices of each triangle, anticlockwise seen from the side the normals point to; copied.
+
+    Raises
+    ------
+    MeshError
+        If the triangles cannot carry a surface. All kinds of defects are reported at once, in the message and
+        in its ``defects`` (a tuple of `MeshDefect`): indices out of range, non-finite coordinates, a vertex
+        repeated in a face, faces without area, duplicate faces, vertices that belong to no face, edges with
+        more than two faces, bow-tie vertices (faces that touch in a single point), faces of mixed
+        orientation, one-sided surfaces. Nothing is mended silently: see `repair`.
+
+    Notes ----- Corner i of face f has the number ``3 * f + i``; the edge "of" a corner is the one opposite to
+    it. A face counts as having no area below ``8 eps L (L + X)`` for twice its area, L its longest side, X
+    its largest coordinate, eps the double-precision spacing: below that its normal is rounding noise. Needles
+    far thinner than one sees are accepted. Everything beyond the check is computed when first asked for, then
+    kept.
+
+    Examples
+    --------
+    >>> mesh = TriangleMesh.icosphere(radius=500.0, subdivisions=4)
+    >>> mesh
+    TriangleMesh(2562 vertices, 5120 faces, closed, genus 0)
+    >>> mesh.neighbors.shape
+    (5120, 3)
+    """
+
+    def __init__(self, vertices: object, faces: object) -> None:
+        x, f = checks.as_arrays(vertices, faces)
+        self._fill(x, checks.check_surface(x, f))
+
+    def _fill(self, vertices: np.ndarray, connectivity: Connectivity) -> None:
+        self.__dict__["vertices"] = read_only(vertices)
+        self.__dict__["faces"] = read_only(connectivity.faces)
+        self.__dict__["_connectivity"] = connectivity
+
+    @classmethod
+    def _from_checked(cls, vertices: np.ndarray, connectivity: Connectivity) -> "TriangleMesh":
+        mesh = cls.__new__(cls)
+        mesh._fill(vertices, connectivity)
+        return mesh
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(
+            f"TriangleMesh is immutable: {name} cannot be set; see with_vertices, scaled, translated"
+        )
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"TriangleMesh is immutable: {name} cannot be deleted")
+
+    def __reduce__(self) -> tuple:
+        return _unpickle, (self.vertices, self.faces)
+
+    @classmethod
+    def from_file(
+        cls, path: str | os.PathLike, scale: float = 1.0, repair: bool = False
+    ) -> "TriangleMesh | tuple[TriangleMesh, RepairReport]":
+        """Read a PLY, OBJ, OFF or STL file.
+
+        Parameters
+        ----------
+        path : path
+            The ending names the format.
+        scale : float, > 0
+            Factor from the units of the file to nm: 1000.0 for a file in micrometres.
+        repair : bool
+            Mend the mesh (see `repair`) and return the mesh and a `RepairReport`.
+
+        Returns
+        -------
+        TriangleMesh, or (TriangleMesh, RepairReport) with ``repair=True``
+
+        Raises
+        ------
+        MeshError
+            If the file cannot be read or its triangles cannot carry a surface.
+        ParameterError
+            If ``scale`` is not a finite number above 0.
+
+        Notes ----- Vertices keep the order of the file, and so do triangles (in OFF files triangles come
+        first, then quadrilaterals, then larger polygons). Polygons are cut into fans from their first vertex.
+        STL files hold loose triangles: corners with exactly equal coordinates become one vertex, corners that
+        differ in the last digit do not. Colours, normals, textures and groups are ignored.
+        """
+        scale = arguments.positive_number("TriangleMesh.from_file", "scale", scale)
+        vertices, faces = files.read(path)
+        try:
+            return cls.repair(scale * vertices, faces) if repair else cls(scale * vertices, faces)
+        except MeshError as err:
+            raise MeshError(f"{os.fspath(path)}: {err}", err.defects) from err
+
+    def save(self, path: str | os.PathLike, overwrite: bool = False) -> None:
+        """Write a PLY, OBJ, OFF or STL file, the ending naming the format; lengths in nm.
+
+        PLY (binary), OBJ and OFF give back the same doubles; STL keeps single precision and no connectivity.
+
+        Raises
+        ------
+        ParameterError
+            If the file exists and ``overwrite`` is False.
+        MeshError
+            For another ending, or if vertices would fuse in an STL file.
+        """
+        files.write(path, self.vertices, self.faces, overwrite)
+
+    @classmethod
+    def repair(cls, vertices: object, faces: object) -> "tuple[TriangleMesh, RepairReport]":
+        """Mend triangles that cannot carry a surface.
+
+        Parameters
+        ----------
+        vertices : (V, 3) float, nm
+        faces : (F, 3) int
+
+        Returns
+        -------
+        mesh : TriangleMesh
+        report : RepairReport
+            What was done, with counts; ``print(report)``.
+
+        Raises
+        ------
+        MeshError
+            For what no rule can mend: wrong shapes, indices out of range, non-finite coordinates, one-sided
+            surfaces, or when nothing is left.
+
+        Notes ----- In this order: faces that repeat a vertex are dropped; zero-area faces are collapsed where
+        two corners coincide, turned over the longest side where the corners lie on a line, and dropped
+        otherwise; of duplicate faces one is kept, or none where the face is an inner wall whose three edges
+        all have two other faces; at edges with more than two faces, the faces are joined in pairs (of like
+        orientation first, flattest first, never so that the surface becomes one-sided) and the others cut
+        loose; vertices are copied so that each has one fan of faces; edges that still join the same two
+        vertices get a vertex in the middle; unused vertices are dropped; faces are turned consistently,
+        closed components outward. A consistent component inside another closed one keeps its side. Existing
+        vertices never move.
+        """
+        x, f, report = mend(vertices, faces)
+        return cls(x, f), report
+
+    def repaired(self) -> "tuple[TriangleMesh, RepairReport]":
+        """Apply `repair`: since a mesh is sound, this only turns inside-out closed components outward."""
+        return type(self).repair(self.vertices, self.faces)
+
+    def with_vertices(self, vertices: object) -> "TriangleMesh":
+        """Return the same faces on other positions; everything that does not depend on positions is shared.
+
+        Parameters
+        ----------
+        vertices : (V, 3) float, nm, finite
+            As many as before; copied.
+
+        Raises
+        ------
+        ParameterError
+            If the shape differs or a coordinate is not finite.
+        MeshError
+            If a face has no area, or a coordinate is 1e70 or larger.
+        """
+        x = np.array(
+            arguments.finite_vectors("TriangleMesh.with_vertices", "vertices", vertices, len(self.vertices)),
+            order="C",
+        )
+        defects = checks.position_defects(x, self.faces)
+        if defects:
+            raise MeshError(checks.explain(defects, len(x), len(self.faces)), defects)
+        return type(self)._from_checked(x, self._connectivity)
+
+    def scaled(self, factor: float) -> "TriangleMesh":
+        """Return the mesh enlarged about the origin by ``factor`` (float, > 0); ParameterError otherwise."""
+        return self.with_vertices(
+            arguments.positive_number("TriangleMesh.scaled", "factor", factor) * self.vertices
+        )
+
+    def translated(self, shift: object) -> "TriangleMesh":
+        """Return the mesh moved by ``shift`` ((3,) float, nm); ParameterError unless it is finite."""
+        if np.shape(shift) != (3,):
+            raise ParameterError(
+                f"TriangleMesh.translated: shift has shape {np.shape(shift)} but must have shape (3,)"
+            )
+        return self.with_vertices(
+            self.vertices + arguments.finite_vectors("TriangleMesh.translated", "shift", [shift])
+        )
+
+    @classmethod
+    def icosphere(
+        cls, radius: float, subdivisions: int | None = None, *, frequency: int | None = None
+    ) -> "TriangleMesh":
+        """Sphere from the icosahedron, vertices on the sphere, poles on the z axis.
+
+        Parameters
+        ----------
+        radius : float, nm, > 0
+        subdivisions : int, 0 to 10
+            Triangles are cut in four this often: 20 * 4**subdivisions faces; 0 is the icosahedron.
+        frequency : int, 1 to 1024
+            Instead of subdivisions: parts into which each edge of the icosahedron is cut: 20 * frequency**2
+            faces.
+
+        Raises
+        ------
+        ParameterError
+            For a number outside its domain, or unless exactly one of subdivisions and frequency is given.
+        """
+        owner = "TriangleMesh.icosphere"
+        radius = arguments.positive_number(owner, "radius", radius)
+        x, faces = _unit_sphere(owner, subdivisions, frequency)
+        return cls(radius * x, faces)
+
+    @classmethod
+    def red_blood_cell(
+        cls,
+        radius: float = shapes.RED_CELL_RADIUS,
+        subdivisions: int | None = None,
+        *,
+        frequency: int | None = None,
+    ) -> "TriangleMesh":
+        r"""Biconcave discocyte, the average human red blood cell at 300 mosm/kg, axis along z.
+
+        .. math:: z = \pm \tfrac12 \sqrt{1 - \rho^2}\,(C_0 + C_2 \rho^2 + C_4 \rho^4),\quad \rho = r / R_0
+
+        with C0 = 0.81, C2 = 7.83, C4 = -4.39 um at R0 = 3.91 um, all scaled by ``radius`` / 3.91 um; r is the
+        distance from the axis. Area 134 um^2 and volume 94 um^3 at the default radius.
+
+        Parameters
+        ----------
+        radius : float, nm, > 0
+            R0, half the diameter.
+        subdivisions : int, 0 to 10
+            20 * 4**subdivisions faces; 5 (20 480 faces) if neither this nor frequency is given.
+        frequency : int, 1 to 1024
+            Instead of subdivisions: 20 * frequency**2 faces; 22 gives 9 680.
+
+        Raises
+        ------
+        ParameterError
+            For a number outside its domain, or if both subdivisions and frequency are given.
+
+        References ---------- E. Evans, Y.-C. Fung, "Improved measurements of the erythrocyte geometry",
+        Microvasc. Res. 4, 335 (1972).
+        """
+        owner = "TriangleMesh.red_blood_cell"
+        radius = arguments.positive_number(owner, "radius", radius)
+        if subdivisions is None and frequency is None:
+            subdivisions = 5
+        x, faces = _unit_sphere(owner, subdivisions, frequency)
+        return cls(shapes.red_blood_cell(radius, x), faces)
+
+    @classmethod
+    def torus(
+        cls, major_radius: float, minor_radius: float, n_major: int = 64, n_minor: int = 32
+    ) -> "TriangleMesh":
+        """Torus round the z axis.
+
+        Parameters
+        ----------
+        major_radius : float, nm, > minor_radius
+            From the axis to the middle of the tube.
+        minor_radius : float, nm, > 0
+            Of the tube.
+        n_major, n_minor : int, 4 to 32768
+            Vertices the long way and the short way round; 2 * n_major * n_minor faces.
+
+        Raises
+        ------
+        ParameterError
+            For a number outside its domain.
+        """
+        owner = "TriangleMesh.torus"
+        major = arguments.positive_number(owner, "major_radius", major_radius)
+        minor = arguments.positive_number(owner, "minor_radius", minor_radius)
+        if minor >= major:
+            raise ParameterError(f"{owner}: minor_radius = {minor!r} but must be < major_radius = {major!r}")
+        n_major = arguments.whole_number(owner, "n_major", n_major, 4, 32768)
+        n_minor = arguments.whole_number(owner, "n_minor", n_minor, 4, 32768)
+        return cls(*shapes.torus(major, minor, n_major, n_minor))
+
+    @classmethod
+    def cylinder(
+        cls, radius: float, length: float, n_around: int = 32, n_along: int | None = None
+    ) -> "TriangleMesh":
+        """Open tube round the z axis from -length/2 to length/2, normals outward, two borders.
+
+        Parameters
+        ----------
+        radius : float, nm, > 0
+        length : float, nm, > 0
+        n_around : int, 3 to 32768
+            Vertices of each ring.
+        n_along : int, 1 to 32768
+            Bands of triangles between the borders; by default such that the triangles are nearly equilateral.
+            2 * n_around * n_along faces.
+
+        Raises
+        ------
+        ParameterError
+            For a number outside its domain.
+        """
+        owner = "TriangleMesh.cylinder"
+        radius = arguments.positive_number(owner, "radius", radius)
+        length = arguments.positive_number(owner, "length", length)
+        n_around = arguments.whole_number(owner, "n_around", n_around, 3, 32768)
+        if n_along is None:
+            n_along = max(1, round(length / (2 * radius * np.sin(np.pi / n_around) * np.sqrt(0.75))))
+        n_along = arguments.whole_number(owner, "n_along", n_along, 1, 32768)
+        return cls(*shapes.cylinder(radius, length, n_around, n_along))
+
+    @classmethod
+    def flat_sheet(cls, nx: int, ny: int, spacing: float) -> "TriangleMesh":
+        """Flat sheet of equilateral triangles at z = 0 about the origin, normals along +z, one border.
+
+        Parameters
+        ----------
+        nx, ny : int, 2 to 32768
+            Vertices in a row along x, and rows along y: nx * ny vertices, 2 (nx - 1) (ny - 1) faces.
+        spacing : float, nm, > 0
+            Length of every edge; rows are spacing * sqrt(3) / 2 apart, every other one shifted by spacing /
+            2.
+
+        Raises
+        ------
+        ParameterError
+            For a number outside its domain.
+        """
+        owner = "TriangleMesh.flat_sheet"
+        nx = arguments.whole_number(owner, "nx", nx, 2, 32768)
+        ny = arguments.whole_number(owner, "ny", ny, 2, 32768)
+        spacing = arguments.positive_number(owner, "spacing", spacing)
+        return cls(*shapes.flat_sheet(nx, ny, spacing))
+
+
+def _unit_sphere(
+    owner: str, subdivisions: int | None, frequency: int | None
+) -> tuple[np.ndarray, np.ndarray]:
+    if (subdivisions is None) == (frequency is None):
+        given = "neither" if subdivisions is None else "both"
+        raise ParameterError(f"{owner}: {given} of subdivisions and frequency given but exactly one must be")
+    if frequency is None:
+        return shapes.unit_icosphere(
+            arguments.whole_number(owner, "subdivisions", subdivisions, 0, MAX_SUBDIVISIONS)
+        )
+    return shapes.unit_geosphere(arguments.whole_number(owner, "frequency", frequency, 1, MAX_FREQUENCY))
+
+
+def _unpickle(vertices: np.ndarray, faces: np.ndarray) -> TriangleMesh:
+    """Rebuild a pickled mesh unchecked; NumPy unpickles arrays writable, `_fill` locks them."""
+    return TriangleMesh._from_checked(vertices, Connectivity(faces, len(vertices)))

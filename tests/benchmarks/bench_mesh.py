@@ -1,0 +1,55 @@
+"""Time and memory of preparing a large mesh. Bound (issue 2): 1.3 million faces under 10 s and under 2 GiB.
+
+Run by hand: ``python tests/benchmarks/bench_mesh.py [subdivisions]``. Prints one line per step and the peak
+of resident memory of the whole process, then ends with status 1 if a bound is missed.
+"""
+
+import resource
+import sys
+import time
+
+SECONDS = 10.0
+GIBIBYTES = 2.0
+
+
+def main(subdivisions: int) -> int:
+    """Prepare an icosphere of 20 * 4**subdivisions faces and print what each step costs."""
+    import numpy as np
+
+    from medyanpy.mesh import TriangleMesh, shapes
+
+    x, faces = shapes.unit_icosphere(subdivisions)
+    x, faces = 500.0 * x, np.asarray(faces)
+    start = time.perf_counter()
+    mesh = TriangleMesh(x, faces)
+    times = {"construction with all checks": time.perf_counter() - start}
+    for name in (
+        "neighbors",
+        "opposite_corners",
+        "edges",
+        "edge_faces",
+        "borders",
+        "components",
+        "face_areas",
+        "face_normals",
+        "vertex_faces",
+        "edge_lengths",
+        "quality",
+        "volume",
+        "genus",
+    ):
+        before = time.perf_counter()
+        getattr(mesh, name)
+        times[name] = time.perf_counter() - before
+    total = time.perf_counter() - start
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    print(mesh)
+    for name, seconds in times.items():
+        print(f"{name:32s} {seconds:8.3f} s")
+    print(f"{'all':32s} {total:8.3f} s   (bound {SECONDS:g} s)")
+    print(f"{'peak resident memory':32s} {peak:8.3f} GiB (bound {GIBIBYTES:g} GiB)")
+    return int(total > SECONDS or peak > GIBIBYTES)
+
+
+if __name__ == "__main__":
+    sys.exit(main(int(sys.argv[1]) if len(sys.argv) > 1 else 8))
