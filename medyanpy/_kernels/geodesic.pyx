@@ -20,9 +20,10 @@ import numpy as np
 from libc.math cimport sqrt
 from libc.stdint cimport int32_t, int64_t
 
-from medyanpy._kernels.accumulate cimport Accumulator, Sum, to_grid
+from medyanpy._kernels.accumulate cimport Accumulator, Sum
 from medyanpy._kernels.box cimport displacement
 from medyanpy._kernels.parallel cimport n_blocks, over_blocks, record_fault
+from medyanpy._kernels.points cimport Frame, frame_of
 from medyanpy._kernels.program cimport (
     DEGENERATE_TRIANGLE, NOT_FINITE, Operation, TOO_MANY_CROSSINGS, World,
 )
@@ -90,13 +91,11 @@ cdef inline int _fly_one(FlightTask* t, World* world, Py_ssize_t p, Sum* sums) n
     cdef double rate[3]
     cdef double moved[3]
     cdef double v[3]
-    cdef double e1[3]
-    cdef double e2[3]
-    cdef double n[3]
     cdef double a[3]
     cdef double u[3]
     cdef double E[3]
-    cdef double nn, nn_new, tau, tau_r, EE, uE, uE_new, rate_i, rate_k, weight_j, weight_k
+    cdef Frame frame
+    cdef double inverse, nn, nn_new, tau, tau_r, EE, uE, uE_new, rate_i, rate_k, weight_j, weight_k
     cdef double rest = t.h
     cdef double scaled_mass = 0.0
     cdef int32_t corner_j, corner_k
@@ -111,14 +110,13 @@ cdef inline int _fly_one(FlightTask* t, World* world, Py_ssize_t p, Sum* sums) n
     v[0] = world.v[3 * bead]
     v[1] = world.v[3 * bead + 1]
     v[2] = world.v[3 * bead + 2]
-    displacement(&world.box, world.x + 3 * <Py_ssize_t> corner[0], world.x + 3 * <Py_ssize_t> corner[1], e1)
-    displacement(&world.box, world.x + 3 * <Py_ssize_t> corner[0], world.x + 3 * <Py_ssize_t> corner[2], e2)
-    cross(e1, e2, n)
-    nn = dot(n, n)
-    cross(v, e2, a)
-    rate[1] = dot(a, n) / nn
-    cross(e1, v, a)
-    rate[2] = dot(a, n) / nn
+    frame_of(&world.box, world.x, corners, &frame)
+    nn = frame.nn
+    inverse = 1.0 / nn
+    cross(v, frame.e2, a)
+    rate[1] = dot(a, frame.n) * inverse
+    cross(frame.e1, v, a)
+    rate[2] = dot(a, frame.n) * inverse
     rate[0] = -(rate[1] + rate[2])
     if sums != NULL:
         scaled_mass = world.mass[bead] * t.scale
