@@ -432,8 +432,11 @@ def check_places(what: str, mesh: TriangleMesh, triangles: Any, barycentric: Any
             f"{what}: point {i} lies outside its triangle {faces[i]}: barycentric = {weights[i].tolist()}, "
             "but the weights must be >= 0 with sum 1"
         )
-    weights = np.clip(weights, 0.0, None)
-    weights = weights / weights.sum(axis=1, keepdims=True)
+    # What is right already, such as the weights of a State, keeps its bits.
+    wrong = (weights < 0.0).any(axis=1) | (weights[:, 0] != (1.0 - weights[:, 1]) - weights[:, 2])
+    weights = weights.copy()
+    weights[wrong] = np.clip(weights[wrong], 0.0, None)
+    weights[wrong] /= weights[wrong].sum(axis=1, keepdims=True)
     # All three are >= 0 when the first is read as (1 - second) - third, which is how it is stored.
     over = (1.0 - weights[:, 1]) - weights[:, 2] < 0.0
     weights[over, 2] = 1.0 - weights[over, 1]

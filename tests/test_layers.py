@@ -1,0 +1,105 @@
+"""The architecture: imports point one way, and the package holds what it should."""
+
+import ast
+from importlib import metadata
+from pathlib import Path
+
+import medyanpy as mp
+
+PACKAGE = Path(mp.__file__).parent
+
+# From the bottom up; a module may import from layers below its own and from its own subpackage.
+LAYERS = [
+    {"_kernels"},
+    {"errors", "units", "_version"},
+    {"validation"},
+    {"threads"},
+    {"mesh", "surfaces"},
+    {"topology"},
+    {"forces"},
+    {"integrators", "system", "state"},
+    {"context"},
+    {"checkpoint", "minimize", "progress"},
+    {"reporters"},
+    {"simulation"},
+    {"testing", "trajectory", "visualize", "demo", "info"},
+    {"cli", "__main__"},
+    {"__init__"},
+]
+RANK = {name: i for i, layer in enumerate(LAYERS) for name in layer}
+
+
+def part(path: Path) -> str:
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def imports_of(path: Path):
+    """Modules imported by a file, except for type checking only; relative to the package."""
+    tree = ast.parse(path.read_text())
+    for_types = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+        for inner in ast.walk(node)
+    }
+    for node in ast.walk(tree):
+        if id(node) in for_types:
+            continue
+        if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            if node.module == "medyanpy":
+                yield from (f"medyanpy.{a.name}" for a in node.names)
+            else:
+                yield node.module
+        elif isinstance(node, ast.Import):
+            yield from (a.name for a in node.names)
+
+
+def test_every_module_has_its_layer():
+    unknown = {part(p) for p in PACKAGE.rglob("*.py")} - set(RANK)
+    assert not unknown, f"say in tests/test_layers.py where these belong: {unknown}"
+
+
+def test_imports_point_down():
+    wrong = []
+    for path in PACKAGE.rglob("*.py"):
+        me = part(path)
+        for module in imports_of(path):
+            pieces = module.split(".")
+            if pieces[0] != "medyanpy" or len(pieces) < 2:
+                continue
+            other = pieces[1] if pieces[1] in RANK else "__init__"
+            if other != me and RANK[other] >= RANK[me]:
+                wrong.append(f"{path.relative_to(PACKAGE)} imports {module}")
+    assert not wrong, wrong
+
+
+def test_kernels_import_nothing_of_the_package():
+    for path in (PACKAGE / "_kernels").glob("*.py*"):
+        if path.suffix in (".pyx", ".pxd", ".py"):
+            for line in path.read_text().splitlines():
+                words = line.split()
+                if words[:1] in (["from"], ["import"], ["cimport"]) and "medyanpy" in words[1]:
+                    assert words[1].startswith("medyanpy._kernels"), f"{path.name}: {line}"
+
+
+def test_only_the_mesh_package_uses_networkx():
+    users = {
+        part(p) for p in PACKAGE.rglob("*.py") if any(m.split(".")[0] == "networkx" for m in imports_of(p))
+    }
+    assert users <= {"mesh"}
+
+
+def test_interface_for_third_party_operations_is_installed():
+    assert (PACKAGE / "_kernels" / "program.pxd").exists()
+    assert (PACKAGE / "_kernels" / "parallel.pxd").exists()
+    assert (PACKAGE / "py.typed").exists()
+
+
+def test_the_version_is_one():
+    assert metadata.version("medyanpy") == mp.__version__
+
+
+def test_openmp_is_on():
+    from medyanpy._kernels import parallel
+
+    assert parallel.OPENMP_VERSION >= 201511
