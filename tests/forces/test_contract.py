@@ -91,10 +91,124 @@ def mixed_bonds_energy(x):
     return 0.5 * np.sum(np.linspace(1.0, 2.0, 5) * (np.linalg.norm(x[j] - x[i], axis=1) - 1.5) ** 2)
 
 
+# Membranes --------------------------------------------------------------------------------------------------
+
+
+def corners_and_areas(x, faces):
+    a, b, c = x[faces].transpose(1, 0, 2)
+    return a, b, c, 0.5 * np.linalg.norm(np.cross(b - a, c - a), axis=1)
+
+
+def curvature(x, faces, form):
+    """Mean curvature and a third of the ring's area of every vertex; nonsense on borders."""
+    n = len(x)
+    area = np.zeros(n)
+    np.add.at(area, faces.ravel(), np.repeat(corners_and_areas(x, faces)[3] / 3.0, 3))
+    if form == "vertex":
+        grad_area, grad_volume = np.zeros((n, 3)), np.zeros((n, 3))
+        for k in range(3):
+            v, i, j = (faces[:, (k + c) % 3] for c in range(3))
+            normal = np.cross(x[i] - x[v], x[j] - x[v])
+            # A triangle grows fastest along the height on the side opposite the vertex.
+            side = x[j] - x[i]
+            foot = x[i] + side * (np.sum((x[v] - x[i]) * side, 1) / np.sum(side * side, 1))[:, None]
+            height = x[v] - foot
+            slope = 0.5 * np.linalg.norm(side, axis=1) / np.linalg.norm(height, axis=1)
+            np.add.at(grad_area, v, height * slope[:, None])
+            np.add.at(grad_volume, v, normal / 6.0)
+        return 0.5 * np.sum(grad_area * grad_volume, 1) / np.sum(grad_volume**2, 1), area
+    third = {(f[k], f[(k + 1) % 3]): f[(k + 2) % 3] for f in faces.tolist() for k in range(3)}
+    hinges = [(i, j, k, third[j, i]) for (i, j), k in third.items() if i < j and (j, i) in third]
+    i, j, k, m = np.transpose(hinges)
+    n1, n2 = np.cross(x[j] - x[i], x[k] - x[i]), np.cross(x[m] - x[i], x[j] - x[i])
+    angle = np.arctan2(np.linalg.norm(np.cross(n1, n2), axis=1), np.sum(n1 * n2, 1))
+    angle *= -np.sign(np.sum(n1 * (x[m] - x[i]), 1))
+    turn = np.zeros(n)
+    for end in (i, j):
+        np.add.at(turn, end, angle * np.linalg.norm(x[i] - x[j], axis=1))
+    return turn / (4.0 * area), area
+
+
+def membrane_bending(which, form):
+    def numbers(n):
+        return np.linspace(10.0, 50.0, n), np.linspace(-0.2, 0.3, n)
+
+    def build():
+        topology, handles = lumpy_scene()
+        force = mp.forces.MembraneBending(handles[which], *numbers(len(handles[which])), form)
+        return topology, force
+
+    def energy(x):
+        membrane = lumpy_scene()[1][which]
+        h, area = curvature(x[membrane.beads], membrane.mesh.faces, form)
+        inside = np.ones(len(h), bool)
+        for loop in membrane.mesh.borders:
+            inside[loop] = False
+        kappa, c0 = numbers(len(h))
+        return np.sum((2.0 * kappa * (h - c0) ** 2 * area)[inside])
+
+    return ForceCase(f"bending, {form}, {which}", build, energy, 4.0)
+
+
+def membrane_measure(name, which, make, energy):
+    """A force that depends on the areas of the faces and on the volume (about the mean of the vertices)."""
+
+    def build():
+        topology, handles = lumpy_scene()
+        return topology, make(handles[which])
+
+    def of_positions(x):
+        membrane = lumpy_scene()[1][which]
+        x = x[membrane.beads]
+        a, b, c, areas = corners_and_areas(x - x.mean(axis=0), membrane.mesh.faces)
+        return energy(areas, np.linalg.det(np.stack([a, b, c], axis=1)).sum() / 6.0)
+
+    return ForceCase(name, build, of_positions, 4.0)
+
+
+def own_areas(n):
+    return np.linspace(1.0, 3.0, n), np.linspace(4.0, 9.0, n)
+
+
+def triangles_energy(areas, _):
+    k, a0 = own_areas(len(areas))
+    return np.sum(0.5 * k * (areas - a0) ** 2 / a0)
+
+
+MEMBRANES = [
+    membrane_bending("closed", "vertex"),
+    membrane_bending("closed", "dihedral"),
+    membrane_bending("open", "vertex"),
+    membrane_bending("open", "dihedral"),
+    membrane_measure(
+        "area",
+        "closed",
+        lambda m: mp.forces.MembraneArea(m, 20.0, 900.0),
+        lambda a, v: 10.0 * (a.sum() - 900.0) ** 2 / 900.0,
+    ),
+    membrane_measure(
+        "area of each triangle",
+        "open",
+        lambda m: mp.forces.MembraneArea(m, *own_areas(len(m.mesh.faces)), per_triangle=True),
+        triangles_energy,
+    ),
+    membrane_measure(
+        "tension", "open", lambda m: mp.forces.MembraneTension(m, 0.3), lambda a, v: 0.3 * a.sum()
+    ),
+    membrane_measure(
+        "volume",
+        "closed",
+        lambda m: mp.forces.MembraneVolume(m, 0.8, 3000.0),
+        lambda a, v: 0.4 * (v - 3000.0) ** 2 / 3000.0,
+    ),
+]
+
+
 CASES = [
     ForceCase("bonds", bonds, bonds_energy, 27.0),
     ForceCase("edge springs", edge_springs, edge_springs_energy, 4.0),
     ForceCase("bonds of all kinds", mixed_bonds, mixed_bonds_energy, 1.5),
+    *MEMBRANES,
 ]
 
 

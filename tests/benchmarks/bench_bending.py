@@ -1,0 +1,55 @@
+"""Time of bending forces on icospheres. Bound: 0.3 µs a vertex on one thread, either form, with energy.
+
+Others, one thread, energy and gradient: pymem3dg 1.6 µs, trimem 7 µs a vertex.
+
+Run by hand: ``python tests/benchmarks/bench_bending.py [threads]``. Prints medians of repeated evaluations,
+then ends with status 1 if the bound is missed on one thread.
+"""
+
+import statistics
+import sys
+import time
+
+MICROSECONDS = 0.3
+REPEATS = 15
+
+
+def measure(subdivisions: int, form: str, energy: bool, threads: int) -> tuple[int, float]:
+    """Vertices, and the median time of one evaluation in µs a vertex."""
+    import medyanpy as mp
+
+    topology = mp.Topology()
+    sphere = topology.add_membrane(mp.TriangleMesh.icosphere(500.0, subdivisions), vertex_mass=4e-12)
+    system = mp.System(topology)
+    system.add_force(mp.forces.MembraneBending(sphere, bending_modulus=82.0, discretization=form))
+    context = mp.Context(system, mp.VerletIntegrator(1e-9), threads=threads)
+    (forces,) = context._force_sums.values()
+    loops = max(1, 50_000 // len(sphere))
+    times = []
+    for _ in range(REPEATS + 1):
+        start = time.perf_counter()
+        for _ in range(loops):
+            # As if beads had moved, so that nothing is reused.
+            context._program.moved()
+            forces.refresh(context._program, energy)
+        times.append((time.perf_counter() - start) / loops)
+    # The first one warms up.
+    return len(sphere), 1e6 * statistics.median(times[1:]) / len(sphere)
+
+
+def main(threads: int) -> int:
+    """Print one line for each size, form and output."""
+    worst = 0.0
+    for subdivisions in (4, 6):
+        for form in ("vertex", "dihedral"):
+            for energy in (False, True):
+                n, t = measure(subdivisions, form, energy, threads)
+                worst = max(worst, t)
+                what = f"{form}, forces" + " and energy" * energy
+                bound = f"   (bound {MICROSECONDS:g})" if threads == 1 else ""
+                print(f"{n:6d} vertices  {what:28s}  {threads} thread(s)  {t:6.3f} µs a vertex{bound}")
+    return int(threads == 1 and worst > MICROSECONDS)
+
+
+if __name__ == "__main__":
+    sys.exit(main(int(sys.argv[1]) if len(sys.argv) > 1 else 1))

@@ -1,0 +1,139 @@
+"""In-triangle points: time of a lone G and of a whole BAGOGAB step, threads, small systems, memory.
+
+Run it from an installed package on a quiet machine:
+
+    python tests/benchmarks/bench_points.py [--quick]
+
+Medians over repeats; ratios are taken within this run. Targets are those of the project, beside what was measured.
+"""
+
+import argparse
+import multiprocessing
+import platform
+import time
+
+import numpy as np
+
+import medyanpy as mp
+from medyanpy._kernels.geodesic import Geodesic
+from medyanpy.threads import available_threads
+
+MASS, FRICTION, KELVIN = 4e-12, 4e-6, 300.0
+# Mean path of half a step is 0.18 edges: about 0.4 crossings per point and G.
+TIMESTEP = 5.4e-6
+
+
+def median_ns(work, repeats, per):
+    times = []
+    for _ in range(repeats):
+        started = time.perf_counter()
+        work()
+        times.append(time.perf_counter() - started)
+    return 1e9 * float(np.median(times)) / per
+
+
+def points_on_a_sphere(n, threads, moving=True):
+    topology = mp.Topology()
+    mesh = mp.TriangleMesh.icosphere(500.0, 5)
+    membrane = topology.add_membrane(mesh, vertex_mass=500 * MASS, vertex_friction=FRICTION, fixed=not moving)
+    points = topology.add_intriangle_points(membrane, n, mass=MASS, friction=FRICTION, seed=1)
+    system = mp.System(topology)
+    if moving:
+        system.add_force(mp.forces.MembraneEdgeSprings(membrane, 5.0))
+    context = mp.Context(system, mp.BAGOGABIntegrator(TIMESTEP, temperature=KELVIN, seed=3), threads=threads)
+    context.set_velocities_to_temperature(KELVIN, seed=2)
+    return context, points
+
+
+def crossings_per_flight(n=20_000):
+    """Crossings counted by flying in small pieces: the triangle changes at most once in each."""
+    context, points = points_on_a_sphere(n, 1, moving=False)
+    pieces, total = 40, 0
+    flight = Geodesic(0.5 * TIMESTEP / pieces, n, context.corners)
+    before = context.get_state(positions=True).intriangle.triangles
+    for _ in range(pieces):
+        context.perform(flight)
+        now = context.get_state(positions=True).intriangle.triangles
+        total += int((now != before).sum())
+        before = now
+    return total / len(points)
+
+
+def row(what, measured, target, unit, at_least=False):
+    ok = measured >= target if at_least else measured <= target
+    sign = ">=" if at_least else "<="
+    print(f"{what:58s} {measured:10.2f} {unit:8s} target {sign} {target:g}   {'met' if ok else 'NOT MET'}", flush=True)
+
+
+def memory(field):
+    """Bytes: VmRSS is what the process holds now, VmHWM the most it has held."""
+    with open("/proc/self/status") as file:
+        return 1024 * int(next(line for line in file if line.startswith(field)).split()[1])
+
+
+def memory_of(n, moving, pipe):
+    """Bytes per point of everything that a Simulation holds, in a process of its own."""
+    small, _ = points_on_a_sphere(1000, 1, moving)
+    small.step(1)
+    with open("/proc/self/clear_refs", "w") as file:
+        file.write("5")  # start VmHWM anew
+    before = memory("VmRSS")
+    context, _ = points_on_a_sphere(n, 1, moving)
+    context.step(1)
+    pipe.send(((memory("VmRSS") - before) / n, (memory("VmHWM") - before) / n))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="small numbers: does it run?")
+    quick = parser.parse_args().quick
+    sizes = (10_000,) if quick else (100_000, 1_000_000)
+    repeats = 3 if quick else 11
+    print(f"{platform.platform()}, {platform.processor() or platform.machine()}, {available_threads()} threads offered")
+    print(f"icosphere of 20480 faces, {crossings_per_flight(2000 if quick else 20_000):.2f} crossings per point and G\n")
+    for moving in (False, True):
+        kind = "moving" if moving else "fixed"
+        for n in sizes:
+            context, _ = points_on_a_sphere(n, 1, moving)
+            flight = Geodesic(0.5 * TIMESTEP, n, context.corners)
+            context.perform(flight)
+            g = median_ns(lambda c=context, f=flight: c.perform(f), repeats, n)
+            row(f"lone G, {n} points, {kind} mesh, 1 thread", g, 60, "ns/point")
+            context.set_velocities_to_temperature(KELVIN, seed=2)
+            context.step(2)
+            step = median_ns(lambda c=context: c.step(1), repeats, n)
+            row(f"BAGOGAB step, {n} points, {kind} mesh, 1 thread", step, 200, "ns/point")
+    if available_threads() > 1:
+        for n in sizes:
+            one, _ = points_on_a_sphere(n, 1)
+            two, _ = points_on_a_sphere(n, 2)
+            for context in (one, two):
+                context.step(2)
+            # In turn, so that drifting clocks of a shared machine hit both alike.
+            pairs = [
+                (median_ns(lambda: one.step(1), 1, n), median_ns(lambda: two.step(1), 1, n)) for _ in range(repeats)
+            ]
+            row(f"two threads against one, step, {n} points", float(np.median([a / b for a, b in pairs])), 1.8, "x", True)
+    topology = mp.Topology()
+    topology.add_beads([[0.0, 0, 0], [1.1, 0, 0]], mass=1.0, friction=1.0)
+    system = mp.System(topology)
+    system.add_force(mp.forces.HarmonicBonds([[0, 1]], 1.0, 1.0))
+    for word, temperature in (("BAB", {}), ("BAOAB", {"kT": 1.0})):
+        context = mp.Context(system, mp.SplittingIntegrator(word, 0.01, **temperature), threads=1)
+        steps = 20_000 if quick else 1_000_000
+        row(f"two beads and a bond, {word}", median_ns(lambda c=context, k=steps: c.step(k), 3, steps) / 1e3, 1.0, "us/step")
+    n = sizes[-1]
+    for moving in (False, True):
+        spawn = multiprocessing.get_context("spawn")
+        ours, theirs = spawn.Pipe()
+        process = spawn.Process(target=memory_of, args=(n, moving, theirs))
+        process.start()
+        kept, peak = ours.recv()
+        process.join()
+        kind = "moving" if moving else "fixed"
+        row(f"memory kept, {n} points, {kind} mesh", kept, 200, "B/point")
+        print(f"{'':4s}(while building and stepping, at most {peak:.0f} B/point)")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,174 @@
+"""UniformField and HarmonicTrap."""
+
+import numpy as np
+import pytest
+
+import medyanpy as mp
+from medyanpy.forces import HarmonicTrap, UniformField
+
+
+def scene():
+    rng = np.random.default_rng(3)
+    topology = mp.Topology()
+    handles = {"beads": topology.add_beads(rng.normal(0.0, 5.0, (6, 3)), mass=1.0)}
+    handles["membrane"] = topology.add_membrane(mp.TriangleMesh.icosphere(4.0, 0), vertex_mass=1.0)
+    handles["points"] = topology.add_intriangle_points(handles["membrane"], 8, mass=1.0, seed=1)
+    handles["balls"] = topology.add_balls(rng.normal(0.0, 5.0, (5, 3)), radius=1.0, mass=1.0)
+    return topology, handles
+
+
+def look(topology, force, threads=1, energy=True):
+    system = mp.System(topology)
+    system.add_force(force)
+    context = mp.Context(system, mp.VerletIntegrator(1e-3), threads=threads)
+    return context.get_state(positions=True, forces=True, energy=energy)
+
+
+# The order of these is neither that of the topology nor that of places.
+def choices(handles):
+    numbers = np.random.default_rng(8).permutation(31)[:17]
+    return {
+        "handle": (handles["points"], handles["points"].beads),
+        "handles": (
+            [handles["balls"], handles["membrane"], handles["beads"]],
+            np.concatenate([handles[k].beads for k in ("balls", "membrane", "beads")]),
+        ),
+        "numbers": (numbers, numbers),
+    }
+
+
+@pytest.mark.parametrize("choice", ["handle", "handles", "numbers"])
+@pytest.mark.parametrize("each", [False, True])
+def test_uniform_field(choice, each):
+    topology, handles = scene()
+    beads, numbers = choices(handles)[choice]
+    force = np.random.default_rng(4).normal(size=(len(numbers), 3) if each else 3)
+    state = look(topology, UniformField(beads, force))
+    expected = np.zeros((topology.n_beads, 3))
+    expected[numbers] = force
+    np.testing.assert_array_equal(state.forces, expected)
+    assert state.potential_energy == pytest.approx(-np.sum(expected * state.positions), rel=1e-13)
+
+
+@pytest.mark.parametrize("choice", ["handle", "handles", "numbers"])
+@pytest.mark.parametrize("each", [False, True])
+@pytest.mark.parametrize("stiffness", [2.5, [1.0, 0.0, 3.0]])
+def test_harmonic_trap(choice, each, stiffness):
+    topology, handles = scene()
+    beads, numbers = choices(handles)[choice]
+    center = np.random.default_rng(5).normal(size=(len(numbers), 3) if each else 3)
+    state = look(topology, HarmonicTrap(beads, stiffness, center))
+    k = np.broadcast_to(stiffness, 3)
+    away = state.positions[numbers] - center
+    expected = np.zeros((topology.n_beads, 3))
+    expected[numbers] = -k * away
+    np.testing.assert_allclose(state.forces, expected, rtol=1e-14)
+    assert state.potential_energy == pytest.approx(0.5 * np.sum(k * away**2), rel=1e-13)
+
+
+@pytest.mark.parametrize("make", [lambda b: UniformField(b, [1.0, 2, 3]), lambda b: HarmonicTrap(b, 2.0, [1.0, 2, 3])])
+def test_same_bits_on_threads_without_energy_and_twice(make):
+    def topology():
+        out = mp.Topology()
+        out.add_beads(np.random.default_rng(2).normal(size=(9000, 3)), mass=1.0)
+        return out
+
+    one = look(topology(), make(np.arange(8999)))
+    for threads in (2, 3, 4):
+        other = look(topology(), make(np.arange(8999)), threads)
+        np.testing.assert_array_equal(other.forces, one.forces)
+        assert other.potential_energy == one.potential_energy
+    np.testing.assert_array_equal(look(topology(), make(np.arange(8999)), energy=False).forces, one.forces)
+    both = topology()
+    system = mp.System(both)
+    for _ in range(2):
+        system.add_force(make(np.arange(8999)))
+    twice = mp.Context(system, mp.VerletIntegrator(1e-3)).get_state(forces=True).forces
+    np.testing.assert_array_equal(twice, 2.0 * one.forces)
+
+
+def test_a_body_falls_as_it_should():
+    topology = mp.Topology()
+    bead = topology.add_beads([[0.0, 0, 0]], mass=2.0)
+    system = mp.System(topology)
+    field = system.add_force(UniformField(bead, [0.0, 0, -3.0]))
+    context = mp.Context(system, mp.VerletIntegrator(0.01))
+    context.step(100)
+    np.testing.assert_allclose(context.get_state(positions=True).positions, [[0, 0, -0.75]], rtol=1e-12)
+    field.set(force=[1.0, 0, 0])
+    context.step(100)
+    state = context.get_state(positions=True, velocities=True)
+    np.testing.assert_allclose(state.velocities, [[0.5, 0, -1.5]], rtol=1e-12)
+    assert not context._momentum_is_conserved()
+
+
+def test_numbers_set_during_a_run_take_effect():
+    topology, handles = scene()
+    trap = HarmonicTrap(handles["balls"], 1.0, [0.0, 0, 0])
+    system = mp.System(topology)
+    system.add_force(trap)
+    context = mp.Context(system, mp.VerletIntegrator(1e-3))
+    one = context.get_state(forces=True).forces
+    trap.set(stiffness=[3.0, 0.0, 1.0])
+    np.testing.assert_allclose(context.get_state(forces=True).forces, one * [3.0, 0.0, 1.0], rtol=1e-15)
+    trap.set(center=handles["balls"].positions)
+    assert (context.get_state(forces=True).forces == 0.0).all()
+
+
+def test_a_moving_membrane_takes_over_the_force_on_its_points():
+    topology, handles = scene()
+    system = mp.System(topology)
+    system.add_force(UniformField(handles["points"], [0.0, 0.0, 7.0]))
+    context = mp.Context(system, mp.VerletIntegrator(1e-6))
+    context.step(1)
+    state = context.get_state(velocities=True)
+    momentum = state.velocities[handles["membrane"].beads].sum(axis=0)
+    np.testing.assert_allclose(momentum, [0, 0, 8 * 7.0 * 1e-6], rtol=1e-6, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda h: UniformField(h["balls"], 1.0), mp.ParameterError, r"UniformField: force must have shape \(3,\)"),
+        (
+            lambda h: UniformField(h["balls"], np.zeros((4, 3))),
+            mp.ParameterError,
+            r"UniformField: force must have shape \(5, 3\), not \(4, 3\)",
+        ),
+        (
+            lambda h: UniformField(h["balls"], [[1.0, 2.0], [1.0]]),
+            mp.ParameterError,
+            r"UniformField: force must have shape \(3,\) or \(5, 3\)",
+        ),
+        (lambda h: UniformField(h["balls"], [0, np.inf, 0]), mp.ParameterError, r"force\[1\] = inf but must be finite"),
+        (lambda h: HarmonicTrap(h["balls"], -1.0, [0, 0, 0]), mp.ParameterError, r"stiffness\[0\] = -1.0 but must"),
+        (lambda h: HarmonicTrap(h["balls"], [1, 2], [0, 0, 0]), mp.ParameterError, r"stiffness must have shape \(3,\)"),
+        (lambda h: HarmonicTrap(h["balls"], "k", [0, 0, 0]), mp.ParameterError, "stiffness must be an array"),
+        (lambda h: HarmonicTrap(h["balls"], 1.0, [0, 0]), mp.ParameterError, r"center must have shape \(3,\)"),
+        (lambda h: HarmonicTrap([0, 31], 1.0, [0, 0, 0]), mp.TopologyError, "bead 31 does not exist"),
+        (lambda h: HarmonicTrap([4, 4], 1.0, [0, 0, 0]), mp.TopologyError, "bead 4 is named twice"),
+        (lambda h: HarmonicTrap([0.5], 1.0, [0, 0, 0]), mp.TopologyError, "beads must hold integers"),
+        (lambda h: HarmonicTrap(scene()[1]["balls"], 1.0, [0, 0, 0]), mp.TopologyError, "another topology"),
+    ],
+)
+def test_what_is_refused(make, error, message):
+    topology, handles = scene()
+    with pytest.raises(error, match=message):
+        look(topology, make(handles))
+
+
+def test_no_beads_no_force():
+    topology, _ = scene()
+    state = look(topology, UniformField(np.empty(0, int), [1.0, 0, 0]))
+    assert state.potential_energy == 0.0
+    assert (state.forces == 0.0).all()
+
+
+def test_only_forces_on_points_ask_for_the_points_pass():
+    topology, handles = scene()
+    system = mp.System(topology)
+    system.add_force(UniformField(handles["balls"], [1.0, 0, 0], name="on balls"))
+    system.add_force(UniformField([handles["points"]], [1.0, 0, 0], name="on points"))
+    context = mp.Context(system, mp.VerletIntegrator(1e-3))
+    assert not context.bound_forces["on balls"].acts_on_points
+    assert context.bound_forces["on points"].acts_on_points

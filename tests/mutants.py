@@ -1,0 +1,168 @@
+"""Break the kernels on purpose, and see that the tests fail.
+
+    python tests/mutants.py [WORD ...]
+
+Each mutant is one edit of one file and the tests that must notice it. The tree is copied, built once, and then built
+and tested again with every mutant in turn; a mutant that the tests pass is listed as a survivor and the exit code is
+1. Words choose mutants by what their description contains. Needs the build tools of pyproject.toml in the running
+environment (meson-python, cython, ninja) beside the `test` extra.
+"""
+
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@dataclass(frozen=True)
+class Mutant:
+    what: str
+    file: str
+    old: str
+    new: str
+    tests: str
+
+
+GEODESIC = "medyanpy/_kernels/geodesic.pyx"
+KICK = "medyanpy/_kernels/kick.pyx"
+DRIFT = "medyanpy/_kernels/drift.pyx"
+THERMOSTAT = "medyanpy/_kernels/thermostat.pyx"
+ACCUMULATE = "medyanpy/_kernels/accumulate.pyx"
+BONDS = "medyanpy/_kernels/bonds.pyx"
+PHYSICS = "tests/physics/test_geodesic.py tests/physics/test_words.py tests/physics/test_thermostat.py"
+
+MUTANTS = [
+    Mutant("geodesic: no recoil at the end of a flight", GEODESIC,
+           "_recoil(sums, corner, v, scaled_mass, rate[1] * rest, rate[2] * rest)",
+           "pass", "tests/physics/test_geodesic.py"),
+    Mutant("geodesic: no recoil at all, seen in the equilibrium", GEODESIC,
+           "sums[3 * <Py_ssize_t> corner[0] + c] -= second + third\n"
+           "        sums[3 * <Py_ssize_t> corner[1] + c] += second\n"
+           "        sums[3 * <Py_ssize_t> corner[2] + c] += third",
+           "pass", "tests/physics/test_equilibrium.py"),
+    Mutant("geodesic: recoil of the wrong corner", GEODESIC,
+           "sums[3 * <Py_ssize_t> corner[1] + c] += second", "sums[3 * <Py_ssize_t> corner[2] + c] += second",
+           "tests/physics/test_geodesic.py"),
+    Mutant("geodesic: speed across an edge not scaled by the heights", GEODESIC,
+           "rate[0] = -rate_i * sqrt(nn / nn_new)", "rate[0] = -rate_i", "tests/physics/test_geodesic.py"),
+    Mutant("geodesic: speed along an edge not kept", GEODESIC,
+           "rate_k = rate_k + (rate_i * uE - rate[0] * uE_new) / EE", "rate_k = rate_k + (rate_i * uE) / EE",
+           "tests/physics/test_geodesic.py"),
+    Mutant("geodesic: reflection loses the tangential part", GEODESIC,
+           "rate_k = rate_k + 2.0 * rate_i * uE / EE", "rate_k = rate_k + rate_i * uE / EE",
+           "tests/physics/test_geodesic.py"),
+    Mutant("geodesic: edge corners not exchanged in the neighbour", GEODESIC,
+           "corner[1] = corner_k\n            corner[2] = corner_j\n            weight[1] = weight_k\n"
+           "            weight[2] = weight_j\n            rate[1] = rate_k",
+           "corner[1] = corner_j\n            corner[2] = corner_k\n            weight[1] = weight_k\n"
+           "            weight[2] = weight_j\n            rate[1] = rate_k", "tests/physics/test_geodesic.py"),
+    Mutant("geodesic: time used up to the edge not taken off", GEODESIC,
+           "rest = max(rest - tau, 0.0)", "rest = rest", "tests/physics/test_geodesic.py"),
+    Mutant("geodesic: latest instead of earliest edge", GEODESIC,
+           "if i < 0 or tau_r < tau:", "if i < 0 or tau_r > tau:", "tests/physics/test_geodesic.py"),
+    Mutant("geodesic: weights not clamped at an edge", GEODESIC,
+           "    if (1.0 - weight[1]) - weight[2] < 0.0:", "    if False:", "tests/physics/test_geodesic.py"),
+    Mutant("geodesic: mass of the first point for all", GEODESIC,
+           "scaled_mass = world.mass[bead] * t.scale", "scaled_mass = world.mass[world.n_cartesian] * t.scale",
+           "tests/physics/test_geodesic.py"),
+    Mutant("geodesic: no bound on crossings", GEODESIC,
+           "if crossings > MAX_CROSSINGS:", "if crossings > MAX_CROSSINGS * 10000:",
+           "tests/physics/test_geodesic.py"),
+    Mutant("drift: velocities of points not rebuilt", DRIFT,
+           "        if ride:\n            over_blocks(_ride", "        if False:\n            over_blocks(_ride", PHYSICS),
+    Mutant("drift: rebuilt on the old triangle", DRIFT,
+           "frame_of(&world.box, world.x, corners, &frame)", "frame_of(&world.box, t.before, corners, &frame)", PHYSICS),
+    Mutant("kick: no chain rule", KICK,
+           "task.chain = &self.forces.chain[0, 0]", "pass", "tests/physics/test_words.py"),
+    Mutant("kick: chain rule with weights of the wrong corners", KICK,
+           "weight[1] = world.barycentric[2 * p]\n        weight[2] = world.barycentric[2 * p + 1]",
+           "weight[2] = world.barycentric[2 * p]\n        weight[1] = world.barycentric[2 * p + 1]",
+           "tests/physics/test_words.py"),
+    Mutant("kick: forces not evaluated again after moving", KICK,
+           "if self.forces.count == 0 or self.evaluated == world.positions:",
+           "if self.forces.count == 0 or self.evaluated > 0:", "tests/test_integrators.py"),
+    Mutant("kick: not projected into the plane", KICK, "        project(&frame, u)", "        pass", PHYSICS),
+    Mutant("thermostat: friction of a bead without noise", THERMOSTAT,
+           "t.c2[i] * gx[k]", "0.9 * t.c2[i] * gx[k]", "tests/physics/test_thermostat.py"),
+    Mutant("thermostat: the letter's place is not part of the key", THERMOSTAT,
+           "world.step, t.letter, 0", "world.step, 0, 0", "tests/physics/test_thermostat.py"),
+    Mutant("thermostat: noise keyed by place instead of permanent number", THERMOSTAT,
+           "<const int*> (world.id + start)", "<const int*> world.id", "tests/test_bits.py tests/physics/test_thermostat.py"),
+    Mutant("thermostat: step not part of the key", THERMOSTAT,
+           "world.seed, world.step,", "world.seed, 0,", "tests/physics/test_thermostat.py"),
+    Mutant("accumulate: threads beyond the second forgotten", ACCUMULATE,
+           "for other in range(1, t.threads):", "for other in range(1, min(2, t.threads)):",
+           "tests/test_bits.py tests/physics/test_geodesic.py"),
+    Mutant("accumulate: not cleared", ACCUMULATE, "            t.sums[k] = 0\n", "", "tests/physics/test_words.py"),
+    Mutant("bonds: stiffness of the first bond for all", BONDS,
+           "t.parameters + 2 * <Py_ssize_t> t.term[s]", "t.parameters", "tests/forces/test_contract.py"),
+    Mutant("bonds: energy of one end only", BONDS, "energy += 0.5 * u[0]", "energy += u[0]", "tests/forces/test_contract.py"),
+    Mutant("bonds: overwrite instead of add", BONDS, "f[0] += row[0]", "f[0] = row[0]", "tests/forces/test_contract.py"),
+    Mutant("bonds: force not divided by the distance", BONDS, "u[1] / r if r > 0.0", "u[1] if r > 0.0",
+           "tests/forces/test_contract.py"),
+]
+
+
+def run(*command, cwd, **options):
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, **options)
+
+
+def build(tree, target):
+    result = run(
+        sys.executable, "-m", "pip", "install", "--quiet", "--no-build-isolation", "--no-deps", "--upgrade",
+        f"-Cbuild-dir={tree.parent / 'build'}", "--target", str(target), ".", cwd=tree,
+    )
+    if result.returncode:
+        raise RuntimeError(result.stdout + result.stderr)
+
+
+def tests_fail(tree, target, tests):
+    result = run(
+        sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-o",
+        "addopts=--import-mode=importlib --strict-markers", *tests.split(),
+        cwd=tree.parent / "tests", env={**__import__("os").environ, "PYTHONPATH": str(target)}, timeout=900,
+    )
+    if result.returncode not in (0, 1):
+        raise RuntimeError(f"pytest did not run:\n{result.stdout}{result.stderr}")
+    return result.returncode == 1
+
+
+def main():
+    words = sys.argv[1:]
+    chosen = [m for m in MUTANTS if not words or any(w in m.what for w in words)]
+    survivors = []
+    with tempfile.TemporaryDirectory() as folder:
+        tree, target = Path(folder) / "tree", Path(folder) / "installed"
+        ignore = shutil.ignore_patterns(".git", "build", "__pycache__")
+        shutil.copytree(ROOT, tree, ignore=ignore)
+        # Tests run from a copy of their own, so that the source folder cannot shadow the mutant.
+        shutil.copytree(ROOT / "tests", Path(folder) / "tests" / "tests", ignore=ignore)
+        shutil.copy(ROOT / "pyproject.toml", Path(folder) / "tests")
+        build(tree, target)
+        for test in sorted({m.tests for m in chosen}):
+            if tests_fail(tree, target, test):
+                raise SystemExit(f"{test} fails without any mutant")
+        for mutant in chosen:
+            path = tree / mutant.file
+            text = path.read_text()
+            if text.count(mutant.old) != 1:
+                raise SystemExit(f"{mutant.what}: its text occurs {text.count(mutant.old)} times in {mutant.file}")
+            path.write_text(text.replace(mutant.old, mutant.new))
+            try:
+                build(tree, target)
+                caught = tests_fail(tree, target, mutant.tests)
+            finally:
+                path.write_text(text)
+            print(f"{'caught  ' if caught else 'SURVIVED'} {mutant.what}", flush=True)
+            if not caught:
+                survivors.append(mutant.what)
+    print(f"{len(chosen) - len(survivors)} of {len(chosen)} mutants caught")
+    raise SystemExit(1 if survivors else 0)
+
+
+if __name__ == "__main__":
+    main()

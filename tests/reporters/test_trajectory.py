@@ -1,0 +1,333 @@
+"""TrajectoryReporter: what goes in comes out, whatever happens in between."""
+
+import signal
+import subprocess
+import sys
+import textwrap
+
+import h5py
+import numpy as np
+import pytest
+
+import medyanpy as mp
+from medyanpy.reporters import trajectory as writing
+from medyanpy.trajectory import Trajectory
+
+
+def make(seed=1, n_points=20, subdivisions=1, timestep=1e-7):
+    mesh = mp.TriangleMesh.icosphere(radius=100.0, subdivisions=subdivisions)
+    topology = mp.Topology()
+    first = topology.add_beads([[0.0, 0, 0], [1.0, 0, 0]], mass=1e-12, friction=1e-6)
+    vesicle = topology.add_membrane(mesh, vertex_mass=4e-12, vertex_friction=4e-6)
+    other = topology.add_membrane(mesh.translated([500.0, 0, 0]), vertex_mass=1.0, fixed=True)
+    topology.add_intriangle_points(other, 7, mass=4e-12, friction=4e-6, seed=seed, name="on the other")
+    topology.add_intriangle_points(vesicle, n_points, mass=4e-12, friction=4e-6, seed=seed)
+    system = mp.System(topology)
+    system.add_force(mp.forces.MembraneEdgeSprings(vesicle, stiffness=0.01))
+    assert first.first_bead == 0
+    return mp.Simulation(system, mp.BAGOGABIntegrator(timestep, temperature=300.0, seed=seed), threads=1)
+
+
+class Recorder(mp.reporters.Reporter):
+    include = ("positions", "velocities", "energy")
+
+    def __init__(self, interval):
+        super().__init__(interval)
+        self.states = []
+
+    def report(self, simulation, state):
+        self.states.append(state)
+
+
+def check(trajectory, states, velocities=True):
+    assert trajectory.steps.tolist() == [s.step for s in states]
+    assert trajectory.times.tolist() == [s.time for s in states]
+    for frame, state in zip(trajectory, states, strict=True):
+        assert (frame.positions == state.positions).all()
+        assert (frame.triangles == state.intriangle.triangles).all()
+        assert (frame.barycentric == state.intriangle.barycentric).all()
+        assert frame.potential_energy == state.potential_energy
+        assert frame.kinetic_energy == state.kinetic_energy
+        assert frame.temperature == state.temperature
+        if velocities:
+            assert (frame.velocities == state.velocities).all()
+
+
+@pytest.mark.parametrize("n_frames", [1, 5, 64, 150])
+def test_a_round_trip_keeps_every_bit(tmp_path, n_frames):
+    """Less than a chunk, a chunk, several and a part."""
+    simulation, recorder = make(), Recorder(2)
+    simulation.reporters += [mp.reporters.TrajectoryReporter(tmp_path / "run.h5", 2, velocities=True), recorder]
+    simulation.step(2 * n_frames)
+    simulation.close()
+    with Trajectory(tmp_path / "run.h5") as trajectory:
+        assert len(trajectory) == n_frames
+        check(trajectory, recorder.states)
+
+
+def test_single_precision_is_half_the_file_and_enough(tmp_path):
+    simulation, recorder = make(), Recorder(10)
+    simulation.reporters += [mp.reporters.TrajectoryReporter(tmp_path / "run.h5", 10, precision="single"), recorder]
+    simulation.step(20)
+    simulation.close()
+    with Trajectory(tmp_path / "run.h5") as trajectory:
+        positions = trajectory[-1].positions
+        assert positions.dtype == np.float32
+        assert np.abs(positions - recorder.states[-1].positions).max() < 1e-4
+    with pytest.raises(mp.ParameterError, match="precision = 'half'"):
+        mp.reporters.TrajectoryReporter(tmp_path / "other.h5", 10, precision="half")
+
+
+def test_flush_brings_half_full_chunks_to_the_disk_again_and_again(tmp_path):
+    simulation, recorder = make(), Recorder(1)
+    reporter = mp.reporters.TrajectoryReporter(tmp_path / "run.h5", 1, velocities=True)
+    simulation.reporters += [reporter, recorder]
+    for n in (1, 3, 70, 2):
+        simulation.step(n)
+        reporter.flush()
+        # Another reader, while the file is open for writing.
+        with Trajectory(tmp_path / "run.h5") as trajectory:
+            check(trajectory, recorder.states)
+    simulation.close()
+    with Trajectory(tmp_path / "run.h5") as trajectory:
+        check(trajectory, recorder.states)
+
+
+def test_a_reader_follows_a_file_that_grows(tmp_path):
+    simulation = make()
+    reporter = mp.reporters.TrajectoryReporter(tmp_path / "run.h5", 1)
+    simulation.reporters.append(reporter)
+    simulation.step(2)
+    reporter.flush()
+    with Trajectory(tmp_path / "run.h5") as trajectory:
+        assert len(trajectory) == 2
+        simulation.step(100)
+        reporter.flush()
+        assert len(trajectory) == 2
+        assert trajectory.refresh() == 102
+        assert (trajectory[-1].positions == simulation.context.get_state(positions=True).positions).all()
+    simulation.close()
+
+
+CRASH = """
+    import os, signal, sys
+    sys.path.insert(0, {tests!r})
+    import medyanpy as mp
+    from test_trajectory import make
+    simulation = make()
+    simulation.reporters.append(mp.reporters.TrajectoryReporter({path!r}, 1))
+    simulation.step(70)
+    simulation.reporters[0].flush()
+    simulation.step(3)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def crash(path):
+    code = textwrap.dedent(CRASH).format(tests=str(__file__.rsplit("/", 1)[0]), path=str(path))
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert run.returncode == -signal.SIGKILL, run.stderr
+
+
+def test_frames_survive_a_kill_after_flush_and_the_run_goes_on(tmp_path):
+    path = tmp_path / "run.h5"
+    crash(path)
+    simulation, recorder = make(), Recorder(1)
+    simulation.reporters.append(recorder)
+    simulation.step(70)
+    with Trajectory(path) as trajectory:
+        check(trajectory, recorder.states, velocities=False)
+    simulation.reporters.append(mp.reporters.TrajectoryReporter(path, 1, append=True))
+    simulation.step(10)
+    simulation.close()
+    with Trajectory(path) as trajectory:
+        check(trajectory, recorder.states, velocities=False)
+    assert [p.name for p in tmp_path.iterdir()] == ["run.h5"]
+
+
+def test_a_script_that_forgets_to_close_loses_nothing(tmp_path):
+    path = tmp_path / "run.h5"
+    code = textwrap.dedent(CRASH).format(tests=str(__file__.rsplit("/", 1)[0]), path=str(path))
+    code = code.replace("os.kill(os.getpid(), signal.SIGKILL)", "")
+    subprocess.run([sys.executable, "-c", code], check=True)
+    with Trajectory(path) as trajectory:
+        assert trajectory.steps.tolist() == list(range(1, 74))
+
+
+def test_a_resumed_run_rewinds_the_file(tmp_path):
+    """Frames after the checkpoint are dropped, the one at it stays; and so in use, when a checkpoint is loaded."""
+    path, checkpoint = tmp_path / "run.h5", tmp_path / "checkpoint"
+    simulation, recorder = make(), Recorder(2)
+    simulation.reporters += [mp.reporters.TrajectoryReporter(path, 2), recorder]
+    simulation.step(70)
+    simulation.save_checkpoint(checkpoint)
+    simulation.step(80)
+    simulation.close()
+
+    again = make()
+    again.load_checkpoint(checkpoint)
+    reporter = mp.reporters.TrajectoryReporter(path, 2, append=True)
+    again.reporters.append(reporter)
+    again.step(2)
+    reporter.flush()
+    with Trajectory(path) as trajectory:
+        check(trajectory, recorder.states[:36], velocities=False)
+    again.step(78)
+    again.load_checkpoint(checkpoint)
+    again.step(80)
+    again.close()
+    with Trajectory(path) as trajectory:
+        check(trajectory, recorder.states, velocities=False)
+
+
+def test_existing_files_are_refused_or_replaced(tmp_path):
+    path = tmp_path / "run.h5"
+    path.write_text("precious")
+    with pytest.raises(mp.ParameterError, match="exists; give overwrite=True"):
+        mp.reporters.TrajectoryReporter(path, 1)
+    assert path.read_text() == "precious"
+    simulation = make()
+    simulation.reporters.append(mp.reporters.TrajectoryReporter(path, 1, overwrite=True))
+    simulation.step(1)
+    simulation.close()
+    with Trajectory(path) as trajectory:
+        assert len(trajectory) == 1
+    other = make()
+    reporters = [mp.reporters.TrajectoryReporter(tmp_path / "new.h5", 1) for _ in range(2)]
+    other.reporters += reporters
+    with pytest.raises(mp.ParameterError, match=r"new\.h5 exists by now"):
+        other.step(1)
+    other.close()
+
+
+def test_appending_to_what_does_not_fit_is_refused_before_the_first_step(tmp_path):
+    path = tmp_path / "run.h5"
+    simulation = make()
+    simulation.reporters.append(mp.reporters.TrajectoryReporter(path, 1))
+    simulation.step(3)
+    simulation.close()
+    before = path.read_bytes()
+
+    def refused(simulation, message, **options):
+        simulation.reporters.append(mp.reporters.TrajectoryReporter(path, 1, append=True, **options))
+        with pytest.raises(mp.ParameterError, match=message):
+            simulation.step(1)
+        assert simulation.current_step == 0
+        simulation.close()
+        with Trajectory(path) as trajectory:
+            assert trajectory.steps.tolist() == [1, 2, 3]
+
+    refused(make(n_points=21), "cannot append to .*20 points of 'points'.*21 points of 'points'")
+    refused(make(), "it has no particles/all/velocity", velocities=True)
+    refused(make(), "append with the options it was written with", precision="single")
+    assert len(path.read_bytes()) == len(before)
+    path.write_text("no HDF5")
+    other = make()
+    other.reporters.append(mp.reporters.TrajectoryReporter(path, 1, append=True))
+    with pytest.raises(mp.ParameterError, match="cannot append"):
+        other.step(1)
+    assert path.read_text() == "no HDF5"
+
+
+def test_meshes_with_other_triangles_are_not_appended_to(tmp_path):
+    path = tmp_path / "run.h5"
+    mesh = mp.TriangleMesh.icosphere(1.0, 0)
+    turned = mp.TriangleMesh(mesh.vertices, np.roll(mesh.faces, 1, axis=1))
+    for k, m in enumerate((mesh, turned)):
+        topology = mp.Topology()
+        topology.add_membrane(m, vertex_mass=1.0)
+        simulation = mp.Simulation(mp.System(topology), mp.VerletIntegrator(0.1))
+        simulation.reporters.append(mp.reporters.TrajectoryReporter(path, 1, append=True))
+        if k == 0:
+            simulation.step(1)
+        else:
+            with pytest.raises(mp.ParameterError, match="triangles of 'membrane' are others"):
+                simulation.step(1)
+        simulation.close()
+
+
+def test_an_initial_frame_can_be_written_by_hand(tmp_path):
+    simulation = make()
+    reporter = mp.reporters.TrajectoryReporter(tmp_path / "run.h5", 5)
+    simulation.reporters.append(reporter)
+    reporter.report(simulation, simulation.context.get_state(positions=True, energy=True))
+    simulation.step(5)
+    simulation.close()
+    with Trajectory(tmp_path / "run.h5") as trajectory:
+        assert trajectory.steps.tolist() == [0, 5]
+
+
+def test_memory_and_time_do_not_grow_with_the_number_of_frames(tmp_path):
+    simulation = make(n_points=3000)
+    reporter = mp.reporters.TrajectoryReporter(tmp_path / "run.h5", 1)
+    simulation.reporters.append(reporter)
+    simulation.step(100)
+    writer = reporter._writer
+    waiting = sum(a.nbytes for a in writer._waiting.values())
+    assert waiting <= 2 * writing._CHUNK
+    assert writer._frames - writer._start < writer._chunk
+    simulation.close()
+
+
+def test_the_file_is_h5md(tmp_path):
+    """The groups, attributes and units that H5MD 1.1 asks for."""
+    simulation = make()
+    simulation.reporters.append(mp.reporters.TrajectoryReporter(tmp_path / "run.h5", 1, velocities=True))
+    simulation.step(4)
+    simulation.close()
+    n = simulation.topology.n_beads
+    with h5py.File(tmp_path / "run.h5") as file:
+        assert file["h5md"].attrs["version"].tolist() == [1, 1]
+        assert file["h5md/author"].attrs["name"]
+        assert file["h5md/creator"].attrs["name"] == "medyanpy"
+        assert file["h5md/creator"].attrs["version"] == mp.__version__
+        beads = file["particles/all"]
+        assert beads["box"].attrs["dimension"] == 3
+        assert list(beads["box"].attrs["boundary"]) == ["none"] * 3
+        for name, unit in (("position", "nm"), ("velocity", "nm s-1")):
+            assert beads[name]["value"].shape == (4, n, 3)
+            assert beads[name]["value"].attrs["unit"] == unit
+            assert beads[name]["value"].chunks[1:] == (n, 3)
+            assert beads[name]["time"].attrs["unit"] == "s"
+            # One dataset under many names.
+            assert beads[name]["step"] == beads["position/step"]
+        assert beads["id"][()].tolist() == list(range(n))
+        assert beads["species"].shape == beads["mass"].shape == (n,)
+        assert beads["mass"].attrs["unit"] == "pN s+2 nm-1"
+        assert file["observables/potential_energy/value"].attrs["unit"] == "pN nm"
+        assert file["medyanpy/intriangle/triangle/value"].shape == (4, 27)
+        assert file["medyanpy"].attrs["word"] == "B A G O G A B"
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("velocities", [False, True])
+def test_mdanalysis_reads_it(tmp_path, velocities):
+    mda = pytest.importorskip("MDAnalysis", reason="MDAnalysis is not installed: pip install 'medyanpy[viewers]'")
+    simulation, recorder = make(), Recorder(5)
+    simulation.reporters += [
+        mp.reporters.TrajectoryReporter(tmp_path / "run.h5", 5, velocities=velocities),
+        recorder,
+    ]
+    simulation.step(20)
+    simulation.close()
+    # Units are nm, nm/s and s; MDAnalysis would turn lengths into angstrom, but knows no nm/s.
+    universe = mda.Universe.empty(simulation.topology.n_beads, trajectory=False)
+    universe.load_new(str(tmp_path / "run.h5"), format="H5MD", convert_units=False)
+    assert universe.trajectory.n_frames == 4
+    for frame, state in zip(universe.trajectory, recorder.states, strict=True):
+        np.testing.assert_allclose(frame.positions, state.positions, rtol=1e-6, atol=1e-4)
+        assert frame.time == pytest.approx(state.time)
+        assert frame.has_velocities == velocities
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_mdanalysis_converts_its_units(tmp_path):
+    mda = pytest.importorskip("MDAnalysis", reason="MDAnalysis is not installed: pip install 'medyanpy[viewers]'")
+    simulation = make()
+    simulation.reporters.append(mp.reporters.TrajectoryReporter(tmp_path / "run.h5", 5))
+    simulation.step(5)
+    state = simulation.context.get_state(positions=True)
+    simulation.close()
+    universe = mda.Universe.empty(simulation.topology.n_beads, trajectory=False)
+    universe.load_new(str(tmp_path / "run.h5"), format="H5MD")
+    np.testing.assert_allclose(universe.atoms.positions, 10.0 * state.positions, rtol=1e-5, atol=1e-2)
