@@ -3,6 +3,7 @@
 One branch a function: its energy and derivatives in r, and how many parameters it reads. The loops over
 bonds and over neighbours are written once and know nothing else.
 """
+from libc.math cimport sqrt
 
 
 cdef enum Radial:
@@ -50,3 +51,24 @@ cdef inline void evaluate(int kind, const double* p, double r, int order, double
         if order > 1:
             u[2] = e * s * s * (156.0 * s6 * s6 - 42.0 * s6)
             u[3] = -e * s * s * s * (2184.0 * s6 * s6 - 336.0 * s6)
+
+
+cdef inline double pull(int kind, double a, double b, double rr, double* u) noexcept nogil:
+    """U'(r) / r of two beads within range, and u[0] = U(r); from r^2 and p = (a, b).
+
+    What a sum over neighbours needs and no more: no root for WCA, and no branch that depends on r. Within
+    range means r < b (SOFT_SPHERE) or r^2 < WCA_END_SQUARED b^2 (WCA); the caller skips other pairs.
+    """
+    cdef double r, s, q
+    if kind == WCA:
+        q = 1.0 / rr
+        s = b * b * q
+        s = s * s * s
+        u[0] = 4.0 * a * (s * s - s) + a
+        # At r = 0 this is -inf, and times a displacement of 0 no number: the run stops, as it should.
+        return -24.0 * a * (s * (s + s) - s) * q
+    r = sqrt(rr)
+    s = r - b
+    u[0] = 0.5 * a * s * s
+    # Beads in one place have no direction to push in. Zero is the mean over all of them.
+    return a * s / r if r > 0.0 else 0.0

@@ -2,9 +2,22 @@
 
 from medyanpy.forces._base import Force
 from medyanpy.forces.bonds import HarmonicBonds, MembraneEdgeSprings
+from medyanpy.forces.external import HarmonicTrap, UniformField
+from medyanpy.forces.membrane import MembraneArea, MembraneBending, MembraneTension, MembraneVolume
+from medyanpy.forces.pairs import WCA, SoftSphere
+from medyanpy.forces.python import PythonForce
 
 __all__ = [
+    "WCA",
     "Force",
     "HarmonicBonds",
+    "HarmonicTrap",
+    "MembraneArea",
+    "MembraneBending",
     "MembraneEdgeSprings",
+    "MembraneTension",
+    "MembraneVolume",
+    "PythonForce",
+    "SoftSphere",
+    "UniformField",
 ]

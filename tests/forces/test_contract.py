@@ -138,8 +138,9 @@ def membrane_bending(which, form):
         force = mp.forces.MembraneBending(handles[which], *numbers(len(handles[which])), form)
         return topology, force
 
+    membrane = lumpy_scene()[1][which]
+
     def energy(x):
-        membrane = lumpy_scene()[1][which]
         h, area = curvature(x[membrane.beads], membrane.mesh.faces, form)
         inside = np.ones(len(h), bool)
         for loop in membrane.mesh.borders:
@@ -157,8 +158,9 @@ def membrane_measure(name, which, make, energy):
         topology, handles = lumpy_scene()
         return topology, make(handles[which])
 
+    membrane = lumpy_scene()[1][which]
+
     def of_positions(x):
-        membrane = lumpy_scene()[1][which]
         x = x[membrane.beads]
         a, b, c, areas = corners_and_areas(x - x.mean(axis=0), membrane.mesh.faces)
         return energy(areas, np.linalg.det(np.stack([a, b, c], axis=1)).sum() / 6.0)
@@ -204,11 +206,116 @@ MEMBRANES = [
 ]
 
 
+# Repulsion and fields ---------------------------------------------------------------------------------------
+# No pair is near the distance where its energy ends: differences across that are of another order.
+
+EXCLUDED = np.array([[1, 40], [60, 2], [3, 57], [41, 62], [70, 45]])
+
+
+def soft_spheres():
+    """Vertices, points, beads and balls; groups that overlap in the points."""
+    topology, h = lumpy_scene()
+    return topology, mp.forces.SoftSphere(
+        [h["closed"], h["points"]], [h["balls"], h["points"], h["beads"]], 7.0, 4.1, exclusions=EXCLUDED
+    )
+
+
+def pairs_within(a, b, excluded=()):
+    """Pairs of one bead in each group, each once."""
+    excluded = {tuple(sorted(map(int, e))) for e in excluded}
+    return np.array(
+        sorted({tuple(sorted((int(i), int(j)))) for i in a for j in b if i != j} - excluded), dtype=int
+    ).T
+
+
+def distances(x, pairs):
+    return np.linalg.norm(x[pairs[0]] - x[pairs[1]], axis=1)
+
+
+def soft_spheres_energy(x):
+    _, h = lumpy_scene()
+    a = np.concatenate([h["closed"].beads, h["points"].beads])
+    b = np.concatenate([h["balls"].beads, h["points"].beads, h["beads"].beads])
+    r = distances(x, pairs_within(a, b, EXCLUDED))
+    return 0.5 * 7.0 * np.sum(np.maximum(4.1 - r, 0.0) ** 2)
+
+
+def touching_balls():
+    topology, h = lumpy_scene()
+    return topology, mp.forces.SoftSphere(h["balls"].beads[::-1], h["balls"], 3.0)
+
+
+def touching_balls_energy(x):
+    balls = lumpy_scene()[1]["balls"]
+    i, j = pairs_within(balls.beads, balls.beads)
+    radius = dict(zip(balls.beads.tolist(), balls.radius.tolist(), strict=True))
+    d = np.array([radius[a] + radius[b] for a, b in zip(i.tolist(), j.tolist(), strict=True)])
+    return 0.5 * 3.0 * np.sum(np.maximum(d - distances(x, (i, j)), 0.0) ** 2)
+
+
+def wca():
+    topology, _ = loose_beads()
+    excluded = [[33, 4], [0, 20]]
+    return topology, mp.forces.WCA(np.arange(30), np.arange(39, 14, -1), 0.8, 21.0, exclusions=excluded)
+
+
+def wca_energy(x):
+    r = distances(x, pairs_within(range(30), range(15, 40), [[33, 4], [0, 20]]))
+    s = (21.0 / r[r < 2.0 ** (1 / 6) * 21.0]) ** 6
+    return np.sum(4.0 * 0.8 * (s * s - s) + 0.8)
+
+
+def uniform_field():
+    topology, h = lumpy_scene()
+    return topology, mp.forces.UniformField([h["points"], h["beads"]], np.linspace([-1, 2, 3], [2, 1, -4], 9))
+
+
+def uniform_field_energy(x):
+    _, h = lumpy_scene()
+    return -np.sum(x[np.r_[h["points"].beads, h["beads"].beads]] * np.linspace([-1, 2, 3], [2, 1, -4], 9))
+
+
+def harmonic_trap():
+    topology, h = lumpy_scene()
+    center = np.linspace(-4, 5, 27).reshape(9, 3)
+    return topology, mp.forces.HarmonicTrap([h["points"], h["beads"]], [1.0, 0.0, 3.0], center)
+
+
+def harmonic_trap_energy(x):
+    _, h = lumpy_scene()
+    away = x[np.r_[h["points"].beads, h["beads"].beads]] - np.linspace(-4, 5, 27).reshape(9, 3)
+    return 0.5 * np.sum(np.array([1.0, 0.0, 3.0]) * away**2)
+
+
+def python_force():
+    topology, _ = lumpy_scene()
+
+    def function(x):
+        return python_force_energy(x), -np.cos(x) - 0.5 * (np.roll(x, 1, 0) + np.roll(x, -1, 0))
+
+    return topology, mp.forces.PythonForce(function)
+
+
+def python_force_energy(x):
+    return np.sum(np.sin(x)) + 0.5 * np.sum(x * np.roll(x, 1, 0))
+
+
+BETWEEN_BEADS = [
+    ForceCase("soft spheres", soft_spheres, soft_spheres_energy, 0.2),
+    ForceCase("touching balls", touching_balls, touching_balls_energy, 2.0),
+    ForceCase("WCA", wca, wca_energy, 1.0),
+    ForceCase("uniform field", uniform_field, uniform_field_energy, 5.0),
+    ForceCase("harmonic trap", harmonic_trap, harmonic_trap_energy, 5.0),
+    ForceCase("Python force", python_force, python_force_energy, 1.0),
+]
+
+
 CASES = [
     ForceCase("bonds", bonds, bonds_energy, 27.0),
     ForceCase("edge springs", edge_springs, edge_springs_energy, 4.0),
     ForceCase("bonds of all kinds", mixed_bonds, mixed_bonds_energy, 1.5),
     *MEMBRANES,
+    *BETWEEN_BEADS,
 ]
 
 

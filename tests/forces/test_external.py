@@ -66,7 +66,9 @@ def test_harmonic_trap(choice, each, stiffness):
     assert state.potential_energy == pytest.approx(0.5 * np.sum(k * away**2), rel=1e-13)
 
 
-@pytest.mark.parametrize("make", [lambda b: UniformField(b, [1.0, 2, 3]), lambda b: HarmonicTrap(b, 2.0, [1.0, 2, 3])])
+@pytest.mark.parametrize(
+    "make", [lambda b: UniformField(b, [1.0, 2, 3]), lambda b: HarmonicTrap(b, 2.0, [1.0, 2, 3])]
+)
 def test_same_bits_on_threads_without_energy_and_twice(make):
     def topology():
         out = mp.Topology()
@@ -129,7 +131,11 @@ def test_a_moving_membrane_takes_over_the_force_on_its_points():
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
-        (lambda h: UniformField(h["balls"], 1.0), mp.ParameterError, r"UniformField: force must have shape \(3,\)"),
+        (
+            lambda h: UniformField(h["balls"], 1.0),
+            mp.ParameterError,
+            r"UniformField: force must have shape \(3,\)",
+        ),
         (
             lambda h: UniformField(h["balls"], np.zeros((4, 3))),
             mp.ParameterError,
@@ -140,11 +146,27 @@ def test_a_moving_membrane_takes_over_the_force_on_its_points():
             mp.ParameterError,
             r"UniformField: force must have shape \(3,\) or \(5, 3\)",
         ),
-        (lambda h: UniformField(h["balls"], [0, np.inf, 0]), mp.ParameterError, r"force\[1\] = inf but must be finite"),
-        (lambda h: HarmonicTrap(h["balls"], -1.0, [0, 0, 0]), mp.ParameterError, r"stiffness\[0\] = -1.0 but must"),
-        (lambda h: HarmonicTrap(h["balls"], [1, 2], [0, 0, 0]), mp.ParameterError, r"stiffness must have shape \(3,\)"),
+        (
+            lambda h: UniformField(h["balls"], [0, np.inf, 0]),
+            mp.ParameterError,
+            r"force\[1\] = inf but must be finite",
+        ),
+        (
+            lambda h: HarmonicTrap(h["balls"], -1.0, [0, 0, 0]),
+            mp.ParameterError,
+            r"stiffness\[0\] = -1.0 but must",
+        ),
+        (
+            lambda h: HarmonicTrap(h["balls"], [1, 2], [0, 0, 0]),
+            mp.ParameterError,
+            r"stiffness must have shape \(3,\)",
+        ),
         (lambda h: HarmonicTrap(h["balls"], "k", [0, 0, 0]), mp.ParameterError, "stiffness must be an array"),
-        (lambda h: HarmonicTrap(h["balls"], 1.0, [0, 0]), mp.ParameterError, r"center must have shape \(3,\)"),
+        (
+            lambda h: HarmonicTrap(h["balls"], 1.0, [0, 0]),
+            mp.ParameterError,
+            r"center must have shape \(3,\)",
+        ),
         (lambda h: HarmonicTrap([0, 31], 1.0, [0, 0, 0]), mp.TopologyError, "bead 31 does not exist"),
         (lambda h: HarmonicTrap([4, 4], 1.0, [0, 0, 0]), mp.TopologyError, "bead 4 is named twice"),
         (lambda h: HarmonicTrap([0.5], 1.0, [0, 0, 0]), mp.TopologyError, "beads must hold integers"),

@@ -1,4 +1,4 @@
-"""SoftSphere and WCA: energies and forces, bits, groups, errors. Their lists: tests/kernels/test_neighbors.py."""
+"""SoftSphere and WCA: energies, forces, bits, errors. For lists see tests/kernels/test_neighbors.py."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ SIGMA, EPSILON = 1.9, 0.7
 
 
 def scene(scale=1.0):
-    """A lumpy membrane with points, and beads and balls inside, around and through it: (topology, handles)."""
+    """A lumpy membrane with points, and beads and balls in, around and through it: (topology, handles)."""
     rng = np.random.default_rng(21)
     topology = mp.Topology()
     handles = {"beads": topology.add_beads(scale * rng.normal(0.0, 2.5, (25, 3)), mass=1.0)}
@@ -73,7 +73,9 @@ def make_context(topology, *forces, threads=1, word="BAGAB", timestep=1e-3, **op
 
 
 def look(topology, force, threads=1, energy=True):
-    return make_context(topology, force, threads=threads).get_state(positions=True, forces=True, energy=energy)
+    return make_context(topology, force, threads=threads).get_state(
+        positions=True, forces=True, energy=energy
+    )
 
 
 def check_gradient(state, energy, tolerance):
@@ -97,6 +99,17 @@ def test_soft_spheres_by_hand():
     state = look(topology, SoftSphere(beads, beads, stiffness=2.0, diameter=7.0))
     assert state.potential_energy == 4.0
     np.testing.assert_allclose(state.forces, [[0, -2.4, -3.2], [0, 2.4, 3.2], [0, 0, 0]], rtol=1e-15)
+
+
+def test_equal_radii_are_a_diameter():
+    x = np.random.default_rng(13).uniform(0.0, 6.0, (80, 3))
+    results = []
+    for diameter in (None, 1.4):
+        topology = mp.Topology()
+        balls = topology.add_balls(x, radius=0.7, mass=1.0)
+        results.append(look(topology, SoftSphere(balls, balls, K, diameter)))
+    assert results[0].potential_energy == results[1].potential_energy > 1.0
+    np.testing.assert_array_equal(results[0].forces, results[1].forces)
 
 
 def test_wca_by_hand():
@@ -144,7 +157,13 @@ def soft_cases():
     yield "radii", (balls, balls, K), {}, (ball_numbers, ball_numbers), summed
     yield "radii, overlap", (balls, balls[0], K), {}, (ball_numbers, balls[0].beads), summed
     yield "radii, apart", (balls[0], balls[1], K), {}, (balls[0].beads, balls[1].beads), summed
-    yield "radii by numbers", (ball_numbers[::-1], balls[1].beads, K), {}, (ball_numbers, balls[1].beads), summed
+    yield (
+        "radii by numbers",
+        (ball_numbers[::-1], balls[1].beads, K),
+        {},
+        (ball_numbers, balls[1].beads),
+        summed,
+    )
 
 
 @pytest.mark.parametrize("case", [c[0] for c in soft_cases()])
@@ -188,7 +207,7 @@ def test_wca_against_plain_numpy(overlap):
 
 
 def test_error_of_differences_falls_as_h_squared():
-    """Away from the places where the third derivative jumps, the force is the derivative and not merely near it."""
+    """Away from where the energy ends, the force is the derivative and not merely near it."""
     x = separated(60, 1.6, 7.0, seed=8)
     topology = mp.Topology()
     beads = topology.add_beads(x, mass=1.0)
@@ -242,7 +261,12 @@ def test_wca_beads_in_one_place_end_the_run():
     context = make_context(topology, force, word="BAB")
     with pytest.raises(mp.SimulationError, match=r"bead 2 \('twins', beads\), force WCA") as caught:
         context.step(1)
-    assert (caught.value.step, caught.value.bead, caught.value.object, caught.value.force) == (0, 2, "twins", "WCA")
+    assert (caught.value.step, caught.value.bead, caught.value.object, caught.value.force) == (
+        0,
+        2,
+        "twins",
+        "WCA",
+    )
 
 
 # Bits ------------------------------------------------------------------------------------------------------
@@ -254,12 +278,20 @@ def fluid(force_of, n=2500, threads=1, **options):
     topology = mp.Topology()
     side = int(np.ceil(n ** (1 / 3)))
     x = np.stack(np.unravel_index(rng.permutation(side**3)[:n], (side,) * 3), 1) * 1.05
-    beads = topology.add_beads(x + rng.uniform(-0.1, 0.1, x.shape), mass=rng.uniform(0.5, 2.0, n), friction=1.0)
+    beads = topology.add_beads(
+        x + rng.uniform(-0.1, 0.1, x.shape), mass=rng.uniform(0.5, 2.0, n), friction=1.0
+    )
     mesh = mp.TriangleMesh.icosphere(30.0, 2)
     membrane = topology.add_membrane(mesh, vertex_mass=1.0)
     points = topology.add_intriangle_points(membrane, 400, mass=1.0, seed=2)
     return make_context(
-        topology, *force_of(beads, membrane, points), word="BAGOGAB", timestep=2e-3, kT=1.0, seed=4, threads=threads
+        topology,
+        *force_of(beads, membrane, points),
+        word="BAGOGAB",
+        timestep=2e-3,
+        kT=1.0,
+        seed=4,
+        threads=threads,
     )
 
 
@@ -309,7 +341,7 @@ def test_forces_do_not_depend_on_the_age_of_the_list():
 def test_trajectory_does_not_depend_on_the_skin():
     runs = []
     for skin in (None, 0.0, 0.05, 1.0):
-        context = fluid(lambda b, m, p, s=skin: [WCA([b, p], b, 1.0, 0.9, skin=s)])  # noqa: B023
+        context = fluid(lambda b, m, p, s=skin: [WCA([b, p], b, 1.0, 0.9, skin=s)])
         context.step(40)
         runs.append(bits(context))
     for run in runs[1:]:
@@ -395,12 +427,27 @@ def test_numbers_set_during_a_run_take_effect():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda h: SoftSphere(h["balls"], h["balls"], -1.0), r"SoftSphere: stiffness = -1.0 but must be .* >= 0"),
+        (
+            lambda h: SoftSphere(h["balls"], h["balls"], -1.0),
+            r"SoftSphere: stiffness = -1.0 but must be .* >= 0",
+        ),
         (lambda h: SoftSphere(h["balls"], h["balls"], np.nan), r"SoftSphere: stiffness = nan"),
-        (lambda h: SoftSphere(h["balls"], h["balls"], 1.0, 0.0), r"SoftSphere: diameter = 0.0 but must be .* > 0"),
-        (lambda h: SoftSphere(h["balls"], h["beads"], 1.0), r"SoftSphere: give diameter=.*'beads'.*has no radius"),
-        (lambda h: SoftSphere(h["balls"], h["balls"], 1.0, skin=-0.1), r"SoftSphere: skin = -0.1 but must be"),
-        (lambda h: WCA(h["balls"], h["balls"], -1.0, 1.0, name="mine"), r"mine: epsilon = -1.0 but must be .* >= 0"),
+        (
+            lambda h: SoftSphere(h["balls"], h["balls"], 1.0, 0.0),
+            r"SoftSphere: diameter = 0.0 but must be .* > 0",
+        ),
+        (
+            lambda h: SoftSphere(h["balls"], h["beads"], 1.0),
+            r"SoftSphere: give diameter=.*'beads'.*has no radius",
+        ),
+        (
+            lambda h: SoftSphere(h["balls"], h["balls"], 1.0, skin=-0.1),
+            r"SoftSphere: skin = -0.1 but must be",
+        ),
+        (
+            lambda h: WCA(h["balls"], h["balls"], -1.0, 1.0, name="mine"),
+            r"mine: epsilon = -1.0 but must be .* >= 0",
+        ),
         (lambda h: WCA(h["balls"], h["balls"], 1.0, 0.0), r"WCA: sigma = 0.0 but must be .* > 0"),
         (lambda h: WCA(h["balls"], h["balls"], 1.0, "x"), r"WCA: sigma = 'x' but must be a number"),
     ],
@@ -419,8 +466,14 @@ def test_numbers_outside_their_domain_are_refused(make, message):
         (lambda h: WCA([0.5], [2], 1.0, 1.0), "WCA: group_a must hold integers"),
         (lambda h: WCA(h["balls"], [[1, 2]], 1.0, 1.0), r"WCA: group_b must have shape \(n,\)"),
         (lambda h: WCA([1], [2], 1.0, 1.0, exclusions=[1, 2]), r"WCA: exclusions must have shape \(n, 2\)"),
-        (lambda h: WCA([1], [2], 1.0, 1.0, exclusions=[[0, 1], [5, 131]]), r"WCA: exclusions\[1\] names beads \[5, 131\]"),
-        (lambda h: WCA([1], [2], 1.0, 1.0, exclusions=[[3, 3]]), r"WCA: exclusions\[0\] excludes bead 3 from itself"),
+        (
+            lambda h: WCA([1], [2], 1.0, 1.0, exclusions=[[0, 1], [5, 131]]),
+            r"WCA: exclusions\[1\] names beads \[5, 131\]",
+        ),
+        (
+            lambda h: WCA([1], [2], 1.0, 1.0, exclusions=[[3, 3]]),
+            r"WCA: exclusions\[0\] excludes bead 3 from itself",
+        ),
         (lambda h: WCA(scene()[1]["balls"], h["balls"], 1.0, 1.0), "WCA: .* belongs to another topology"),
         (lambda h: WCA(h["balls"], [scene()[1]["balls"]], 1.0, 1.0), "WCA: .* belongs to another topology"),
     ],
@@ -434,7 +487,9 @@ def test_beads_that_do_not_fit_are_refused(make, message):
 def test_numbers_of_beads_without_radius_are_refused():
     topology, h = scene()
     force = SoftSphere(h["balls"], [int(h["balls"].beads[0]), 3], 1.0)
-    with pytest.raises(mp.ParameterError, match=r"give diameter=, because Beads\('beads', 25 beads\) has no radius"):
+    with pytest.raises(
+        mp.ParameterError, match=r"give diameter=, because Beads\('beads', 25 beads\) has no radius"
+    ):
         make_context(topology, force)
 
 
@@ -457,7 +512,10 @@ def test_exclusions_of_beads_in_no_group_are_ignored():
     expected = look(topology, SoftSphere(h["beads"], h["beads"], K, 1.6)).potential_energy
     topology, h = scene()
     other = np.column_stack([h["balls"].beads, h["beads"].beads])
-    assert look(topology, SoftSphere(h["beads"], h["beads"], K, 1.6, exclusions=other)).potential_energy == expected
+    assert (
+        look(topology, SoftSphere(h["beads"], h["beads"], K, 1.6, exclusions=other)).potential_energy
+        == expected
+    )
 
 
 def test_only_forces_on_points_ask_for_the_points_pass():

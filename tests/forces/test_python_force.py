@@ -3,6 +3,7 @@
 import os
 import signal
 import traceback
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -63,7 +64,7 @@ def test_function_gets_a_read_only_copy_in_topology_order():
     assert len(seen) == 4, "once at the start, then once a step"
     np.testing.assert_array_equal(seen[-1], now)
     # The function may keep what it got: nobody writes into it later.
-    assert not any((a == b).all() for a, b in zip(seen[:-1], seen[1:], strict=True))
+    assert not any((a == b).all() for a, b in pairwise(seen))
     assert not any(x.flags.writeable for x in seen)
     assert seen[0].shape == (27, 3)
     assert seen[0].flags.c_contiguous
@@ -126,7 +127,10 @@ def test_an_exception_arrives_with_its_traceback_and_the_step():
         (lambda x: (x, x), r"mine: the energy returned must be one number, not an array of shape \(27, 3\)"),
         (lambda x: ("much", x), "mine: the energy returned = 'much' but must be a number"),
         (lambda x: (np.nan, x), "mine: the energy returned = nan but must be finite"),
-        (lambda x: (1.0, np.where(x == x[5, 1], np.inf, x)), r"mine: the forces returned\[5, 1\] = inf but must"),
+        (
+            lambda x: (1.0, np.where(x == x[5, 1], np.inf, x)),
+            r"mine: the forces returned\[5, 1\] = inf but must",
+        ),
         (lambda x: (1.0, x * 1j), "mine: the forces returned must be real, not complex"),
     ],
 )

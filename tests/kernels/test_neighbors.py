@@ -8,7 +8,9 @@ import medyanpy as mp
 SKIN = 0.4
 
 
-def context_of(x, group_a=None, group_b=None, *, diameter=1.0, skin=SKIN, exclusions=None, threads=1, radius=None):
+def context_of(
+    x, group_a=None, group_b=None, *, diameter=1.0, skin=SKIN, exclusions=None, threads=1, radius=None
+):
     topology = mp.Topology()
     if radius is None:
         everything = topology.add_beads(x, mass=1.0)
@@ -45,7 +47,7 @@ def brute(x, a, b, reach, exclusions=()):
 
 
 def straddling(rng, n):
-    """Pairs of beads on both sides of the places where cells repeat, over far more cells than a key has room for."""
+    """Pairs of beads on both sides of where cells repeat, over far more cells than a key has room for."""
     edge = (1.0 + SKIN) * (1.0 + 1e-9)
     period = edge * 2**20
     corner = np.zeros((1, 3))
@@ -69,9 +71,14 @@ CONFIGURATIONS = {
     "far away": lambda rng, n: np.vstack([rng.uniform(0.0, 6.0, (n - 1, 3)), [[1e6, -3e6, 2e6]]]),
     "very far away": lambda rng, n: np.vstack([rng.uniform(0.0, 6.0, (n - 1, 3)), [[1e14, 0.0, -1e13]]]),
     "out of the world": lambda rng, n: np.vstack(
-        [rng.uniform(0.0, 6.0, (n - 3, 3)), [[1e300, 0, 0], [1.7e308, -1.7e308, 1.7e308], [-1.7e308, 1e308, -1e308]]]
+        [
+            rng.uniform(0.0, 6.0, (n - 3, 3)),
+            [[1e300, 0, 0], [1.7e308, -1.7e308, 1.7e308], [-1.7e308, 1e308, -1e308]],
+        ]
     ),
-    "clusters": lambda rng, n: rng.uniform(-1e5, 1e5, (8, 3))[rng.integers(0, 8, n)] + rng.normal(0.0, 1.0, (n, 3)),
+    "clusters": lambda rng, n: (
+        rng.uniform(-1e5, 1e5, (8, 3))[rng.integers(0, 8, n)] + rng.normal(0.0, 1.0, (n, 3))
+    ),
     "far clusters": lambda rng, n: (
         1e9 * rng.integers(-3, 3, (6, 3))[rng.integers(0, 6, n)] + rng.uniform(0.0, 3.0, (n, 3))
     ),

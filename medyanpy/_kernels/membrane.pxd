@@ -1,0 +1,81 @@
+"""What the forces of a membrane share: measuring its triangles, and adding up what each corner feels.
+
+Corner i of face f has the number 3 f + i. The edge "of" a corner is the opposite one:
+
+    e_i = x_(i+2) - x_(i+1)  (indices modulo 3),   N = e_0 x e_1 = e_1 x e_2 = e_2 x e_0,   A = |N|/2
+
+With n = N/|N|, every first derivative that is needed follows from
+
+    dN = sum_i e_i x dx_i  =>  dA = n.dN/2,  dA/dx_i = (n x e_i)/2,  dn = (1 - n n^T) dN/|N|
+"""
+from libc.stdint cimport int32_t
+
+from medyanpy._kernels.box cimport Box, displacement
+from medyanpy._kernels.program cimport Operation, World
+from medyanpy._kernels.vec3 cimport cross
+
+# Sizes of blocks: short enough that a small cell of 5 000 vertices still feeds several threads.
+cdef enum:
+    FACE_BLOCK = 512
+    VERTEX_BLOCK = 256
+
+
+cdef struct Membrane:
+    Py_ssize_t n_vertices
+    Py_ssize_t n_faces
+    Py_ssize_t first_bead     # vertex 0, among all beads
+    Py_ssize_t first_face     # face 0, among the faces of all membranes
+    const int32_t* offsets    # (n_vertices + 1,)
+    const int32_t* corners    # (3 n_faces,) of each vertex, ascending
+    double* normals           # (n_faces, 4) n and |N|; n = 0 where |N| = 0
+    double* rows              # (n_faces, 3, 3) one vector for each corner
+    double* face_partial      # one number for each block of faces
+    double* vertex_partial    # and of vertices
+
+
+# The only part of a task that the shared block functions look at: every task begins with it.
+cdef struct MembraneTask:
+    Membrane* membrane
+
+
+cdef inline const int32_t* corners_of(const Membrane* m, const World* world, Py_ssize_t face) noexcept nogil:
+    """The three beads of a face."""
+    return world.faces + 3 * (m.first_face + face)
+
+
+cdef inline void edges_of(const World* world, const int32_t* beads, double* e) noexcept nogil:
+    """e[0:3], e[3:6], e[6:9]: the edges opposite the three corners."""
+    cdef const double* x0 = world.x + 3 * <Py_ssize_t> beads[0]
+    cdef const double* x1 = world.x + 3 * <Py_ssize_t> beads[1]
+    cdef const double* x2 = world.x + 3 * <Py_ssize_t> beads[2]
+    displacement(&world.box, x1, x2, e)
+    displacement(&world.box, x2, x0, e + 3)
+    displacement(&world.box, x0, x1, e + 6)
+
+
+cdef inline void area_gradients(const double* n, const double* e, double scale, double* row) noexcept nogil:
+    """row[i] = scale n x e_i: with scale = 1/2 the gradients of the area. The third closes the sum."""
+    cdef int c
+    cross(n, e, row)
+    cross(n, e + 3, row + 3)
+    for c in range(6):
+        row[c] *= scale
+    for c in range(3):
+        row[6 + c] = -(row[c] + row[3 + c])
+
+
+cdef class MembraneForce(Operation):
+    cdef Membrane membrane
+    cdef const int32_t[::1] offsets
+    cdef const int32_t[::1] corners
+    cdef double[:, ::1] normals
+    cdef double[:, :, ::1] rows
+    cdef double[::1] face_partial
+    cdef double[::1] vertex_partial
+
+    # Each is one pass over the faces or vertices; none writes into f but `gather`.
+    cdef int measure_normals(self, World* world) noexcept nogil
+    cdef int measure_areas(self, World* world) noexcept nogil
+    cdef int gather(self, World* world, double scale) noexcept nogil
+    cdef double sum_over_faces(self) noexcept nogil
+    cdef double sum_over_vertices(self) noexcept nogil

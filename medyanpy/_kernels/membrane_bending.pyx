@@ -1,0 +1,179 @@
+"""Helfrich energy of a membrane, vertex form. Notation: membrane.pxd.
+
+    E = sum_v 2 kappa_v (H_v - c_v)^2 S_v
+    H_v = a.g / (2 g.g),   a = dA/dx_v,   g = dV/dx_v = G/6,   G = sum_f N_f,   S_v = sum_f |N_f| / 6
+
+over the faces f at v. A vertex with kappa_v = 0 has no energy; the caller sets it for border vertices, around
+which the faces make no full ring.
+
+Derivative. With G for g, H = 3 a.G/(G.G). What E gains from small changes of a, G and S of vertex v is
+p.da + q.dG + s dS,
+
+    p = c 3 G/(G.G),   q = c (3 a - 2 H G)/(G.G),   s = 2 kappa (H - c_v)^2,   c = 4 kappa (H - c_v) S
+
+Held fixed, these make E a sum over faces of sum_i [p_i.(n x e_i)/2 + q_i.N + s_i |N|/6], i over the corners.
+Its first part is n.T, T = sum_i e_i x p_i/2, so that a face contributes to the gradient at its corner i
+
+    C x e_i + (p_(i+1) - p_(i+2)) x n / 2,   C = (T - (n.T) n)/|N| + sum_i q_i + n sum_i s_i/6
+
+where C collects what comes with dN (through n, N and |N|) and the rest is dT at fixed n.
+"""
+import numpy as np
+
+from medyanpy._kernels.membrane cimport (
+    FACE_BLOCK, VERTEX_BLOCK, Membrane, MembraneForce, corners_of, edges_of,
+)
+from medyanpy._kernels.parallel cimport over_blocks, record_fault
+from medyanpy._kernels.program cimport DEGENERATE_TRIANGLE, World
+from medyanpy._kernels.vec3 cimport add_scaled, cross, dot
+
+from libc.stdint cimport int32_t
+
+
+# What the energy of one vertex hands to its faces; 64 bytes.
+cdef struct Response:
+    double p[3]     # p/2
+    double q[3]
+    double s        # s/6
+    double unused
+
+
+cdef struct BendingTask:
+    Membrane* membrane
+    const double* kappa       # (V,)
+    const double* c0          # (V,)
+    Response* response        # (V,)
+
+
+cdef int _vertices(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    """Curvature and energy of each vertex, and the response to changes of a, G and S."""
+    cdef BendingTask* t = <BendingTask*> task
+    cdef Membrane* m = t.membrane
+    cdef Response* r
+    cdef const double* n
+    cdef double a[3]
+    cdef double g[3]
+    cdef double gg, h, c, area, excess, energy = 0.0
+    cdef Py_ssize_t v, s, corner
+    cdef int i
+    for v in range(first, last):
+        r = t.response + v
+        r.p[0] = r.p[1] = r.p[2] = r.q[0] = r.q[1] = r.q[2] = r.s = 0.0
+        if t.kappa[v] == 0.0:
+            continue
+        a[0] = a[1] = a[2] = g[0] = g[1] = g[2] = area = 0.0
+        for s in range(m.offsets[v], m.offsets[v + 1]):
+            corner = m.corners[s]
+            n = m.normals + 4 * (corner // 3)
+            add_scaled(1.0, m.rows + 3 * corner, a)
+            add_scaled(n[3], n, g)
+            area += n[3]
+        area *= 1.0 / 6.0
+        gg = dot(g, g)
+        # A vertex whose faces' normals cancel (a cone closed to a spike, a ring folded flat) has no normal,
+        # so its curvature has no sign: H grows without bound towards it and is + and - alike around it. Its
+        # mean, zero, is taken, and nothing pulls along a direction that does not exist.
+        h = 3.0 * dot(a, g) / gg if gg > 0.0 else 0.0
+        excess = t.kappa[v] * (h - t.c0[v])
+        r.s = 2.0 * excess * (h - t.c0[v])
+        energy += r.s * area
+        r.s *= 1.0 / 6.0
+        if gg > 0.0:
+            c = 4.0 * excess * area / gg
+            for i in range(3):
+                r.p[i] = 1.5 * c * g[i]
+                r.q[i] = c * (3.0 * a[i] - 2.0 * h * g[i])
+    m.vertex_partial[first // VERTEX_BLOCK] = energy
+    return 0
+
+
+cdef int _faces(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    """What each face contributes to the gradient at its corners, over the rows that held area gradients."""
+    cdef BendingTask* t = <BendingTask*> task
+    cdef Membrane* m = t.membrane
+    cdef const int32_t* beads
+    cdef const double* n
+    cdef const Response* r0
+    cdef const Response* r1
+    cdef const Response* r2
+    cdef double* row
+    cdef double e[9]
+    cdef double u[3]
+    cdef double big_t[3]
+    cdef double big_c[3]
+    cdef double inverse, s
+    cdef Py_ssize_t f, v0, v1, v2
+    cdef int i
+    for f in range(first, last):
+        beads = corners_of(m, world, f)
+        v0 = beads[0] - m.first_bead
+        v1 = beads[1] - m.first_bead
+        v2 = beads[2] - m.first_bead
+        n = m.normals + 4 * f
+        row = m.rows + 9 * f
+        if n[3] == 0.0:
+            # Curvature has no limit here: the angle to each neighbour depends on the way the face collapsed.
+            if t.kappa[v0] + t.kappa[v1] + t.kappa[v2] > 0.0:
+                return record_fault(world, DEGENERATE_TRIANGLE, beads[0], m.first_face + f)
+            for i in range(9):
+                row[i] = 0.0
+            continue
+        r0 = t.response + v0
+        r1 = t.response + v1
+        r2 = t.response + v2
+        edges_of(world, beads, e)
+        cross(e, r0.p, big_t)
+        cross(e + 3, r1.p, u)
+        add_scaled(1.0, u, big_t)
+        cross(e + 6, r2.p, u)
+        add_scaled(1.0, u, big_t)
+        inverse = 1.0 / n[3]
+        s = (r0.s + r1.s + r2.s) - dot(n, big_t) * inverse
+        for i in range(3):
+            big_c[i] = inverse * big_t[i] + (r0.q[i] + r1.q[i] + r2.q[i]) + s * n[i]
+        # Corners 0 and 1; the third is what is missing to zero, since E does not change when a face is moved.
+        cross(big_c, e, row)
+        cross(big_c, e + 3, row + 3)
+        for i in range(3):
+            big_t[i] = r1.p[i] - r2.p[i]
+        cross(big_t, n, u)
+        add_scaled(1.0, u, row)
+        for i in range(3):
+            big_t[i] = r2.p[i] - r0.p[i]
+        cross(big_t, n, u)
+        add_scaled(1.0, u, row + 3)
+        for i in range(3):
+            row[6 + i] = -(row[i] + row[3 + i])
+    return 0
+
+
+cdef class VertexBending(MembraneForce):
+    """Vertex form. kappa, c0 (V,): pN nm, >= 0, zero at the border; 1/nm."""
+    cdef const double[::1] kappa
+    cdef const double[::1] c0
+    cdef double[:, ::1] response
+
+    def __init__(self, str name, Py_ssize_t first_bead, Py_ssize_t first_face, const int32_t[::1] offsets,
+                 const int32_t[::1] corners, const double[::1] kappa, const double[::1] c0):
+        MembraneForce.__init__(self, name, first_bead, first_face, offsets, corners)
+        self.kappa = kappa
+        self.c0 = c0
+        self.response = np.zeros((kappa.shape[0], sizeof(Response) // sizeof(double)))
+
+    cdef int run(self, World* world) noexcept nogil:
+        cdef BendingTask task
+        cdef int fault
+        task.membrane = &self.membrane
+        task.kappa = &self.kappa[0]
+        task.c0 = &self.c0[0]
+        task.response = <Response*> &self.response[0, 0]
+        self.energy = 0.0
+        self.measure_areas(world)
+        over_blocks(_vertices, &task, world, self.membrane.n_vertices, VERTEX_BLOCK)
+        fault = over_blocks(_faces, &task, world, self.membrane.n_faces, FACE_BLOCK)
+        if fault != 0:
+            return fault
+        self.gather(world, 1.0)
+        if world.want_energy:
+            self.energy = self.sum_over_vertices()
+        return 0

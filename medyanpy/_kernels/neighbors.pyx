@@ -1,0 +1,576 @@
+"""Neighbour search: a cell list that makes Verlet lists.
+
+The members (all beads of two groups A and B) are sorted by the cell they are in, and only occupied cells
+exist: time and memory are linear in the number of beads however sparse, clustered or far away they are. Each
+member has a row with every partner closer than the range of the pair plus a skin. A row stays complete until
+some member has moved by half the skin, and only then is the list built again.
+
+Bits: a row is sorted by permanent bead number. Whoever adds up the pairs in range, in the order of the row,
+gets one and the same sum from every list that is complete, whatever its age; pairs beyond the range are
+skipped.
+
+Every pair is in the rows of both its ends, so that a thread writes to the beads it owns and to no other.
+
+The caller has checked bead numbers, radii > 0 and skin >= 0.
+"""
+import numpy as np
+
+from libc.math cimport floor
+from libc.stdlib cimport calloc, free, realloc
+from libc.string cimport memset
+
+from medyanpy._kernels.box cimport Box, displacement
+from medyanpy._kernels.parallel cimport n_blocks, over_blocks, record_fault
+from medyanpy._kernels.program cimport NOT_FINITE, OUT_OF_MEMORY, World
+from medyanpy._kernels.vec3 cimport dot
+
+# Relative; makes up for the rounding of distances in what is near and what has moved far.
+cdef double MARGIN = 1e-9
+# Rounding may carry a bead into the next cell by a few 2^-53 of the extent of all beads: cells are wider by
+# this.
+cdef double EXTENT_MARGIN = 7.105427357601002e-15   # 2^-47
+# Cells per axis that a key has room for. Beyond, cells repeat periodically: beads far apart may then share
+# one, which costs a few useless distances and nothing else.
+cdef uint64_t LARGEST_GRID = 1 << 20
+# Rows up to this length are sorted by counting smaller entries, which vectorises and has no branches to
+# mispredict.
+cdef enum:
+    SHORT_ROW = 192
+# Bits per pass of the sort by key.
+cdef enum:
+    DIGIT = 11
+    DIGITS = 2048
+
+
+cdef int _bounds(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    """Box around the members of a block."""
+    cdef Neighbors* near = <Neighbors*> task
+    cdef const double* x
+    cdef double* low = near.box + 6 * (first // ROWS_PER_BLOCK)
+    cdef double* high = low + 3
+    cdef Py_ssize_t m
+    cdef int c, fault = 0
+    x = world.x + 3 * <Py_ssize_t> near.bead[first]
+    for c in range(3):
+        low[c] = high[c] = x[c]
+    for m in range(first, last):
+        x = world.x + 3 * <Py_ssize_t> near.bead[m]
+        if not (0.0 * (x[0] + x[1] + x[2]) == 0.0):
+            # A sum may overflow though its terms are finite; such beads have a place.
+            for c in range(3):
+                if not (0.0 * x[c] == 0.0):
+                    fault = record_fault(world, NOT_FINITE, near.bead[m], -1)
+        for c in range(3):
+            low[c] = min(low[c], x[c])
+            high[c] = max(high[c], x[c])
+    return fault
+
+
+cdef int _keys(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    """The cell of every member."""
+    cdef Neighbors* near = <Neighbors*> task
+    cdef double d[3]
+    cdef double f
+    cdef uint64_t cell[3]
+    cdef Py_ssize_t m
+    cdef int c
+    for m in range(first, last):
+        displacement(&world.box, near.origin, world.x + 3 * <Py_ssize_t> near.bead[m], d)
+        for c in range(3):
+            f = d[c] * near.per_cell
+            # Beyond 2^50 only where extents overflow; nothing there is near anything.
+            cell[c] = (<uint64_t> f) + 1 if f >= 0.0 and f < 1125899906842624.0 else 1
+            if cell[c] >= near.grid[c]:
+                cell[c] %= near.grid[c]
+        near.key[m] = (cell[2] * near.grid[1] + cell[1]) * near.grid[0] + cell[0]
+        near.key[m] += (near.groups[m] - 1) * near.cells_per_group
+        near.member[m] = <int32_t> m
+    return 0
+
+
+cdef void _sort(Neighbors* near, uint64_t largest) noexcept nogil:
+    """Sort members by key: stable counting sorts by digits, the least significant first."""
+    cdef Py_ssize_t start[DIGITS]
+    cdef Py_ssize_t m, at, sum, count
+    cdef int shift = 0, d
+    while shift == 0 or (shift < 64 and largest >> shift > 0):
+        memset(start, 0, sizeof(start))
+        for m in range(near.n):
+            start[(near.key[m] >> shift) & (DIGITS - 1)] += 1
+        sum = 0
+        for d in range(DIGITS):
+            count = start[d]
+            start[d] = sum
+            sum += count
+        for m in range(near.n):
+            d = (near.key[m] >> shift) & (DIGITS - 1)
+            at = start[d]
+            start[d] = at + 1
+            near.other_key[at] = near.key[m]
+            near.other_member[at] = near.member[m]
+        near.key, near.other_key = near.other_key, near.key
+        near.member, near.other_member = near.other_member, near.member
+        shift += DIGIT
+
+
+cdef int _settle(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    """Copy what is known of each member to its slot."""
+    cdef Neighbors* near = <Neighbors*> task
+    cdef const double* x
+    cdef Py_ssize_t s
+    cdef int c
+    for s in range(first, last):
+        prefetch(world.x + 3 * <Py_ssize_t> near.bead[near.member[min(s + AHEAD, last - 1)]])
+        near.place[s] = near.bead[near.member[s]]
+        near.id[s] = world.id[near.place[s]]
+        x = world.x + 3 * <Py_ssize_t> near.place[s]
+        for c in range(3):
+            near.built[4 * s + c] = x[c]
+            near.now[4 * s + c] = x[c]
+        near.built[4 * s + 3] = near.now[4 * s + 3] = near.radius[near.member[s]]
+    return 0
+
+
+cdef inline Py_ssize_t _seek(
+    const uint64_t* keys, Py_ssize_t n, uint64_t key, Py_ssize_t hint,
+) noexcept nogil:
+    """First index with keys[index] >= key; fast if that is near `hint`."""
+    cdef Py_ssize_t low, high, step = 1, middle
+    if hint < n and keys[hint] < key:
+        low = hint              # keys[low] < key
+        high = hint + 1
+        while high < n and keys[high] < key:
+            low = high
+            high += step
+            step *= 2
+        high = min(high, n)
+    else:
+        high = hint             # keys[high] >= key, or high == n
+        low = hint - 1
+        while low >= 0 and keys[low] >= key:
+            high = low
+            low -= step
+            step *= 2
+        low = max(low, -1)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if keys[middle] < key:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+cdef struct Ranges:
+    int n
+    Py_ssize_t candidates
+    int32_t begin[81]         # 3 sets of groups, 9 columns, and one more for each column where cells repeat
+    int32_t end[81]
+    Py_ssize_t cursor[27]
+
+
+cdef inline void _add_range(
+    Neighbors* near, uint64_t low, uint64_t high, Py_ssize_t* cursor, Ranges* out,
+) noexcept nogil:
+    """Slots in the cells with keys from low to high."""
+    cdef Py_ssize_t b = _seek(near.cell_key, near.n_cells, low, cursor[0])
+    cdef Py_ssize_t e = b
+    cursor[0] = b
+    while e < near.n_cells and near.cell_key[e] <= high:
+        e += 1
+    if e > b:
+        out.begin[out.n] = near.cell_start[b]
+        out.end[out.n] = near.cell_start[e]
+        out.candidates += near.cell_start[e] - near.cell_start[b]
+        out.n += 1
+
+
+cdef void _around(Neighbors* near, uint64_t key, Ranges* out) noexcept nogil:
+    """Slots in the cells around the cell `key`, of members that its own members interact with."""
+    cdef uint64_t nx = near.grid[0], ny = near.grid[1], nz = near.grid[2]
+    cdef uint64_t own = key // near.cells_per_group
+    cdef uint64_t cell = key - own * near.cells_per_group
+    cdef uint64_t cx = cell % nx
+    cdef uint64_t cy = cell // nx % ny
+    cdef uint64_t cz = cell // (nx * ny)
+    cdef uint64_t base
+    cdef int group, dy, dz, column
+    out.n = 0
+    out.candidates = 0
+    for group in range(3):
+        # Sets are A only, B only, both; members of A only do not interact with each other, nor those of B
+        # only.
+        if not near.present[group] or (group == <int> own and group < 2):
+            continue
+        for dz in range(3):
+            for dy in range(3):
+                base = ((cz + nz - 1 + dz) % nz * ny + (cy + ny - 1 + dy) % ny) * nx
+                base += group * near.cells_per_group
+                column = 9 * group + 3 * dz + dy
+                if 0 < cx < nx - 1:
+                    _add_range(near, base + cx - 1, base + cx + 1, &out.cursor[column], out)
+                elif cx == 0:
+                    _add_range(near, base, base + 1, &out.cursor[column], out)
+                    _add_range(near, base + nx - 1, base + nx - 1, &out.cursor[column], out)
+                else:
+                    _add_range(near, base, base, &out.cursor[column], out)
+                    _add_range(near, base + nx - 2, base + nx - 1, &out.cursor[column], out)
+
+
+cdef inline int _near(
+    Neighbors* near, const Box* box, Py_ssize_t own, const Ranges* ranges, bint equal, int32_t* out,
+) noexcept nogil:
+    """Slots within reach of slot `own`; `out` has room for all candidates."""
+    cdef const double* me = near.built + 4 * own
+    cdef const double* other
+    cdef double d[3]
+    cdef double square = near.reach * near.reach
+    cdef double reach
+    cdef Py_ssize_t s
+    cdef int k, n = 0
+    for k in range(ranges.n):
+        for s in range(ranges.begin[k], ranges.end[k]):
+            other = near.built + 4 * s
+            displacement(box, me, other, d)
+            if not equal:
+                reach = (me[3] + other[3] + near.skin) * (1.0 + MARGIN)
+                square = reach * reach
+            # Written always and kept by counting on: which candidates are near is beyond a branch predictor.
+            out[n] = <int32_t> s
+            n += (dot(d, d) <= square) & (s != own)
+    return n
+
+
+cdef inline void _sort_short(const int32_t* id, int32_t* row, int n) noexcept nogil:
+    """Sort a row by bead number: the place of an entry is the number of smaller ones."""
+    cdef int32_t slots[SHORT_ROW]
+    cdef int32_t keys[SHORT_ROW]
+    cdef int i, k, rank
+    for i in range(n):
+        slots[i] = row[i]
+        keys[i] = id[slots[i]]
+    for i in range(n):
+        rank = 0
+        for k in range(n):
+            rank += keys[k] < keys[i]
+        row[rank] = slots[i]
+
+
+cdef inline void _sift(const int32_t* id, int32_t* row, Py_ssize_t root, Py_ssize_t n) noexcept nogil:
+    cdef int32_t moving = row[root]
+    cdef Py_ssize_t child = 2 * root + 1
+    while child < n:
+        if child + 1 < n and id[row[child]] < id[row[child + 1]]:
+            child += 1
+        if id[row[child]] <= id[moving]:
+            break
+        row[root] = row[child]
+        root = child
+        child = 2 * root + 1
+    row[root] = moving
+
+
+cdef void _sort_long(const int32_t* id, int32_t* row, Py_ssize_t n) noexcept nogil:
+    """Heap sort: in place and n log n whatever comes."""
+    cdef Py_ssize_t k
+    cdef int32_t largest
+    for k in range(n // 2 - 1, -1, -1):
+        _sift(id, row, k, n)
+    for k in range(n - 1, 0, -1):
+        largest = row[0]
+        row[0] = row[k]
+        row[k] = largest
+        _sift(id, row, 0, k)
+
+
+cdef inline int _without_excluded(Neighbors* near, Py_ssize_t own, int32_t* row, int n) noexcept nogil:
+    """Take excluded beads from a sorted row: both lists are walked once."""
+    cdef const int32_t* excluded = near.excluded + near.excluded_from[near.member[own]]
+    cdef int left = near.excluded_from[near.member[own] + 1] - near.excluded_from[near.member[own]]
+    cdef int i, kept = 0, e = 0
+    if left == 0:
+        return n
+    for i in range(n):
+        while e < left and excluded[e] < near.id[row[i]]:
+            e += 1
+        if e == left or excluded[e] != near.id[row[i]]:
+            row[kept] = row[i]
+            kept += 1
+    return kept
+
+
+cdef int _rows(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    """The rows of one block of slots."""
+    cdef Neighbors* near = <Neighbors*> task
+    cdef Py_ssize_t block = first // ROWS_PER_BLOCK
+    cdef Py_ssize_t cell, low, high, s, wanted, used = 0
+    cdef long long examined = 0
+    cdef int32_t* row
+    cdef int n, k
+    cdef Ranges ranges
+    # The cell that holds the first slot: the last one that starts at or before it.
+    low = 0
+    high = near.n_cells
+    while high - low > 1:
+        cell = (low + high) // 2
+        if near.cell_start[cell] <= first:
+            low = cell
+        else:
+            high = cell
+    cell = low
+    for k in range(27):
+        ranges.cursor[k] = cell
+    _around(near, near.cell_key[cell], &ranges)
+    for s in range(first, last):
+        if s == near.cell_start[cell + 1]:
+            cell += 1
+            _around(near, near.cell_key[cell], &ranges)
+        wanted = used + ranges.candidates
+        if wanted > near.capacity[block]:
+            wanted += wanted // 4
+            row = <int32_t*> realloc(near.rows[block], wanted * sizeof(int32_t))
+            if row == NULL:
+                return record_fault(world, OUT_OF_MEMORY, near.place[s], -1)
+            near.rows[block] = row
+            near.capacity[block] = wanted
+        row = near.rows[block] + used
+        if near.equal:
+            n = _near(near, &world.box, s, &ranges, True, row)
+        else:
+            n = _near(near, &world.box, s, &ranges, False, row)
+        examined += ranges.candidates
+        if n <= SHORT_ROW:
+            _sort_short(near.id, row, n)
+        else:
+            _sort_long(near.id, row, n)
+        n = _without_excluded(near, s, row, n)
+        near.count[s] = n
+        used += n
+    near.examined[block] += examined
+    return 0
+
+
+cdef int _build(Neighbors* near, World* world) noexcept nogil:
+    cdef Py_ssize_t blocks = n_blocks(near.n, ROWS_PER_BLOCK)
+    cdef double low[3]
+    cdef double high[3]
+    cdef double edge, cells, extent = 0.0
+    cdef Py_ssize_t b, s
+    cdef int c, fault
+    near.valid = 0
+    fault = over_blocks(_bounds, near, world, near.n, ROWS_PER_BLOCK)
+    if fault != 0:
+        return fault
+    for c in range(3):
+        low[c] = near.box[c]
+        high[c] = near.box[3 + c]
+        for b in range(blocks):
+            low[c] = min(low[c], near.box[6 * b + c])
+            high[c] = max(high[c], near.box[6 * b + 3 + c])
+        extent = max(extent, high[c] - low[c])
+        near.origin[c] = low[c]
+    edge = near.reach * (1.0 + MARGIN) + extent * EXTENT_MARGIN
+    near.per_cell = 1.0 / edge
+    near.cells_per_group = 1
+    for c in range(3):
+        # One row of cells remains empty on each side, so that no cell is its own neighbour's neighbour.
+        cells = floor((high[c] - low[c]) * near.per_cell) + 3.0
+        near.grid[c] = <uint64_t> cells if cells < LARGEST_GRID else LARGEST_GRID
+        near.cells_per_group *= near.grid[c]
+    over_blocks(_keys, near, world, near.n, ROWS_PER_BLOCK)
+    _sort(near, 3 * near.cells_per_group - 1)
+    near.n_cells = 0
+    for s in range(near.n):
+        if s == 0 or near.key[s] != near.key[s - 1]:
+            near.cell_key[near.n_cells] = near.key[s]
+            near.cell_start[near.n_cells] = <int32_t> s
+            near.n_cells += 1
+    near.cell_start[near.n_cells] = <int32_t> near.n
+    over_blocks(_settle, near, world, near.n, ROWS_PER_BLOCK)
+    fault = over_blocks(_rows, near, world, near.n, ROWS_PER_BLOCK)
+    if fault != 0:
+        return fault
+    near.valid = 1
+    near.builds += 1
+    return 0
+
+
+cdef int _copy(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    """Positions of now, and whether a member has gone further than its row allows."""
+    cdef Neighbors* near = <Neighbors*> task
+    cdef double allowed = 0.25 * near.skin * near.skin
+    cdef const double* x
+    cdef double* now
+    cdef double d[3]
+    cdef int stale = 0
+    cdef Py_ssize_t s
+    for s in range(first, last):
+        prefetch(world.x + 3 * <Py_ssize_t> near.place[min(s + AHEAD, last - 1)])
+        x = world.x + 3 * <Py_ssize_t> near.place[s]
+        now = near.now + 4 * s
+        now[0] = x[0]
+        now[1] = x[1]
+        now[2] = x[2]
+        displacement(&world.box, near.built + 4 * s, now, d)
+        # This way round, so that a position that is no number counts as far.
+        stale |= not (dot(d, d) <= allowed)
+    near.stale[first // ROWS_PER_BLOCK] = stale
+    return 0
+
+
+cdef class NeighborList:
+    """Neighbours of the beads of two groups; for other kernels, and for tests.
+
+    Parameters
+    ----------
+    bead : (n,) int32, ascending
+        Place of every bead that is in a group.
+    groups : (n,) int32
+        1: in A only, 2: in B only, 3: in both.
+    radius : (n,) float, > 0
+        Two beads are within range if closer than the sum of their radii.
+    reach : float
+        The largest range of a pair, without skin.
+    skin : float, >= 0
+    excluded_from : (n + 1,) int32
+    excluded : (e,) int32
+        Permanent numbers of the beads that each member ignores, ascending; both ways round.
+    """
+
+    def __cinit__(self, const int32_t[::1] bead, const int32_t[::1] groups, const double[::1] radius,
+                  double reach, double skin, const int32_t[::1] excluded_from, const int32_t[::1] excluded):
+        cdef Neighbors* near = &self.list
+        cdef Py_ssize_t n = bead.shape[0]
+        cdef Py_ssize_t blocks = n_blocks(n, ROWS_PER_BLOCK)
+        memset(near, 0, sizeof(Neighbors))
+        near.n = n
+        near.skin = skin
+        near.reach = (reach + skin) * (1.0 + MARGIN)
+        if n == 0:
+            return
+        own = [np.empty(n, np.int32) for _ in range(5)]
+        positions = [np.empty((n, 4)) for _ in range(2)]
+        keys = [np.empty(n, np.uint64) for _ in range(3)]
+        starts = np.empty(n + 1, np.int32)
+        self.arrays = (bead, groups, radius, excluded_from, excluded, own, positions, keys, starts)
+        near.equal = np.ptp(radius) == 0.0
+        for c in range(3):
+            near.present[c] = bool((np.asarray(groups) == c + 1).any())
+        near.bead = &bead[0]
+        near.groups = &groups[0]
+        near.radius = &radius[0]
+        near.excluded_from = &excluded_from[0]
+        near.excluded = &excluded[0] if excluded.shape[0] else NULL
+        near.member = _integers(own[0])
+        near.place = _integers(own[1])
+        near.id = _integers(own[2])
+        near.count = _integers(own[3])
+        near.other_member = _integers(own[4])
+        near.cell_start = _integers(starts)
+        near.now = _doubles(positions[0])
+        near.built = _doubles(positions[1])
+        near.key = _words(keys[0])
+        near.other_key = _words(keys[1])
+        near.cell_key = _words(keys[2])
+        near.rows = <int32_t**> calloc(blocks, sizeof(int32_t*))
+        near.capacity = <Py_ssize_t*> calloc(blocks, sizeof(Py_ssize_t))
+        near.box = <double*> calloc(6 * blocks, sizeof(double))
+        near.stale = <int*> calloc(blocks, sizeof(int))
+        near.examined = <long long*> calloc(blocks, sizeof(long long))
+        if near.rows == NULL or near.capacity == NULL or near.box == NULL:
+            raise MemoryError
+        if near.stale == NULL or near.examined == NULL:
+            raise MemoryError
+
+    def __dealloc__(self):
+        cdef Py_ssize_t b
+        if self.list.rows != NULL:
+            for b in range(n_blocks(self.list.n, ROWS_PER_BLOCK)):
+                free(self.list.rows[b])
+        free(self.list.rows)
+        free(self.list.capacity)
+        free(self.list.box)
+        free(self.list.stale)
+        free(self.list.examined)
+
+    cdef int follow(self, World* world) noexcept nogil:
+        # Positions are always compared, never the counter of the world: minimisation moves the same beads in
+        # a world of its own, with a counter of its own.
+        cdef Neighbors* near = &self.list
+        cdef Py_ssize_t b
+        cdef int stale = not near.valid
+        if near.n == 0:
+            return 0
+        near.follows += 1
+        if not stale:
+            over_blocks(_copy, near, world, near.n, ROWS_PER_BLOCK)
+            for b in range(n_blocks(near.n, ROWS_PER_BLOCK)):
+                stale |= near.stale[b]
+        if stale:
+            return _build(near, world)
+        return 0
+
+    @property
+    def builds(self):
+        """How often the list has been built."""
+        return self.list.builds
+
+    @property
+    def follows(self):
+        """How often the list has been asked for."""
+        return self.list.follows
+
+    @property
+    def examined(self):
+        """Candidates whose distance has been computed in all builds."""
+        cdef Py_ssize_t b
+        total = 0
+        for b in range(n_blocks(self.list.n, ROWS_PER_BLOCK)):
+            total += self.list.examined[b]
+        return total
+
+    @property
+    def entries(self):
+        """Length of all rows together."""
+        cdef Py_ssize_t s
+        total = 0
+        for s in range(self.list.n):
+            total += self.list.count[s]
+        return total
+
+    @property
+    def bytes(self):
+        """Memory of the rows."""
+        cdef Py_ssize_t b
+        total = 0
+        for b in range(n_blocks(self.list.n, ROWS_PER_BLOCK)):
+            total += 4 * self.list.capacity[b]
+        return total
+
+    def rows(self):
+        """{bead number: bead numbers of its row, in the order of the row}."""
+        cdef Neighbors* near = &self.list
+        cdef int32_t* row
+        cdef Py_ssize_t s
+        cdef int k
+        out = {}
+        if not near.valid:
+            return out
+        for s in range(near.n):
+            if s % ROWS_PER_BLOCK == 0:
+                row = near.rows[s // ROWS_PER_BLOCK]
+            out[near.id[s]] = [near.id[row[k]] for k in range(near.count[s])]
+            row += near.count[s]
+        return out
+
+
+cdef int32_t* _integers(int32_t[::1] a) noexcept:
+    return &a[0]
+
+
+cdef double* _doubles(double[:, ::1] a) noexcept:
+    return &a[0, 0]
+
+
+cdef uint64_t* _words(uint64_t[::1] a) noexcept:
+    return &a[0]

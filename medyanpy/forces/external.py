@@ -1,0 +1,169 @@
+"""Forces from outside: each bead on its own."""
+
+from typing import Any
+
+import numpy as np
+
+from medyanpy._kernels.external import Field
+from medyanpy.errors import ParameterError, TopologyError
+from medyanpy.forces._base import Force, handles_in
+from medyanpy.validation import array
+
+__all__ = ["HarmonicTrap", "UniformField"]
+
+_NOTHING = np.zeros((1, 3))
+
+
+class _SingleBeadForce(Force):
+    """An energy of single beads, quadratic and linear in their positions."""
+
+    def __init__(self, beads: Any, *, name: str | None, group: int, **numbers: Any) -> None:
+        super().__init__(name=name, group=group)
+        self._handles = handles_in(beads)
+        if self._handles:
+            beads = np.concatenate([handle.beads for handle in self._handles])
+        # In the order given: rows of numbers that differ from bead to bead are in it.
+        self._beads = array(f"{self.name}: beads", beads, (None,), dtype=np.int64, error=TopologyError).copy()
+        self._beads.flags.writeable = False
+        self._declare(**numbers)
+
+    @property
+    def handles(self):
+        return self._handles
+
+    @property
+    def beads(self) -> np.ndarray:
+        """(n,) bead numbers, in the order of rows of numbers."""
+        return self._beads
+
+    def _vectors(self, which: str, value: Any) -> np.ndarray:
+        """One vector for all beads, (3,), or one for each, (n, 3)."""
+        what = f"{self.name}: {which}"
+        try:
+            dimensions = np.ndim(value)
+        except ValueError as cause:
+            raise ParameterError(
+                f"{what} must have shape (3,) or ({len(self._beads)}, 3): {cause}"
+            ) from cause
+        shape = (len(self._beads), 3) if dimensions > 1 else (3,)
+        out = array(what, value, shape).copy()
+        out.flags.writeable = False
+        return out
+
+    def _bind(self, layout, stiffness: np.ndarray, center: np.ndarray, force: np.ndarray) -> Field:
+        layout.topology.bead_indices(f"{self.name}: beads", self._beads)
+        place = layout.internal(self._beads)
+        order = np.argsort(place)
+        rows = [
+            np.ascontiguousarray(
+                np.atleast_2d(v)[order] if v.ndim == 2 and len(v) == len(order) else np.atleast_2d(v)
+            )
+            for v in (center, force)
+        ]
+        operation = Field(self.name, place[order].astype(np.int32), stiffness, *rows)
+        operation.acts_on_points = bool((place >= layout.n_cartesian).any())
+        return operation
+
+
+class UniformField(_SingleBeadForce):
+    r"""A constant force on each of some beads.
+
+    .. math:: U = -\sum_i F_i \cdot x_i
+
+    Parameters
+    ----------
+    beads : handle, list of handles, or (n,) int
+        Of any kind.
+    force : (3,) or (n, 3) float, pN
+        F: the same for all, or one row for each bead, in the order in which the beads are given.
+    name, group
+        See `Force`.
+
+    Raises
+    ------
+    ParameterError
+        A force of another shape or not finite.
+    TopologyError
+        A handle of another topology, beads that do not exist or are named twice.
+
+    Notes
+    -----
+    The energy has no bound: without friction or walls beads accelerate for ever.
+
+    Examples
+    --------
+    >>> import medyanpy as mp
+    >>> topology = mp.Topology()
+    >>> beads = topology.add_beads([[0.0, 0, 1], [0, 0, 2]], mass=1.0)
+    >>> system = mp.System(topology)
+    >>> field = system.add_force(mp.forces.UniformField(beads, [0.0, 0.0, -0.5]))
+    >>> mp.Context(system, mp.VerletIntegrator(0.01)).get_state(energy=True).potential_energy
+    1.5
+    """
+
+    changeable = ("force",)
+
+    def __init__(self, beads: Any, force: Any, *, name: str | None = None, group: int = 0) -> None:
+        super().__init__(beads, name=name, group=group, force=force)
+
+    def _checked(self, *, force: Any) -> dict[str, Any]:
+        return {"force": self._vectors("force", force)}
+
+    def bind(self, layout):
+        return self._bind(layout, np.zeros(3), _NOTHING, self._numbers["force"])
+
+
+class HarmonicTrap(_SingleBeadForce):
+    r"""A spring from each of some beads to a place that does not move.
+
+    .. math:: U = \sum_i \sum_{c = x, y, z} \tfrac12 k_c (x_{ic} - o_{ic})^2
+
+    Parameters
+    ----------
+    beads : handle, list of handles, or (n,) int
+        Of any kind.
+    stiffness : float or (3,) float, pN/nm, >= 0
+        k, the same in all directions or one along each axis: 0 along x and y makes a trap in z alone.
+    center : (3,) or (n, 3) float, nm
+        o: the same for all, or one row for each bead, in the order in which the beads are given.
+    name, group
+        See `Force`.
+
+    Raises
+    ------
+    ParameterError
+        A number of another shape or outside its domain.
+    TopologyError
+        A handle of another topology, beads that do not exist or are named twice.
+
+    Examples
+    --------
+    >>> import medyanpy as mp
+    >>> topology = mp.Topology()
+    >>> bead = topology.add_beads([[3.0, 0, 4]], mass=1.0)
+    >>> system = mp.System(topology)
+    >>> trap = system.add_force(mp.forces.HarmonicTrap(bead, stiffness=2.0, center=[0.0, 0.0, 0.0]))
+    >>> mp.Context(system, mp.VerletIntegrator(0.01)).get_state(energy=True).potential_energy
+    25.0
+    """
+
+    changeable = ("stiffness", "center")
+
+    def __init__(
+        self, beads: Any, stiffness: Any, center: Any, *, name: str | None = None, group: int = 0
+    ) -> None:
+        super().__init__(beads, name=name, group=group, stiffness=stiffness, center=center)
+
+    def _checked(self, *, stiffness: Any, center: Any) -> dict[str, Any]:
+        what = f"{self.name}: stiffness"
+        k = array(
+            what, np.broadcast_to(stiffness, (3,)) if np.ndim(stiffness) == 0 else stiffness, (3,)
+        ).copy()
+        if (k < 0.0).any():
+            c = int(np.argmax(k < 0.0))
+            raise ParameterError(f"{what}[{c}] = {k[c]} but must be >= 0")
+        k.flags.writeable = False
+        return {"stiffness": k, "center": self._vectors("center", center)}
+
+    def bind(self, layout):
+        return self._bind(layout, self._numbers["stiffness"], self._numbers["center"], _NOTHING)

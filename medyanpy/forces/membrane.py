@@ -1,0 +1,384 @@
+"""What a membrane resists: bending, and changes of its area and volume."""
+
+from typing import Any
+
+import numpy as np
+
+from medyanpy._kernels.membrane_bending import VertexBending
+from medyanpy._kernels.membrane_dihedral import DihedralBending
+from medyanpy._kernels.membrane_totals import TotalArea, TriangleAreas, Volume
+from medyanpy.errors import ParameterError, TopologyError
+from medyanpy.forces._base import Force, expect_handle
+from medyanpy.topology import Membrane
+from medyanpy.validation import number, per_item
+
+__all__ = ["MembraneArea", "MembraneBending", "MembraneTension", "MembraneVolume"]
+
+
+class _MembraneForce(Force):
+    """A force on the vertices of one membrane, with no direction or place in space of its own."""
+
+    conserves_momentum = True
+
+    def __init__(self, membrane: Membrane, *, name: str | None, group: int) -> None:
+        super().__init__(name=name, group=group)
+        self._membrane = expect_handle(f"{self.name}: membrane", membrane, Membrane, "a membrane")
+
+    @property
+    def membrane(self) -> Membrane:
+        """The membrane acted on."""
+        return self._membrane
+
+    @property
+    def handles(self):
+        return (self._membrane,)
+
+    def _place(self, layout) -> tuple:
+        """What every membrane kernel asks for first: name, first bead, first face, corners of each vertex."""
+        membrane = self._membrane
+        # Contexts join the faces of all membranes in the order of the topology.
+        return (
+            self.name,
+            layout.slice_of(membrane).start,
+            membrane.first_face,
+            *membrane.mesh.vertex_faces,
+        )
+
+
+class MembraneBending(_MembraneForce):
+    r"""Bending energy of a membrane (Helfrich), with spontaneous curvature.
+
+    .. math:: U = \sum_v 2 \kappa_v (H_v - c_v)^2 A_v
+
+    over the vertices v that are not on a border. H is the mean curvature :math:`\tfrac12 (1/R_1 + 1/R_2)`,
+    positive where the surface bulges towards the side its normals point to: +1/R on a sphere with outward
+    normals. A_v is a third of the area of the triangles round v. A sphere without spontaneous curvature has
+    :math:`U \to 8 \pi \kappa`, whatever its radius.
+
+    Parameters
+    ----------
+    membrane : Membrane
+        V vertices.
+    bending_modulus : float or (V,) float, pN nm, >= 0
+        κ; about 20 kT = 82 pN nm for lipid bilayers. Values at border vertices are not used.
+    spontaneous_curvature : float or (V,) float, 1/nm
+        c, in the sign of H.
+    discretization : "vertex" or "dihedral"
+        How H is read off the triangles; see Notes.
+    name, group
+        See `Force`.
+
+    Raises
+    ------
+    TopologyError
+        Not the handle of a membrane.
+    ParameterError
+        A number outside its domain, or another discretization.
+
+    Notes
+    -----
+    ``"vertex"``: with the gradients of the total area and volume with respect to the vertex,
+
+    .. math:: H_v = \frac12 \frac{\nabla_v A \cdot \nabla_v V}{|\nabla_v V|^2},\quad
+              \nabla_v V = \frac16 \sum_{(v j k)} (x_j - x_v) \times (x_k - x_v)
+
+    over the triangles v, j, k round v. ``"dihedral"``: with the lengths l and angles φ (positive where
+    convex) of the edges at v,
+
+    .. math:: H_v = \frac{1}{4 A_v} \sum_{e \ni v} l_e \varphi_e
+
+    On regular spheres the energies of both approach 8πκ with the square of the edge length, the dihedral
+    form's from closer by. Helfrich's own spontaneous curvature is that of 1/R1 + 1/R2, twice the c used here.
+
+    The forces are the exact derivatives of the energies above on every vertex, border vertices included: they
+    carry no energy but shape the rings of their neighbours.
+
+    Degenerate geometry: where :math:`\nabla_v V = 0` (a ring folded flat, a spike) the vertex form takes
+    H_v = 0 and leaves out its derivative: H is then unbounded with either sign, and zero is its mean. At an
+    edge folded back on itself φ jumps from π to -π. A triangle that has lost its area ends the run
+    (SimulationError): the curvature next to it has no limit. Nothing in this force keeps triangles in shape.
+
+    Cost: O(V); smooth but for the places named.
+
+    References
+    ----------
+    W. Helfrich, Z. Naturforsch. C 28, 693 (1973): the energy. F. Jülicher, J. Phys. II 6, 1797 (1996): the
+    dihedral form. M. Meyer, M. Desbrun, P. Schröder, A. Barr, in Visualization and Mathematics III (2003):
+    curvature from the gradient of the area.
+
+    Examples
+    --------
+    >>> import medyanpy as mp
+    >>> topology = mp.Topology()
+    >>> vesicle = topology.add_membrane(mp.TriangleMesh.icosphere(500.0, 4), vertex_mass=4e-12)
+    >>> system = mp.System(topology)
+    >>> system.add_force(mp.forces.MembraneBending(vesicle, bending_modulus=82.0))
+    MembraneBending(bending_modulus=82, spontaneous_curvature=0)
+    >>> context = mp.Context(system, mp.VerletIntegrator(1e-7))
+    >>> energy = context.get_state(energy=True).potential_energy
+    >>> print(f"{energy / (8 * 3.14159265 * 82.0):.3f}")
+    1.001
+    """
+
+    changeable = ("bending_modulus", "spontaneous_curvature")
+
+    def __init__(
+        self,
+        membrane: Membrane,
+        bending_modulus: Any,
+        spontaneous_curvature: Any = 0.0,
+        discretization: str = "vertex",
+        *,
+        name: str | None = None,
+        group: int = 0,
+    ) -> None:
+        super().__init__(membrane, name=name, group=group)
+        if discretization not in ("vertex", "dihedral"):
+            raise ParameterError(
+                f'{self.name}: discretization = {discretization!r} but must be "vertex" or "dihedral"'
+            )
+        self._discretization = discretization
+        self._declare(bending_modulus=bending_modulus, spontaneous_curvature=spontaneous_curvature)
+
+    @property
+    def discretization(self) -> str:
+        """``"vertex"`` or ``"dihedral"``."""
+        return self._discretization
+
+    def _checked(self, *, bending_modulus: Any, spontaneous_curvature: Any) -> dict[str, Any]:
+        n = len(self._membrane)
+        return {
+            "bending_modulus": per_item(f"{self.name}: bending_modulus", bending_modulus, n, at_least=0.0),
+            "spontaneous_curvature": per_item(
+                f"{self.name}: spontaneous_curvature", spontaneous_curvature, n
+            ),
+        }
+
+    def bind(self, layout):
+        mesh = self._membrane.mesh
+        kappa = np.array(self._numbers["bending_modulus"])
+        for loop in mesh.borders:
+            kappa[loop] = 0.0
+        c0 = np.ascontiguousarray(self._numbers["spontaneous_curvature"])
+        if self._discretization == "vertex":
+            return VertexBending(*self._place(layout), kappa, c0)
+        opposite = mesh.opposite_corners.ravel()
+        first = np.flatnonzero(opposite > np.arange(len(opposite)))
+        pairs = np.column_stack([first.astype(np.int32), opposite[first]])
+        return DihedralBending(*self._place(layout), kappa, c0, pairs)
+
+
+class MembraneArea(_MembraneForce):
+    r"""Resistance of a membrane to changes of its area, as a whole or triangle by triangle.
+
+    .. math:: U = \frac{k}{2} \frac{(A - A_0)^2}{A_0} \quad\text{or}\quad
+              U = \sum_f \frac{k_f}{2} \frac{(A_f - A_{0f})^2}{A_{0f}}
+
+    Parameters
+    ----------
+    membrane : Membrane
+        F triangles.
+    area_modulus : float, pN/nm, >= 0; or (F,) float with `per_triangle`
+        k; 200 to 300 pN/nm for lipid bilayers, less for ones that hold a reserve of area.
+    area : float, nm², > 0; or (F,) float with `per_triangle`, optional
+        A0; the area the mesh starts with where none is given.
+    per_triangle : bool
+        Whether each triangle keeps its own area. That also keeps triangles from collapsing, which the total
+        area does not.
+    name, group
+        See `Force`.
+
+    Raises
+    ------
+    TopologyError
+        Not the handle of a membrane.
+    ParameterError
+        A number outside its domain.
+
+    Notes
+    -----
+    A triangle without area has no direction in which to grow: it then contributes no force, the mean over all
+    directions. Cost: O(F); smooth elsewhere.
+
+    References
+    ----------
+    E. Evans, R. Skalak, Mechanics and Thermodynamics of Biomembranes (1980): the area modulus. M. Meyer,
+    M. Desbrun, P. Schröder, A. Barr, in Visualization and Mathematics III (2003): the gradient of the area.
+
+    Examples
+    --------
+    >>> import medyanpy as mp
+    >>> vesicle = mp.Topology().add_membrane(mp.TriangleMesh.icosphere(500.0, 2), vertex_mass=4e-12)
+    >>> mp.forces.MembraneArea(vesicle, area_modulus=200.0, area=3e6)
+    MembraneArea(area_modulus=200, area=3e+06)
+    """
+
+    changeable = ("area_modulus", "area")
+
+    def __init__(
+        self,
+        membrane: Membrane,
+        area_modulus: Any,
+        area: Any = None,
+        per_triangle: bool = False,
+        *,
+        name: str | None = None,
+        group: int = 0,
+    ) -> None:
+        super().__init__(membrane, name=name, group=group)
+        self._per_triangle = bool(per_triangle)
+        self._declare(area_modulus=area_modulus, area=area)
+
+    @property
+    def per_triangle(self) -> bool:
+        """Whether each triangle keeps its own area."""
+        return self._per_triangle
+
+    def _checked(self, *, area_modulus: Any, area: Any) -> dict[str, Any]:
+        mesh = self._membrane.mesh
+        names = f"{self.name}: area_modulus", f"{self.name}: area"
+        if self._per_triangle:
+            n = len(mesh.faces)
+            return {
+                "area_modulus": per_item(names[0], area_modulus, n, at_least=0.0),
+                "area": per_item(names[1], mesh.face_areas if area is None else area, n, above=0.0),
+            }
+        return {
+            "area_modulus": number(names[0], area_modulus, at_least=0.0),
+            "area": number(names[1], mesh.area if area is None else area, above=0.0),
+        }
+
+    def bind(self, layout):
+        k, area = self._numbers.values()
+        if self._per_triangle:
+            return TriangleAreas(*self._place(layout), np.ascontiguousarray(k), np.ascontiguousarray(area))
+        return TotalArea(*self._place(layout), k, area, 0.0)
+
+
+class MembraneTension(_MembraneForce):
+    r"""Tension of a membrane that draws on a reservoir of area.
+
+    .. math:: U = \sigma A
+
+    Parameters
+    ----------
+    membrane : Membrane
+    tension : float, pN/nm
+        σ; positive pulls the membrane together. 0.003 to 0.3 pN/nm in cells.
+    name, group
+        See `Force`.
+
+    Raises
+    ------
+    TopologyError
+        Not the handle of a membrane.
+    ParameterError
+        A tension that is not a finite number.
+
+    Notes
+    -----
+    A triangle without area contributes no force, as in `MembraneArea`. Cost: O(F).
+
+    References
+    ----------
+    W. Helfrich, Z. Naturforsch. C 28, 693 (1973).
+
+    Examples
+    --------
+    >>> import medyanpy as mp
+    >>> vesicle = mp.Topology().add_membrane(mp.TriangleMesh.icosphere(500.0, 2), vertex_mass=4e-12)
+    >>> mp.forces.MembraneTension(vesicle, tension=0.02)
+    MembraneTension(tension=0.02)
+    """
+
+    changeable = ("tension",)
+
+    def __init__(
+        self, membrane: Membrane, tension: float, *, name: str | None = None, group: int = 0
+    ) -> None:
+        super().__init__(membrane, name=name, group=group)
+        self._declare(tension=tension)
+
+    def _checked(self, *, tension: Any) -> dict[str, Any]:
+        return {"tension": number(f"{self.name}: tension", tension)}
+
+    def bind(self, layout):
+        # No modulus, so that the area the modulus would refer to does not matter.
+        return TotalArea(*self._place(layout), 0.0, 1.0, self._numbers["tension"])
+
+
+class MembraneVolume(_MembraneForce):
+    r"""Resistance of a closed membrane to changes of the volume it encloses.
+
+    .. math:: U = \frac{k}{2} \frac{(V - V_0)^2}{V_0}
+
+    Parameters
+    ----------
+    membrane : Membrane
+        Closed, with normals outward.
+    volume_modulus : float, pN/nm², >= 0
+        k; the pressure inside is :math:`-k (V - V_0)/V_0`.
+    volume : float, nm³, > 0, optional
+        V0; the volume the mesh starts with where none is given.
+    name, group
+        See `Force`.
+
+    Raises
+    ------
+    TopologyError
+        Not the handle of a membrane, or a membrane with borders, which encloses nothing.
+    ParameterError
+        A number outside its domain; also where no volume is given and the normals look inward, so that the
+        mesh starts with a negative one.
+
+    Notes
+    -----
+    V is summed from tetrahedra between each face and the membrane's first vertex. For a closed surface the
+    point they share changes neither V nor its derivative; being on the surface it keeps V as exact far from
+    the origin as near it. Cost: O(F); smooth everywhere, triangles without area included.
+
+    References
+    ----------
+    M. Meyer, M. Desbrun, P. Schröder, A. Barr, in Visualization and Mathematics III (2003).
+
+    Examples
+    --------
+    >>> import medyanpy as mp
+    >>> vesicle = mp.Topology().add_membrane(mp.TriangleMesh.icosphere(500.0, 2), vertex_mass=4e-12)
+    >>> mp.forces.MembraneVolume(vesicle, volume_modulus=0.8, volume=5e8)
+    MembraneVolume(volume_modulus=0.8, volume=5e+08)
+    """
+
+    changeable = ("volume_modulus", "volume")
+
+    def __init__(
+        self,
+        membrane: Membrane,
+        volume_modulus: float,
+        volume: float | None = None,
+        *,
+        name: str | None = None,
+        group: int = 0,
+    ) -> None:
+        super().__init__(membrane, name=name, group=group)
+        borders = len(self._membrane.mesh.borders)
+        if borders:
+            has = f"has {borders} border{'s' * (borders > 1)}"
+            raise TopologyError(f"{self.name}: {self._membrane!r} {has}, so it encloses no volume")
+        self._declare(volume_modulus=volume_modulus, volume=volume)
+
+    def _checked(self, *, volume_modulus: Any, volume: Any) -> dict[str, Any]:
+        if volume is None:
+            volume = self._membrane.mesh.volume
+            if volume <= 0.0:
+                raise ParameterError(
+                    f"{self.name}: the mesh has the volume {volume:g} nm³: its normals look inward; "
+                    "mesh.repaired() turns them, or give volume="
+                )
+        return {
+            "volume_modulus": number(f"{self.name}: volume_modulus", volume_modulus, at_least=0.0),
+            "volume": number(f"{self.name}: volume", volume, above=0.0),
+        }
+
+    def bind(self, layout):
+        return Volume(*self._place(layout), *self._numbers.values())

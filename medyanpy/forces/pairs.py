@@ -1,0 +1,331 @@
+"""Repulsion between all beads that come near each other."""
+
+from typing import Any
+
+import numpy as np
+
+from medyanpy._kernels.neighbors import NeighborList
+from medyanpy._kernels.pairs import Pairs
+from medyanpy.errors import ParameterError, TopologyError
+from medyanpy.forces._base import Force, handles_in
+from medyanpy.topology import Balls, Handle
+from medyanpy.validation import array, number
+
+__all__ = ["WCA", "SoftSphere"]
+
+# Numbers of the radial functions in _kernels/radial.pxd.
+_SOFT_SPHERE = 1
+_WCA = 2
+# Where WCA ends, in units of sigma.
+_WCA_END = 2.0 ** (1.0 / 6.0)
+# Share of the range. Wider means fewer builds of the list and longer rows; see
+# tests/benchmarks/bench_pairs.py.
+_SKIN = 0.4
+
+
+class _PairForce(Force):
+    """A radial energy of all pairs of two groups that are within range."""
+
+    conserves_momentum = True
+
+    def __init__(
+        self, group_a: Any, group_b: Any, *, exclusions: Any, name: str | None, group: int, **numbers: Any
+    ) -> None:
+        super().__init__(name=name, group=group)
+        self._groups = tuple(
+            _frozen_group(f"{self.name}: {which}", beads)
+            for which, beads in (("group_a", group_a), ("group_b", group_b))
+        )
+        self._exclusions = array(
+            f"{self.name}: exclusions",
+            np.empty((0, 2), np.int64) if exclusions is None else exclusions,
+            (None, 2),
+            dtype=np.int64,
+            error=TopologyError,
+        ).copy()
+        self._exclusions.flags.writeable = False
+        self._declare(**numbers)
+
+    @property
+    def handles(self):
+        return handles_in(self._groups[0]) + handles_in(self._groups[1])
+
+    @property
+    def exclusions(self) -> np.ndarray:
+        """(E, 2) pairs of bead numbers that do not interact."""
+        return self._exclusions
+
+    def _skin(self, skin: Any) -> float | None:
+        return None if skin is None else number(f"{self.name}: skin", skin, at_least=0.0)
+
+    def _bind(self, layout, kind: int, a: float, b: float, radius_of) -> Pairs:
+        """The operation for one radial function; `radius_of` gives half the range of beads."""
+        topology = layout.topology
+        in_a, in_b = (
+            topology.bead_indices(f"{self.name}: {which}", beads)
+            for which, beads in zip(("group_a", "group_b"), self._groups, strict=True)
+        )
+        if len(in_a) == 0 or len(in_b) == 0:
+            in_a = in_b = np.empty(0, np.int64)
+        # 1: in A only, 2: in B only, 3: in both.
+        membership = np.zeros(layout.n, np.int32)
+        membership[layout.internal(in_a)] += 1
+        membership[layout.internal(in_b)] += 2
+        place = np.flatnonzero(membership).astype(np.int32)
+        radius = np.zeros(0)
+        reach = 0.0
+        if len(place):
+            radius = radius_of(layout.order[place])
+            groups = membership[place]
+            reach = float(radius[groups != 2].max() + radius[groups != 1].max())
+        skin = self._numbers["skin"]
+        neighbors = NeighborList(
+            place,
+            membership[place],
+            radius,
+            reach,
+            _SKIN * reach if skin is None else skin,
+            *_excluded(self.name, self._exclusions, layout, place),
+        )
+        operation = Pairs(self.name, kind, a, b, neighbors)
+        operation.acts_on_points = bool((place >= layout.n_cartesian).any())
+        return operation
+
+
+class SoftSphere(_PairForce):
+    r"""Soft repulsion: beads of two groups push each other apart when they overlap.
+
+    .. math:: U = \sum_{(i, j)} \tfrac12 k (d_{ij} - r_{ij})^2 \quad\text{for}\; r_{ij} = |x_j - x_i| < d_{ij}
+
+    over all pairs with one bead in each group, each pair once.
+
+    Parameters
+    ----------
+    group_a, group_b : handle, list of handles, or (n,) int
+        Beads of any kind. The groups may be the same, overlap, or have nothing in common; a bead in both
+        interacts with all of both.
+    stiffness : float, pN/nm, >= 0
+        k.
+    diameter : float, nm, > 0, optional
+        d, the distance at which two beads touch. Where none is given, the sum of their radii; then all beads
+        of both groups must be balls.
+    exclusions : (E, 2) int, optional
+        Pairs of bead numbers that do not interact, such as the pairs of a bond force. Pairs that would not
+        interact anyway are ignored.
+    skin : float, nm, >= 0, optional
+        How far beyond touching neighbours are listed: a matter of speed, no bit of any result depends on it.
+        0.4 times the largest d where none is given.
+    name, group
+        See `Force`.
+
+    Raises
+    ------
+    ParameterError
+        A number outside its domain, or no `diameter` though some beads have no radius.
+    TopologyError
+        A handle of another topology, beads that do not exist or are named twice, an exclusion of a bead from
+        itself.
+
+    Notes
+    -----
+    Two beads in one place have no direction to push in; their force is then zero, the mean over all
+    directions. The force is continuous, its derivative jumps where beads touch: energies of a run fall as dt²
+    nonetheless, but no higher order is to be had.
+
+    Time and memory are linear in the number of beads at given density. Cells are as wide as the largest d
+    plus skin: put few large balls among many small ones into a group, and a force, of their own.
+
+    Examples
+    --------
+    >>> import medyanpy as mp
+    >>> topology = mp.Topology()
+    >>> balls = topology.add_balls([[0.0, 0, 0], [8.0, 0, 0]], radius=5.0, mass=1.0)
+    >>> system = mp.System(topology)
+    >>> system.add_force(mp.forces.SoftSphere(balls, balls, stiffness=3.0))
+    SoftSphere(stiffness=3, diameter=None, skin=None)
+    >>> mp.Context(system, mp.VerletIntegrator(0.01)).get_state(energy=True).potential_energy
+    6.0
+    """
+
+    changeable = ("stiffness", "diameter", "skin")
+
+    def __init__(
+        self,
+        group_a: Any,
+        group_b: Any,
+        stiffness: float,
+        diameter: float | None = None,
+        *,
+        exclusions: Any = None,
+        skin: float | None = None,
+        name: str | None = None,
+        group: int = 0,
+    ) -> None:
+        super().__init__(
+            group_a,
+            group_b,
+            exclusions=exclusions,
+            name=name,
+            group=group,
+            stiffness=stiffness,
+            diameter=diameter,
+            skin=skin,
+        )
+
+    def _checked(self, *, stiffness: Any, diameter: Any, skin: Any) -> dict[str, Any]:
+        if diameter is not None:
+            diameter = number(f"{self.name}: diameter", diameter, above=0.0)
+        else:
+            for handle in self.handles:
+                if not isinstance(handle, Balls):
+                    raise self._no_radius(handle)
+        return {
+            "stiffness": number(f"{self.name}: stiffness", stiffness, at_least=0.0),
+            "diameter": diameter,
+            "skin": self._skin(skin),
+        }
+
+    def _no_radius(self, handle: Handle) -> ParameterError:
+        return ParameterError(
+            f"{self.name}: give diameter=, because {handle!r} has no radius: only balls have"
+        )
+
+    def bind(self, layout):
+        k, d = self._numbers["stiffness"], self._numbers["diameter"]
+        if d is not None:
+            return self._bind(layout, _SOFT_SPHERE, k, 0.0, lambda beads: np.full(len(beads), 0.5 * d))
+
+        def radius_of(beads: np.ndarray) -> np.ndarray:
+            out = np.full(layout.n, np.nan)
+            for handle in layout.topology.handles:
+                if isinstance(handle, Balls):
+                    out[handle.beads] = handle.radius
+            out = out[beads]
+            if np.isnan(out).any():
+                raise self._no_radius(layout.topology.handle_of(int(beads[np.argmax(np.isnan(out))])))
+            return out
+
+        return self._bind(layout, _SOFT_SPHERE, k, 0.0, radius_of)
+
+
+class WCA(_PairForce):
+    r"""The repulsive part of the Lennard-Jones energy (Weeks, Chandler & Andersen).
+
+    .. math:: U = \sum_{(i, j)} 4 \varepsilon \left[(\sigma/r)^{12} - (\sigma/r)^6\right] + \varepsilon
+              \quad\text{for}\; r = |x_j - x_i| < 2^{1/6} \sigma
+
+    over all pairs with one bead in each group, each pair once.
+
+    Parameters
+    ----------
+    group_a, group_b : handle, list of handles, or (n,) int
+        As in `SoftSphere`.
+    epsilon : float, pN nm, >= 0
+        ε, the energy of two beads at distance σ.
+    sigma : float, nm, > 0
+        σ.
+    exclusions : (E, 2) int, optional
+        As in `SoftSphere`.
+    skin : float, nm, >= 0, optional
+        As in `SoftSphere`; 0.4 times the range 2^(1/6) σ where none is given.
+    name, group
+        See `Force`.
+
+    Raises
+    ------
+    ParameterError, TopologyError
+        As `SoftSphere`.
+
+    Notes
+    -----
+    Two beads in one place have no finite force: a run then ends with a `SimulationError` that names the bead.
+    Beads that may start on top of each other are better separated with `SoftSphere` and
+    `Simulation.minimize_energy`.
+
+    References
+    ----------
+    J. D. Weeks, D. Chandler, H. C. Andersen, J. Chem. Phys. 54, 5237 (1971).
+
+    Examples
+    --------
+    >>> import medyanpy as mp
+    >>> topology = mp.Topology()
+    >>> beads = topology.add_beads([[0.0, 0, 0], [2.0, 0, 0], [9.0, 0, 0]], mass=1.0)
+    >>> system = mp.System(topology)
+    >>> system.add_force(mp.forces.WCA(beads, beads, epsilon=4.0, sigma=2.0))
+    WCA(epsilon=4, sigma=2, skin=None)
+    >>> mp.Context(system, mp.VerletIntegrator(0.01)).get_state(energy=True).potential_energy
+    4.0
+    """
+
+    changeable = ("epsilon", "sigma", "skin")
+
+    def __init__(
+        self,
+        group_a: Any,
+        group_b: Any,
+        epsilon: float,
+        sigma: float,
+        *,
+        exclusions: Any = None,
+        skin: float | None = None,
+        name: str | None = None,
+        group: int = 0,
+    ) -> None:
+        super().__init__(
+            group_a,
+            group_b,
+            exclusions=exclusions,
+            name=name,
+            group=group,
+            epsilon=epsilon,
+            sigma=sigma,
+            skin=skin,
+        )
+
+    def _checked(self, *, epsilon: Any, sigma: Any, skin: Any) -> dict[str, Any]:
+        return {
+            "epsilon": number(f"{self.name}: epsilon", epsilon, at_least=0.0),
+            "sigma": number(f"{self.name}: sigma", sigma, above=0.0),
+            "skin": self._skin(skin),
+        }
+
+    def bind(self, layout):
+        epsilon, sigma = self._numbers["epsilon"], self._numbers["sigma"]
+        return self._bind(
+            layout, _WCA, epsilon, sigma, lambda beads: np.full(len(beads), 0.5 * _WCA_END * sigma)
+        )
+
+
+def _frozen_group(what: str, beads: Any) -> Any:
+    """Handles as they are; bead numbers copied, so that nobody changes them later."""
+    handles = handles_in(beads)
+    if handles:
+        return handles
+    out = array(what, beads, (None,), dtype=np.int64, error=TopologyError).copy()
+    out.flags.writeable = False
+    return out
+
+
+def _excluded(force: str, pairs: np.ndarray, layout, place: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """For every member, the beads it ignores: where its list starts, and the lists, sorted."""
+    n_beads = layout.topology.n_beads
+    bad = ((pairs < 0) | (pairs >= n_beads)).any(axis=1)
+    if bad.any():
+        e = int(np.argmax(bad))
+        raise TopologyError(
+            f"{force}: exclusions[{e}] names beads {pairs[e].tolist()}, "
+            f"but the topology has beads 0 to {n_beads - 1}"
+        )
+    bad = pairs[:, 0] == pairs[:, 1]
+    if bad.any():
+        e = int(np.argmax(bad))
+        raise TopologyError(f"{force}: exclusions[{e}] excludes bead {pairs[e, 0]} from itself")
+    member = np.full(layout.n, -1)
+    member[layout.order[place]] = np.arange(len(place))
+    both = np.concatenate([pairs, pairs[:, ::-1]])
+    both = both[(member[both] >= 0).all(axis=1)]
+    owner, ignored = member[both[:, 0]], both[:, 1]
+    order = np.lexsort((ignored, owner))
+    start = np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=len(place)))])
+    return start.astype(np.int32), ignored[order].astype(np.int32)
