@@ -1,5 +1,7 @@
 """Context: owns the arrays of one simulation and compiles its word into a step program."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -144,7 +146,7 @@ class Context:
                 self._movable[k] = False
         self._triangle = np.empty(layout.n_points, np.int32)
         self._barycentric = np.empty((layout.n_points, 2))
-        self._faces, self._opposite, self._first_face = self._join_meshes()
+        self._faces, self._opposite = self._join_meshes()
         self._membranes_move = moving = any(not p.membrane.fixed for p in topology.point_handles)
         self._program = self.make_program(self._v, self._mass, self._inverse_mass)
         #: What points push on the corners of their triangles is added up here.
@@ -187,18 +189,15 @@ class Context:
                         f"the word {integrator.word!r} never kicks group {force.group}, to which {name} belongs"
                     )
 
-    def _join_meshes(self) -> tuple[np.ndarray, np.ndarray, dict[Membrane, int]]:
-        """Faces and opposite corners of all membranes together, and the first face of each."""
-        faces, opposite, first_face, total = [], [], {}, 0
+    def _join_meshes(self) -> tuple[np.ndarray, np.ndarray]:
+        """Faces and opposite corners of all membranes together."""
+        faces = [np.empty((0, 3), np.int32)]
+        opposite = [np.empty((0, 3), np.int32)]
         for membrane in self.layout.topology.membranes:
-            first_face[membrane] = total
             faces.append(self.layout.faces(membrane))
             corners = membrane.mesh.opposite_corners
-            opposite.append(np.where(corners < 0, corners, corners + 3 * total).astype(np.int32))
-            total += len(membrane.mesh.faces)
-        if not faces:
-            return np.empty((0, 3), np.int32), np.empty((0, 3), np.int32), {}
-        return np.ascontiguousarray(np.concatenate(faces)), np.concatenate(opposite), first_face
+            opposite.append(np.where(corners < 0, corners, corners + 3 * membrane.first_face).astype(np.int32))
+        return np.concatenate(faces), np.concatenate(opposite)
 
     def _place_initially(self) -> None:
         for handle in self.layout.handles:
@@ -211,7 +210,7 @@ class Context:
     def _put_points(self, handle: InTrianglePoints, triangles: np.ndarray, weights: np.ndarray) -> None:
         """Write faces (n,) of the handle's own mesh and the weights (n, 2) of their second and third corners."""
         rows = self.layout.points_of(handle)
-        self._triangle[rows] = triangles + self._first_face[handle.membrane]
+        self._triangle[rows] = triangles + handle.membrane.first_face
         self._barycentric[rows] = weights
 
     def _thermostat_coefficients(self) -> tuple[np.ndarray, np.ndarray] | None:
@@ -316,17 +315,13 @@ class Context:
         """
         n = whole_number("step: n", n, at_least=0)
         self._refresh()
-        try:
+        with self._explained():
             self._program.run(n)
-        except ProgramFault as fault:
-            raise self._explain(fault) from getattr(fault.operation, "error", None)
 
     def perform(self, operation: Any, program: Program | None = None) -> None:
         """Run one operation, now."""
-        try:
+        with self._explained():
             (program or self._program).perform(operation)
-        except ProgramFault as fault:
-            raise self._explain(fault) from getattr(fault.operation, "error", None)
 
     def movable_beads(self) -> np.ndarray:
         """(n,) whether each bead, by place, is free to move."""
@@ -371,7 +366,8 @@ class Context:
         if forces or energy:
             total = np.zeros((layout.n, 3))
             for force_sum in self._force_sums.values():
-                self._evaluate(force_sum, energy)
+                with self._explained():
+                    force_sum.refresh(self._program, energy)
                 if force_sum.forces.operations:
                     total += np.asarray(force_sum.f_array)
             if forces:
@@ -384,18 +380,12 @@ class Context:
             parts.update(self._temperatures())
         return State(self.step_count, self.time, parts)
 
-    def _evaluate(self, force_sum: ForceSum, energy: bool) -> None:
-        try:
-            force_sum.refresh(self._program, energy)
-        except ProgramFault as fault:
-            raise self._explain(fault) from getattr(fault.operation, "error", None)
-
     def _intriangle(self) -> InTriangle:
         triangles = np.empty(self.layout.n_points, np.int32)
         barycentric = np.empty((self.layout.n_points, 3))
         for handle in self.layout.topology.point_handles:
             rows = self.layout.points_of(handle)
-            triangles[handle.points] = self._triangle[rows] - self._first_face[handle.membrane]
+            triangles[handle.points] = self._triangle[rows] - handle.membrane.first_face
             barycentric[handle.points, 1:] = self._barycentric[rows]
         barycentric[:, 0] = (1.0 - barycentric[:, 1]) - barycentric[:, 2]
         return InTriangle(_frozen(triangles), _frozen(barycentric))
@@ -575,6 +565,14 @@ class Context:
 
     # Explaining ---------------------------------------------------------------------------------------------
 
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Faults of kernels leave as SimulationError, with the exception of Python code as their cause."""
+        try:
+            yield
+        except ProgramFault as fault:
+            raise self._explain(fault) from getattr(fault.operation, "error", None)
+
     def _explain(self, fault: ProgramFault) -> SimulationError:
         """The fault of a kernel in the user's words."""
         names = {id(operation): name for name, operation in self.bound_forces.items()}
@@ -611,7 +609,7 @@ _CAUSES = {
     "stiffest force, or beads start on top of each other: try a smaller timestep or minimize_energy() first",
     "too many crossings": "an in-triangle point crosses edges without end. Its speed times the timestep is far "
     "larger than a triangle: try a smaller timestep, or a larger mass",
-    "degenerate triangle": "the triangle under an in-triangle point has lost its area. The membrane needs a force "
+    "degenerate triangle": "a triangle here has lost its area. The membrane needs a force "
     "that keeps its triangles in shape (MembraneEdgeSprings, MembraneArea(per_triangle=True)) or a smaller timestep",
     "python": "Python code called from the step raised (see above)",
     "out of memory": "no memory for the neighbour list: are the beads far denser than the cutoff suggests?",

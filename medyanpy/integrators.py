@@ -163,7 +163,7 @@ class SplittingIntegrator:
         return self._timestep
 
     @property
-    def kT(self) -> float | None:
+    def kT(self) -> float | None:  # noqa: N802 - the symbol of the papers
         """pN nm; None where the word needs none and none was given."""
         return self._kT
 

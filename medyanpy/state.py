@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from medyanpy import units
 from medyanpy.errors import ParameterError
 
 __all__ = ["InTriangle", "State"]
@@ -51,8 +52,10 @@ class State:
         2 KE / (degrees of freedom · k_B), with the velocities as they were after the word's last O, where they
         have the Maxwell distribution exactly; end-of-step velocities would be colder by a factor 1 - (ω dt)²/4.
         For words without O, and before the first step, from the velocities as they are.
+    kT : float, pN nm
+        The same as an energy: 2 KE / degrees of freedom, for work without units.
     temperatures : dict of str to float, kelvin
-        The same by handle name; handles that cannot move are left out.
+        The temperature by handle name; handles that cannot move are left out.
     intriangle : InTriangle
         With `positions`.
     """
@@ -105,6 +108,10 @@ class State:
     @property
     def temperature(self) -> float:
         return self._part("temperature", "energy")
+
+    @property
+    def kT(self) -> float:  # noqa: N802 - the symbol that integrators take
+        return units.boltzmann * self.temperature
 
     @property
     def temperatures(self) -> dict[str, float]:

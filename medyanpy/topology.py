@@ -88,7 +88,10 @@ class Balls(Beads):
 
 
 class Membrane(Handle):
-    """The vertices of a triangle mesh. `mesh` holds the triangles and where the vertices start."""
+    """The vertices of a triangle mesh. `mesh` holds the triangles and where the vertices start.
+
+    `first_face` is the number of its first triangle among those of all membranes of the topology.
+    """
 
     kind = "vertices"
 
@@ -96,7 +99,7 @@ class Membrane(Handle):
         super().__init__(topology, name, first, mass, friction)
         self.mesh = mesh
         self.fixed = fixed
-        self._first_face = first_face
+        self.first_face = first_face
 
     @property
     def positions(self) -> np.ndarray:

@@ -197,7 +197,9 @@ def test_numbers_of_a_force_are_followed_at_once():
     assert context.get_state(energy=True).energies == {"HarmonicBonds": pytest.approx(0.5)}
     assert context.get_state(forces=True).forces[0, 0] == pytest.approx(-2.0)
     context.step(1)
-    force.set(length=context.get_state(positions=True).positions[1, 0] - context.get_state(positions=True).positions[0, 0])
+    force.set(
+        length=context.get_state(positions=True).positions[1, 0] - context.get_state(positions=True).positions[0, 0]
+    )
     assert context.get_state(energy=True).potential_energy == pytest.approx(0.0, abs=1e-20)
 
 
@@ -375,7 +377,9 @@ def test_a_run_that_blows_up_names_step_bead_object_and_force_after_flushing():
     simulation = mp.Simulation(system, mp.VerletIntegrator(1.0))
     witness = Witness(1)
     simulation.reporters.append(witness)
-    with pytest.raises(mp.SimulationError, match=r"step \d+, bead \d \('beads', beads\), force stiff: .*timestep") as caught:
+    with pytest.raises(
+        mp.SimulationError, match=r"step \d+, bead \d \('beads', beads\), force stiff: .*timestep"
+    ) as caught:
         simulation.step(1000)
     error = caught.value
     assert error.step == simulation.current_step == witness.steps[-1]
@@ -453,7 +457,9 @@ def test_minimisation_slides_points_over_the_mesh():
     )
     point = topology.add_intriangle_points(
         membrane,
-        triangles=[int(np.argmin(np.linalg.norm(membrane.mesh.vertices[membrane.mesh.faces].mean(1) - [5, 0, 0], axis=1)))],
+        triangles=[
+            int(np.argmin(np.linalg.norm(membrane.mesh.vertices[membrane.mesh.faces].mean(1) - [5, 0, 0], axis=1)))
+        ],
         barycentric=[[1 / 3] * 3],
         mass=1.0,
     )
@@ -465,7 +471,9 @@ def test_minimisation_slides_points_over_the_mesh():
     assert np.linalg.norm(x - [0.0, 0.0, 5.0]) < 0.5
 
 
-@pytest.mark.parametrize(("given", "message"), [({"tolerance": 0.0}, "tolerance"), ({"max_iterations": -1}, "max_iter")])
+@pytest.mark.parametrize(
+    ("given", "message"), [({"tolerance": 0.0}, "tolerance"), ({"max_iterations": -1}, "max_iter")]
+)
 def test_minimisation_refuses(given, message):
     _, system, _ = spring_system()
     with pytest.raises(mp.ParameterError, match=message):

@@ -62,7 +62,7 @@ def test_a_word_is_a_string():
 
 @pytest.mark.parametrize("value", [0.0, -1.0, np.nan, np.inf, "fast", None])
 def test_timestep_is_positive(value):
-    with pytest.raises(mp.ParameterError, match="timestep = .* but must be"):
+    with pytest.raises(mp.ParameterError, match=r"timestep = .* but must be"):
         mp.VerletIntegrator(value)
 
 
@@ -83,7 +83,7 @@ def test_an_o_needs_one_temperature():
 
 @pytest.mark.parametrize("seed", [-1, 1.5, 2**64, "x", True])
 def test_seeds_are_whole_numbers_of_64_bits(seed):
-    with pytest.raises(mp.ParameterError, match="seed = .* but must be a whole number"):
+    with pytest.raises(mp.ParameterError, match=r"seed = .* but must be a whole number"):
         mp.BAGOGABIntegrator(0.1, kT=1.0, seed=seed)
 
 
@@ -104,7 +104,7 @@ def test_points_need_a_g():
     topology = mp.Topology()
     membrane = topology.add_membrane(mp.TriangleMesh.icosphere(1.0, 0), vertex_mass=1.0)
     topology.add_intriangle_points(membrane, 1, mass=1.0)
-    with pytest.raises(mp.ParameterError, match="has no G, but .* moves by G alone: use BAGOGAB"):
+    with pytest.raises(mp.ParameterError, match=r"has no G, but .* moves by G alone: use BAGOGAB"):
         mp.Context(mp.System(topology), mp.SplittingIntegrator("BAOAB", 0.1, kT=1.0))
 
 
@@ -185,6 +185,4 @@ def test_groups_are_kicked_at_their_own_rates():
     np.testing.assert_allclose(state.positions, x, atol=1e-12)
     np.testing.assert_allclose(state.velocities, v, atol=1e-12)
     assert set(state.energies) == {"HarmonicBonds", "HarmonicBonds 2"}
-    np.testing.assert_allclose(
-        state.forces, force(x, 0, 1, 10.0, 1.8) + force(x, 1, 2, 1.0, 1.0), atol=1e-12
-    )
+    np.testing.assert_allclose(state.forces, force(x, 0, 1, 10.0, 1.8) + force(x, 1, 2, 1.0, 1.0), atol=1e-12)

@@ -83,9 +83,7 @@ def test_kernels_import_nothing_of_the_package():
 
 
 def test_only_the_mesh_package_uses_networkx():
-    users = {
-        part(p) for p in PACKAGE.rglob("*.py") if any(m.split(".")[0] == "networkx" for m in imports_of(p))
-    }
+    users = {part(p) for p in PACKAGE.rglob("*.py") if any(m.split(".")[0] == "networkx" for m in imports_of(p))}
     assert users <= {"mesh"}
 
 

@@ -13,9 +13,9 @@ import platform
 import time
 
 import numpy as np
+from medyanpy._kernels.geodesic import Geodesic
 
 import medyanpy as mp
-from medyanpy._kernels.geodesic import Geodesic
 from medyanpy.threads import available_threads
 
 MASS, FRICTION, KELVIN = 4e-12, 4e-6, 300.0
@@ -90,7 +90,9 @@ def main():
     sizes = (10_000,) if quick else (100_000, 1_000_000)
     repeats = 3 if quick else 11
     print(f"{platform.platform()}, {platform.processor() or platform.machine()}, {available_threads()} threads offered")
-    print(f"icosphere of 20480 faces, {crossings_per_flight(2000 if quick else 20_000):.2f} crossings per point and G\n")
+    print(
+        f"icosphere of 20480 faces, {crossings_per_flight(2000 if quick else 20_000):.2f} crossings per point and G\n"
+    )
     for moving in (False, True):
         kind = "moving" if moving else "fixed"
         for n in sizes:
@@ -110,10 +112,9 @@ def main():
             for context in (one, two):
                 context.step(2)
             # In turn, so that drifting clocks of a shared machine hit both alike.
-            pairs = [
-                (median_ns(lambda: one.step(1), 1, n), median_ns(lambda: two.step(1), 1, n)) for _ in range(repeats)
-            ]
-            row(f"two threads against one, step, {n} points", float(np.median([a / b for a, b in pairs])), 1.8, "x", True)
+            times = [[median_ns(lambda c=c: c.step(1), 1, n) for c in (one, two)] for _ in range(repeats)]
+            gain = float(np.median([a / b for a, b in times]))
+            row(f"two threads against one, step, {n} points", gain, 1.8, "x", True)
     topology = mp.Topology()
     topology.add_beads([[0.0, 0, 0], [1.1, 0, 0]], mass=1.0, friction=1.0)
     system = mp.System(topology)
@@ -121,7 +122,12 @@ def main():
     for word, temperature in (("BAB", {}), ("BAOAB", {"kT": 1.0})):
         context = mp.Context(system, mp.SplittingIntegrator(word, 0.01, **temperature), threads=1)
         steps = 20_000 if quick else 1_000_000
-        row(f"two beads and a bond, {word}", median_ns(lambda c=context, k=steps: c.step(k), 3, steps) / 1e3, 1.0, "us/step")
+        row(
+            f"two beads and a bond, {word}",
+            median_ns(lambda c=context, k=steps: c.step(k), 3, steps) / 1e3,
+            1.0,
+            "us/step",
+        )
     n = sizes[-1]
     for moving in (False, True):
         spawn = multiprocessing.get_context("spawn")

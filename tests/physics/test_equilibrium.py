@@ -168,7 +168,7 @@ def test_ideal_points_weigh_a_closed_mesh_with_its_area_to_the_power_n(n):
         np.repeat(octahedron.vertices[None], copies, axis=0), log_weight, 120, np.random.default_rng(42), 0.55
     )
     if n:
-        x, weights, faces = run_ours(octahedron, copies, n, 0.1, 300)
+        x, _weights, faces = run_ours(octahedron, copies, n, 0.1, 300)
         # Given the mesh the points are uniform per area: the share of a face is its area's.
         share = np.stack([area_of(x, octahedron.faces[k : k + 1]) for k in range(8)], axis=1)
         share /= share.sum(axis=1, keepdims=True)

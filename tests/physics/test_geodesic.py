@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from medyanpy._kernels.geodesic import Geodesic
 
 import medyanpy as mp
-from medyanpy._kernels.geodesic import Geodesic
 
 MASS = 0.7
 
@@ -103,7 +103,9 @@ def reference_flight(mesh, face, weights, v, time):
         n2 = n2 / np.linalg.norm(n2)
         sine, cosine = np.cross(n1, n2) @ axis, n1 @ n2
         v = v * cosine + np.cross(axis, v) * sine + axis * (axis @ v) * (1.0 - cosine)
-        entry = next(k for k in range(3) if other[k] not in (corners[(exit_edge + 1) % 3], corners[(exit_edge + 2) % 3]))
+        entry = next(
+            k for k in range(3) if other[k] not in (corners[(exit_edge + 1) % 3], corners[(exit_edge + 2) % 3])
+        )
         face, came_from = neighbour, (neighbour, entry)
 
 
@@ -117,9 +119,7 @@ def test_flight_agrees_with_a_reference_that_rotates_in_space(make):
     after = look(context)
     push = np.zeros_like(mesh.vertices)
     total = 0
-    for i, (face, weights) in enumerate(
-        zip(before.intriangle.triangles, before.intriangle.barycentric, strict=True)
-    ):
+    for i, (face, weights) in enumerate(zip(before.intriangle.triangles, before.intriangle.barycentric, strict=True)):
         v = before.velocities[points.beads[i]]
         face, x, v, recoil, crossings = reference_flight(mesh, face, weights, v, time)
         push += points.mass[i] * recoil
@@ -163,7 +163,7 @@ def test_conservation_through_hundreds_of_crossings(make):
 @pytest.mark.parametrize("make", MESHES.values(), ids=MESHES.keys())
 def test_flying_back_ends_at_the_start(make):
     # Long enough for about 30 crossings each; longer flights on a bumpy mesh amplify rounding beyond 1e-9.
-    context, membrane, points = context_on(make(), n=50)
+    context, _membrane, _points = context_on(make(), n=50)
     before = look(context)
     fly(context, 25.0)
     there = look(context)
@@ -193,7 +193,7 @@ def test_recoil_is_the_derivative_of_the_kinetic_energy():
     R = rng.normal(size=(3, 3))
     mesh = mp.TriangleMesh(R, [[0, 1, 2]])
     v = (R[1] - R[0]) * 0.3 + (R[2] - R[0]) * -0.2
-    context, membrane, points = context_on(mesh, triangles=[0], barycentric=[[0.4, 0.3, 0.3]], velocities=[v])
+    context, membrane, _points = context_on(mesh, triangles=[0], barycentric=[[0.4, 0.3, 0.3]], velocities=[v])
     t = 1e-3
     fly(context, t)
     force = membrane.mass[:, None] * look(context).velocities[membrane.beads] / t
@@ -220,9 +220,7 @@ def test_straight_lines_and_mirrors_on_a_flat_sheet():
     n = 50
     velocities = np.column_stack([rng.normal(size=(n, 2)), np.zeros(n)])
     triangles, barycentric = square.sample(n, rng)
-    context, membrane, points = context_on(
-        square, triangles=triangles, barycentric=barycentric, velocities=velocities
-    )
+    context, _membrane, points = context_on(square, triangles=triangles, barycentric=barycentric, velocities=velocities)
     start = look(context).positions[points.beads]
     t = 20.0
     fly(context, t)
@@ -286,6 +284,25 @@ def test_velocity_along_an_edge_and_through_a_vertex():
     np.testing.assert_allclose(after, [-1.0, 0.0, 0.0], atol=1e-15)
 
 
+def test_weights_stay_weights_along_an_edge():
+    """Second and third weight add up to 1 here, give or take a rounding: the first, as read, is never below 0."""
+    rng = np.random.default_rng(4)
+    n = 2000
+    a = rng.uniform(0.3, 0.7, n)
+    edge = FAN.vertices[2] - FAN.vertices[1]
+    context, _, _points = context_on(
+        FAN,
+        triangles=np.zeros(n, int),
+        barycentric=np.column_stack([np.zeros(n), 1.0 - a, a]),
+        velocities=rng.uniform(-0.3, 0.3, n)[:, None] * edge,
+    )
+    for _ in range(5):
+        fly(context, 0.1)
+        weights = look(context).intriangle.barycentric
+        assert (weights >= 0.0).all()
+        assert (weights[:, 0] < 1e-15).all()
+
+
 def test_zero_velocity_stays():
     for weights in ([1 / 3, 1 / 3, 1 / 3], [0.5, 0.5, 0.0], [0.0, 1.0, 0.0]):
         x, after = flight_on_the_fan(weights, [0.0, 0.0, 0.0], 10.0)
@@ -315,7 +332,7 @@ def test_two_faces_that_share_two_edges():
     mesh = mp.TriangleMesh(
         [[0.0, 0, 0], [1.0, 0, 0], [0, 1.0, 0], [0, 0, 1.0]], [[0, 1, 2], [0, 2, 3], [0, 3, 1], [1, 3, 2]]
     )
-    context, _, points = context_on(mesh, n=50)
+    context, _, _points = context_on(mesh, n=50)
     before = look(context)
     fly(context, 30.0)
     there = look(context)
@@ -328,7 +345,9 @@ def test_needle_triangles_keep_the_speed():
     """A strip of triangles with angles of 1e-5 radian: heights come from cross products, which do not cancel."""
     n = 12
     x = np.arange(n)
-    vertices = np.vstack([np.column_stack([x, 0 * x, 0 * x]), np.column_stack([x + 0.5, 0 * x + 1e-5, 0.3 * np.sin(x)])])
+    vertices = np.vstack(
+        [np.column_stack([x, 0 * x, 0 * x]), np.column_stack([x + 0.5, 0 * x + 1e-5, 0.3 * np.sin(x)])]
+    )
     faces = [[k, k + 1, n + k] for k in range(n - 1)] + [[k + 1, n + k + 1, n + k] for k in range(n - 1)]
     mesh = mp.TriangleMesh(vertices, faces)
     context, _, points = context_on(mesh, n=40)

@@ -62,9 +62,7 @@ def points_on_fixed(mesh, n, *, timestep, kT, mass, friction, seed=1, word="BAGO
     topology = mp.Topology()
     membrane = topology.add_membrane(mesh, vertex_mass=1.0, fixed=True)
     points = topology.add_intriangle_points(membrane, n, mass=mass, friction=friction, seed=seed)
-    context = mp.Context(
-        mp.System(topology), mp.SplittingIntegrator(word, timestep, kT=kT, seed=seed + 1), threads=1
-    )
+    context = mp.Context(mp.System(topology), mp.SplittingIntegrator(word, timestep, kT=kT, seed=seed + 1), threads=1)
     context.set_velocities_to_temperature(kT=kT, seed=seed + 2)
     return context, points
 
@@ -76,7 +74,9 @@ def test_ideal_points_on_a_frozen_mesh_stay_uniform_per_area_and_at_temperature(
     context, points = points_on_fixed(mesh, 20_000, timestep=0.3, kT=1.0, mass=1.0, friction=1.0)
     context.step(150)
     state = context.get_state(positions=True, velocities=True, energy=True)
-    order = np.argsort(mesh.vertices[mesh.faces].mean(axis=1)[:, 0] ** 2 + mesh.vertices[mesh.faces].mean(axis=1)[:, 1] ** 2)
+    order = np.argsort(
+        mesh.vertices[mesh.faces].mean(axis=1)[:, 0] ** 2 + mesh.vertices[mesh.faces].mean(axis=1)[:, 1] ** 2
+    )
     group = np.empty(len(mesh.faces), int)
     group[order] = np.arange(len(mesh.faces)) * 60 // len(mesh.faces)
     counts = np.bincount(group[state.intriangle.triangles], minlength=60)
@@ -131,7 +131,9 @@ def test_diffusion_on_a_flat_mesh(friction):
     # And that closed form has the slope 2 D t with D = (kT/γ) x coth x.
     lags = c1 ** np.arange(4001)
     msd = kT / mass * (dt**2 * (4000 + 2 * ((4000 - np.arange(1, 4000)) @ lags[1:4000])))
-    assert msd / (2 * 4000 * dt) == pytest.approx(kT / friction * x / np.tanh(x), rel=2e-3 + 4 * mass / friction / (4000 * dt))
+    assert msd / (2 * 4000 * dt) == pytest.approx(
+        kT / friction * x / np.tanh(x), rel=2e-3 + 4 * mass / friction / (4000 * dt)
+    )
 
 
 def test_diffusion_on_a_sphere():

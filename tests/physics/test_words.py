@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from medyanpy._kernels.drift import Drift
 
 import medyanpy as mp
-from medyanpy._kernels.drift import Drift
 
 
 def vesicle(word, timestep, *, points=150, threads=1, subdivisions=1, kT=2.0, spring=True):
@@ -79,9 +79,7 @@ def test_energy_error_with_points_that_cross_no_edge(word):
         mesh = mp.TriangleMesh.icosphere(10.0, 0)
         membrane = topology.add_membrane(mesh, vertex_mass=4.0)
         faces = [0, 3, 7, 12, 19]
-        points = topology.add_intriangle_points(
-            membrane, triangles=faces, barycentric=np.full((5, 3), 1 / 3), mass=3.0
-        )
+        points = topology.add_intriangle_points(membrane, triangles=faces, barycentric=np.full((5, 3), 1 / 3), mass=3.0)
         beads = topology.add_beads(1.4 * points.positions + [0.3, 0.1, -0.2], mass=2.0)
         system = mp.System(topology)
         system.add_force(mp.forces.MembraneEdgeSprings(membrane, 20.0, 9.0))
