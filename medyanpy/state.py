@@ -49,8 +49,9 @@ class State:
     kinetic_energies : dict of str to float, pN nm
         By handle name.
     temperature : float, kelvin
-        2 KE / (degrees of freedom · k_B), with the velocities as they were after the word's last O, where they
-        have the Maxwell distribution exactly; end-of-step velocities would be colder by a factor 1 - (ω dt)²/4.
+        2 KE / (degrees of freedom · k_B), with the velocities as they were after the word's last O. In harmonic
+        wells, and for points on a frozen mesh, they have the Maxwell distribution exactly there, elsewhere much more
+        nearly than at the end of the step, where a harmonic well of frequency ω reads 1 - (ω dt)²/4 of it.
         For words without O, and before the first step, from the velocities as they are.
     kT : float, pN nm
         The same as an energy: 2 KE / degrees of freedom, for work without units.

@@ -37,7 +37,7 @@ def points_on_a_fixed_mesh():
 def free_beads():
     rng = np.random.default_rng(2)
     topology = mp.Topology()
-    beads = topology.add_beads(rng.normal(0.0, 5.0, (12000, 3)), mass=rng.uniform(1.0, 2.0, 12000), friction=0.2)
+    beads = topology.add_beads(rng.normal(0.0, 5.0, (40000, 3)), mass=rng.uniform(1.0, 2.0, 40000), friction=0.2)
     system = mp.System(topology)
     system.add_force(mp.forces.HarmonicBonds(np.column_stack([beads.beads[:-1], beads.beads[1:]]), 1.0, 1.0))
     return system

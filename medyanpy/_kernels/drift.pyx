@@ -15,7 +15,7 @@ from medyanpy._kernels.points cimport Frame, frame_of
 from medyanpy._kernels.program cimport Operation, World
 from medyanpy._kernels.vec3 cimport cross, dot
 
-cdef Py_ssize_t BEADS = 4096
+cdef Py_ssize_t BEADS = 8192
 cdef Py_ssize_t POINTS = 1024
 
 

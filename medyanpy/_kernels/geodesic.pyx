@@ -29,7 +29,9 @@ from medyanpy._kernels.program cimport (
 )
 from medyanpy._kernels.vec3 cimport cross, dot
 
-cdef Py_ssize_t BLOCK = 512
+cdef Py_ssize_t BLOCK = 256
+# Looking for the largest momentum is a hundred times quicker.
+cdef Py_ssize_t LOOKED_AT = 8192
 # A point that crosses this many edges in one G circles in a sliver or flies with a nonsensical speed.
 cdef int MAX_CROSSINGS = 100_000
 
@@ -57,7 +59,7 @@ cdef int _largest_momentum(
         if not (square - square == 0.0):
             return record_fault(world, NOT_FINITE, i, world.triangle[p])
         largest = square if square > largest else largest
-    t.largest[first // BLOCK] = largest
+    t.largest[first // LOOKED_AT] = largest
     return 0
 
 
@@ -233,7 +235,7 @@ cdef class Geodesic(Operation):
 
     def __init__(self, double h, Py_ssize_t n_points, Accumulator corners):
         self.h = h
-        self.largest = np.zeros(max(1, n_blocks(n_points, BLOCK)))
+        self.largest = np.zeros(max(1, n_blocks(n_points, LOOKED_AT)))
         self.corners = corners
 
     cdef int run(self, World* world) noexcept nogil:
@@ -248,11 +250,11 @@ cdef class Geodesic(Operation):
         task.sums = NULL
         task.n_sums = 0
         task.scale = 0.0
-        fault = over_blocks(_largest_momentum, &task, world, world.n_points, BLOCK)
+        fault = over_blocks(_largest_momentum, &task, world, world.n_points, LOOKED_AT)
         if fault != 0:
             return fault
         if world.membranes_move:
-            for b in range(n_blocks(world.n_points, BLOCK)):
+            for b in range(n_blocks(world.n_points, LOOKED_AT)):
                 if task.largest[b] > largest:
                     largest = task.largest[b]
             self.corners.set_bound(sqrt(largest))

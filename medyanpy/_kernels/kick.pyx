@@ -18,7 +18,8 @@ from medyanpy._kernels.parallel cimport n_blocks, over_blocks, record_fault
 from medyanpy._kernels.points cimport Frame, frame_of, place, project
 from medyanpy._kernels.program cimport NOT_FINITE, Operation, Program, Sequence, World
 
-cdef Py_ssize_t BLOCK = 2048
+cdef Py_ssize_t BEADS = 8192
+cdef Py_ssize_t POINTS = 1024
 
 
 cdef struct PassOn:
@@ -42,7 +43,7 @@ cdef int _largest_force(void* task, World* world, Py_ssize_t first, Py_ssize_t l
             return record_fault(world, NOT_FINITE, world.n_cartesian + p, -1)
         if square > largest:
             largest = square
-    t.largest[first // BLOCK] = largest
+    t.largest[first // POINTS] = largest
     return 0
 
 
@@ -75,7 +76,7 @@ cdef class ForceSum(Operation):
         self.forces = Sequence(forces)
         self.f = f
         self.chain = chain
-        self.largest = np.zeros(max(1, n_blocks(n_points, BLOCK)))
+        self.largest = np.zeros(max(1, n_blocks(n_points, POINTS)))
         self.corners = corners
         self.evaluated = 0
         self.acts_on_points = False
@@ -131,17 +132,17 @@ cdef class ForceSum(Operation):
         cdef int fault
         task.f = &self.f[0, 0]
         task.largest = &self.largest[0]
-        fault = over_blocks(_largest_force, &task, world, world.n_points, BLOCK)
+        fault = over_blocks(_largest_force, &task, world, world.n_points, POINTS)
         if fault != 0:
             return fault
-        for b in range(n_blocks(world.n_points, BLOCK)):
+        for b in range(n_blocks(world.n_points, POINTS)):
             if task.largest[b] > largest:
                 largest = task.largest[b]
         self.corners.set_bound(sqrt(largest))
         task.sums = self.corners.sums
         task.n_sums = self.corners.n
         task.scale = self.corners.scale
-        over_blocks(_pass_on, &task, world, world.n_points, BLOCK)
+        over_blocks(_pass_on, &task, world, world.n_points, POINTS)
         self.corners.collect(world, &self.chain[0, 0], NULL, True)
         return 0
 
@@ -232,7 +233,7 @@ cdef class Kick(Operation):
         if self.forces.acts_on_points and world.membranes_move:
             task.chain = &self.forces.chain[0, 0]
         task.h = self.h
-        fault = over_blocks(_kick_beads, &task, world, world.n_cartesian, BLOCK)
+        fault = over_blocks(_kick_beads, &task, world, world.n_cartesian, BEADS)
         if fault == 0 and self.forces.acts_on_points:
-            fault = over_blocks(_kick_points, &task, world, world.n_points, BLOCK)
+            fault = over_blocks(_kick_points, &task, world, world.n_points, POINTS)
         return fault

@@ -26,8 +26,8 @@ from medyanpy._kernels.vec3 cimport dot
 
 # Relative; makes up for the rounding of distances in what is near and what has moved far.
 cdef double MARGIN = 1e-9
-# Rounding may carry a bead into the next cell by a few 2^-53 of the extent of all beads: cells are wider by
-# this.
+# Seen from the corner of the bounding box, places are rounded to a few 2^-53 of its extent: cells are wider by more
+# than that, so that rounding carries nobody past a cell.
 cdef double EXTENT_MARGIN = 7.105427357601002e-15   # 2^-47
 # Cells per axis that a key has room for. Beyond, cells repeat periodically: beads far apart may then share
 # one, which costs a few useless distances and nothing else.

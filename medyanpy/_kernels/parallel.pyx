@@ -36,6 +36,11 @@ cdef bint region_entered = False
 
 OPENMP_VERSION = openmp_version()
 
+# Fewer blocks than this run on one thread. A region costs microseconds on a quiet machine and much more on a busy
+# one; kernels choose blocks of about ten microseconds of work.
+cdef enum:
+    FEWEST_BLOCKS = 4
+
 
 def _after_fork_in_child():
     global forked
@@ -66,8 +71,7 @@ cdef int over_blocks(
     cdef Py_ssize_t b
     cdef int failed = 0
     global region_entered
-    # Entering a parallel region costs microseconds even with one thread: little work never does.
-    if world.threads == 1 or blocks < 2 or forked:
+    if world.threads == 1 or blocks < FEWEST_BLOCKS or forked:
         for b in range(blocks):
             failed |= _one_block(function, task, world, n, block, b, 0)
     else:

@@ -34,7 +34,9 @@ class TriangleMesh(MeshAttributes):
         more than two faces, bow-tie vertices (faces that touch in a single point), faces of mixed
         orientation, one-sided surfaces. Nothing is mended silently: see `repair`.
 
-    Notes ----- Corner i of face f has the number ``3 * f + i``; the edge "of" a corner is the one opposite to
+    Notes
+    -----
+    Corner i of face f has the number ``3 * f + i``; the edge "of" a corner is the one opposite to
     it. A face counts as having no area below ``8 eps L (L + X)`` for twice its area, L its longest side, X
     its largest coordinate, eps the double-precision spacing: below that its normal is rounding noise. Needles
     far thinner than one sees are accepted. Everything beyond the check is computed when first asked for, then
@@ -101,7 +103,9 @@ class TriangleMesh(MeshAttributes):
         ParameterError
             If ``scale`` is not a finite number above 0.
 
-        Notes ----- Vertices keep the order of the file, and so do triangles (in OFF files triangles come
+        Notes
+        -----
+        Vertices keep the order of the file, and so do triangles (in OFF files triangles come
         first, then quadrilaterals, then larger polygons). Polygons are cut into fans from their first vertex.
         STL files hold loose triangles: corners with exactly equal coordinates become one vertex, corners that
         differ in the last digit do not. Colours, normals, textures and groups are ignored.
@@ -148,7 +152,9 @@ class TriangleMesh(MeshAttributes):
             For what no rule can mend: wrong shapes, indices out of range, non-finite coordinates, one-sided
             surfaces, or when nothing is left.
 
-        Notes ----- In this order: faces that repeat a vertex are dropped; zero-area faces are collapsed where
+        Notes
+        -----
+        In this order: faces that repeat a vertex are dropped; zero-area faces are collapsed where
         two corners coincide, turned over the longest side where the corners lie on a line, and dropped
         otherwise; of duplicate faces one is kept, or none where the face is an inner wall whose three edges
         all have two other faces; at edges with more than two faces, the faces are joined in pairs (of like
@@ -259,7 +265,9 @@ class TriangleMesh(MeshAttributes):
         ParameterError
             For a number outside its domain, or if both subdivisions and frequency are given.
 
-        References ---------- E. Evans, Y.-C. Fung, "Improved measurements of the erythrocyte geometry",
+        References
+        ----------
+        E. Evans, Y.-C. Fung, "Improved measurements of the erythrocyte geometry",
         Microvasc. Res. 4, 335 (1972).
         """
         owner = "TriangleMesh.red_blood_cell"

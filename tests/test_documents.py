@@ -1,0 +1,342 @@
+"""Documents stay true: what they show runs, what they promise is there, what they describe is described in full."""
+
+import importlib
+import inspect
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+import medyanpy as mp
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+# Pages whose blocks are one script. Those on single forces and on output show fragments.
+SCRIPTS = [p for p in PAGES if "forces" not in p.relative_to(ROOT).parts and p.name != "output.md"]
+# A comment before a fence keeps it out of the page's script.
+NOT_RUN = "<!-- not run"
+WITH_KERNEL = "<!-- needs the kernel -->"
+
+
+def fences(page, language):
+    """(number of the first line, text, the line before the fence) of every code block of a language."""
+    lines = page.read_text(encoding="utf-8").splitlines()
+    found, start, before = [], None, ""
+    for i, line in enumerate(lines):
+        if start is None and line.strip() == f"```{language}":
+            start, before = i + 1, lines[i - 1] if i else ""
+        elif start is not None and line.strip() == "```":
+            found.append((start, "\n".join(lines[start:i]), before))
+            start = None
+    assert start is None, f"{page.name}: the block at line {start} does not end"
+    return found
+
+
+def run_script(text, path, folder):
+    path.write_text(text, encoding="utf-8")
+    # One thread: waiting threads cost much where tests share a machine, and no result depends on it.
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "MPLBACKEND": "agg"}
+    return subprocess.run(
+        [sys.executable, "-W", "error", str(path)],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+# Code --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "page", [p for p in SCRIPTS if fences(p, "python")], ids=lambda page: str(page.relative_to(ROOT))
+)
+def test_code_on_a_page_runs(page, tmp_path):
+    """All blocks of a page are one script, at the line numbers they have on the page."""
+    blocks = [b for b in fences(page, "python") if not b[2].startswith((NOT_RUN, WITH_KERNEL))]
+    script = ""
+    for start, text, _ in blocks:
+        script += "\n" * (start - script.count("\n")) + text + "\n"
+    done = run_script(script, tmp_path / f"{page.stem}.py", tmp_path)
+    assert done.returncode == 0, f"{page.relative_to(ROOT)}, at the line numbers of the page:\n{done.stderr}"
+
+
+@pytest.mark.slow
+def test_the_kernel_of_the_page_on_forces_compiles_and_keeps_the_contract(tmp_path):
+    """As somebody else's package would: against the installed .pxd files, and nothing of this checkout."""
+    pytest.importorskip("Cython", reason="Cython is not installed here")
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    include = Path(sysconfig.get_paths()["include"])
+    if compiler is None or not (include / "Python.h").exists():
+        pytest.skip("there is no C compiler, or no header of Python")
+    page = ROOT / "docs" / "add_a_force.md"
+    (tmp_path / "wall.pyx").write_text(fences(page, "cython")[0][1], encoding="utf-8")
+    directives = "language_level=3,wraparound=False,cdivision=True,boundscheck=False"
+    installed = Path(mp.__file__).parents[1]
+    for command in (
+        [sys.executable, "-m", "cython", "-X", directives, "-I", str(installed), "wall.pyx"],
+        [compiler, "-shared", "-fPIC", "-O1", "-ffp-contract=off", f"-I{include}", "wall.c", "-o"]
+        + ["wall" + sysconfig.get_config_var("EXT_SUFFIX")],
+    ):
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
+        assert done.returncode == 0, done.stderr
+    blocks = [text for _, text, before in fences(page, "python") if before.startswith(WITH_KERNEL)]
+    script = "\n".join(
+        [
+            "import numpy as np, medyanpy as mp",
+            "from medyanpy.testing import ForceCase, check_force",
+            blocks[0].replace("medyanpy._kernels.wall", "wall"),
+            "mp.forces.HarmonicWall = HarmonicWall",
+            blocks[1],
+            "check_force(*CASES)",
+            "force = CASES[0].build()[1]",
+            "force.set(point=[0.0, 0.0, 1.0])",
+            "assert force.parameters['point'].tolist() == [0.0, 0.0, 1.0]",
+        ]
+    )
+    done = run_script(script, tmp_path / "contract.py", tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
+# The top level -----------------------------------------------------------------------------------------------
+
+
+def test_the_readme_has_exactly_the_two_set_up_commands_on_its_first_screen():
+    commands = fences(ROOT / "README.md", "sh")
+    assert [text for _, text, _ in commands] == ["pip install . && medyanpy demo", "pip install '.[test]' && pytest"]
+    assert commands[-1][0] < 25
+
+
+def test_relative_links_lead_somewhere():
+    missing = []
+    for page in PAGES:
+        # Links are not looked for in code.
+        text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+        for target in re.findall(r"\]\(([^)\s]+)\)", text):
+            if "://" in target or target.startswith("#"):
+                continue
+            name, _, anchor = target.partition("#")
+            other = (page.parent / name).resolve()
+            if not other.exists():
+                missing.append(f"{page.relative_to(ROOT)}: {target}")
+            elif anchor and anchor not in anchors(other):
+                missing.append(f"{page.relative_to(ROOT)}: {target} (no such heading)")
+    assert not missing
+
+
+def anchors(page):
+    """Names under which headings can be linked to."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in headings}
+
+
+def test_pages_name_files_of_tests_that_exist():
+    for page in (ROOT / "docs" / "validation.md", ROOT / "docs" / "add_a_force.md", ROOT / "README.md"):
+        for name in re.findall(r"`(tests/[^`]*)`", page.read_text(encoding="utf-8")):
+            assert (ROOT / name).exists(), f"{page.name}: {name}"
+
+
+def test_the_changelog_knows_this_version():
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert re.search(rf"^## \[{re.escape(mp.__version__)}\]", text, flags=re.MULTILINE)
+
+
+def read_cff(text):
+    """The block style of YAML that CITATION.cff is written in: nested dicts, lists, plain and quoted scalars."""
+    rows = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
+        assert "\t" not in line, f"line {number}: a tab"
+        indent = len(line) - len(line.lstrip())
+        content = line.strip()
+        while content.startswith("- "):
+            rows.append((indent, "-", "", number))
+            indent, content = indent + 2, content[2:]
+        found = re.fullmatch(r"([\w-]+):(?: (.*))?", content)
+        if found:
+            rows.append((indent, found[1], scalar(found[2] or "", number), number))
+        else:
+            rows.append((indent, "", scalar(content, number), number))
+    out, rest = parse(rows, 0)
+    assert not rest, f"line {rest[0][3]}: wrong indentation"
+    return out
+
+
+def scalar(value, number):
+    if value.startswith('"'):
+        assert re.fullmatch('"[^"]*"', value), f"line {number}: quotes"
+        return value[1:-1]
+    assert not re.search(r"""[{}\[\]&*!|>'"%@`#]|: """, value), f"line {number}: {value} needs quotes"
+    return value
+
+
+def parse(rows, indent):
+    first = rows[0]
+    assert first[0] >= indent, f"line {first[3]}: nothing is nested here"
+    indent = first[0]
+    items = first[1] == "-"
+    out = [] if items else {}
+    while rows and rows[0][0] == indent and (rows[0][1] == "-") == items:
+        _, key, value, number = rows[0]
+        rows = rows[1:]
+        if items and rows[0][1] == "":
+            out.append(rows[0][2])
+            rows = rows[1:]
+            continue
+        if items or not value:
+            value, rows = parse(rows, indent + (2 if items else 0) + (0 if items else 1))
+        if items:
+            out.append(value)
+        else:
+            assert key not in out, f"line {number}: {key} twice"
+            out[key] = value
+    return out, rows
+
+
+def test_the_citation_file_can_be_read():
+    cff = read_cff((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert cff["cff-version"] == "1.2.0"
+    assert cff["title"]
+    assert cff["message"]
+    assert cff["authors"] == [{"name": "The medyanpy developers"}]
+    assert cff["version"] == mp.__version__
+    assert cff["license"] == "MIT"
+    first_authors = [(r["authors"][0], r) for r in cff["references"]]
+    cited = {(a.get("family-names", a.get("name")), r.get("year")) for a, r in first_authors}
+    assert cited == {
+        ("The MEDYAN.jl developers", None),
+        ("Andersen", "1980"),
+        ("Leimkuhler", "2013"),
+        ("Bond", "2007"),
+        ("Salmon", "2011"),
+    }
+    for reference in cff["references"]:
+        assert {"type", "title", "authors"} <= set(reference)
+        assert re.fullmatch(r"10\.\d{4,9}/\S+", reference.get("doi", "10.1000/none"))
+
+
+TEXT = {".md", ".py", ".pyx", ".pxd", ".toml", ".cff", ".build", ".options", ".ipynb", ".txt", ".in", ".yml", ".sh", ""}
+SKIPPED = {"build", "dist", "_build", "node_modules"}
+# Written in two parts, so that this file does not hold them.
+MACHINE_PATH = re.compile(r"(?<![\w.~:/\-])/" + r"(?:home|root|work|tmp|opt|mnt|Users|scratch)/\w|[A-Z]:\\" + r"Users")
+INDEX_HOST = re.compile(r"\b(?:pypi|pythonhosted|anaconda|npmjs)" + r"\.(?:org|com)\b")
+
+
+def text_files():
+    for folder, folders, files in os.walk(ROOT):
+        folders[:] = sorted(
+            f for f in folders if f not in SKIPPED and (not f.startswith(".") or f == ".ci") and not f.startswith("__")
+        )
+        for name in sorted(files):
+            path = Path(folder, name)
+            if path.suffix in TEXT and path.is_file():
+                yield path
+
+
+def test_no_file_knows_a_machine_or_an_index():
+    found = []
+    for path in text_files():
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            if MACHINE_PATH.search(line) or INDEX_HOST.search(line):
+                found.append(f"{path.relative_to(ROOT)}:{number}: {line.strip()[:100]}")
+    assert not found, "\n".join(found)
+
+
+# Docstrings --------------------------------------------------------------------------------------------------
+
+PUBLIC = [
+    (module, name)
+    for module in ("medyanpy", "medyanpy.forces", "medyanpy.reporters")
+    for name in importlib.import_module(module).__all__
+    if not name.startswith("__") and not inspect.ismodule(getattr(importlib.import_module(module), name))
+]
+UNIT = re.compile(r"\b(nm|pN|s|K|kelvin)\b|1/nm|nm²|nm³|°")
+BOUND = re.compile(r"[<>]|\bsum 1\b|\bnot zero\b|\d to \d|\bfinite\b|\bdimensionless\b")
+MANGLED = re.compile(r"^.*\b(?:Parameters|Returns|Raises|Notes|References|Examples) -{3,}.*$", re.MULTILINE)
+SHAPE = re.compile(r"\([\w.]+,( ?[\w.]+)*,?\)|\.\.\.")
+
+
+def sections(text):
+    """Sections of a numpydoc text: title -> lines."""
+    lines = inspect.cleandoc(text).splitlines()
+    out, title = {"": []}, ""
+    for i, line in enumerate(lines):
+        if i + 1 < len(lines) and lines[i + 1] and set(lines[i + 1]) == {"-"} and line.strip():
+            title = line.strip()
+            out[title] = []
+        elif not (set(line) == {"-"} and title):
+            out[title].append(line)
+    return out
+
+
+def entries(lines):
+    """(names, type) of the entries of a Parameters section."""
+    for line in lines:
+        if line and not line.startswith(" "):
+            names, _, kind = line.partition(" : ")
+            yield [n.strip().lstrip("*") for n in names.split(",")], kind.strip()
+
+
+def callables(owner):
+    """What a user calls on an object: (where, signature, docstring)."""
+    if not inspect.isclass(owner):
+        if callable(owner):
+            yield "", inspect.signature(owner), owner.__doc__
+        return
+    own = "__init__" in vars(owner) or not owner.__mro__[1:2] or not issubclass(owner, Exception)
+    if own and not issubclass(owner, Exception):
+        yield "", inspect.signature(owner.__init__), owner.__doc__
+    for name, member in vars(owner).items():
+        if name.startswith("_"):
+            continue
+        function = getattr(owner, name)
+        if inspect.isfunction(function) or inspect.ismethod(function):
+            yield f".{name}", inspect.signature(function), inspect.getdoc(function)
+        elif isinstance(member, property):
+            yield f".{name}", None, inspect.getdoc(member) or "property"
+
+
+@pytest.mark.parametrize(("module", "name"), PUBLIC, ids=lambda part: part)
+def test_docstrings_tell_shapes_units_and_bounds(module, name):
+    """Every public name has one; each parameter of type float has a unit or a bound, each array a shape."""
+    owner = getattr(importlib.import_module(module), name)
+    if not callable(owner):
+        return
+    assert (owner.__doc__ or "").strip(), f"{name} has no docstring"
+    problems = []
+    for where, signature, text in callables(owner):
+        if not text:
+            problems.append(f"{name}{where}: no docstring")
+            continue
+        parts = sections(text)
+        for broken in MANGLED.findall(text):
+            problems.append(f"{name}{where}: a title and its underline share a line: {broken.strip()}")
+        listed = dict.fromkeys(n for names, _ in entries(parts.get("Parameters", [])) for n in names)
+        # A constructor documents all its arguments.
+        if not where and signature is not None:
+            wanted = [p for p, kind in signature.parameters.items() if p != "self" and kind.kind not in (2, 4)]
+            # Of a dataclass they are attributes.
+            for names, _ in entries(parts.get("Attributes", [])):
+                listed.update(dict.fromkeys(names))
+            missing = [p for p in wanted if not p.startswith("_") and p not in listed]
+            problems += [f"{name}: parameter {p} is not documented" for p in missing]
+        for names, kind in entries(parts.get("Parameters", []) + parts.get("Attributes", [])):
+            label = f"{name}{where}: {', '.join(names)} : {kind}"
+            if re.search(r"\bfloat\b", kind) and not (UNIT.search(kind) or BOUND.search(kind) or ratio(names)):
+                problems.append(f"{label} has neither unit nor bound")
+            if re.search(r"\barray\b", kind) and not SHAPE.search(kind):
+                problems.append(f"{label} has no shape")
+    assert not problems, "\n".join(problems)
+
+
+def ratio(names):
+    """Weights and the like have no unit, and their bounds stand where they are given."""
+    return bool({"barycentric"} & set(names))
