@@ -39,6 +39,15 @@ MEMBRANE = "medyanpy/_kernels/membrane.pyx"
 MEMBRANE_PXD = "medyanpy/_kernels/membrane.pxd"
 TOTALS = "medyanpy/_kernels/membrane_totals.pyx"
 MEMBRANE_FORCES = "medyanpy/forces/membrane.py"
+NEIGHBORS = "medyanpy/_kernels/neighbors.pyx"
+PAIRS = "medyanpy/_kernels/pairs.pyx"
+RADIAL = "medyanpy/_kernels/radial.pxd"
+EXTERNAL = "medyanpy/_kernels/external.pyx"
+PYTHON = "medyanpy/_kernels/python_force.pyx"
+PAIR_FACE = "medyanpy/forces/pairs.py"
+FIELD_FACE = "medyanpy/forces/external.py"
+LISTS = "tests/kernels/test_neighbors.py"
+PAIR_TESTS = "tests/forces/test_pairs.py"
 PHYSICS = "tests/physics/test_geodesic.py tests/physics/test_words.py tests/physics/test_thermostat.py"
 
 MUTANTS = [
@@ -251,6 +260,77 @@ MUTANTS = [
     Mutant('membrane forces: forms swapped', MEMBRANE_FORCES,
            'if self._discretization == "vertex":',
            'if self._discretization != "dihedral" or True:', "tests/forces/test_membrane.py"),
+    Mutant("neighbors: short rows not sorted", NEIGHBORS,
+           "            _sort_short(near.id, row, n)", "            pass", PAIR_TESTS),
+    Mutant("neighbors: long rows not sorted", NEIGHBORS,
+           "            _sort_long(near.id, row, n)", "            pass", LISTS),
+    Mutant("neighbors: rows sorted by slot", NEIGHBORS, "keys[i] = id[slots[i]]", "keys[i] = slots[i]", PAIR_TESTS),
+    Mutant("neighbors: rebuilt after a whole skin", NEIGHBORS,
+           "allowed = 0.25 * near.skin * near.skin", "allowed = near.skin * near.skin", LISTS),
+    Mutant("neighbors: never rebuilt", NEIGHBORS, "stale |= near.stale[b]", "pass", PAIR_TESTS),
+    Mutant("neighbors: only the last block looks stale", NEIGHBORS, "stale |= near.stale[b]", "stale = near.stale[b]", LISTS),
+    Mutant("neighbors: rebuilt at every look", NEIGHBORS, "cdef int stale = not near.valid", "cdef int stale = 1", LISTS),
+    Mutant("neighbors: no number does not count as far", NEIGHBORS,
+           "stale |= not (dot(d, d) <= allowed)", "stale |= dot(d, d) > allowed", LISTS),
+    Mutant("neighbors: moved is measured from the last look", NEIGHBORS,
+           "displacement(&world.box, near.built + 4 * s, now, d)",
+           "displacement(&world.box, near.built + 4 * s, now, d)\n        near.built[4 * s] = now[0]", PAIR_TESTS),
+    Mutant("neighbors: exclusions forgotten", NEIGHBORS, "n = _without_excluded(near, s, row, n)", "pass", LISTS),
+    Mutant("neighbors: exclusions of the neighbouring member", NEIGHBORS,
+           "near.excluded + near.excluded_from[near.member[own]]", "near.excluded + near.excluded_from[own]", LISTS),
+    Mutant("neighbors: beads of A only see each other", NEIGHBORS,
+           "(group == <int> own and group < 2)", "(group == <int> own and group < 1)", LISTS),
+    Mutant("neighbors: beads of both groups not among themselves", NEIGHBORS,
+           "(group == <int> own and group < 2)", "(group == <int> own)", LISTS),
+    Mutant("neighbors: one column of cells missing", NEIGHBORS, "for dz in range(3):", "for dz in range(2):", LISTS),
+    Mutant("neighbors: cells do not repeat along x", NEIGHBORS,
+           "_add_range(near, base + nx - 1, base + nx - 1, &out.cursor[column], out)", "pass", LISTS),
+    Mutant("neighbors: cells do not repeat along z", NEIGHBORS, "(cz + nz - 1 + dz) % nz * ny", "(cz + nz - 1 + dz) * ny", LISTS),
+    Mutant("neighbors: no margin for the extent", NEIGHBORS, "+ extent * EXTENT_MARGIN", "", LISTS),
+    Mutant("neighbors: cells without skin", NEIGHBORS, "near.reach = (reach + skin)", "near.reach = (reach)", LISTS),
+    Mutant("neighbors: a grid without empty margin", NEIGHBORS, "* near.per_cell) + 3.0", "* near.per_cell) + 1.0", LISTS),
+    Mutant("neighbors: only the lowest digit of the key sorted", NEIGHBORS,
+           "while shift == 0 or (shift < 64 and largest >> shift > 0):", "while shift == 0:", LISTS),
+    Mutant("neighbors: every bead is its own neighbour", NEIGHBORS, " & (s != own)", "", PAIR_TESTS),
+    Mutant("neighbors: bead reported by slot", NEIGHBORS,
+           "record_fault(world, NOT_FINITE, near.bead[m], -1)", "record_fault(world, NOT_FINITE, m, -1)", LISTS),
+    Mutant("pairs: force has the wrong sign", PAIRS, "total[0] += c[k] * d[3 * k]", "total[0] -= c[k] * d[3 * k]", PAIR_TESTS),
+    Mutant("pairs: coefficient of the first neighbour for all", PAIRS, "total[1] += c[k]", "total[1] += c[0]", PAIR_TESTS),
+    Mutant("pairs: radius of one end twice", PAIRS, "b[n] = me[3] + other[3]", "b[n] = me[3] + me[3]", PAIR_TESTS),
+    Mutant("pairs: added to the sum of another place", PAIRS,
+           "f = world.f + 3 * <Py_ssize_t> near.place[s]", "f = world.f + 3 * <Py_ssize_t> near.member[s]", PAIR_TESTS),
+    Mutant("pairs: overwrite instead of add", PAIRS, "f[0] += total[0]", "f[0] = total[0]", PAIR_TESTS),
+    Mutant("pairs: energies added in the order of slots", PAIRS,
+           "t.energy[near.member[s]] = energy", "t.energy[s] = energy", PAIR_TESTS),
+    Mutant("pairs: only the first part of a long row", PAIRS, "left -= part", "left = 0", PAIR_TESTS),
+    Mutant("pairs: whole energy from each end", PAIRS, "energy += 0.5 * u", "energy += u", PAIR_TESTS),
+    Mutant("pairs: neighbours of the list instead of those in range", PAIRS,
+           "n += rr[n] < end_squared", "n += 1", PAIR_TESTS),
+    Mutant("pairs: WCA cut at sigma", PAIRS, "task.end_squared *= WCA_END_SQUARED", "pass", PAIR_TESTS),
+    Mutant("radial: WCA not shifted", RADIAL, "4.0 * a * (s * s - s) + a", "4.0 * a * (s * s - s)", PAIR_TESTS),
+    Mutant("radial: spheres in one place are no number", RADIAL, "a * s / r if r > 0.0 else 0.0", "a * s / r", PAIR_TESTS),
+    Mutant("external: stiffness of x for all axes", EXTERNAL,
+           "g[c] - t.stiffness[c] * d[c]", "g[c] - t.stiffness[0] * d[c]", "tests/forces/test_external.py"),
+    Mutant("external: center of the first bead for all", EXTERNAL,
+           "0 if self.center.shape[0] == 1 else 3", "0", "tests/forces/test_external.py"),
+    Mutant("external: field energy of the wrong sign", EXTERNAL, "- g[c] * x[c]", "+ g[c] * x[c]", "tests/forces/test_external.py"),
+    Mutant("external: rows of numbers not in the order of places", FIELD_FACE,
+           "np.atleast_2d(v)[order]", "np.atleast_2d(v)", "tests/forces/test_external.py"),
+    Mutant("python: positions in the order of places", PYTHON,
+           "&x[world.id[i], 0]", "&x[i, 0]", "tests/forces/test_python_force.py"),
+    Mutant("python: forces in the order of places", PYTHON, "f[world.id[i], c]", "f[i, c]", "tests/forces/test_python_force.py"),
+    Mutant("python: overwrites other forces", PYTHON, "world.f[3 * i + c] +=", "world.f[3 * i + c] =", "tests/forces/test_python_force.py"),
+    Mutant("python: positions can be written", PYTHON, "positions.flags.writeable = False", "pass", "tests/forces/test_python_force.py"),
+    Mutant("python: an interrupt stops half way", PYTHON,
+           "                self.add(world)\n                PyErr_SetInterrupt()", "                raise", "tests/forces/test_python_force.py"),
+    Mutant("python: an interrupt is swallowed", PYTHON,
+           "                self.add(world)\n                PyErr_SetInterrupt()", "                self.add(world)", "tests/forces/test_python_force.py"),
+    Mutant("pairs face: exclusions one way round only", PAIR_FACE,
+           "np.concatenate([pairs, pairs[:, ::-1]])", "pairs", LISTS),
+    Mutant("pairs face: reach of the largest balls of either group", PAIR_FACE,
+           "radius[groups != 2].max() + radius[groups != 1].max()", "radius[groups != 2].max()", LISTS),
+    Mutant("pairs face: never acts on points", PAIR_FACE,
+           "bool((place >= layout.n_cartesian).any())", "False", PAIR_TESTS),
 ]
 
 

@@ -42,9 +42,7 @@ class _SingleBeadForce(Force):
         try:
             dimensions = np.ndim(value)
         except ValueError as cause:
-            raise ParameterError(
-                f"{what} must have shape (3,) or ({len(self._beads)}, 3): {cause}"
-            ) from cause
+            raise ParameterError(f"{what} must have shape (3,) or ({len(self._beads)}, 3): {cause}") from cause
         shape = (len(self._beads), 3) if dimensions > 1 else (3,)
         out = array(what, value, shape).copy()
         out.flags.writeable = False
@@ -55,9 +53,7 @@ class _SingleBeadForce(Force):
         place = layout.internal(self._beads)
         order = np.argsort(place)
         rows = [
-            np.ascontiguousarray(
-                np.atleast_2d(v)[order] if v.ndim == 2 and len(v) == len(order) else np.atleast_2d(v)
-            )
+            np.ascontiguousarray(np.atleast_2d(v)[order] if v.ndim == 2 and len(v) == len(order) else np.atleast_2d(v))
             for v in (center, force)
         ]
         operation = Field(self.name, place[order].astype(np.int32), stiffness, *rows)
@@ -149,16 +145,12 @@ class HarmonicTrap(_SingleBeadForce):
 
     changeable = ("stiffness", "center")
 
-    def __init__(
-        self, beads: Any, stiffness: Any, center: Any, *, name: str | None = None, group: int = 0
-    ) -> None:
+    def __init__(self, beads: Any, stiffness: Any, center: Any, *, name: str | None = None, group: int = 0) -> None:
         super().__init__(beads, name=name, group=group, stiffness=stiffness, center=center)
 
     def _checked(self, *, stiffness: Any, center: Any) -> dict[str, Any]:
         what = f"{self.name}: stiffness"
-        k = array(
-            what, np.broadcast_to(stiffness, (3,)) if np.ndim(stiffness) == 0 else stiffness, (3,)
-        ).copy()
+        k = array(what, np.broadcast_to(stiffness, (3,)) if np.ndim(stiffness) == 0 else stiffness, (3,)).copy()
         if (k < 0.0).any():
             c = int(np.argmax(k < 0.0))
             raise ParameterError(f"{what}[{c}] = {k[c]} but must be >= 0")

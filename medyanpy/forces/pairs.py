@@ -186,9 +186,7 @@ class SoftSphere(_PairForce):
         }
 
     def _no_radius(self, handle: Handle) -> ParameterError:
-        return ParameterError(
-            f"{self.name}: give diameter=, because {handle!r} has no radius: only balls have"
-        )
+        return ParameterError(f"{self.name}: give diameter=, because {handle!r} has no radius: only balls have")
 
     def bind(self, layout):
         k, d = self._numbers["stiffness"], self._numbers["diameter"]
@@ -292,9 +290,7 @@ class WCA(_PairForce):
 
     def bind(self, layout):
         epsilon, sigma = self._numbers["epsilon"], self._numbers["sigma"]
-        return self._bind(
-            layout, _WCA, epsilon, sigma, lambda beads: np.full(len(beads), 0.5 * _WCA_END * sigma)
-        )
+        return self._bind(layout, _WCA, epsilon, sigma, lambda beads: np.full(len(beads), 0.5 * _WCA_END * sigma))
 
 
 def _frozen_group(what: str, beads: Any) -> Any:
@@ -314,8 +310,7 @@ def _excluded(force: str, pairs: np.ndarray, layout, place: np.ndarray) -> tuple
     if bad.any():
         e = int(np.argmax(bad))
         raise TopologyError(
-            f"{force}: exclusions[{e}] names beads {pairs[e].tolist()}, "
-            f"but the topology has beads 0 to {n_beads - 1}"
+            f"{force}: exclusions[{e}] names beads {pairs[e].tolist()}, but the topology has beads 0 to {n_beads - 1}"
         )
     bad = pairs[:, 0] == pairs[:, 1]
     if bad.any():

@@ -71,9 +71,7 @@ class PythonForce(Force):
         """What the function returns, checked."""
         result = self._function(positions)
         if not isinstance(result, tuple | list) or len(result) != 2:
-            raise ParameterError(
-                f"{self.name}: the function must return (energy, forces), not {type(result).__name__}"
-            )
+            raise ParameterError(f"{self.name}: the function must return (energy, forces), not {type(result).__name__}")
         energy, forces = result
         what = f"{self.name}: the energy returned"
         if np.ndim(energy):

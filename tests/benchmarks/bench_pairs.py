@@ -73,8 +73,8 @@ def measure(n: int, threads: int) -> float:
     print(
         f"{n:9d} beads {threads} threads: {1e9 * step:7.1f} ns per bead step "
         f"({1e-6 / step:5.2f} million per second); "
-        f"a build {1e9 * built:6.1f} ns, every {every:5.1f} steps: {100 * built * rate / step:4.1f} % of the time; {neighbors.entries / n:5.2f} entries, "
-        f"{neighbors.bytes / n:5.1f} bytes of rows per bead"
+        f"a build {1e9 * built:6.1f} ns, every {every:5.1f} steps: {100 * built * rate / step:4.1f} % of the time; "
+        f"{neighbors.entries / n:5.2f} entries, {neighbors.bytes / n:5.1f} bytes of rows per bead"
     )
     return 1e9 * step
 

@@ -66,9 +66,7 @@ def test_harmonic_trap(choice, each, stiffness):
     assert state.potential_energy == pytest.approx(0.5 * np.sum(k * away**2), rel=1e-13)
 
 
-@pytest.mark.parametrize(
-    "make", [lambda b: UniformField(b, [1.0, 2, 3]), lambda b: HarmonicTrap(b, 2.0, [1.0, 2, 3])]
-)
+@pytest.mark.parametrize("make", [lambda b: UniformField(b, [1.0, 2, 3]), lambda b: HarmonicTrap(b, 2.0, [1.0, 2, 3])])
 def test_same_bits_on_threads_without_energy_and_twice(make):
     def topology():
         out = mp.Topology()

@@ -73,9 +73,7 @@ def make_context(topology, *forces, threads=1, word="BAGAB", timestep=1e-3, **op
 
 
 def look(topology, force, threads=1, energy=True):
-    return make_context(topology, force, threads=threads).get_state(
-        positions=True, forces=True, energy=energy
-    )
+    return make_context(topology, force, threads=threads).get_state(positions=True, forces=True, energy=energy)
 
 
 def check_gradient(state, energy, tolerance):
@@ -206,6 +204,23 @@ def test_wca_against_plain_numpy(overlap):
     check_gradient(state, lambda y: wca_energy(y, pairs), 1e-7)
 
 
+@pytest.mark.parametrize("radius", [1.0, None])
+def test_rows_longer_than_what_is_worked_on_at_a_time(radius):
+    """All with all: 299 neighbours each."""
+    rng = np.random.default_rng(17)
+    x = rng.uniform(0.0, 1.0, (300, 3))
+    radius = np.full(300, radius) if radius else rng.uniform(0.9, 1.5, 300)
+    topology = mp.Topology()
+    balls = topology.add_balls(x, radius=radius, mass=1.0)
+    state = look(topology, SoftSphere(balls, balls, K))
+    diameter = radius[:, None] + radius[None]
+    assert state.potential_energy == pytest.approx(soft_energy(x, interacting(300, range(300), range(300)), diameter))
+    d = x[None] - x[:, None]
+    r = np.linalg.norm(d, axis=-1) + np.eye(300)
+    pushes = np.where(r < diameter, K * (r - diameter) / r, 0.0)
+    np.testing.assert_allclose(state.forces, (pushes[..., None] * d).sum(axis=1), rtol=1e-9, atol=1e-9)
+
+
 def test_error_of_differences_falls_as_h_squared():
     """Away from where the energy ends, the force is the derivative and not merely near it."""
     x = separated(60, 1.6, 7.0, seed=8)
@@ -221,8 +236,7 @@ def test_error_of_differences_falls_as_h_squared():
     exact = -np.vdot(state.forces, direction)
     h = np.array([0.02, 0.01, 0.005])
     error = [
-        abs((wca_energy(x + s * direction, pairs) - wca_energy(x - s * direction, pairs)) / (2 * s) - exact)
-        for s in h
+        abs((wca_energy(x + s * direction, pairs) - wca_energy(x - s * direction, pairs)) / (2 * s) - exact) for s in h
     ]
     order = np.log2(np.array(error[:-1]) / error[1:])
     assert (np.abs(order - 2.0) < 0.2).all(), (error, order)
@@ -278,9 +292,7 @@ def fluid(force_of, n=2500, threads=1, **options):
     topology = mp.Topology()
     side = int(np.ceil(n ** (1 / 3)))
     x = np.stack(np.unravel_index(rng.permutation(side**3)[:n], (side,) * 3), 1) * 1.05
-    beads = topology.add_beads(
-        x + rng.uniform(-0.1, 0.1, x.shape), mass=rng.uniform(0.5, 2.0, n), friction=1.0
-    )
+    beads = topology.add_beads(x + rng.uniform(-0.1, 0.1, x.shape), mass=rng.uniform(0.5, 2.0, n), friction=1.0)
     mesh = mp.TriangleMesh.icosphere(30.0, 2)
     membrane = topology.add_membrane(mesh, vertex_mass=1.0)
     points = topology.add_intriangle_points(membrane, 400, mass=1.0, seed=2)
@@ -487,9 +499,7 @@ def test_beads_that_do_not_fit_are_refused(make, message):
 def test_numbers_of_beads_without_radius_are_refused():
     topology, h = scene()
     force = SoftSphere(h["balls"], [int(h["balls"].beads[0]), 3], 1.0)
-    with pytest.raises(
-        mp.ParameterError, match=r"give diameter=, because Beads\('beads', 25 beads\) has no radius"
-    ):
+    with pytest.raises(mp.ParameterError, match=r"give diameter=, because Beads\('beads', 25 beads\) has no radius"):
         make_context(topology, force)
 
 
@@ -512,10 +522,7 @@ def test_exclusions_of_beads_in_no_group_are_ignored():
     expected = look(topology, SoftSphere(h["beads"], h["beads"], K, 1.6)).potential_energy
     topology, h = scene()
     other = np.column_stack([h["balls"].beads, h["beads"].beads])
-    assert (
-        look(topology, SoftSphere(h["beads"], h["beads"], K, 1.6, exclusions=other)).potential_energy
-        == expected
-    )
+    assert look(topology, SoftSphere(h["beads"], h["beads"], K, 1.6, exclusions=other)).potential_energy == expected
 
 
 def test_only_forces_on_points_ask_for_the_points_pass():

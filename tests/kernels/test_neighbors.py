@@ -8,9 +8,7 @@ import medyanpy as mp
 SKIN = 0.4
 
 
-def context_of(
-    x, group_a=None, group_b=None, *, diameter=1.0, skin=SKIN, exclusions=None, threads=1, radius=None
-):
+def context_of(x, group_a=None, group_b=None, *, diameter=1.0, skin=SKIN, exclusions=None, threads=1, radius=None):
     topology = mp.Topology()
     if radius is None:
         everything = topology.add_beads(x, mass=1.0)
@@ -56,6 +54,11 @@ def straddling(rng, n):
     return np.concatenate([corner, np.clip(pairs, 0.0, None)])
 
 
+def rounded_apart(rng, n):
+    """Seen from the corner of the bounding box, places have steps of 1/4: the cells of a pair are rounded apart."""
+    return np.vstack([rng.uniform(0.0, 6.0, (n - 1, 3)), [[-1.5e15, -1.4e15, -1.5e15]]])
+
+
 CONFIGURATIONS = {
     "sparse": lambda rng, n: rng.uniform(0.0, 300.0, (n, 3)),
     "dilute": lambda rng, n: rng.uniform(0.0, 9.0, (n, 3)),
@@ -76,13 +79,12 @@ CONFIGURATIONS = {
             [[1e300, 0, 0], [1.7e308, -1.7e308, 1.7e308], [-1.7e308, 1e308, -1e308]],
         ]
     ),
-    "clusters": lambda rng, n: (
-        rng.uniform(-1e5, 1e5, (8, 3))[rng.integers(0, 8, n)] + rng.normal(0.0, 1.0, (n, 3))
-    ),
+    "clusters": lambda rng, n: rng.uniform(-1e5, 1e5, (8, 3))[rng.integers(0, 8, n)] + rng.normal(0.0, 1.0, (n, 3)),
     "far clusters": lambda rng, n: (
         1e9 * rng.integers(-3, 3, (6, 3))[rng.integers(0, 6, n)] + rng.uniform(0.0, 3.0, (n, 3))
     ),
     "repeating cells": straddling,
+    "rounded apart": rounded_apart,
 }
 
 
