@@ -15,7 +15,7 @@ except ImportError as _cause:
         f"({_cause})"
     ) from _cause
 
-from medyanpy import forces, reporters, units
+from medyanpy import forces, reporters, units, visualize
 from medyanpy._version import __version__
 from medyanpy.context import Context
 from medyanpy.errors import MedyanError, MeshError, ParameterError, SimulationError, TopologyError
@@ -25,6 +25,7 @@ from medyanpy.simulation import Simulation
 from medyanpy.state import State
 from medyanpy.system import System
 from medyanpy.topology import Topology
+from medyanpy.trajectory import Trajectory
 
 __all__ = [
     "BAGOGABIntegrator",
@@ -39,10 +40,12 @@ __all__ = [
     "System",
     "Topology",
     "TopologyError",
+    "Trajectory",
     "TriangleMesh",
     "VerletIntegrator",
     "__version__",
     "forces",
     "reporters",
     "units",
+    "visualize",
 ]

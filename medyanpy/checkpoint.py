@@ -80,12 +80,13 @@ def write_checkpoint(context, path: Path) -> None:
 def read_checkpoint(context, path: Path) -> None:
     """Set a context to what a checkpoint holds."""
     try:
-        with np.load(path, allow_pickle=False) as file:
+        # Opened here, since NumPy leaves the file open where it is damaged.
+        with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as file:
             head = json.loads(bytes(file["head"]))
             arrays = {name: file[name] for name in file.files if name != "head"}
     except FileNotFoundError:
         raise ParameterError(f"checkpoint {path} does not exist") from None
-    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as cause:
+    except (OSError, ValueError, KeyError, EOFError, RuntimeError, zipfile.BadZipFile) as cause:
         raise ParameterError(f"{path} is no checkpoint, or is damaged: {cause}") from cause
     if head.get("format") != _FORMAT:
         raise ParameterError(f"{path} has format {head.get('format')!r}; this version reads {_FORMAT!r}")

@@ -22,8 +22,11 @@ LAYERS = [
     {"checkpoint", "minimize", "progress"},
     {"reporters"},
     {"simulation"},
-    {"testing", "trajectory", "visualize", "demo", "info"},
-    {"cli", "__main__"},
+    {"testing", "trajectory", "info"},
+    {"visualize"},
+    {"demo"},
+    {"cli"},
+    {"__main__"},
     {"__init__"},
 ]
 RANK = {name: i for i, layer in enumerate(LAYERS) for name in layer}

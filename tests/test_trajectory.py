@@ -80,7 +80,7 @@ def test_many_frames_at_once(run):
 
 
 def test_what_was_not_written_is_said_so(run):
-    with Trajectory(run[0]) as trajectory, pytest.raises(mp.ParameterError, match="no velocities.*not asked to"):
+    with Trajectory(run[0]) as trajectory, pytest.raises(mp.ParameterError, match=r"no velocities.*not asked to"):
         trajectory[0].velocities  # noqa: B018
 
 

@@ -66,7 +66,7 @@ def test_every_step_has_its_file_if_the_name_asks_for_it(tmp_path):
 
 def test_existing_files_are_refused(tmp_path):
     (tmp_path / "c").write_text("precious")
-    with pytest.raises(mp.ParameterError, match="c exists; give overwrite=True to replace it$"):
+    with pytest.raises(mp.ParameterError, match=r"c exists; give overwrite=True to replace it$"):
         mp.reporters.CheckpointReporter(tmp_path / "c", 1)
     with pytest.raises(mp.ParameterError, match="is a folder"):
         mp.reporters.CheckpointReporter(tmp_path, 1)

@@ -1,0 +1,7 @@
+"""``python -m medyanpy`` is the command ``medyanpy``."""
+
+import sys
+
+from medyanpy.cli import main
+
+sys.exit(main())

@@ -1,0 +1,381 @@
+"""A table of numbers, a row at a time: OpenMM's columns, in this package's units."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+import numpy as np
+
+from medyanpy.errors import ParameterError
+from medyanpy.mesh import geometry
+from medyanpy.reporters._base import Reporter, new_file
+from medyanpy.topology import Topology
+from medyanpy.validation import whole_number
+
+if TYPE_CHECKING:
+    from medyanpy.simulation import Simulation
+    from medyanpy.state import State
+
+__all__ = ["Column", "StateDataReporter"]
+
+
+@dataclass(frozen=True)
+class Row:
+    """All that a column may look at."""
+
+    state: "State"
+    topology: Topology
+    total_steps: int
+    #: Steps per second of wall clock since the last row, and since the first report was described.
+    speed: float
+    mean_speed: float
+    elapsed: float
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of the table.
+
+    Attributes
+    ----------
+    keyword : str
+        The option of `StateDataReporter` that switches it on.
+    name, unit : str
+        Of its title.
+    value : callable
+        Number of a `Row`.
+    needs : str
+        The keyword of ``Context.get_state`` whose content it reads, if any.
+    form : str
+        How to format it; all digits where empty.
+    """
+
+    keyword: str
+    name: str
+    unit: str
+    value: Callable[[Row], float]
+    needs: str = ""
+    form: str = ""
+
+    def text(self, row: Row) -> str:
+        value = self.value(row)
+        if self.form:
+            return format(value, self.form)
+        # All digits: differences of energies are what one looks at.
+        return str(value) if isinstance(value, int) else repr(float(value))
+
+    @property
+    def title(self) -> str:
+        return f"{self.name} ({self.unit})" if self.unit else self.name
+
+
+def _area(row: Row) -> float:
+    x = row.state.positions
+    return sum(
+        0.5 * float(np.sqrt(geometry.squared_lengths(geometry.area_vectors(x[m.beads], m.mesh.faces))).sum())
+        for m in row.topology.membranes
+    )
+
+
+def _volume(row: Row) -> float:
+    x = row.state.positions
+    return sum(
+        float(geometry.signed_volumes(x[m.beads], m.mesh.faces).sum())
+        for m in row.topology.membranes
+        if m.mesh.is_closed
+    )
+
+
+def _remaining(row: Row) -> float:
+    left = max(0, row.total_steps - row.state.step)
+    return left / row.mean_speed if row.mean_speed > 0.0 else float("nan")
+
+
+def _temperature_of(kind: str) -> Column:
+    """Mean temperature of all beads of a kind: handles weigh by their degrees of freedom."""
+
+    def value(row: Row) -> float:
+        by_handle = row.state.temperatures
+        freedom = {h.name: h.degrees_of_freedom for h in row.topology.handles if h.kind == kind}
+        total = sum(freedom.values())
+        return sum(f * by_handle[name] for name, f in freedom.items() if f) / total
+
+    return Column("temperatures", f"Temperature of {kind}", "K", value, "energy")
+
+
+# In this order, which is OpenMM's; the columns of `temperatures` depend on the topology and follow "Temperature".
+COLUMNS = (
+    Column("progress", "Progress", "%", lambda row: 100.0 * row.state.step / row.total_steps, form=".2f"),
+    Column("step", "Step", "", lambda row: row.state.step),
+    Column("time", "Time", "s", lambda row: row.state.time),
+    Column("potential_energy", "Potential Energy", "pN nm", lambda row: row.state.potential_energy, "energy"),
+    Column("kinetic_energy", "Kinetic Energy", "pN nm", lambda row: row.state.kinetic_energy, "energy"),
+    Column("total_energy", "Total Energy", "pN nm", lambda row: row.state.total_energy, "energy"),
+    Column("temperature", "Temperature", "K", lambda row: row.state.temperature, "energy"),
+    Column("area", "Area", "nm^2", _area, "positions"),
+    Column("volume", "Volume", "nm^3", _volume, "positions"),
+    Column("speed", "Speed", "steps/s", lambda row: row.speed, form=".6g"),
+    Column("elapsed_time", "Elapsed Time", "s", lambda row: row.elapsed, form=".3f"),
+    Column("remaining_time", "Time Remaining", "s", _remaining, form=".1f"),
+)
+
+
+class StateDataReporter(Reporter):
+    """Writes a row of numbers every `interval` steps, to a file or a stream such as ``sys.stdout``.
+
+    Parameters
+    ----------
+    file : path or open text stream
+        A stream is written to and flushed, and never closed.
+    interval : int, >= 1
+        Steps between rows; rows are at multiples of it, never at step 0.
+    step : bool
+        Steps taken.
+    time : bool
+        Simulated time, s.
+    potential_energy, kinetic_energy, total_energy : bool
+        pN nm.
+    temperature : bool
+        Of everything, K; see `State.temperature`.
+    temperatures : bool
+        A column for each kind of bead that can move, K.
+    area, volume : bool
+        Of all membranes together, nm^2; of all closed ones, nm^3. From the vertices as they are.
+    speed : bool
+        Steps per second of wall clock, since the row before.
+    progress : bool
+        Step in percent of `total_steps`.
+    remaining_time, elapsed_time : bool
+        Wall clock, s.
+    total_steps : int, >= 1
+        Step number at which the work will be done; counts from step 0 also in a run that goes on from a checkpoint.
+    separator : str
+        Between columns.
+    append : bool
+        Go on in an existing file. Its header must be the same. Rows of steps that are still to come (a run that
+        goes on from an earlier checkpoint) are cut off, if it has a Step column.
+    overwrite : bool
+        Replace an existing file.
+
+    Raises
+    ------
+    ParameterError
+        No columns; progress or remaining time without `total_steps`; a file that exists, or one to append to that
+        has other columns; area without a membrane, volume without a closed one.
+
+    Notes
+    -----
+    The table starts with one line of titles behind a ``#``, as OpenMM's does; everything below is numbers, so that
+    ``numpy.loadtxt(file, delimiter=",")`` reads it.
+
+    Examples
+    --------
+    >>> import sys
+    >>> import medyanpy as mp
+    >>> topology = mp.Topology()
+    >>> beads = topology.add_beads([[0.0, 0, 0]], mass=1.0)
+    >>> simulation = mp.Simulation(mp.System(topology), mp.VerletIntegrator(0.5))
+    >>> simulation.reporters.append(mp.reporters.StateDataReporter(sys.stdout, 2, step=True, time=True))
+    >>> simulation.step(4)
+    #"Step","Time (s)"
+    2,1.0
+    4,2.0
+    """
+
+    def __init__(
+        self,
+        file: Any,
+        interval: int,
+        *,
+        step: bool = False,
+        time: bool = False,
+        potential_energy: bool = False,
+        kinetic_energy: bool = False,
+        total_energy: bool = False,
+        temperature: bool = False,
+        temperatures: bool = False,
+        area: bool = False,
+        volume: bool = False,
+        speed: bool = False,
+        progress: bool = False,
+        remaining_time: bool = False,
+        elapsed_time: bool = False,
+        total_steps: int | None = None,
+        separator: str = ",",
+        append: bool = False,
+        overwrite: bool = False,
+    ) -> None:
+        options = {
+            "progress": progress,
+            "step": step,
+            "time": time,
+            "potential_energy": potential_energy,
+            "kinetic_energy": kinetic_energy,
+            "total_energy": total_energy,
+            "temperature": temperature,
+            "temperatures": temperatures,
+            "area": area,
+            "volume": volume,
+            "speed": speed,
+            "elapsed_time": elapsed_time,
+            "remaining_time": remaining_time,
+        }
+        super().__init__(interval)
+        wanted = {name for name, on in options.items() if on}
+        if not wanted:
+            raise ParameterError(f"StateDataReporter: nothing to report; switch on some of {', '.join(options)}")
+        if total_steps is None and (progress or remaining_time):
+            raise ParameterError("StateDataReporter: progress and remaining_time need total_steps")
+        if not isinstance(separator, str) or not separator:
+            raise ParameterError(f"StateDataReporter: separator = {separator!r} but must be some text")
+        self._wanted = wanted
+        self._separator = separator
+        self._total = (
+            1 if total_steps is None else whole_number("StateDataReporter: total_steps", total_steps, at_least=1)
+        )
+        self._columns: list[Column] | None = None
+        self._clock: _Clock | None = None
+        self._last_step = -1
+        self._path: Path | None = None
+        self._stream: TextIO | None
+        if hasattr(file, "write"):
+            self._stream = file
+        else:
+            self._path = new_file("StateDataReporter", file, overwrite=overwrite, append=append)
+            # Opened now: a file that cannot be written to is an error before the work, not after it.
+            try:
+                self._stream = open(self._path, "a+" if append else "w+", encoding="utf-8", newline="")
+            except OSError as cause:
+                raise ParameterError(f"StateDataReporter: cannot write {self._path}: {cause.strerror}") from cause
+
+    # What a Simulation calls --------------------------------------------------------------------------------
+
+    def describe_next_report(self, simulation: "Simulation") -> dict[str, Any]:
+        self._attach(simulation)
+        return {**super().describe_next_report(simulation), "include": self._needs}
+
+    def report(self, simulation: "Simulation", state: "State") -> None:
+        stream = self._attach(simulation)
+        speed, mean_speed, elapsed = self._clock.read(state.step)
+        row = Row(state, simulation.topology, self._total, speed, mean_speed, elapsed)
+        stream.write(self._separator.join(column.text(row) for column in self._columns) + "\n")
+        stream.flush()
+        self._last_step = state.step
+
+    def flush(self) -> None:
+        if self._stream is not None:
+            self._stream.flush()
+
+    def close(self) -> None:
+        if self._path is not None and self._stream is not None:
+            self._stream.close()
+        self._stream = None
+
+    # How it works -------------------------------------------------------------------------------------------
+
+    def _attach(self, simulation: "Simulation") -> TextIO:
+        """Start the table and the clock at first; cut off rows that a simulation set back will write again."""
+        if self._stream is None:
+            raise ParameterError("StateDataReporter: this reporter is closed")
+        step = simulation.current_step
+        if self._columns is None:
+            self._columns = self._columns_for(simulation.topology)
+            self._needs = sorted({column.needs for column in self._columns} - {""})
+            self._clock = _Clock(step)
+            self._start()
+        self._clock.start_again(step)
+        if self._last_step > step:
+            self._cut(step)
+        return self._stream
+
+    def _columns_for(self, topology: Topology) -> list[Column]:
+        if "area" in self._wanted and not topology.membranes:
+            raise ParameterError("StateDataReporter: area is asked for, but there is no membrane")
+        if "volume" in self._wanted and not any(m.mesh.is_closed for m in topology.membranes):
+            raise ParameterError("StateDataReporter: volume is asked for, but there is no closed membrane")
+        columns = [column for column in COLUMNS if column.keyword in self._wanted]
+        if "temperatures" in self._wanted:
+            kinds = list(dict.fromkeys(h.kind for h in topology.handles if h.degrees_of_freedom))
+            before = [c.keyword for c in COLUMNS[: [c.keyword for c in COLUMNS].index("temperature") + 1]]
+            place = sum(column.keyword in before for column in columns)
+            columns[place:place] = [_temperature_of(kind) for kind in kinds]
+        return columns
+
+    def _header(self) -> str:
+        return "#" + self._separator.join(f'"{column.title}"' for column in self._columns)
+
+    def _start(self) -> None:
+        """Write the titles, or check those of the file to append to."""
+        if self._path is not None:
+            self._stream.seek(0)
+            found = self._stream.readline().rstrip("\r\n")
+            if found:
+                if found != self._header():
+                    raise ParameterError(
+                        f"StateDataReporter: {self._path} has other columns, so nothing is appended:\n"
+                        f"  {found}\nnow wanted:\n  {self._header()}"
+                    )
+                self._last_step = self._cut(None)
+                return
+        self._stream.write(self._header() + "\n")
+        self._stream.flush()
+
+    def _cut(self, step: int | None) -> int:
+        """Drop rows after `step`, and a last row that a crash left unfinished; returns the last step kept."""
+        last = -1
+        place = [column.keyword for column in self._columns].index("step") if "step" in self._wanted else None
+        if self._path is None:
+            # What has gone into a stream is gone.
+            self._last_step = -1
+            return last
+        with open(self._path, "rb") as file:
+            end = len(file.readline())
+            for line in file:
+                if not line.endswith(b"\n"):
+                    break
+                if place is not None:
+                    try:
+                        this = int(line.decode().split(self._separator)[place])
+                    except (ValueError, IndexError) as cause:
+                        raise ParameterError(
+                            f"StateDataReporter: {self._path} is damaged: {line!r} is no row of its table"
+                        ) from cause
+                    if step is not None and this > step:
+                        break
+                    last = this
+                end += len(line)
+        self._stream.flush()
+        self._stream.truncate(end)
+        self._stream.seek(end)
+        self._last_step = last
+        return last
+
+
+class _Clock:
+    """Wall clock of the steps, not of the pauses between calls of ``Simulation.step``."""
+
+    def __init__(self, step: int) -> None:
+        self._first = self._marked = time.perf_counter()
+        self._step = step
+        self._steps = 0
+        self._seconds = 0.0
+
+    def start_again(self, step: int) -> None:
+        """A report is described. Where no step was taken since the last row, the time since then was a pause."""
+        if step <= self._step:
+            self._step, self._marked = step, time.perf_counter()
+
+    def read(self, step: int) -> tuple[float, float, float]:
+        """Steps/s since the last row, steps/s in all, seconds since the start."""
+        now = time.perf_counter()
+        steps, seconds = step - self._step, now - self._marked
+        self._steps += steps
+        self._seconds += seconds
+        self._step, self._marked = step, now
+        return _ratio(steps, seconds), _ratio(self._steps, self._seconds), now - self._first
+
+
+def _ratio(steps: int, seconds: float) -> float:
+    return steps / seconds if seconds > 0.0 else float("nan")

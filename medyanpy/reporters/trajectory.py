@@ -1,0 +1,477 @@
+"""Trajectories in HDF5: H5MD with what this package adds, safe against crashes, readable while being written.
+
+How the file stays whole (docs/output.md tells it at length): everything is created before the first frame, and
+from then on the file is in HDF5's single-writer-multiple-reader mode, in which a reader, or a crash, at any
+moment finds a consistent file. Frames are gathered in memory and written as whole compressed chunks, since
+filling up a compressed chunk writes it anew each time and leaks the space of its old copy. The step numbers are
+written last: frames without one do not count.
+"""
+
+import os
+import struct
+import time as clock
+import weakref
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from medyanpy._version import __version__
+from medyanpy.errors import ParameterError
+from medyanpy.reporters._base import Reporter, new_file
+from medyanpy.topology import InTrianglePoints, Membrane, Topology
+
+if TYPE_CHECKING:
+    import h5py
+
+    from medyanpy.simulation import Simulation
+    from medyanpy.state import State
+
+__all__ = ["FORMAT", "TrajectoryReporter", "import_h5py"]
+
+#: Raised when a reader of today could not understand a file of tomorrow.
+FORMAT = 1
+
+# A chunk holds as many frames as fit into this (bytes), so that compression has something to work on while a
+# single frame is still cheap to get at; and not more than the second number, so that little waits in memory.
+_CHUNK = 2**20
+_MOST_FRAMES = 64
+# HDF5 cannot hold chunks beyond 4 GiB: very large frames are cut by beads.
+_MOST_BEADS = 2**22
+# Frames do not wait in memory for their chunk to fill for longer than this (s).
+_PATIENCE = 30.0
+# The newest features of HDF5 are those of 1.10 (2016), which has single-writer-multiple-reader mode: other
+# programs, such as VTK, still carry libraries that cannot read what newer ones write by default.
+_LIBRARIES = ("v110", "v110")
+
+# Frames of one chunk are read one after the other: HDF5 keeps unpacked chunks up to this many bytes.
+_CACHE = 2**26
+# The start of an HDF5 file, versions 2 and 3 (HDF5 File Format Specification, "Superblock"): signature, version,
+# sizes of addresses and lengths, marks of writers, base and extension addresses, address of the end.
+_SUPERBLOCK = struct.Struct("<8sBxxB16xQ")
+_SIGNATURE = b"\x89HDF\r\n\x1a\n"
+
+_POSITION = "particles/all/position"
+_VELOCITY = "particles/all/velocity"
+_TRIANGLE = "medyanpy/intriangle/triangle"
+_BARYCENTRIC = "medyanpy/intriangle/barycentric"
+_ENERGIES = ("potential_energy", "kinetic_energy", "temperature")
+
+
+def import_h5py() -> Any:
+    """h5py, or a sentence that says where it comes from."""
+    try:
+        import h5py
+    except ImportError as cause:
+        raise ImportError("trajectories need h5py, which comes with medyanpy: pip install h5py") from cause
+    return h5py
+
+
+class TrajectoryReporter(Reporter):
+    """Writes positions every `interval` steps to an HDF5 file, which `medyanpy.Trajectory` reads.
+
+    Parameters
+    ----------
+    path : path
+        By custom ``.h5``.
+    interval : int, >= 1
+        Steps between frames; frames are at multiples of it, never at step 0. (``reporter.report(simulation,
+        simulation.context.get_state(positions=True, energy=True))`` writes one at any time.)
+    velocities : bool
+        Write velocities too; they are then asked of the context.
+    precision : "double" or "single"
+        Of positions, velocities and barycentric coordinates. Double keeps every bit; single halves the file, and
+        is good to 0.0005 nm in a cell of 10 µm.
+    overwrite : bool
+        Replace an existing file.
+    append : bool
+        Go on in an existing file of the same topology, also one that a crash left behind. Frames after the step
+        at which the simulation stands are dropped, as it will write them again.
+
+    Raises
+    ------
+    ParameterError
+        A file that exists or cannot be written; one to append to that is no trajectory, or of another topology.
+        The latter at the start of the first ``Simulation.step``, before its first step.
+
+    Notes
+    -----
+    Frames wait in memory until their chunk is full or 30 s have passed; `flush` makes all of them safe on disk at
+    once. Memory does not grow with the number of frames.
+    """
+
+    def __init__(
+        self,
+        path: Any,
+        interval: int,
+        *,
+        velocities: bool = False,
+        precision: str = "double",
+        overwrite: bool = False,
+        append: bool = False,
+    ) -> None:
+        super().__init__(interval)
+        if precision not in ("double", "single"):
+            raise ParameterError(f"TrajectoryReporter: precision = {precision!r} but must be 'double' or 'single'")
+        self._path = new_file("TrajectoryReporter", path, overwrite=overwrite, append=append)
+        if not os.access(self._path if self._path.exists() else self._path.parent, os.W_OK):
+            raise ParameterError(f"TrajectoryReporter: no permission to write {self._path}")
+        self._overwrite = overwrite
+        self._append = append
+        self._velocities = bool(velocities)
+        self._real = np.dtype("<f8" if precision == "double" else "<f4")
+        self._writer: Writer | None = None
+        self._closed = False
+        self.include = ("positions", "energy", "velocities") if velocities else ("positions", "energy")
+        # A missing library is found out now, not after the first thousand steps.
+        import_h5py()
+
+    def describe_next_report(self, simulation: "Simulation") -> dict[str, Any]:
+        self._attach(simulation)
+        return super().describe_next_report(simulation)
+
+    def report(self, simulation: "Simulation", state: "State") -> None:
+        values = {_POSITION: state.positions}
+        if self._velocities:
+            values[_VELOCITY] = state.velocities
+        if simulation.topology.point_handles:
+            values[_TRIANGLE] = state.intriangle.triangles
+            values[_BARYCENTRIC] = state.intriangle.barycentric
+        for name in _ENERGIES:
+            values[f"observables/{name}"] = getattr(state, name)
+        self._attach(simulation).add(state.step, state.time, values)
+
+    def flush(self) -> None:
+        """Make every frame reported so far safe on disk."""
+        if self._writer is not None:
+            self._writer.flush()
+
+    def close(self) -> None:
+        self._closed = True
+        if self._writer is not None:
+            self._finish()
+            self._writer = None
+
+    def _attach(self, simulation: "Simulation") -> "Writer":
+        """The file, opened when the topology is first known; without frames that the simulation has yet to reach."""
+        if self._closed:
+            raise ParameterError(f"TrajectoryReporter: {self._path} is closed")
+        if self._writer is None:
+            if self._append and self._path.exists():
+                file = _reopen(self._path)
+                try:
+                    self._check_same(file, simulation.topology)
+                except ParameterError:
+                    file.close()
+                    raise
+            else:
+                file = _create(self._path, self._overwrite)
+                _describe(file, simulation)
+                self._lay_out(file, simulation.topology)
+            self._writer = Writer(self._path, file)
+            # A script that ends without close() must not lose the frames that wait in memory.
+            self._finish = weakref.finalize(self, self._writer.close)
+        if self._writer.last_step > simulation.current_step:
+            self._writer.rewind(simulation.current_step)
+        return self._writer
+
+    def _elements(self, topology: Topology) -> dict[str, tuple[tuple[int, ...], np.dtype, str]]:
+        """Shape, type and unit of a frame's part of each time-dependent element."""
+        n, points = topology.n_beads, sum(map(len, topology.point_handles))
+        out = {_POSITION: ((n, 3), self._real, "nm")}
+        if self._velocities:
+            out[_VELOCITY] = ((n, 3), self._real, "nm s-1")
+        if points:
+            out[_TRIANGLE] = ((points,), np.dtype("<i4"), "")
+            out[_BARYCENTRIC] = ((points, 3), self._real, "")
+        for name in _ENERGIES:
+            out[f"observables/{name}"] = ((), np.dtype("<f8"), "K" if name == "temperature" else "pN nm")
+        return out
+
+    def _lay_out(self, file: "h5py.File", topology: Topology) -> None:
+        """All time-dependent elements, empty: none can be added once readers are allowed."""
+        elements = self._elements(topology)
+        frame = sum(int(np.prod(shape)) * dtype.itemsize for shape, dtype, _ in elements.values())
+        frames = int(np.clip(_CHUNK // frame, 1, _MOST_FRAMES))
+        file["medyanpy"].attrs["frames_per_chunk"] = frames
+        step = time = None
+        for path, (shape, dtype, unit) in elements.items():
+            group = file.create_group(path)
+            # Numbers that are not compressed may be added one by one.
+            packed = {"compression": "gzip", "compression_opts": 1, "shuffle": True} if shape else {}
+            chunk = (frames, *(min(s, _MOST_BEADS) for s in shape)) if shape else (512,)
+            value = group.create_dataset(
+                "value", shape=(0, *shape), maxshape=(None, *shape), dtype=dtype, chunks=chunk, **packed
+            )
+            if unit:
+                # MDAnalysis refuses a file whose velocities carry a unit that it does not know, as it does nm/s:
+                # theirs stands where it does not look.
+                (group if path == _VELOCITY else value).attrs["unit"] = unit
+            if step is None:
+                step = group.create_dataset("step", shape=(0,), maxshape=(None,), dtype="<i8", chunks=(512,))
+                time = group.create_dataset("time", shape=(0,), maxshape=(None,), dtype="<f8", chunks=(512,))
+                time.attrs["unit"] = "s"
+            else:
+                # All elements are of the same steps: one dataset under several names, as H5MD recommends.
+                group["step"], group["time"] = step, time
+
+    def _check_same(self, file: "h5py.File", topology: Topology) -> None:
+        """Refuse to append frames of another topology, or with other content."""
+        what = f"TrajectoryReporter: cannot append to {self._path}: "
+        mine, theirs = _handle_rows(topology), read_handle_rows(file)
+        if mine != theirs:
+            raise ParameterError(f"{what}it holds {_tell(theirs)}, the simulation {_tell(mine)}")
+        for k, handle in enumerate(topology.handles):
+            if isinstance(handle, Membrane):
+                faces = file[f"medyanpy/handles/{k}/faces"]
+                if faces.shape != handle.mesh.faces.shape or not (faces[()] == handle.mesh.faces).all():
+                    raise ParameterError(f"{what}the triangles of {handle.name!r} are others")
+        for path, (shape, dtype, _) in self._elements(topology).items():
+            if path not in file:
+                raise ParameterError(f"{what}it has no {path}; append with the options it was written with")
+            value = file[path]["value"]
+            if value.shape[1:] != shape or value.dtype != dtype:
+                raise ParameterError(
+                    f"{what}{path} is {value.dtype} {value.shape[1:]} there and {dtype} {shape} here; "
+                    "append with the options it was written with"
+                )
+        if not self._velocities and _VELOCITY in file:
+            raise ParameterError(f"{what}it has velocities; append with velocities=True")
+
+
+class Writer:
+    """An open trajectory: frames in memory, and when they go to the file."""
+
+    def __init__(self, path: Path, file: "h5py.File") -> None:
+        self._path = path
+        self._open(file)
+
+    def _open(self, file: "h5py.File") -> None:
+        """Take over a file that is open for writing, and let readers in."""
+        self._file = file
+        self._elements = {path: file[path]["value"] for path in element_paths(file)}
+        self._step, self._time = file[_POSITION]["step"], file[_POSITION]["time"]
+        self._chunk = int(file["medyanpy"].attrs["frames_per_chunk"])
+        self._written = len(self._step)
+        self._frames = self._written
+        self._start = self._written - self._written % self._chunk
+        self.last_step = int(self._step[-1]) if self._written else -1
+        shape = (self._chunk,)
+        self._waiting = {path: np.empty(shape + d.shape[1:], d.dtype) for path, d in self._elements.items()}
+        self._steps = np.empty(shape, np.int64)
+        self._times = np.empty(shape)
+        if self._start < self._written:
+            # A chunk is written whole: its first frames are needed again.
+            rows = slice(self._start, self._written)
+            for path, dataset in self._elements.items():
+                self._waiting[path][: self._written - self._start] = dataset[rows]
+        file.swmr_mode = True
+        self._written_at = clock.monotonic()
+
+    def add(self, step: int, time: float, values: dict[str, Any]) -> None:
+        row = self._frames - self._start
+        for path, value in values.items():
+            self._waiting[path][row] = value
+        self._steps[row], self._times[row] = step, time
+        self._frames += 1
+        self.last_step = step
+        if row + 1 == self._chunk or clock.monotonic() - self._written_at > _PATIENCE:
+            self._write()
+
+    def _write(self) -> None:
+        """Bring all frames to the file: first what they hold, and when that is there, that they exist."""
+        if self._frames == self._written:
+            return
+        rows = self._frames - self._start
+        for path, dataset in self._elements.items():
+            dataset.resize(self._frames, axis=0)
+            dataset[self._start : self._frames] = self._waiting[path][:rows]
+        self._file.flush()
+        new = slice(self._written - self._start, rows)
+        for dataset, waiting in ((self._time, self._times), (self._step, self._steps)):
+            dataset.resize(self._frames, axis=0)
+            dataset[self._written : self._frames] = waiting[new]
+        self._file.flush()
+        self._written = self._frames
+        if rows == self._chunk:
+            self._start = self._frames
+        self._written_at = clock.monotonic()
+
+    def flush(self) -> None:
+        self._write()
+        # HDF5 hands everything to the operating system; this asks it to put it on the disk.
+        file = os.open(self._path, os.O_RDONLY)
+        try:
+            os.fsync(file)
+        finally:
+            os.close(file)
+
+    def rewind(self, step: int) -> None:
+        """Drop frames after `step`."""
+        self._write()
+        steps = self._step[()]
+        n = int(np.searchsorted(steps, step, side="right"))
+        # Shrinking is not for the eyes of readers: the file leaves their mode for a moment.
+        self._file.close()
+        file = _reopen(self._path)
+        truncate(file, n)
+        self._open(file)
+
+    def close(self) -> None:
+        if self._file:
+            self._write()
+            self._file.close()
+
+
+def element_paths(file: "h5py.File") -> list[str]:
+    """The time-dependent elements of a trajectory."""
+    known = [_POSITION, _VELOCITY, _TRIANGLE, _BARYCENTRIC, *(f"observables/{name}" for name in _ENERGIES)]
+    return [path for path in known if path in file]
+
+
+def truncate(file: "h5py.File", n: int) -> None:
+    """Keep the first n frames."""
+    for name in ("step", "time"):
+        file[_POSITION][name].resize(n, axis=0)
+    for path in element_paths(file):
+        file[path]["value"].resize(n, axis=0)
+
+
+def _create(path: Path, overwrite: bool) -> "h5py.File":
+    h5py = import_h5py()
+    if path.exists() and not overwrite:
+        raise ParameterError(
+            f"TrajectoryReporter: {path} exists by now; give overwrite=True to replace it or append=True to go on"
+        )
+    try:
+        return h5py.File(path, "w" if overwrite else "x", libver=_LIBRARIES)
+    except OSError as cause:
+        raise ParameterError(f"TrajectoryReporter: cannot write {path}: {cause}") from cause
+
+
+def _reopen(path: Path) -> "h5py.File":
+    """Open an existing trajectory to write to it, with the frames that count and no others."""
+    h5py = import_h5py()
+    try:
+        file = h5py.File(path, "r+", libver=_LIBRARIES)
+    except OSError:
+        # A run that was killed leaves a mark in the file, which says that it is being written, and which HDF5
+        # offers no call to take away. A copy has no mark, and none of the space lost in half-filled chunks.
+        beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+        try:
+            _copy(path, beside)
+            os.replace(beside, path)
+            file = h5py.File(path, "r+", libver=_LIBRARIES)
+        except (OSError, RuntimeError) as cause:
+            raise ParameterError(f"TrajectoryReporter: cannot append to {path}: {cause}") from cause
+        finally:
+            beside.unlink(missing_ok=True)
+    try:
+        check_format(file, path)
+        # Frames whose step was not written any more do not count.
+        truncate(file, min(len(file[_POSITION][name]) for name in ("step", "time", "value")))
+    except BaseException:
+        file.close()
+        raise
+    return file
+
+
+def open_to_read(path: Path) -> "h5py.File":
+    """Open a trajectory that is finished, being written, or was left by a crash.
+
+    Raises
+    ------
+    OSError
+        No HDF5 file, or one that is damaged.
+    """
+    h5py = import_h5py()
+    with open(path, "rb") as file:
+        block = file.read(_SUPERBLOCK.size)
+        size = file.seek(0, os.SEEK_END)
+    if len(block) < _SUPERBLOCK.size or not block.startswith(_SIGNATURE):
+        raise OSError("it does not start as HDF5 files do")
+    _, version, marks, end = _SUPERBLOCK.unpack(block)
+    # Files that are finished are opened as such. The mode for others takes what it cannot make sense of as not
+    # written yet, and waits for it: in a file that was cut short, for hours.
+    if version >= 2 and size < end:
+        raise OSError(f"it is cut short: {end} bytes were written, {size} are there")
+    return h5py.File(path, "r", swmr=version >= 3 and marks != 0, rdcc_nbytes=_CACHE)
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Copy everything that is in an HDF5 file; compressed chunks go as they are."""
+    h5py = import_h5py()
+    with open_to_read(source) as old, h5py.File(target, "w", libver=_LIBRARIES) as new:
+        # All at once, since datasets with several names stay one only within one copy.
+        old.copy(old["/"], new, name="all")
+        for name in list(new["all"]):
+            new.move(f"all/{name}", name)
+        del new["all"]
+
+
+def check_format(file: "h5py.File", path: Any) -> None:
+    """Refuse files that are no trajectories of ours, or of a later version.
+
+    Raises
+    ------
+    ParameterError
+    """
+    if "medyanpy" not in file or _POSITION not in file:
+        raise ParameterError(f"{path} is an HDF5 file, but no trajectory of medyanpy")
+    version = int(file["medyanpy"].attrs.get("format", 0))
+    if version != FORMAT:
+        raise ParameterError(f"{path} has format {version}; this version of medyanpy reads format {FORMAT}")
+
+
+def _handle_rows(topology: Topology) -> list[tuple[str, str, int, int]]:
+    return [(h.name, h.kind, h.first_bead, len(h)) for h in topology.handles]
+
+
+def read_handle_rows(file: "h5py.File") -> list[tuple[str, str, int, int]]:
+    """Name, kind, first bead and number of beads of every handle."""
+    groups = [file["medyanpy/handles"][str(k)].attrs for k in range(len(file["medyanpy/handles"]))]
+    return [(str(a["name"]), str(a["kind"]), int(a["first_bead"]), int(a["n_beads"])) for a in groups]
+
+
+def _tell(rows: list[tuple[str, str, int, int]]) -> str:
+    return ", ".join(f"{n} {kind} of {name!r}" for name, kind, _, n in rows)
+
+
+def _describe(file: "h5py.File", simulation: "Simulation") -> None:
+    """All that does not depend on time."""
+    topology, integrator = simulation.topology, simulation.integrator
+    about = file.create_group("h5md")
+    about.attrs["version"] = np.array([1, 1], np.int32)
+    about.create_group("author").attrs["name"] = os.environ.get("USER") or "unknown"
+    creator = about.create_group("creator")
+    creator.attrs["name"], creator.attrs["version"] = "medyanpy", __version__
+
+    beads = file.create_group("particles/all")
+    box = beads.create_group("box")
+    box.attrs["dimension"] = 3
+    box.attrs["boundary"] = ["none", "none", "none"]
+    species = np.concatenate([np.full(len(h), k, np.int32) for k, h in enumerate(topology.handles)])
+    beads.create_dataset("species", data=species)
+    beads.create_dataset("id", data=np.arange(topology.n_beads, dtype=np.int32))
+    mass = beads.create_dataset("mass", data=np.concatenate([h.mass for h in topology.handles]))
+    mass.attrs["unit"] = "pN s+2 nm-1"
+
+    own = file.create_group("medyanpy")
+    own.attrs["format"] = FORMAT
+    own.attrs["version"] = __version__
+    own.attrs["timestep"] = integrator.timestep
+    own.attrs["word"] = integrator.word
+    if integrator.kT is not None:
+        own.attrs["kT"] = integrator.kT
+    own.attrs["seed"] = np.uint64(integrator.seed)
+    handles = own.create_group("handles")
+    for k, (handle, row) in enumerate(zip(topology.handles, _handle_rows(topology), strict=True)):
+        group = handles.create_group(str(k))
+        for name, value in zip(("name", "kind", "first_bead", "n_beads"), row, strict=True):
+            group.attrs[name] = value
+        group.attrs["fixed"] = handle.fixed
+        if isinstance(handle, Membrane):
+            group.create_dataset("faces", data=handle.mesh.faces, compression="gzip", shuffle=True)
+        if isinstance(handle, InTrianglePoints):
+            group.attrs["membrane"] = handle.membrane.name
+            group.attrs["first_point"] = handle.points.start

@@ -1,0 +1,296 @@
+"""Reading back the files of TrajectoryReporter."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from medyanpy.errors import ParameterError
+from medyanpy.reporters import trajectory as layout
+from medyanpy.validation import array
+
+__all__ = ["Frame", "Trajectory", "TrajectoryHandle"]
+
+
+@dataclass(frozen=True)
+class TrajectoryHandle:
+    """Some beads of a trajectory, as the topology that was simulated named them.
+
+    Attributes
+    ----------
+    name, kind : str
+        As `Handle`.
+    beads : (n,) int array
+        Their rows in every array that has a row per bead.
+    fixed : bool
+    faces : (F, 3) int32 array or None
+        Triangles, of the membrane's own vertices; None for what is no membrane.
+    membrane : str or None
+        On which in-triangle points live; None for other kinds.
+    points : slice or None
+        Their rows in ``frame.triangles`` and ``frame.barycentric``.
+    """
+
+    name: str
+    kind: str
+    beads: np.ndarray
+    fixed: bool
+    faces: np.ndarray | None
+    membrane: str | None
+    points: slice | None
+
+    def __len__(self) -> int:
+        return len(self.beads)
+
+
+class Frame:
+    """One frame of a trajectory; what is asked for is read then.
+
+    Attributes
+    ----------
+    step : int
+    time : float, s
+    positions : (n, 3) float array, nm
+    velocities : (n, 3) float array, nm/s
+        ParameterError if they were not written.
+    triangles : (p,) int32 array
+        Of all in-triangle points, numbered as the faces of each point's membrane.
+    barycentric : (p, 3) float array
+    potential_energy, kinetic_energy : float, pN nm
+    temperature : float, kelvin
+    """
+
+    def __init__(self, trajectory: "Trajectory", index: int) -> None:
+        self._trajectory = trajectory
+        self._index = index
+        self.step = int(trajectory.steps[index])
+        self.time = float(trajectory.times[index])
+
+    @property
+    def handles(self) -> dict[str, TrajectoryHandle]:
+        return self._trajectory.handles
+
+    def _read(self, name: str) -> np.ndarray:
+        return self._trajectory._dataset(name)[self._index]
+
+    @property
+    def positions(self) -> np.ndarray:
+        return self._read("positions")
+
+    @property
+    def velocities(self) -> np.ndarray:
+        return self._read("velocities")
+
+    @property
+    def triangles(self) -> np.ndarray:
+        return self._read("triangles")
+
+    @property
+    def barycentric(self) -> np.ndarray:
+        return self._read("barycentric")
+
+    @property
+    def potential_energy(self) -> float:
+        return float(self._read("potential_energy"))
+
+    @property
+    def kinetic_energy(self) -> float:
+        return float(self._read("kinetic_energy"))
+
+    @property
+    def temperature(self) -> float:
+        return float(self._read("temperature"))
+
+    def __repr__(self) -> str:
+        return f"Frame(step {self.step}, {self.time:g} s)"
+
+
+_PATHS = {
+    "positions": "particles/all/position",
+    "velocities": "particles/all/velocity",
+    "triangles": "medyanpy/intriangle/triangle",
+    "barycentric": "medyanpy/intriangle/barycentric",
+    "potential_energy": "observables/potential_energy",
+    "kinetic_energy": "observables/kinetic_energy",
+    "temperature": "observables/temperature",
+}
+
+
+class Trajectory:
+    """The frames of a file that TrajectoryReporter wrote, is writing, or was killed while writing.
+
+    Parameters
+    ----------
+    path : path
+
+    Attributes
+    ----------
+    steps : (m,) int64 array
+    times : (m,) float array, s
+        Of every frame.
+    handles : dict of str to TrajectoryHandle
+    faces : dict of str to (F, 3) int32 array
+        Triangles of every membrane.
+    n_beads : int
+    timestep : float, s
+    word : str
+        Of the integrator.
+
+    Raises
+    ------
+    ParameterError
+        A file that does not exist, is no trajectory, or is damaged.
+
+    Examples
+    --------
+    >>> import medyanpy as mp, tempfile, pathlib
+    >>> from medyanpy.trajectory import Trajectory
+    >>> topology = mp.Topology()
+    >>> beads = topology.add_beads([[0.0, 0, 0], [1.0, 0, 0]], mass=1.0)
+    >>> simulation = mp.Simulation(mp.System(topology), mp.VerletIntegrator(0.5))
+    >>> simulation.context.set_velocities([[0.0, 2.0, 0.0], [0.0, 0.0, 0.0]])
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "run.h5"
+    >>> with mp.reporters.TrajectoryReporter(path, 10) as reporter:
+    ...     simulation.reporters.append(reporter)
+    ...     simulation.step(30)
+    >>> with Trajectory(path) as trajectory:
+    ...     len(trajectory), trajectory[-1].positions[0].tolist(), [frame.step for frame in trajectory[1:]]
+    (3, [0.0, 30.0, 0.0], [20, 30])
+    """
+
+    def __init__(self, path: Any) -> None:
+        layout.import_h5py()
+        self._path = Path(path)
+        if not self._path.is_file():
+            raise ParameterError(f"trajectory {self._path} does not exist")
+        try:
+            self._file = layout.open_to_read(self._path)
+        except OSError as cause:
+            raise ParameterError(f"{self._path} is no HDF5 file, or is damaged: {cause}") from cause
+        try:
+            layout.check_format(self._file, self._path)
+            own = self._file["medyanpy"]
+            self.timestep = float(own.attrs["timestep"])
+            self.word = str(own.attrs["word"])
+            self.handles = dict(self._read_handles())
+            self.refresh()
+        except ParameterError:
+            self._file.close()
+            raise
+        except (OSError, KeyError, RuntimeError, ValueError) as cause:
+            self._file.close()
+            raise ParameterError(f"{self._path} is damaged: {cause}") from cause
+        self.faces = {name: h.faces for name, h in self.handles.items() if h.faces is not None}
+
+    def _read_handles(self) -> Iterator[tuple[str, TrajectoryHandle]]:
+        for k, (name, kind, first, n) in enumerate(layout.read_handle_rows(self._file)):
+            group = self._file[f"medyanpy/handles/{k}"]
+            start = group.attrs.get("first_point")
+            yield name, TrajectoryHandle(
+                name,
+                kind,
+                np.arange(first, first + n),
+                bool(group.attrs["fixed"]),
+                group["faces"][()] if "faces" in group else None,
+                str(group.attrs["membrane"]) if "membrane" in group.attrs else None,
+                None if start is None else slice(int(start), int(start) + n),
+            )
+
+    @property
+    def n_beads(self) -> int:
+        return sum(map(len, self.handles.values()))
+
+    def refresh(self) -> int:
+        """Look for frames that were written since the file was opened; returns how many there are now."""
+        group = self._open_file()["particles/all/position"]
+        for path in layout.element_paths(self._file):
+            self._file[path]["value"].id.refresh()
+        for name in ("time", "step"):
+            group[name].id.refresh()
+        # The step is written last: what has none is not there yet.
+        n = min(len(group[name]) for name in ("step", "time", "value"))
+        self.steps, self.times = group["step"][:n], group["time"][:n]
+        return n
+
+    def _open_file(self) -> Any:
+        if not self._file:
+            raise ParameterError(f"trajectory {self._path} is closed")
+        return self._file
+
+    def _dataset(self, name: str) -> Any:
+        file, path = self._open_file(), _PATHS.get(name)
+        if path is None:
+            raise ParameterError(f"trajectory: {name!r} is none of {', '.join(_PATHS)}")
+        if path not in file:
+            why = "there are no in-triangle points" if "intriangle" in path else "TrajectoryReporter was not asked to"
+            raise ParameterError(f"{self._path} holds no {name}: {why}")
+        return file[path]["value"]
+
+    def read(self, name: str, frames: slice = slice(None), beads: Any = None) -> np.ndarray:
+        """Many frames at once.
+
+        Parameters
+        ----------
+        name : str
+            An attribute of `Frame`, such as ``"positions"``.
+        frames : slice
+        beads : TrajectoryHandle or (k,) int, optional
+            Of positions and velocities: only these.
+
+        Returns
+        -------
+        (m, ...) array
+
+        Raises
+        ------
+        ParameterError
+            A name that is none, or was not written.
+        """
+        dataset = self._dataset(name)
+        start, stop, step = frames.indices(len(self))
+        backwards = step < 0
+        if backwards:
+            # HDF5 reads forwards only.
+            index = range(start, stop, step)
+            start, stop, step = (index[-1], index[0] + 1, -step) if len(index) else (0, 0, 1)
+        if beads is not None:
+            if isinstance(beads, TrajectoryHandle):
+                beads = beads.beads
+            rows = array("read: beads", beads, (None,), dtype=np.int64)
+            first, last = (int(rows.min()), int(rows.max()) + 1) if len(rows) else (0, 0)
+            out = dataset[start:stop:step, first:last][:, rows - first]
+        else:
+            out = dataset[start:stop:step]
+        return out[::-1] if backwards else out
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    def __getitem__(self, index: Any) -> Any:
+        """A frame, or a list of frames for a slice; nothing but their steps and times is read before it is used."""
+        if isinstance(index, slice):
+            return [Frame(self, i) for i in range(len(self))[index]]
+        try:
+            return Frame(self, range(len(self))[index])
+        except IndexError:
+            raise IndexError(f"frame {index} of {len(self)}: {self._path} has no such frame") from None
+
+    def __iter__(self) -> Iterator[Frame]:
+        for i in range(len(self)):
+            yield Frame(self, i)
+
+    def close(self) -> None:
+        """Let go of the file; frames cannot be read afterwards."""
+        if self._file:
+            self._file.close()
+
+    def __enter__(self) -> "Trajectory":
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Trajectory({str(self._path)!r}, {len(self)} frames of {self.n_beads} beads)"

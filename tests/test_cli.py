@@ -1,0 +1,248 @@
+"""The command: what it prints, what it writes, and how it ends."""
+
+import csv
+import json
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import medyanpy as mp
+from medyanpy import demo
+from medyanpy.cli import main
+from medyanpy.trajectory import Trajectory
+
+BRANCHED = """v 0 0 0
+v 0 0 1
+v 1 0 0
+v 0 1 0
+v -1 0 0
+f 1 2 3
+f 1 2 4
+f 1 2 5
+"""
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    """What a small demo printed and wrote."""
+    out = tmp_path_factory.mktemp("demo") / "out"
+    run = subprocess.run(
+        [sys.executable, "-m", "medyanpy", "demo", "--points", "50", "--steps", "20", "--threads", "1", "--out", out],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stderr
+    return out, run
+
+
+def test_a_small_demo_writes_everything(small):
+    out, run = small
+    # Quiet in a pipe: no progress bar, no warnings.
+    assert run.stderr == ""
+    assert sorted(p.name for p in out.iterdir()) == sorted(demo.OUTPUTS)
+    summary = json.loads((out / "summary.json").read_text())
+    assert summary["version"] == mp.__version__
+    assert summary["mesh"]["faces"] == 9680
+    assert summary["mesh"]["closed"]
+    assert (summary["points"], summary["steps"], summary["threads"], summary["seed"]) == (50, 20, 1, 1)
+    assert summary["speed"]["steps_per_second"] > 0.0
+    assert [r["quantity"] for r in summary["results"]] == [
+        "temperature of vertices",
+        "temperature of proteins",
+        "uniformity, chi-square p",
+        "diffusion constant",
+    ]
+    # Twenty steps are too few for a temperature, and the demo says so.
+    assert [r["verdict"] for r in summary["results"]] == ["--", "--", "OK", "OK"]
+    assert summary["ok"]
+    diffusion = summary["results"][3]
+    x = 0.5
+    assert diffusion["expected"] == pytest.approx(x / np.tanh(x), rel=1e-12)
+    assert abs(diffusion["measured"] - diffusion["expected"]) < 5 * diffusion["error"]
+    with Trajectory(out / "trajectory.h5") as trajectory:
+        assert trajectory.steps.tolist() == list(range(1, 21))
+        assert len(trajectory.handles["proteins"]) == 50
+    with open(out / "state.csv", newline="") as file:
+        assert len(list(csv.reader(file))) == 21
+    assert (out / "picture.png").read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
+    assert (out / "picture.png").stat().st_size > 50_000
+
+
+def test_the_table_is_aligned_and_says_by_which_criterion(small):
+    lines = small[1].stdout.splitlines()
+    start = next(i for i, line in enumerate(lines) if "measured" in line)
+    head, table = lines[start], lines[start + 1 : start + 5]
+    assert len({line.index("p > ") if "p > " in line else None for line in table} - {None}) == 1
+    for name in ("measured", "expected"):
+        end = head.index(name) + len(name)
+        assert all(line[end] == " " for line in table)
+    assert re.search(r"diffusion constant +1\.\d+ ± 0\.\d+ +1\.0820 +µm²/s +OK +z = ", "\n".join(table))
+    assert any(line.startswith("speed") and "steps/s" in line for line in lines)
+
+
+def test_the_checkpoint_of_the_demo_goes_on(small):
+    out, _ = small
+    mesh, _ = demo._load(None)
+    system, _ = demo._build(mesh, 50, 1)
+    simulation = mp.Simulation(
+        system, mp.BAGOGABIntegrator(demo.TIMESTEP, temperature=demo.TEMPERATURE, seed=1), threads=1
+    )
+    simulation.load_checkpoint(out / "run.checkpoint")
+    assert simulation.current_step == 20
+    with Trajectory(out / "trajectory.h5") as trajectory:
+        x = simulation.context.get_state(positions=True).positions
+        np.testing.assert_allclose(trajectory[-1].positions, x, rtol=1e-6, atol=1e-3)
+
+
+def test_files_of_an_earlier_demo_are_refused_at_once(small, capsys):
+    out, _ = small
+    before = (out / "summary.json").read_bytes()
+    assert main(["demo", "--out", str(out)]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert re.fullmatch(r"medyanpy: .* holds trajectory\.h5, .* give --overwrite\n", said.err)
+    assert (out / "summary.json").read_bytes() == before
+
+
+def test_a_mesh_that_carries_no_membrane_is_refused_in_plain_words(tmp_path, capsys):
+    path = tmp_path / "branched.obj"
+    path.write_text(BRANCHED)
+    assert main(["demo", "--mesh", str(path), "--out", str(tmp_path / "out")]) == 2
+    said = capsys.readouterr()
+    assert "more than two faces" in said.err
+    assert "branched.obj" in said.err
+    assert "Traceback" not in said.err
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--points", "0"], "points = 0 but must be a whole number >= 1"),
+        (["--steps", "-1"], "steps = -1 but must be a whole number >= 1"),
+        (["--threads", "0"], "threads = 0"),
+        (["--seed", "-1"], "seed = -1"),
+        (["--mesh", "nowhere.ply"], "nowhere.ply"),
+        (["--mesh", "mesh.xyz"], "mesh.xyz"),
+    ],
+)
+def test_numbers_and_files_outside_their_domain(arguments, message, tmp_path, capsys):
+    assert main(["demo", "--out", str(tmp_path / "out"), *arguments]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("medyanpy: ")
+    assert message in said
+    assert not (tmp_path / "out").exists()
+
+
+def test_an_open_mesh_of_the_users_own(tmp_path, capsys):
+    """In other units, with a border; scaled to a cell."""
+    path = tmp_path / "sheet.ply"
+    mp.TriangleMesh.flat_sheet(24, 20, 1.0).save(path)
+    out = tmp_path / "out"
+    assert main(["demo", "--mesh", str(path), *"--points 40 --steps 10 --threads 1 --out".split(), str(out)]) == 0
+    said = capsys.readouterr().out
+    assert "sheet.ply, scaled to 8 µm: 480 vertices, 874 faces" in said
+    assert "no volume to keep" in said
+    summary = json.loads((out / "summary.json").read_text())
+    assert summary["mesh"]["volume"] is None
+    assert summary["results"][3]["verdict"] == "OK"
+
+
+def test_thin_triangles_are_held_and_said_so(tmp_path, capsys):
+    """A sphere with one needle: a vertex pushed to within a hundredth of the opposite edge."""
+    mesh = mp.TriangleMesh.icosphere(1.0, 3)
+    x = mesh.vertices.copy()
+    a, b, c = mesh.faces[0]
+    x[a] = 0.49 * (x[b] + x[c]) + 0.02 * x[a]
+    path = tmp_path / "needle.ply"
+    mp.TriangleMesh(x, mesh.faces).save(path)
+    out = tmp_path / "out"
+    assert main(["demo", "--mesh", str(path), *"--points 40 --steps 60 --threads 1 --out".split(), str(out)]) == 0
+    assert "too thin to have a curvature" in capsys.readouterr().out
+
+
+def test_the_number_of_threads_changes_speed_only(tmp_path, capsys):
+    """And where none is given, the faster is taken."""
+    path = tmp_path / "sphere.ply"
+    mp.TriangleMesh.icosphere(1.0, 3).save(path)
+    ends = []
+    for k, arguments in enumerate((["--threads", "1"], ["--threads", "2"], [])):
+        out = tmp_path / str(k)
+        assert main(["demo", "--mesh", str(path), *"--points 40 --steps 10 --out".split(), str(out), *arguments]) == 0
+        assert re.search(r", [12] threads?( \(2 would be slower now\))?$", capsys.readouterr().out, re.M)
+        with Trajectory(out / "trajectory.h5") as trajectory:
+            ends.append(trajectory[-1].positions)
+    assert (ends[0] == ends[1]).all()
+    assert (ends[0] == ends[2]).all()
+
+
+def test_a_failed_run_ends_with_1(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(demo, "TIMESTEP", 5e-6)
+    monkeypatch.setattr(demo, "vertex_masses", lambda mesh, *_: np.full(len(mesh.vertices), 1e-20))
+    out = tmp_path / "out"
+    assert main(["demo", "--points", "20", "--steps", "50", "--threads", "1", "--out", str(out)]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("medyanpy: the run failed: step ")
+    assert "Traceback" not in said
+
+
+def test_info_prints_versions_threads_and_parts(capsys):
+    assert main(["info"]) == 0
+    said = capsys.readouterr().out
+    assert re.search(rf"^medyanpy +{re.escape(mp.__version__)}$", said, re.M)
+    assert re.search(r"^instruction set +baseline$", said, re.M)
+    assert re.search(r"^threads +\d+$", said, re.M)
+    assert re.search(r"^h5py +\d+\.", said, re.M)
+    assert re.search(r"^MDAnalysis +(\d+\.|not installed)", said, re.M)
+
+
+def test_version_and_help(capsys):
+    for arguments, text in (
+        (["--version"], f"medyanpy {mp.__version__}\n"),
+        (["--help"], "demo"),
+        (["demo", "--help"], "--overwrite"),
+    ):
+        with pytest.raises(SystemExit) as end:
+            main(arguments)
+        assert end.value.code == 0
+        assert text in capsys.readouterr().out
+    assert main([]) == 0
+    assert "demo" in capsys.readouterr().out
+    with pytest.raises(SystemExit) as end:
+        main(["dance"])
+    assert end.value.code == 2
+
+
+def test_unfolding_keeps_lengths_and_finds_the_flat():
+    """On a flat sheet the unfolded neighbourhood is the sheet itself, up to a rotation."""
+    mesh = mp.TriangleMesh.flat_sheet(20, 20, 1.0)
+    start = int(np.argmin(np.linalg.norm(mesh.vertices[mesh.faces].mean(axis=1), axis=1)))
+    patch = demo._unfold(mesh, start, 3.0)
+    centre = mesh.vertices[mesh.faces[start]].mean(axis=0)
+    assert len(patch) > 30
+    for face, corners in patch.items():
+        true = np.linalg.norm(mesh.vertices[mesh.faces[face]] - centre, axis=1)
+        np.testing.assert_allclose(np.linalg.norm(corners, axis=1), true, atol=1e-12)
+    # A border in reach, and a corner with a missing angle: no.
+    assert demo._unfold(mesh, start, 9.0) is None
+    assert demo._unfold(mp.TriangleMesh.icosphere(1.0, 0), 0, 2.0) is None
+
+
+def test_a_folded_sheet_unfolds_to_the_flat_one():
+    """Dihedral angles of 60 degrees do not matter: it is distances within the surface that count."""
+    flat = mp.TriangleMesh.flat_sheet(20, 20, 1.0)
+    x = flat.vertices.copy()
+    # Rows lie at multiples of √3/2: fold along each of them, by turns to either side.
+    rows = np.round((x[:, 1] - x[:, 1].min()) / np.sqrt(0.75)).astype(int)
+    x[:, 1] = rows * np.sqrt(0.75) * np.cos(np.pi / 6)
+    x[:, 2] = (rows % 2) * np.sqrt(0.75) * np.sin(np.pi / 6)
+    folded = flat.with_vertices(x)
+    start = int(np.argmin(np.linalg.norm(flat.vertices[flat.faces].mean(axis=1), axis=1)))
+    one, other = demo._unfold(flat, start, 3.0), demo._unfold(folded, start, 3.0)
+    assert one.keys() == other.keys()
+    for face in one:
+        np.testing.assert_allclose(one[face], other[face], atol=1e-12)
