@@ -285,11 +285,12 @@ def _render(surfaces, spheres, camera, size, point_radius, colormap):
     low, high = x.min(axis=0), x.max(axis=0)
     middle = 0.5 * (low + high)
     span = np.maximum(high - low, 1e-6 * np.abs(x).max() + 1e-12)
-    # A margin all round, and room for the scale bar below.
-    scale = max(span[0] / (0.86 * size[0]), span[1] / (0.78 * size[1]))
+    # A margin all round, room for the scale bar below, and for a colour bar on the right.
+    bar = 0.1 if any(s.values is not None for s in surfaces) else 0.0
+    scale = max(span[0] / ((0.86 - bar) * size[0]), span[1] / (0.78 * size[1]))
     buffer = _Buffer(SUPERSAMPLING * size[0], SUPERSAMPLING * size[1])
     fine = scale / SUPERSAMPLING
-    center = np.array([0.5 * buffer.width - 0.5, 0.47 * buffer.height - 0.5])
+    center = np.array([0.5 * (1.0 - bar) * buffer.width - 0.5, 0.47 * buffer.height - 0.5])
 
     def to_pixels(points: np.ndarray) -> np.ndarray:
         """Column, row (downwards) and depth, in pixels."""
@@ -482,12 +483,20 @@ def _openness(buffer: _Buffer) -> np.ndarray:
     base = np.where(there, coarse, low - 0.5 * (high - low))
     for share, strength, most in ((0.045, 1.4, 0.40), (0.012, 1.2, 0.16)):
         sigma = share * coarse.shape[1]
-        mean = gaussian_filter(base, sigma)
-        mean = np.repeat(np.repeat(mean, step, axis=0), step, axis=1)[: buffer.height, : buffer.width]
+        mean = _finer(_finer(gaussian_filter(base, sigma), step, buffer.height).T, step, buffer.width).T
         above = strength * np.clip(mean - depth, 0.0, 100.0 * sigma * step) / (sigma * step)
         # What stands out very far does not shade what is below it, but is in front of it.
         out *= 1.0 - most * above * np.exp(1.0 - above)
     return np.where(np.isfinite(depth), out, 1.0).ravel().astype(np.float32)
+
+
+def _finer(coarse: np.ndarray, step: int, length: int) -> np.ndarray:
+    """Rows between rows that are `step` apart, by linear interpolation: steps would show as a pattern on slopes."""
+    place = np.arange(length, dtype=np.float32) / step
+    before = np.minimum(place.astype(np.int64), len(coarse) - 1)
+    after = np.minimum(before + 1, len(coarse) - 1)
+    share = (place - before)[:, None]
+    return (1.0 - share) * coarse[before] + share * coarse[after]
 
 
 def _reduce(rgb: np.ndarray, alpha: np.ndarray, buffer: _Buffer) -> np.ndarray:
@@ -536,7 +545,7 @@ def _frame(image, extent, surfaces, spheres, label, colormap, title):
         from matplotlib.colors import Normalize
 
         bar = figure.colorbar(
-            ScalarMappable(Normalize(*_limits(surfaces)), colormap), cax=figure.add_axes((0.93, 0.3, 0.015, 0.4))
+            ScalarMappable(Normalize(*_limits(surfaces)), colormap), cax=figure.add_axes((0.88, 0.3, 0.015, 0.4))
         )
         bar.set_label(label, fontsize=1.1 * text, color=ink)
         bar.ax.tick_params(labelsize=text, colors=ink, width=0.05 * text, length=0.3 * text)
