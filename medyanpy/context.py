@@ -8,14 +8,12 @@ import numpy as np
 
 from medyanpy import units
 from medyanpy._kernels.accumulate import Accumulator
-from medyanpy._kernels.drift import Drift
-from medyanpy._kernels.geodesic import Geodesic
 from medyanpy._kernels.kick import ForceSum, Kick
 from medyanpy._kernels.kinetic import KineticEnergies
 from medyanpy._kernels.numerics import normals
 from medyanpy._kernels.points import Flatten, Place
 from medyanpy._kernels.program import Program, ProgramFault
-from medyanpy._kernels.thermostat import Thermostat
+from medyanpy._kernels.selected import drift, geodesic, thermostat
 from medyanpy.errors import ParameterError, SimulationError, TopologyError
 from medyanpy.integrators import SplittingIntegrator, thermal_energy
 from medyanpy.state import InTriangle, State
@@ -245,12 +243,12 @@ class Context:
             if letter.kind == "B":
                 operations.append(Kick(self._force_sums[letter.group], h))
             elif letter.kind == "A":
-                operations.append(Drift(h, self._before))
+                operations.append(drift.Drift(h, self._before))
             elif letter.kind == "G":
                 if layout.n_points:
-                    operations.append(Geodesic(h, layout.n_points, self.corners))
+                    operations.append(geodesic.Geodesic(h, layout.n_points, self.corners))
             else:
-                operations.append(Thermostat(i, *self._coefficients))
+                operations.append(thermostat.Thermostat(i, *self._coefficients))
             if i == last_o:
                 operations.append(KineticEnergies(self._ranges, self._after_o, False))
         self._program.load(operations)

@@ -3,6 +3,7 @@
 import platform
 from importlib.metadata import PackageNotFoundError, version
 
+from medyanpy._kernels import selected
 from medyanpy._version import __version__
 from medyanpy.threads import available_threads
 
@@ -20,6 +21,12 @@ _PARTS = {
 }
 
 
+def _instruction_set() -> str:
+    """The variant in use, and what else MEDYANPY_ISA could choose."""
+    others = [name for name in selected.built if name != selected.isa]
+    return selected.isa + (f" (MEDYANPY_ISA chooses; also built: {', '.join(others)})" if others else "")
+
+
 def information() -> list[tuple[str, str]]:
     """Rows of name and value. Versions are looked up, nothing is imported."""
     rows = [
@@ -27,7 +34,7 @@ def information() -> list[tuple[str, str]]:
         ("Python", platform.python_version()),
         ("NumPy", version("numpy")),
         ("machine", f"{platform.machine()}, {platform.system()}"),
-        ("instruction set", "baseline"),
+        ("instruction set", _instruction_set()),
         ("threads", str(available_threads())),
     ]
     for name, use in _PARTS.items():

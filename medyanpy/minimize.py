@@ -4,9 +4,8 @@ from math import sqrt
 
 import numpy as np
 
-from medyanpy._kernels.drift import Drift
-from medyanpy._kernels.geodesic import Geodesic
 from medyanpy._kernels.kick import Kick
+from medyanpy._kernels.selected import drift, geodesic
 from medyanpy.validation import number, whole_number
 
 __all__ = ["minimize"]
@@ -52,9 +51,10 @@ class Relaxation:
         fastest = sqrt(float(np.einsum("ij,ij->i", self.v, self.v).max()))
         if fastest * h > self.largest_move:
             self.v *= self.largest_move / (fastest * h)
-        self.context.perform(Drift(h, self.before), self.program)
+        self.context.perform(drift.Drift(h, self.before), self.program)
         if self.context.layout.n_points:
-            self.context.perform(Geodesic(h, self.context.layout.n_points, self.context.corners), self.program)
+            flight = geodesic.Geodesic(h, self.context.layout.n_points, self.context.corners)
+            self.context.perform(flight, self.program)
         self.force = self._force()
 
 

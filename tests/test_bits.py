@@ -3,10 +3,16 @@
 One row per kind of bead and one per word; later kinds enter by one row.
 """
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import medyanpy as mp
+from medyanpy._kernels import selected
 
 
 def vesicle():
@@ -112,3 +118,32 @@ def test_the_runs_are_not_trivially_equal(once):
     assert (start.positions != reference.positions).mean() > 0.3
     crossed = (start.intriangle.triangles != reference.intriangle.triangles).mean() if make is not free_beads else 1.0
     assert crossed > 0.02
+
+
+ON_ANY_PROCESSOR = """
+import hashlib, sys
+sys.path.insert(0, {folder!r})
+import test_bits
+state = test_bits.run(test_bits.SYSTEMS[{name!r}], {word!r}, threads={threads})
+content = [state.positions, state.velocities, state.forces, state.intriangle.barycentric]
+print(hashlib.sha256(b"".join(a.tobytes() for a in content)).hexdigest(), sorted(state.energies.items()))
+"""
+
+
+@pytest.mark.parametrize("word", ["BAGOGAB"])
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_instruction_sets(name, word):
+    """Every variant that this processor can run, each in a process of its own, on two threads."""
+    printed = {}
+    for isa in selected.built:
+        code = ON_ANY_PROCESSOR.format(folder=str(Path(__file__).parent), name=name, word=word, threads=2)
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "MEDYANPY_ISA": isa},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        printed[isa] = done.stdout
+    assert len(set(printed.values())) == 1, printed

@@ -1,6 +1,9 @@
 """The architecture: imports point one way, and the package holds what it should."""
 
 import ast
+import os
+import subprocess
+import sys
 from importlib import metadata
 from pathlib import Path
 
@@ -104,3 +107,23 @@ def test_openmp_is_on():
     from medyanpy._kernels import parallel
 
     assert parallel.OPENMP_VERSION >= 201511
+
+
+def test_instruction_sets_are_chosen_at_import():
+    """The best by default; any other that the machine has on request; a sentence for what it has not."""
+    from medyanpy._kernels import selected
+
+    assert selected.geodesic.__name__ == f"medyanpy._kernels.{selected.isa}.geodesic"
+    code = "from medyanpy._kernels import selected; print(selected.isa, selected.pairs.__name__)"
+    for isa in [*selected.built, "sse9"]:
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "MEDYANPY_ISA": isa},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if isa == "sse9":
+            assert "MEDYANPY_ISA is 'sse9', but this processor and this installation of medyanpy offer:" in done.stderr
+        else:
+            assert done.stdout.split() == [isa, f"medyanpy._kernels.{isa}.pairs"], done.stderr

@@ -15,11 +15,31 @@ cdef extern from * nogil:
         clock_gettime(CLOCK_MONOTONIC, &now);
         return (double) now.tv_sec + 1e-9 * (double) now.tv_nsec;
     }
+    /* How many of the instruction sets x86-64-v3 and x86-64-v4 this processor has. */
+    static int instruction_sets(void) {
+    #if defined(__x86_64__) && defined(__GNUC__)
+        __builtin_cpu_init();
+        if (!(__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi")
+              && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt")))
+            return 0;
+        if (!(__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw")
+              && __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq")
+              && __builtin_cpu_supports("avx512vl")))
+            return 1;
+        return 2;
+    #else
+        return 0;
+    #endif
+    }
     """
     double monotonic_seconds()
+    int instruction_sets()
 
 # Signals are looked for at least this often (s), as far as one step allows.
 cdef double SIGNAL_INTERVAL = 0.05
+
+# Variants of the hot kernels that this processor can run, the best last.
+SUPPORTED = ("baseline", "avx2", "avx512")[:1 + instruction_sets()]
 
 FAULTS = {
     NOT_FINITE: "not finite",

@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from medyanpy._kernels.bonds import Bonds
+from medyanpy._kernels.program import Operation
+from medyanpy._kernels.selected import bonds
 from medyanpy.errors import TopologyError
 from medyanpy.forces._base import Force, check_beads, expect_handle
 from medyanpy.topology import Membrane
@@ -122,7 +123,7 @@ class MembraneEdgeSprings(HarmonicBonds):
         return (self._membrane,)
 
 
-def bind_pairs(name: str, kind: int, layout, pairs: np.ndarray, parameters) -> Bonds:
+def bind_pairs(name: str, kind: int, layout, pairs: np.ndarray, parameters) -> Operation:
     """The operation for one radial function over fixed pairs: each bead owns its bonds, in the order given."""
     ends = layout.internal(pairs)
     owner_of = ends.T.ravel()
@@ -132,7 +133,7 @@ def bind_pairs(name: str, kind: int, layout, pairs: np.ndarray, parameters) -> B
     rank = np.tile(np.arange(n), 2)
     order = np.lexsort((rank, owner_of))
     owner, counts = np.unique(owner_of, return_counts=True)
-    operation = Bonds(
+    operation = bonds.Bonds(
         name,
         kind,
         owner.astype(np.int32),

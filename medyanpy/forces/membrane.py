@@ -4,9 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from medyanpy._kernels.membrane_bending import VertexBending
-from medyanpy._kernels.membrane_dihedral import DihedralBending
-from medyanpy._kernels.membrane_totals import TotalArea, TriangleAreas, Volume
+from medyanpy._kernels.selected import membrane_bending, membrane_dihedral, membrane_totals
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.forces._base import Force, expect_handle
 from medyanpy.topology import Membrane
@@ -161,11 +159,11 @@ class MembraneBending(_MembraneForce):
             kappa[loop] = 0.0
         c0 = np.ascontiguousarray(self._numbers["spontaneous_curvature"])
         if self._discretization == "vertex":
-            return VertexBending(*self._place(layout), kappa, c0)
+            return membrane_bending.VertexBending(*self._place(layout), kappa, c0)
         opposite = mesh.opposite_corners.ravel()
         first = np.flatnonzero(opposite > np.arange(len(opposite)))
         pairs = np.column_stack([first.astype(np.int32), opposite[first]])
-        return DihedralBending(*self._place(layout), kappa, c0, pairs)
+        return membrane_dihedral.DihedralBending(*self._place(layout), kappa, c0, pairs)
 
 
 class MembraneArea(_MembraneForce):
@@ -251,8 +249,9 @@ class MembraneArea(_MembraneForce):
     def bind(self, layout):
         k, area = self._numbers.values()
         if self._per_triangle:
-            return TriangleAreas(*self._place(layout), np.ascontiguousarray(k), np.ascontiguousarray(area))
-        return TotalArea(*self._place(layout), k, area, 0.0)
+            k, area = np.ascontiguousarray(k), np.ascontiguousarray(area)
+            return membrane_totals.TriangleAreas(*self._place(layout), k, area)
+        return membrane_totals.TotalArea(*self._place(layout), k, area, 0.0)
 
 
 class MembraneTension(_MembraneForce):
@@ -304,7 +303,7 @@ class MembraneTension(_MembraneForce):
 
     def bind(self, layout):
         # No modulus, so that the area the modulus would refer to does not matter.
-        return TotalArea(*self._place(layout), 0.0, 1.0, self._numbers["tension"])
+        return membrane_totals.TotalArea(*self._place(layout), 0.0, 1.0, self._numbers["tension"])
 
 
 class MembraneVolume(_MembraneForce):
@@ -381,4 +380,4 @@ class MembraneVolume(_MembraneForce):
         }
 
     def bind(self, layout):
-        return Volume(*self._place(layout), *self._numbers.values())
+        return membrane_totals.Volume(*self._place(layout), *self._numbers.values())

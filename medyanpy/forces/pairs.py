@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 
 from medyanpy._kernels.neighbors import NeighborList
-from medyanpy._kernels.pairs import Pairs
+from medyanpy._kernels.program import Operation
+from medyanpy._kernels.selected import pairs
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.forces._base import Force, handles_in
 from medyanpy.topology import Balls, Handle
@@ -58,7 +59,7 @@ class _PairForce(Force):
     def _skin(self, skin: Any) -> float | None:
         return None if skin is None else number(f"{self.name}: skin", skin, at_least=0.0)
 
-    def _bind(self, layout, kind: int, a: float, b: float, radius_of) -> Pairs:
+    def _bind(self, layout, kind: int, a: float, b: float, radius_of) -> Operation:
         """The operation for one radial function; `radius_of` gives half the range of beads."""
         topology = layout.topology
         in_a, in_b = (
@@ -87,7 +88,7 @@ class _PairForce(Force):
             _SKIN * reach if skin is None else skin,
             *_excluded(self.name, self._exclusions, layout, place),
         )
-        operation = Pairs(self.name, kind, a, b, neighbors)
+        operation = pairs.Pairs(self.name, kind, a, b, neighbors)
         operation.acts_on_points = bool((place >= layout.n_cartesian).any())
         return operation
 

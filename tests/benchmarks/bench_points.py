@@ -13,9 +13,9 @@ import platform
 import time
 
 import numpy as np
-from medyanpy._kernels.geodesic import Geodesic
 
 import medyanpy as mp
+from medyanpy._kernels.selected import geodesic
 from medyanpy.threads import available_threads
 
 MASS, FRICTION, KELVIN = 4e-12, 4e-6, 300.0
@@ -49,7 +49,7 @@ def crossings_per_flight(n=20_000):
     """Crossings counted by flying in small pieces: the triangle changes at most once in each."""
     context, points = points_on_a_sphere(n, 1, moving=False)
     pieces, total = 40, 0
-    flight = Geodesic(0.5 * TIMESTEP / pieces, n, context.corners)
+    flight = geodesic.Geodesic(0.5 * TIMESTEP / pieces, n, context.corners)
     before = context.get_state(positions=True).intriangle.triangles
     for _ in range(pieces):
         context.perform(flight)
@@ -97,7 +97,7 @@ def main():
         kind = "moving" if moving else "fixed"
         for n in sizes:
             context, _ = points_on_a_sphere(n, 1, moving)
-            flight = Geodesic(0.5 * TIMESTEP, n, context.corners)
+            flight = geodesic.Geodesic(0.5 * TIMESTEP, n, context.corners)
             context.perform(flight)
             g = median_ns(lambda c=context, f=flight: c.perform(f), repeats, n)
             row(f"lone G, {n} points, {kind} mesh, 1 thread", g, 60, "ns/point")

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from medyanpy._kernels.geodesic import Geodesic
 
 import medyanpy as mp
+from medyanpy._kernels.selected import geodesic
 
 MASS = 0.7
 
@@ -50,7 +50,7 @@ def context_on(mesh, n=60, triangles=None, barycentric=None, velocities=None, fi
 
 
 def fly(context, time):
-    context.perform(Geodesic(time, context.layout.n_points, context.corners))
+    context.perform(geodesic.Geodesic(time, context.layout.n_points, context.corners))
 
 
 def look(context):

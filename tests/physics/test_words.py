@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from medyanpy._kernels.drift import Drift
 
 import medyanpy as mp
+from medyanpy._kernels.selected import drift
 
 
 def vesicle(word, timestep, *, points=150, threads=1, subdivisions=1, kT=2.0, spring=True):
@@ -134,7 +134,7 @@ def test_flight_of_vertices_keeps_lambda_and_its_momentum():
     before, _ = p_lambda()
     places = (context._triangle.copy(), context._barycentric.copy())
     x, v = context._x.copy(), context._v.copy()
-    context.perform(Drift(0.3, context._before))
+    context.perform(drift.Drift(0.3, context._before))
     after, off_plane = p_lambda()
     n = layout.n_cartesian
     assert (context._x[:n] == x[:n] + 0.3 * v[:n]).all()

@@ -1,0 +1,1 @@
+"""The hot kernels, built for avx512."""
