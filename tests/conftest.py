@@ -1,11 +1,15 @@
 """What all tests share."""
 
+import os
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import medyanpy as mp
+
+# Processes that tests start from the checkout must not find its source folder before the installed package.
+os.environ["PYTHONSAFEPATH"] = "1"
 
 
 def pytest_report_header(config):
