@@ -1,0 +1,68 @@
+"""Long runs, left out of the normal test command: `pytest -m long`. Their results are recorded in docs/validation.md.
+
+False alarms: 1e-6 for each check.
+"""
+
+import numpy as np
+import pytest
+
+import medyanpy as mp
+from medyanpy.testing import check_chi_square, check_mean
+
+pytestmark = pytest.mark.long
+
+
+def vesicle(word, timestep, **thermal):
+    """An elastic vesicle with bending, area and volume, and points that repel each other."""
+    topology = mp.Topology()
+    membrane = topology.add_membrane(mp.TriangleMesh.icosphere(10.0, 2), vertex_mass=4.0, vertex_friction=2.0)
+    points = topology.add_intriangle_points(membrane, 300, mass=1.0, friction=1.0, seed=3)
+    system = mp.System(topology)
+    system.add_force(mp.forces.MembraneBending(membrane, 20.0))
+    system.add_force(mp.forces.MembraneArea(membrane, 20.0))
+    system.add_force(mp.forces.MembraneVolume(membrane, 2.0))
+    system.add_force(mp.forces.MembraneEdgeSprings(membrane, 20.0))
+    system.add_force(mp.forces.SoftSphere(points, points, stiffness=10.0, diameter=1.0))
+    simulation = mp.Simulation(system, mp.SplittingIntegrator(word, timestep, seed=7, **thermal), threads=1)
+    simulation.minimize_energy(tolerance=0.1)
+    simulation.context.set_velocities_to_temperature(kT=1.0, seed=8)
+    return simulation, membrane, points
+
+
+def test_temperatures_and_uniformity_over_a_million_steps():
+    """Temperatures of vertices and points, and points per area of the moving triangles, in 400 samples that lie
+    50 friction times apart. Finds 1 % of the temperature."""
+    simulation, membrane, points = vesicle("BAGOGAB", 0.02, kT=1.0)
+    simulation.step(10_000)
+    temperatures = {membrane.name: [], points.name: []}
+    hits, shares = np.zeros(20), np.zeros(20)
+    for _ in range(400):
+        simulation.step(2_500)
+        state = simulation.context.get_state(positions=True, energy=True)
+        for name, values in temperatures.items():
+            values.append(state.temperatures[name] * mp.units.boltzmann)
+        x = state.positions[membrane.beads]
+        a, b, c = (x[membrane.mesh.faces[:, k]] for k in range(3))
+        areas = 0.5 * np.linalg.norm(np.cross(b - a, c - a), axis=1)
+        hits += np.bincount(state.intriangle.triangles // 16, minlength=20)
+        shares += np.bincount(np.arange(320) // 16, weights=areas, minlength=20) / areas.sum()
+    for name, values in temperatures.items():
+        check_mean(f"temperature of {name}", values, 1.0)
+        print(f"temperature of {name}: {np.mean(values):.5f} ± {np.std(values) / np.sqrt(len(values)):.5f}, expected 1")
+    # Repulsion makes counts of a region less random than independent points: the test is conservative.
+    p = check_chi_square("points per area", hits, shares / shares.sum() * hits.sum())
+    print(f"points per area: p = {p:.3g}")
+
+
+def test_energy_at_constant_energy_over_many_steps():
+    """Kinks at edges make the energy of BAGAB wander like a random walk, and do not make it run away: over 200 000
+    steps, with hundreds of thousands of crossings, it stays within 0.05 kT per point (measured: 0.006)."""
+    simulation, _, points = vesicle("BAGAB", 0.01)
+    start = simulation.context.get_state(energy=True).total_energy
+    errors = []
+    for _ in range(200):
+        simulation.step(1_000)
+        errors.append(simulation.context.get_state(energy=True).total_energy - start)
+    errors = np.array(errors) / len(points)
+    print(f"energy error per point, kT: final {errors[-1]:+.4f}, largest {np.abs(errors).max():.4f}")
+    assert np.abs(errors).max() < 0.05
