@@ -90,6 +90,7 @@ def test_the_kernel_of_the_page_on_forces_compiles_and_keeps_the_contract(tmp_pa
     blocks = [text for _, text, before in fences(page, "python") if before.startswith(WITH_KERNEL)]
     script = "\n".join(
         [
+            f"import sys; sys.path.insert(0, {str(tmp_path)!r})",
             "import numpy as np, medyanpy as mp",
             "from medyanpy.testing import ForceCase, check_force",
             blocks[0].replace("medyanpy._kernels.wall", "wall"),
