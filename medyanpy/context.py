@@ -16,86 +16,18 @@ from medyanpy._kernels.program import Program, ProgramFault
 from medyanpy._kernels.selected import drift, geodesic, thermostat
 from medyanpy.errors import ParameterError, SimulationError, TopologyError
 from medyanpy.integrators import SplittingIntegrator, thermal_energy
+from medyanpy.layout import Layout
 from medyanpy.state import InTriangle, State
 from medyanpy.system import System
 from medyanpy.threads import choose_threads
-from medyanpy.topology import InTrianglePoints, Membrane, Topology, check_places
+from medyanpy.topology import InTrianglePoints, check_places
 from medyanpy.validation import array, whole_number
 from medyanpy.validation import seed as check_seed
 
-__all__ = ["Context", "Layout"]
+__all__ = ["Context"]
 
 # Purposes of random numbers, as listed in _kernels/philox.pxd.
 _VELOCITIES = 2
-
-
-class Layout:
-    """Where the beads of a topology are in the arrays of a Context: vertices, other Cartesian beads, points.
-
-    Attributes
-    ----------
-    topology : Topology
-    n, n_vertices, n_cartesian, n_points : int
-        The first `n_cartesian` beads are Cartesian, the first `n_vertices` of them vertices of membranes.
-    order : (n,) int32 array
-        Topology number of every bead.
-    rank : (n,) int32 array
-        The inverse: place of every topology bead.
-    """
-
-    def __init__(self, topology: Topology) -> None:
-        self.topology = topology
-        handles = topology.handles
-        vertices = [h for h in handles if isinstance(h, Membrane)]
-        points = [h for h in handles if isinstance(h, InTrianglePoints)]
-        others = [h for h in handles if not isinstance(h, Membrane | InTrianglePoints)]
-        #: Handles in internal order.
-        self.handles = vertices + others + points
-        self.n = topology.n_beads
-        self.n_vertices = sum(map(len, vertices))
-        self.n_points = sum(map(len, points))
-        self.n_cartesian = self.n - self.n_points
-        self._start = dict(zip(self.handles, np.cumsum([0, *map(len, self.handles)]).tolist(), strict=False))
-        self.order = np.concatenate([self._order_of(h) for h in self.handles])
-        self.rank = np.empty(self.n, np.int32)
-        self.rank[self.order] = np.arange(self.n, dtype=np.int32)
-
-    @staticmethod
-    def _order_of(handle) -> np.ndarray:
-        """The beads of one handle as they follow each other.
-
-        Points start sorted by triangle: neighbours in memory then read and push the same vertices, which spares
-        a third of the time of G. No result depends on it: sums over points have no order, and random numbers
-        belong to the permanent number of a bead.
-        """
-        if isinstance(handle, InTrianglePoints):
-            return (handle.first_bead + np.argsort(handle.triangles, kind="stable")).astype(np.int32)
-        return np.arange(handle.first_bead, handle.first_bead + len(handle), dtype=np.int32)
-
-    def internal(self, beads: np.ndarray) -> np.ndarray:
-        """Places of beads given by their topology numbers."""
-        return self.rank[beads]
-
-    def slice_of(self, handle) -> slice:
-        """The places of a handle's beads: they are contiguous."""
-        start = self._start[handle]
-        return slice(start, start + len(handle))
-
-    def points_of(self, handle) -> np.ndarray:
-        """Rows of a handle's points, in topology order, in arrays that have a row per in-triangle point."""
-        return self.rank[handle.first_bead : handle.first_bead + len(handle)] - self.n_cartesian
-
-    def faces(self, membrane: Membrane) -> np.ndarray:
-        """(F, 3) int32 triangles of a membrane, by place."""
-        return (membrane.mesh.faces + np.int32(self.slice_of(membrane).start)).astype(np.int32)
-
-    def gather(self, name: str) -> np.ndarray:
-        """A per-bead number of every handle, by place."""
-        out = np.empty(self.n)
-        for handle in self.handles:
-            rows = self.slice_of(handle)
-            out[rows] = getattr(handle, name)[self.order[rows] - handle.first_bead]
-        return out
 
 
 class Context:

@@ -19,6 +19,7 @@ LAYERS = [
     {"threads"},
     {"mesh", "surfaces"},
     {"topology"},
+    {"layout"},
     {"forces"},
     {"integrators", "system", "state"},
     {"context"},

@@ -22,7 +22,7 @@ from libc.stdint cimport int32_t, int64_t
 
 from medyanpy._kernels.accumulate cimport Accumulator, Sum
 from medyanpy._kernels.box cimport displacement
-from medyanpy._kernels.parallel cimport n_blocks, over_blocks, record_fault
+from medyanpy._kernels.parallel cimport n_blocks, ordered_max, over_blocks, record_fault
 from medyanpy._kernels.points cimport Frame, frame_of
 from medyanpy._kernels.program cimport (
     DEGENERATE_TRIANGLE, NOT_FINITE, Operation, TOO_MANY_CROSSINGS, World,
@@ -240,8 +240,6 @@ cdef class Geodesic(Operation):
 
     cdef int run(self, World* world) noexcept nogil:
         cdef FlightTask task
-        cdef double largest = 0.0
-        cdef Py_ssize_t b
         cdef int fault
         if world.n_points == 0:
             return 0
@@ -254,10 +252,7 @@ cdef class Geodesic(Operation):
         if fault != 0:
             return fault
         if world.membranes_move:
-            for b in range(n_blocks(world.n_points, LOOKED_AT)):
-                if task.largest[b] > largest:
-                    largest = task.largest[b]
-            self.corners.set_bound(sqrt(largest))
+            self.corners.set_bound(sqrt(ordered_max(task.largest, n_blocks(world.n_points, LOOKED_AT))))
             task.sums = self.corners.sums
             task.n_sums = self.corners.n
             task.scale = self.corners.scale

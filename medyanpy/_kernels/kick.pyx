@@ -14,7 +14,7 @@ from libc.stdint cimport int32_t
 from libc.string cimport memset
 
 from medyanpy._kernels.accumulate cimport Accumulator, Sum, to_grid
-from medyanpy._kernels.parallel cimport n_blocks, over_blocks, record_fault
+from medyanpy._kernels.parallel cimport n_blocks, ordered_max, over_blocks, record_fault
 from medyanpy._kernels.points cimport Frame, frame_of, place, project
 from medyanpy._kernels.program cimport NOT_FINITE, Operation, Program, Sequence, World
 
@@ -127,18 +127,13 @@ cdef class ForceSum(Operation):
 
     cdef int pass_on(self, World* world) noexcept nogil:
         cdef PassOn task
-        cdef double largest = 0.0
-        cdef Py_ssize_t b
         cdef int fault
         task.f = &self.f[0, 0]
         task.largest = &self.largest[0]
         fault = over_blocks(_largest_force, &task, world, world.n_points, POINTS)
         if fault != 0:
             return fault
-        for b in range(n_blocks(world.n_points, POINTS)):
-            if task.largest[b] > largest:
-                largest = task.largest[b]
-        self.corners.set_bound(sqrt(largest))
+        self.corners.set_bound(sqrt(ordered_max(task.largest, n_blocks(world.n_points, POINTS))))
         task.sums = self.corners.sums
         task.n_sums = self.corners.n
         task.scale = self.corners.scale

@@ -11,7 +11,8 @@ With n = N/|N|, every first derivative that is needed follows from
 from libc.stdint cimport int32_t
 
 from medyanpy._kernels.box cimport Box, displacement
-from medyanpy._kernels.program cimport Operation, World
+from medyanpy._kernels.parallel cimport record_fault
+from medyanpy._kernels.program cimport DEGENERATE_TRIANGLE, Operation, World
 from medyanpy._kernels.vec3 cimport cross
 
 # Sizes of blocks: short enough that a small cell of 5 000 vertices still feeds several threads.
@@ -62,6 +63,21 @@ cdef inline void area_gradients(const double* n, const double* e, double scale, 
         row[c] *= scale
     for c in range(3):
         row[6 + c] = -(row[c] + row[3 + c])
+
+
+cdef inline int bend_no_area(
+    const Membrane* m, World* world, const double* kappa, const int32_t* beads, Py_ssize_t face, double* row,
+) noexcept nogil:
+    """A face without area in a bending energy: a fault if any of its corners bends, else it pulls at nothing.
+
+    Curvature has no limit there: the angle to each neighbour depends on the way the face collapsed.
+    """
+    cdef int i
+    if kappa[beads[0] - m.first_bead] + kappa[beads[1] - m.first_bead] + kappa[beads[2] - m.first_bead] > 0.0:
+        return record_fault(world, DEGENERATE_TRIANGLE, beads[0], m.first_face + face)
+    for i in range(9):
+        row[i] = 0.0
+    return 0
 
 
 cdef class MembraneForce(Operation):

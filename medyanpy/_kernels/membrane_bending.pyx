@@ -21,10 +21,10 @@ where C collects what comes with dN (through n, N and |N|) and the rest is dT at
 import numpy as np
 
 from medyanpy._kernels.membrane cimport (
-    FACE_BLOCK, VERTEX_BLOCK, Membrane, MembraneForce, corners_of, edges_of,
+    bend_no_area, corners_of, edges_of, FACE_BLOCK, Membrane, MembraneForce, VERTEX_BLOCK,
 )
-from medyanpy._kernels.parallel cimport over_blocks, record_fault
-from medyanpy._kernels.program cimport DEGENERATE_TRIANGLE, World
+from medyanpy._kernels.parallel cimport over_blocks
+from medyanpy._kernels.program cimport World
 from medyanpy._kernels.vec3 cimport add_scaled, cross, dot
 
 from libc.stdint cimport int32_t
@@ -103,7 +103,7 @@ cdef int _faces(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int
     cdef double big_c[3]
     cdef double inverse, s
     cdef Py_ssize_t f, v0, v1, v2
-    cdef int i
+    cdef int i, fault = 0
     for f in range(first, last):
         beads = corners_of(m, world, f)
         v0 = beads[0] - m.first_bead
@@ -112,11 +112,7 @@ cdef int _faces(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int
         n = m.normals + 4 * f
         row = m.rows + 9 * f
         if n[3] == 0.0:
-            # Curvature has no limit here: the angle to each neighbour depends on the way the face collapsed.
-            if t.kappa[v0] + t.kappa[v1] + t.kappa[v2] > 0.0:
-                return record_fault(world, DEGENERATE_TRIANGLE, beads[0], m.first_face + f)
-            for i in range(9):
-                row[i] = 0.0
+            fault |= bend_no_area(m, world, t.kappa, beads, f, row)
             continue
         r0 = t.response + v0
         r1 = t.response + v1
@@ -144,7 +140,7 @@ cdef int _faces(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int
         add_scaled(1.0, u, row + 3)
         for i in range(3):
             row[6 + i] = -(row[i] + row[3 + i])
-    return 0
+    return fault
 
 
 cdef class VertexBending(MembraneForce):

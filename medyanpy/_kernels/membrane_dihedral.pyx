@@ -33,10 +33,10 @@ from libc.stdint cimport int32_t
 from medyanpy._kernels.box cimport displacement
 from medyanpy._kernels.elementary cimport atan2_
 from medyanpy._kernels.membrane cimport (
-    FACE_BLOCK, VERTEX_BLOCK, Membrane, MembraneForce, area_gradients, corners_of, edges_of,
+    area_gradients, bend_no_area, corners_of, edges_of, FACE_BLOCK, Membrane, MembraneForce, VERTEX_BLOCK,
 )
-from medyanpy._kernels.parallel cimport n_blocks, over_blocks, record_fault
-from medyanpy._kernels.program cimport DEGENERATE_TRIANGLE, World
+from medyanpy._kernels.parallel cimport n_blocks, over_blocks
+from medyanpy._kernels.program cimport World
 from medyanpy._kernels.vec3 cimport add_scaled, cross, dot
 
 cdef enum:
@@ -141,7 +141,7 @@ cdef int _faces(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int
     cdef double big_y[3]
     cdef double inverse, s
     cdef Py_ssize_t f, v0, v1, v2
-    cdef int i
+    cdef int i, fault = 0
     for f in range(first, last):
         beads = corners_of(m, world, f)
         v0 = beads[0] - m.first_bead
@@ -150,11 +150,7 @@ cdef int _faces(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int
         n = m.normals + 4 * f
         row = m.rows + 9 * f
         if n[3] == 0.0:
-            # The angles to the neighbours have no limit: they depend on the way the face collapsed.
-            if t.kappa[v0] + t.kappa[v1] + t.kappa[v2] > 0.0:
-                return record_fault(world, DEGENERATE_TRIANGLE, beads[0], m.first_face + f)
-            for i in range(9):
-                row[i] = 0.0
+            fault |= bend_no_area(m, world, t.kappa, beads, f, row)
             continue
         edges_of(world, beads, e)
         w[0] = t.response[2 * v1] + t.response[2 * v2]
@@ -176,7 +172,7 @@ cdef int _faces(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int
         add_scaled(-b[0], e, row + 3)
         for i in range(3):
             row[6 + i] = -(row[i] + row[3 + i])
-    return 0
+    return fault
 
 
 cdef class DihedralBending(MembraneForce):

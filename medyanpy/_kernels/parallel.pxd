@@ -26,3 +26,12 @@ cdef inline double ordered_sum(const double* partial, Py_ssize_t n) noexcept nog
     for i in range(n):
         total += partial[i]
     return total
+
+
+# Maxima over blocks, likewise; of numbers >= 0.
+cdef inline double ordered_max(const double* partial, Py_ssize_t n) noexcept nogil:
+    cdef double largest = 0.0
+    cdef Py_ssize_t i
+    for i in range(n):
+        largest = partial[i] if partial[i] > largest else largest
+    return largest

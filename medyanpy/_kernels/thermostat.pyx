@@ -7,7 +7,6 @@ projected into their planes: with p_lambda = m A^T v that is the exact step of p
 A^T xi has the covariance A^T A = G that it needs.
 Source: BAGOGAB, "Splitting strategy", O.
 """
-from libc.stdint cimport int32_t
 
 from medyanpy._kernels.parallel cimport over_blocks
 from medyanpy._kernels.philox cimport NORMALS_BLOCK, THERMOSTAT, normals_block

@@ -11,7 +11,7 @@ from medyanpy.validation import whole_number
 
 if TYPE_CHECKING:
     from medyanpy._kernels.program import Operation
-    from medyanpy.context import Layout
+    from medyanpy.layout import Layout
 
 __all__ = ["Force"]
 
