@@ -105,7 +105,7 @@ class Simulation:
             return
         wanted = {keyword for _, plan in due for keyword in plan["include"]}
         state = self.context.get_state(**dict.fromkeys(wanted, True))
-        for reporter, _ in due:
+        for reporter, _ in sorted(due, key=lambda pair: pair[0].reports_last):
             reporter.report(self, state)
 
     def minimize_energy(self, tolerance: float = 1.0, max_iterations: int = 0) -> float:

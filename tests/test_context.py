@@ -425,6 +425,21 @@ def test_reporters_that_are_due_share_one_state():
     assert not seen[0].has("velocities")
 
 
+def test_checkpoints_come_after_all_other_reports_of_their_step(tmp_path):
+    _, system, _ = spring_system()
+    simulation = mp.Simulation(system, mp.VerletIntegrator(0.1))
+    seen = []
+
+    class Watcher(Witness):
+        def report(self, simulation, state):
+            seen.append((tmp_path / "run.checkpoint").exists())
+
+    simulation.reporters += [mp.reporters.CheckpointReporter(tmp_path / "run.checkpoint", 2), Watcher(2)]
+    simulation.step(2)
+    assert seen == [False]
+    assert (tmp_path / "run.checkpoint").exists()
+
+
 @pytest.mark.parametrize("interval", [0, -1, 1.5, "often"])
 def test_intervals_are_whole_and_positive(interval):
     with pytest.raises(mp.ParameterError, match="Witness: interval = "):

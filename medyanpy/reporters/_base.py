@@ -28,6 +28,8 @@ class Reporter(ABC):
 
     #: Keywords of ``Context.get_state`` that the reports of this class need.
     include: tuple[str, ...] = ()
+    #: Whether it comes after all others that are due at a step, as one does that says what has been written.
+    reports_last: bool = False
 
     def __init__(self, interval: int) -> None:
         self.interval = whole_number(f"{type(self).__name__}: interval", interval, at_least=1)

@@ -35,9 +35,11 @@ class CheckpointReporter(Reporter):
 
     Notes
     -----
-    Other reporters are flushed first, so that what they wrote reaches as far as the checkpoint does. Append this
-    reporter last: then their reports of the same step are among it.
+    Other reporters report and are flushed first, wherever this one stands in the list, so that what they wrote
+    reaches as far as the checkpoint does.
     """
+
+    reports_last = True
 
     def __init__(self, path: Any, interval: int, *, overwrite: bool = False) -> None:
         super().__init__(interval)
