@@ -10,7 +10,7 @@ from medyanpy import units
 from medyanpy._kernels.accumulate import Accumulator
 from medyanpy._kernels.kick import ForceSum, Kick
 from medyanpy._kernels.kinetic import KineticEnergies
-from medyanpy._kernels.numerics import normals
+from medyanpy._kernels.numerics import PURPOSES, normals
 from medyanpy._kernels.points import Flatten, Place
 from medyanpy._kernels.program import Program, ProgramFault
 from medyanpy._kernels.selected import drift, geodesic, thermostat
@@ -25,9 +25,6 @@ from medyanpy.validation import array, whole_number
 from medyanpy.validation import seed as check_seed
 
 __all__ = ["Context"]
-
-# Purposes of random numbers, as listed in _kernels/philox.pxd.
-_VELOCITIES = 2
 
 
 class Context:
@@ -69,11 +66,9 @@ class Context:
         self._v = np.zeros((n, 3))
         self._mass = layout.gather("mass")
         self._inverse_mass = 1.0 / self._mass
-        self._movable = np.ones(len(layout.handles), bool)
-        for k, handle in enumerate(layout.handles):
+        for handle in layout.handles:
             if handle.fixed:
                 self._inverse_mass[layout.slice_of(handle)] = 0.0
-                self._movable[k] = False
         self._triangle = np.empty(layout.n_points, np.int32)
         self._barycentric = np.empty((layout.n_points, 2))
         self._faces, self._opposite = self._join_meshes()
@@ -344,7 +339,7 @@ class Context:
         return (
             frictionless
             and self.layout.n_cartesian > 0
-            and bool(self._movable.all())
+            and not any(handle.fixed for handle in self.layout.handles)
             and all(force.conserves_momentum for force in self.system.forces)
         )
 
@@ -436,7 +431,7 @@ class Context:
         energy = thermal_energy(temperature, kT)
         if energy is None:
             raise ParameterError("set_velocities_to_temperature: give temperature= (kelvin) or kT= (pN nm)")
-        normals(self._v, self.layout.order, check_seed("seed", seed), 0, 0, 0, _VELOCITIES)
+        normals(self._v, self.layout.order, check_seed("seed", seed), 0, 0, 0, PURPOSES["velocities"])
         self._v *= np.sqrt(energy / self._mass)[:, None]
         self._still()
 

@@ -20,7 +20,7 @@ import numpy as np
 from libc.math cimport sqrt
 from libc.stdint cimport int32_t, int64_t
 
-from medyanpy._kernels.accumulate cimport Accumulator, Sum
+from medyanpy._kernels.accumulate cimport Accumulator, Sum, to_grid
 from medyanpy._kernels.box cimport displacement
 from medyanpy._kernels.parallel cimport n_blocks, ordered_max, over_blocks, record_fault
 from medyanpy._kernels.points cimport Frame, frame_of
@@ -72,8 +72,8 @@ cdef inline void _recoil(
     cdef int c
     for c in range(3):
         q = scaled_mass * v[c]
-        second = <int64_t> (d1 * q)
-        third = <int64_t> (d2 * q)
+        second = to_grid(d1, q)
+        third = to_grid(d2, q)
         # The first corner takes what is left: the three add up to nothing in integers, so the momentum of the
         # membrane is conserved exactly.
         sums[3 * <Py_ssize_t> corner[0] + c] -= second + third
