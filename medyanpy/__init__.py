@@ -21,7 +21,9 @@ from medyanpy.context import Context
 from medyanpy.errors import MedyanError, MeshError, ParameterError, SimulationError, TopologyError
 from medyanpy.integrators import BAGOGABIntegrator, SplittingIntegrator, VerletIntegrator
 from medyanpy.mesh import TriangleMesh
+from medyanpy.serialize import deserialize, serialize
 from medyanpy.simulation import Simulation
+from medyanpy.sites import Sites
 from medyanpy.state import State
 from medyanpy.system import System
 from medyanpy.topology import Topology
@@ -35,6 +37,7 @@ __all__ = [
     "ParameterError",
     "Simulation",
     "SimulationError",
+    "Sites",
     "SplittingIntegrator",
     "State",
     "System",
@@ -44,8 +47,10 @@ __all__ = [
     "TriangleMesh",
     "VerletIntegrator",
     "__version__",
+    "deserialize",
     "forces",
     "reporters",
+    "serialize",
     "units",
     "visualize",
 ]

@@ -1,103 +1,325 @@
-"""Checkpoints: files from which a run goes on with the same bits."""
+"""Checkpoints: files from which a run goes on with the same bits.
 
-import hashlib
-import json
-import os
+A checkpoint is an uncompressed zip archive, which ``numpy.load`` and every unzip program open. `checkpoint.json` in it
+is text: the step and the document of the simulation (`medyanpy.serialize`) with its large arrays in files of their own
+under ``document/``. The arrays that a step reads, in the order and number format of the Context, are under ``state/``.
+The comment of the archive is a checksum of all bytes before it: no byte of the file is without one.
+"""
+
+import io
+import math
+import re
 import zipfile
+import zlib
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from medyanpy._version import __version__
-from medyanpy.errors import ParameterError
+from medyanpy.errors import MedyanError, ParameterError
+from medyanpy.serialize import (
+    arrays_apart,
+    arrays_together,
+    check_format,
+    content_of,
+    describe,
+    document,
+    rebuild,
+    text_of,
+    tree_of,
+    write_atomically,
+)
 
-__all__ = ["read_checkpoint", "write_checkpoint"]
+__all__ = ["Checkpoint", "load_into", "read_checkpoint", "write_checkpoint"]
 
-_FORMAT = "medyanpy checkpoint 1"
-
-
-def _digest(*arrays: np.ndarray) -> str:
-    """A short hash of arrays' contents."""
-    h = hashlib.sha256()
-    for a in arrays:
-        a = np.ascontiguousarray(a)
-        h.update(str((a.shape, a.dtype.str)).encode())
-        h.update(a.tobytes())
-    return h.hexdigest()[:16]
+FORMAT = "medyanpy checkpoint"
+VERSION = 2
+_HEAD = "checkpoint.json"
+_SUM = re.compile(rb"medyanpy checkpoint, crc32 ([0-9a-f]{8})")
+_SUM_LENGTH = len(b"medyanpy checkpoint, crc32 01234567")
+# Where things start: a simulation may be built elsewhere than where it goes on.
+_STARTS = ("positions", "vertices", "barycentric")
 
 
-def _identity(context) -> dict[str, Any]:
-    """What a checkpoint must share with the simulation that loads it, by what a user calls it."""
-    program = context.integrator
-    out = {
-        "word": program.word,
-        "timestep": program.timestep.hex(),
-        "kT": None if program.kT is None else program.kT.hex(),
-        "seed": str(program.seed),
+@dataclass(frozen=True)
+class Checkpoint:
+    """What a file holds: the content of its document, the arrays of the state, and the step they belong to."""
+
+    path: Path
+    content: Any
+    arrays: dict[str, np.ndarray]
+    step: int
+
+    def rebuild(self, functions: Any = None) -> tuple[Any, Any]:
+        """The system and the integrator."""
+        made = rebuild(self.content, functions=functions, where=f"{self.path}: content")
+        if not isinstance(made, tuple):
+            raise ParameterError(f"{self.path} holds the document of a {type(made).__name__}, not of a Simulation")
+        return made
+
+    def restore(self, context: Any) -> None:
+        """Set a context of this system and integrator to the state."""
+        triangle = self.arrays.get("triangle", np.zeros(0, int))
+        n_faces = sum(len(membrane.mesh.faces) for membrane in context.system.topology.membranes)
+        if triangle.dtype.kind not in "iu" or ((triangle < 0) | (triangle >= n_faces)).any():
+            raise ParameterError(f"{self.path}: points lie in triangles that do not exist: there are {n_faces}")
+        try:
+            context.set_dynamical_arrays(self.arrays, self.step)
+        except ParameterError as cause:
+            raise ParameterError(f"{self.path}: {cause}") from cause
+
+
+# Writing -----------------------------------------------------------------------------------------------------------
+
+
+def write_checkpoint(context: Any, path: Path) -> None:
+    """Write description, state, counters and coefficients of a context."""
+    members: dict[str, np.ndarray] = {}
+    whole = document(context)
+    whole["content"] = arrays_apart(whole["content"], "document", members)
+    head = {
+        "format": FORMAT,
+        "version": VERSION,
+        "medyanpy": __version__,
+        "step": context.step_count,
+        "document": whole,
     }
-    for handle in context.layout.topology.handles:
-        parts = [handle.mass, handle.friction, np.array([handle.fixed])]
-        if hasattr(handle, "mesh"):
-            parts.append(handle.mesh.faces)
-        if hasattr(handle, "radius"):
-            parts.append(handle.radius)
-        out[f"object {handle.name!r}"] = f"{type(handle).__name__} of {len(handle)}, {_digest(*parts)}"
-    for name, force in zip(context.system.force_names, context.system.forces, strict=True):
-        numbers = [np.asarray(v) for v in force.parameters.values() if not callable(v)]
-        kept = [a for a in numbers if a.dtype.kind in "biuf"]
-        out[f"force {name!r}"] = f"{type(force).__name__} in group {force.group}, {_digest(*kept)}"
+    members.update((f"state/{name}", a) for name, a in context.dynamical_arrays().items())
+    write_atomically(path, lambda file: _write(file, text_of(head), members))
+
+
+def _write(file: BinaryIO, head: str, members: dict[str, np.ndarray]) -> None:
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+        # Dated as zip archives begin: the same simulation gives the same bytes.
+        archive.writestr(zipfile.ZipInfo(_HEAD), head + "\n")
+        for name, array in members.items():
+            a = np.ascontiguousarray(array)
+            with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
+                np.lib.format.write_array_header_1_0(member, np.lib.format.header_data_from_array_1_0(a))
+                member.write(a.reshape(-1).view(np.uint8))
+        archive.comment = bytes(_SUM_LENGTH)
+    file.seek(-_SUM_LENGTH, io.SEEK_END)
+    checksum = _crc(file, file.tell())
+    file.write(b"medyanpy checkpoint, crc32 %08x" % checksum)
+
+
+def _crc(file: BinaryIO, n: int) -> int:
+    """CRC-32 of the first n bytes: finds every change of up to 32 bits in a row, and takes less time than writing."""
+    file.seek(0)
+    out = 0
+    while n > 0:
+        block = file.read(min(n, 1 << 20))
+        if not block:
+            break
+        out = zlib.crc32(block, out)
+        n -= len(block)
     return out
 
 
-def write_atomically(path: Path, write) -> None:
-    """Call write(file) on a file beside `path`, make it safe on disk, and give it the name."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+# Reading -----------------------------------------------------------------------------------------------------------
+
+
+def read_checkpoint(path: Path) -> Checkpoint:
+    """Read and check a file.
+
+    Raises
+    ------
+    ParameterError
+        A file that does not exist, is no checkpoint, is damaged, or has another version.
+    """
     try:
-        with open(beside, "wb") as file:
-            write(file)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, path)
-    finally:
-        beside.unlink(missing_ok=True)
-
-
-def write_checkpoint(context, path: Path) -> None:
-    """Write state, counters and coefficients of a context."""
-    arrays = context.dynamical_arrays()
-    head = {
-        "format": _FORMAT,
-        "version": __version__,
-        "step": context.step_count,
-        "identity": _identity(context),
-        "digest": _digest(*arrays.values()),
-    }
-    text = np.frombuffer(json.dumps(head).encode(), dtype=np.uint8)
-    write_atomically(path, lambda file: np.savez(file, head=text, **arrays))
-
-
-def read_checkpoint(context, path: Path) -> None:
-    """Set a context to what a checkpoint holds."""
-    try:
-        # Opened here, since NumPy leaves the file open where it is damaged.
-        with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as file:
-            head = json.loads(bytes(file["head"]))
-            arrays = {name: file[name] for name in file.files if name != "head"}
+        with open(path, "rb") as file:
+            _check_sum(file, path)
+            with zipfile.ZipFile(file) as archive:
+                head = tree_of(archive.read(_HEAD).decode(), str(path))
+                check_format(head, str(path), FORMAT, VERSION)
+                members = {
+                    info.filename.removesuffix(".npy"): _array(archive, info)
+                    for info in archive.infolist()
+                    if info.filename.endswith(".npy")
+                }
+            step = head["step"]
+            if isinstance(step, bool) or not isinstance(step, int) or not 0 <= step < 2**63:
+                raise ParameterError(f"{path}: step = {step!r} but must be a whole number >= 0")
+            content = content_of(head["document"], f"{path}: document")
+    except MedyanError:
+        raise
     except FileNotFoundError:
         raise ParameterError(f"checkpoint {path} does not exist") from None
-    except (OSError, ValueError, KeyError, EOFError, RuntimeError, zipfile.BadZipFile) as cause:
+    except (OSError, ValueError, KeyError, EOFError, RuntimeError, NotImplementedError, zipfile.BadZipFile) as cause:
         raise ParameterError(f"{path} is no checkpoint, or is damaged: {cause}") from cause
-    if head.get("format") != _FORMAT:
-        raise ParameterError(f"{path} has format {head.get('format')!r}; this version reads {_FORMAT!r}")
-    mine, theirs = _identity(context), head["identity"]
-    differing = [
-        f"{key}: {theirs.get(key, 'absent')} in the file, {mine.get(key, 'absent')} here"
-        for key in [*mine, *(k for k in theirs if k not in mine)]
-        if mine.get(key) != theirs.get(key)
-    ]
+    arrays = {name.removeprefix("state/"): a for name, a in members.items() if name.startswith("state/")}
+    described = {name: a for name, a in members.items() if name.startswith("document/")}
+    return Checkpoint(path, arrays_together(content, described, f"{path}: content"), arrays, step)
+
+
+def _check_sum(file: BinaryIO, path: Path) -> None:
+    size = file.seek(0, io.SEEK_END)
+    file.seek(max(0, size - _SUM_LENGTH))
+    found = _SUM.fullmatch(file.read(_SUM_LENGTH))
+    if found is None:
+        file.seek(0)
+        if b"head.npy" in file.read(64):
+            raise ParameterError(
+                f"{path} is a checkpoint of version 1, from before medyanpy was released; "
+                f"this version of medyanpy reads version {VERSION}"
+            )
+        raise ParameterError(f"{path} is no checkpoint, or has lost its end ({size} bytes)")
+    if _crc(file, size - _SUM_LENGTH) != int(found.group(1), 16):
+        raise ParameterError(f"{path} is damaged: its bytes do not match their checksum")
+    file.seek(0)
+
+
+def _array(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> np.ndarray:
+    with archive.open(info) as member:
+        if np.lib.format.read_magic(member) != (1, 0):
+            raise ValueError(f"{info.filename} has a format of NumPy that checkpoints do not use")
+        shape, fortran, dtype = np.lib.format.read_array_header_1_0(member)
+        if fortran or dtype.hasobject:
+            raise ValueError(f"{info.filename} is no plain array")
+        if math.prod(shape) * dtype.itemsize > info.file_size:
+            raise EOFError(f"{info.filename} is shorter than its array")
+        out = np.empty(shape, dtype)
+        data = out.reshape(-1).view(np.uint8)
+        done = 0
+        while done < len(data):
+            n = member.readinto(memoryview(data)[done:])
+            if not n:
+                raise EOFError(f"{info.filename} ends after {done} bytes of {len(data)}")
+            done += n
+        if member.read(1):
+            raise ValueError(f"{info.filename} is longer than its array")
+    return out
+
+
+# Going on in a simulation that is there ----------------------------------------------------------------------------
+
+
+def load_into(context: Any, path: Path) -> None:
+    """Set a context to what a checkpoint of the same system and integrator holds.
+
+    Raises
+    ------
+    ParameterError
+        As `read_checkpoint`; or a checkpoint of another simulation: the message tells the differences.
+    """
+    checkpoint = read_checkpoint(path)
+    differing = _differences(checkpoint, context)
     if differing:
-        raise ParameterError(f"checkpoint {path} belongs to another simulation:\n  " + "\n  ".join(differing))
-    if _digest(*arrays.values()) != head["digest"]:
-        raise ParameterError(f"{path} is damaged: its numbers do not match their checksum")
-    context.set_dynamical_arrays(arrays, head["step"])
+        raise ParameterError(
+            f"checkpoint {path} belongs to another simulation:\n  "
+            + "\n  ".join(differing)
+            + "\nSimulation.resume makes the one that it belongs to"
+        )
+    checkpoint.restore(context)
+
+
+def _differences(checkpoint: Checkpoint, context: Any) -> list[str]:
+    """What a run depends on and is not the same in the file and here, by what a user calls it."""
+    where = f"{checkpoint.path}: content"
+    mine = describe(context)
+    try:
+        theirs = {
+            "system": dict(checkpoint.content["system"]),
+            "objects": {o["arguments"]["name"]: o for o in checkpoint.content["system"]["topology"]["objects"]},
+            "forces": {f["name"]: f for f in checkpoint.content["system"]["forces"]},
+        }
+        integrator = rebuild(checkpoint.content["integrator"], where=f"{where}.integrator")
+        return _integrators(integrator, context.integrator) + _parts(theirs, mine)
+    except (KeyError, TypeError, AttributeError) as cause:
+        raise ParameterError(f"{where} is not the document of a Simulation: {cause!r}") from cause
+
+
+def _integrators(theirs: Any, mine: Any) -> list[str]:
+    """A word, a timestep, kT and a seed, whatever the class; and what arguments there are beyond them."""
+    out = []
+    for name in ("word", "timestep", "kT", "seed"):
+        out += _difference(getattr(theirs, name), getattr(mine, name), name)
+    known = ("word", "timestep", "temperature", "kT", "seed", "symmetric")
+    other = [{k: v for k, v in describe(i)["arguments"].items() if k not in known} for i in (theirs, mine)]
+    return out + _difference(*other, "integrator")
+
+
+def _parts(theirs: dict[str, Any], mine: dict[str, Any]) -> list[str]:
+    system = mine["system"]
+    here = {
+        "objects": {o["arguments"]["name"]: o for o in system["topology"]["objects"]},
+        "forces": {f["name"]: f for f in system["forces"]},
+    }
+    out = []
+    for kind, noun in (("objects", "object"), ("forces", "force")):
+        a, b = theirs[kind], here[kind]
+        for name in [*b, *(name for name in a if name not in b)]:
+            if name not in a or name not in b:
+                out.append(f"{noun} {name!r}: {_words(a.get(name))} in the file, {_words(b.get(name))} here")
+            else:
+                out += _difference(a[name], b[name], f"{noun} {name!r}")
+        if not out and list(a) != list(b):
+            out.append(f"order of {kind}: {', '.join(a)} in the file, {', '.join(b)} here")
+    return out
+
+
+_ABSENT = object()
+
+
+def _difference(theirs: Any, mine: Any, what: str) -> list[str]:
+    """Sentences on where two trees differ, but for where things start and for Python functions."""
+    if isinstance(theirs, dict) and isinstance(mine, dict):
+        if "function" in theirs and "function" in mine:
+            return []
+        if theirs.get("type") != mine.get("type"):
+            return [f"{what}: {_words(theirs)} in the file, {_words(mine)} here"]
+        if "handle" in theirs and "handle" in mine and theirs != mine:
+            return [f"{what}: {_words(theirs)} in the file, {_words(mine)} here"]
+        out = []
+        for key in [*mine, *(k for k in theirs if k not in mine)]:
+            a, b = theirs.get(key, _ABSENT), mine.get(key, _ABSENT)
+            if key in _STARTS and np.shape(a) == np.shape(b):
+                continue
+            out += _difference(a, b, what if key in ("arguments", "numbers", "dict") else f"{what}: {key}")
+        return out
+    if isinstance(theirs, list) and isinstance(mine, list) and len(theirs) == len(mine):
+        pairs = enumerate(zip(theirs, mine, strict=True))
+        return [line for i, (a, b) in pairs for line in _difference(a, b, f"{what}[{i}]")]
+    if isinstance(theirs, np.ndarray) or isinstance(mine, np.ndarray):
+        return _array_difference(theirs, mine, what)
+    if type(theirs) in (int, float) and type(mine) in (int, float):
+        same = theirs == mine
+    else:
+        same = type(theirs) is type(mine) and theirs == mine
+    return [] if same else [f"{what}: {_words(theirs)} in the file, {_words(mine)} here"]
+
+
+def _array_difference(theirs: Any, mine: Any, what: str) -> list[str]:
+    """One number for all and an array that repeats it are the same."""
+    numbers = (int, float, np.ndarray)
+    if not (isinstance(theirs, numbers) and isinstance(mine, numbers)) or (
+        np.ndim(theirs) and np.ndim(mine) and theirs.shape != mine.shape
+    ):
+        return [f"{what}: {_words(theirs)} in the file, {_words(mine)} here"]
+    a, b = np.broadcast_arrays(theirs, mine)
+    different = np.argwhere(a != b)
+    if not len(different):
+        return []
+    place = tuple(different[0].tolist())
+    others = f" (and {len(different) - 1} more)" if len(different) > 1 else ""
+    index = ", ".join(map(str, place))
+    return [f"{what}[{index}]: {_words(a[place])} in the file, {_words(b[place])} here{others}"]
+
+
+def _words(value: Any) -> str:
+    if value is _ABSENT or value is None:
+        return "none"
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, np.ndarray):
+        return f"array of shape {value.shape}"
+    if isinstance(value, dict):
+        if "handle" in value:
+            return f"handle {value['handle']!r}"
+        return str(value.get("type", "several values"))
+    if isinstance(value, list):
+        return f"list of {len(value)}"
+    return repr(value)

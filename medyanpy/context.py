@@ -1,6 +1,6 @@
 """Context: owns the arrays of one simulation and compiles its word into a step program."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -8,14 +8,17 @@ import numpy as np
 
 from medyanpy import units
 from medyanpy._kernels.accumulate import Accumulator
+from medyanpy._kernels.derivatives import Contraction, HessianBlocks
 from medyanpy._kernels.kick import ForceSum, Kick
 from medyanpy._kernels.kinetic import KineticEnergies
 from medyanpy._kernels.numerics import PURPOSES, normals
 from medyanpy._kernels.points import Flatten, Place
 from medyanpy._kernels.program import Program, ProgramFault
 from medyanpy._kernels.selected import drift, geodesic, thermostat
+from medyanpy._kernels.virial import Virial
 from medyanpy.errors import ParameterError, SimulationError, TopologyError
-from medyanpy.integrators import SplittingIntegrator, thermal_energy
+from medyanpy.flows import Flow, Stage
+from medyanpy.integrators import Letter, SplittingIntegrator, thermal_energy
 from medyanpy.layout import Layout
 from medyanpy.state import InTriangle, State
 from medyanpy.system import System
@@ -23,6 +26,7 @@ from medyanpy.threads import choose_threads
 from medyanpy.topology import InTrianglePoints, check_places
 from medyanpy.validation import array, whole_number
 from medyanpy.validation import seed as check_seed
+from medyanpy.work import WorkMeter
 
 __all__ = ["Context"]
 
@@ -89,7 +93,9 @@ class Context:
         self._place = Place()
         self._flatten = Flatten()
         self._coefficients = self._thermostat_coefficients()
-        self._versions: list[int] = []
+        self._flows = [flow for handle in layout.handles if (flow := handle.bind(layout)) is not None]
+        self._meter: WorkMeter | None = None
+        self._bind_forces()
         self._compile()
         integrator.bind(self)
         system._contexts.add(self)
@@ -149,36 +155,66 @@ class Context:
         # 1 - c1^2, without cancellation where friction is small.
         return np.exp(-exponent), np.sqrt(-np.expm1(-2.0 * exponent) * (self.integrator.kT * self._inverse_mass))
 
-    def _compile(self) -> None:
-        """Bind every force and turn the word into operations."""
-        layout = self.layout
-        self._versions = [force.version for force in self.system.forces]
-        bound = [force.bind(layout) for force in self.system.forces]
-        #: The operation of every force, by the force's name.
-        self.bound_forces = dict(zip(self.system.force_names, bound, strict=True))
+    def _bind_forces(self) -> None:
+        """The operation of every force, and their sums by the group that a kick names."""
+        forces = self.system.forces
+        self._versions = [force.version for force in forces]
+        self._bound = [force.bind(self.layout) for force in forces]
         groups = dict.fromkeys(letter.group for letter in self.integrator.letters if letter.kind == "B")
-        self._force_sums = {}
-        for group in groups:
-            forces = [
-                b for b, f in zip(bound, self.system.forces, strict=True) if group is None or f.group == group
-            ]
-            self._force_sums[group] = self.make_force_sum(forces)
+        self._force_sums = {group: self.make_force_sum(self._of_group(group)) for group in groups}
+
+    def _of_group(self, group: int | None) -> list:
+        """The bound forces of a group; all of them for None."""
+        return [b for b, f in zip(self._bound, self.system.forces, strict=True) if group is None or f.group == group]
+
+    @property
+    def bound_forces(self) -> dict[str, Any]:
+        """The operation of every force, by the force's name."""
+        return dict(zip(self.system.force_names, self._bound, strict=True))
+
+    def _compile(self) -> None:
+        """Turn the word into operations."""
         operations: list[Any] = []
-        last_o = max((i for i, le in enumerate(self.integrator.letters) if le.kind == "O"), default=None)
-        for i, letter in enumerate(self.integrator.letters):
-            h = letter.fraction * self.integrator.timestep
-            if letter.kind == "B":
-                operations.append(Kick(self._force_sums[letter.group], h))
-            elif letter.kind == "A":
-                operations.append(drift.Drift(h, self._before))
-            elif letter.kind == "G":
-                if layout.n_points:
-                    operations.append(geodesic.Geodesic(h, layout.n_points, self.corners))
-            else:
-                operations.append(thermostat.Thermostat(i, *self._coefficients))
+        letters = self.integrator.letters
+        last_o = max((i for i, letter in enumerate(letters) if letter.kind == "O"), default=None)
+        flows = [*self._flows, *self._instruments()]
+        for i, letter in enumerate(letters):
+            stage = Stage(i, letter.kind, letter.fraction * self.integrator.timestep, self.integrator.kT)
+            operations += self.around(stage, self._operations_of(letter, stage), flows)
             if i == last_o:
                 operations.append(KineticEnergies(self._ranges, self._after_o, False))
         self._program.load(operations)
+        # The kinetic energies after O are nan until they are measured, so they are remembered as bits.
+        self._program.remember([*self._moving_arrays().values(), self._after_o.view(np.int64)])
+
+    def _instruments(self) -> list[Flow]:
+        """Flows that only measure."""
+        return [] if self._meter is None else [self._meter]
+
+    def _operations_of(self, letter: Letter, stage: Stage) -> list:
+        """What a letter does to all beads."""
+        if letter.kind == "B":
+            return [Kick(self._force_sums[letter.group], stage.h)]
+        if letter.kind == "A":
+            return [self.drift(stage.h)]
+        if letter.kind == "G":
+            return self.flight(stage.h)
+        return [thermostat.Thermostat(stage.index, *self._coefficients)]
+
+    def drift(self, h: float) -> Any:
+        """A for a time h."""
+        return drift.Drift(h, self._before)
+
+    def flight(self, h: float) -> list:
+        """G for a time h; nothing where there are no in-triangle points."""
+        return [geodesic.Geodesic(h, self.layout.n_points, self.corners)] if self.layout.n_points else []
+
+    def around(self, stage: Stage, operations: Sequence, flows: Sequence[Flow] | None = None) -> list:
+        """Operations of a letter with those of flows around them: of the kinds of beads where none are given."""
+        flows = self._flows if flows is None else flows
+        before = [operation for flow in reversed(flows) for operation in flow.before(stage)]
+        after = [operation for flow in flows for operation in flow.after(stage)]
+        return [*before, *operations, *after]
 
     def make_program(self, v: np.ndarray, mass: np.ndarray, inverse_mass: np.ndarray) -> Program:
         """A program that moves the beads of this context, with velocities and masses of its own."""
@@ -200,10 +236,11 @@ class Context:
 
     def make_force_sum(self, forces: list) -> ForceSum:
         """A sum of bound forces with arrays of its own."""
-        passes_on = self._membranes_move and any(force.acts_on_points for force in forces)
+        passes_on = forces and self.layout.n_points and self._membranes_move
         return ForceSum(
             forces,
             np.zeros((self.layout.n if forces else 0, 3)),
+            np.zeros((0, 3)),
             np.zeros((self.layout.n_vertices if passes_on else 0, 3)),
             self.layout.n_points,
             self.corners,
@@ -211,8 +248,19 @@ class Context:
 
     def _refresh(self) -> None:
         """Follow changes of forces: nothing is ever silently stale."""
-        if self._versions != [force.version for force in self.system.forces]:
-            self._compile()
+        forces = self.system.forces
+        stale = [i for i, force in enumerate(forces) if force.version != self._versions[i]]
+        if not stale:
+            return
+        # Bound first: a change that cannot be bound leaves all as it was.
+        bound = {i: forces[i].bind(self.layout) for i in stale}
+        with self.counted_as_protocol():
+            for i, operation in bound.items():
+                self._bound[i] = operation
+                self._versions[i] = forces[i].version
+            for group, force_sum in self._force_sums.items():
+                force_sum.take(self._of_group(group))
+            self._program.changed()
 
     # Running ------------------------------------------------------------------------------------------------
 
@@ -236,17 +284,20 @@ class Context:
         Raises
         ------
         SimulationError
-            The run cannot go on; it says at which step, and names bead, object and force.
+            The run cannot go on; it says at which step, and names bead, object and force. The Context is then at
+            the last good state and can be used: looked at, changed, and run on with the cause mended.
         """
         n = whole_number("step: n", n, at_least=0)
         self._refresh()
-        with self._explained():
+        try:
             self._program.run(n)
+        except ProgramFault as fault:
+            raise self._recovered(fault) from fault.cause
 
-    def perform(self, operation: Any, program: Program | None = None) -> None:
+    def perform(self, operation: Any, program: Program | None = None, changes_state: bool = True) -> None:
         """Run one operation, now."""
         with self._explained():
-            (program or self._program).perform(operation)
+            (program or self._program).perform(operation, changes_state)
 
     def movable_beads(self) -> np.ndarray:
         """(n,) whether each bead, by place, is free to move."""
@@ -271,6 +322,7 @@ class Context:
         velocities: bool = False,
         forces: bool = False,
         energy: bool = False,
+        virial: bool = False,
     ) -> State:
         """A snapshot of what is asked for. Taking one changes nothing, not even the last bit of a later step.
 
@@ -283,11 +335,14 @@ class Context:
         parts: dict[str, Any] = {}
         layout = self.layout
         if positions:
-            self.perform(self._place)
+            self.perform(self._place, changes_state=False)
             parts["positions"] = _frozen(self._x[layout.rank])
             parts["intriangle"] = self._intriangle()
         if velocities:
             parts["velocities"] = _frozen(self._v[layout.rank])
+        if virial:
+            # Before forces: it leaves those of single forces where their sum belongs.
+            parts["virials"] = self._virials()
         if forces or energy:
             total = np.zeros((layout.n, 3))
             for force_sum in self._force_sums.values():
@@ -299,11 +354,123 @@ class Context:
                 parts["forces"] = _frozen(total[layout.rank])
         if energy:
             parts["energies"] = {name: operation.energy for name, operation in self.bound_forces.items()}
-            self.perform(self._kinetic_now)
+            self.perform(self._kinetic_now, changes_state=False)
             names = [handle.name for handle in layout.handles]
             parts["kinetic_energies"] = dict(zip(names, self._now.tolist(), strict=True))
             parts.update(self._temperatures())
+            if self._meter is not None:
+                parts.update(self._meter.readings(sum(parts["energies"].values())))
         return State(self.step_count, self.time, parts)
+
+    def _virials(self) -> dict[str, np.ndarray]:
+        """The virial of every force."""
+        self.perform(self._place, changes_state=False)
+        # About a bead, since places far from the origin would cost digits; then moved to the origin.
+        origin = self._x[0].copy()
+        tensor = np.empty((3, 3))
+        measure = Virial(origin, tensor, self.layout.n)
+        virials = {}
+        for (name, operation), force in zip(self.bound_forces.items(), self.system.forces, strict=True):
+            force_sum = self._force_sum_of(operation)
+            with self._explained():
+                force_sum.alone(self._program, operation)
+            self.perform(measure, changes_state=False)
+            out = tensor.copy()
+            if not force.conserves_momentum:
+                out += np.outer(origin, np.asarray(force_sum.f_array).sum(axis=0))
+            virials[name] = _frozen(out)
+        return virials
+
+    def _force_sum_of(self, operation: Any) -> ForceSum:
+        return next(s for s in self._force_sums.values() if operation in s.forces.operations)
+
+    def hessian(self, forces: Iterable[str] | None = None):
+        """The matrix of second derivatives of the potential energy.
+
+        Parameters
+        ----------
+        forces : names of forces, optional
+            All forces where none are given.
+
+        Returns
+        -------
+        (3n, 3n) scipy.sparse.csr_array, pN/nm
+            In terms of the 3D positions of all beads in topology order; row 3 i + c is component c of bead i.
+
+        Raises
+        ------
+        ParameterError
+            A force that offers no second derivatives (it is named), or a name that is no force's.
+        SimulationError
+            A force that cannot be computed at the present positions.
+        """
+        from scipy import sparse
+
+        self._refresh()
+        self.perform(self._place, changes_state=False)
+        n = self.layout.n
+        c = np.arange(3)
+        entries = [(np.empty(0), np.empty(0, np.int64), np.empty(0, np.int64))]
+        for operation in self._differentiable(forces, 2):
+            collected = HessianBlocks(operation)
+            self.perform(collected, changes_state=False)
+            i, j, h = collected.blocks()
+            apart = i != j
+            rows, columns = (self.layout.order[np.concatenate(p)] for p in ((i, j[apart]), (j, i[apart])))
+            h = np.concatenate([h, h[apart].transpose(0, 2, 1)])
+            entries.append(
+                (
+                    h.ravel(),
+                    np.broadcast_to((3 * rows)[:, None, None] + c[:, None], h.shape).ravel(),
+                    np.broadcast_to((3 * columns)[:, None, None] + c, h.shape).ravel(),
+                )
+            )
+        values, rows, columns = (np.concatenate(parts) for parts in zip(*entries, strict=True))
+        return sparse.coo_array((values, (rows, columns)), shape=(3 * n, 3 * n)).tocsr()
+
+    def third_derivative(self, direction: Any, forces: Iterable[str] | None = None) -> np.ndarray:
+        r"""The third derivative of the potential energy, twice along a direction a:
+        :math:`g_k = \sum_{ij} a_i a_j\, \partial^3 U / \partial x_i \partial x_j \partial x_k`.
+
+        Parameters
+        ----------
+        direction : (n, 3) float, nm
+            a, in topology order; of any length.
+        forces : names of forces, optional
+            All forces where none are given.
+
+        Returns
+        -------
+        (n, 3) float array
+            pN
+
+        Raises
+        ------
+        ParameterError
+            A force that offers no third derivatives (it is named), or a name that is no force's.
+        TopologyError
+            A direction of the wrong shape.
+        """
+        a = array("third_derivative: direction", direction, (self.layout.n, 3), error=TopologyError)
+        self._refresh()
+        self.perform(self._place, changes_state=False)
+        out = np.zeros((self.layout.n, 3))
+        by_place = np.ascontiguousarray(a[self.layout.order])
+        for operation in self._differentiable(forces, 3):
+            self.perform(Contraction(operation, by_place, out), changes_state=False)
+        return out[self.layout.rank]
+
+    def _differentiable(self, names: Iterable[str] | None, derivatives: int) -> list:
+        """Bound forces by name, if they offer so many derivatives."""
+        bound = self.bound_forces
+        names = list(bound) if names is None else list(names)
+        for name in names:
+            if name not in bound:
+                raise ParameterError(f"there is no force {name!r}; there are: {', '.join(bound) or 'none'}")
+            if bound[name].derivatives < derivatives:
+                which = {2: "second", 3: "third"}[derivatives]
+                raise ParameterError(f"{name} offers no {which} derivatives of its energy")
+        return [bound[name] for name in names]
 
     def _intriangle(self) -> InTriangle:
         triangles = np.empty(self.layout.n_points, np.int32)
@@ -360,10 +527,11 @@ class Context:
         """
         x = array("set_positions: positions", positions, (self.layout.n, 3), error=TopologyError)
         cartesian = self.layout.n_cartesian
-        self._x[:cartesian] = x[self.layout.order[:cartesian]]
-        self.positions_changed()
-        # In-plane velocities belonged to the old triangles.
-        self.perform(self._flatten)
+        with self.counted_as_protocol():
+            self._x[:cartesian] = x[self.layout.order[:cartesian]]
+            self.positions_changed()
+            # In-plane velocities belonged to the old triangles.
+            self.perform(self._flatten)
 
     def set_intriangle(self, triangles: Any, barycentric: Any) -> None:
         """Move the in-triangle points.
@@ -386,10 +554,11 @@ class Context:
         for handle in self.layout.topology.point_handles:
             what = f"set_intriangle: {handle.name}"
             places.append(check_places(what, handle.membrane.mesh, faces[handle.points], weights[handle.points]))
-        for handle, (f, w) in zip(self.layout.topology.point_handles, places, strict=True):
-            self._put_points(handle, f, w[:, 1:])
-        self.positions_changed()
-        self.perform(self._flatten)
+        with self.counted_as_protocol():
+            for handle, (f, w) in zip(self.layout.topology.point_handles, places, strict=True):
+                self._put_points(handle, f, w[:, 1:])
+            self.positions_changed()
+            self.perform(self._flatten)
 
     def set_velocities(self, velocities: Any) -> None:
         """Set the velocity of every bead.
@@ -408,8 +577,9 @@ class Context:
             Wrong shape, or a number that is not finite.
         """
         v = array("set_velocities: velocities", velocities, (self.layout.n, 3), error=TopologyError)
-        self._v[:] = v[self.layout.order]
-        self._still()
+        with self.counted_as_protocol():
+            self._v[:] = v[self.layout.order]
+            self._admit_velocities()
 
     def set_velocities_to_temperature(
         self, temperature: float | None = None, seed: int = 0, *, kT: float | None = None
@@ -431,9 +601,11 @@ class Context:
         energy = thermal_energy(temperature, kT)
         if energy is None:
             raise ParameterError("set_velocities_to_temperature: give temperature= (kelvin) or kT= (pN nm)")
-        normals(self._v, self.layout.order, check_seed("seed", seed), 0, 0, 0, PURPOSES["velocities"])
-        self._v *= np.sqrt(energy / self._mass)[:, None]
-        self._still()
+        seed = check_seed("seed", seed)
+        with self.counted_as_protocol():
+            normals(self._v, self.layout.order, seed, 0, 0, 0, PURPOSES["velocities"])
+            self._v *= np.sqrt(energy / self._mass)[:, None]
+            self._admit_velocities()
 
     def set_state(self, state: State) -> None:
         """Take over positions and velocities of a state, of which it must hold both; and its step.
@@ -452,41 +624,117 @@ class Context:
         self.set_velocities(v)
         self._program.step = state.step
 
-    def dynamical_arrays(self) -> dict[str, np.ndarray]:
-        """All that a step reads and is not given by topology, forces and word: the content of a checkpoint."""
+    def _moving_arrays(self) -> dict[str, np.ndarray]:
+        """What steps change: with the step number, the state."""
         arrays = {
             "x": self._x[: self.layout.n_cartesian],
             "v": self._v,
             "triangle": self._triangle,
             "barycentric": self._barycentric,
-            "after_o": self._after_o,
         }
+        for flow in [*self._flows, *self._instruments()]:
+            arrays.update(flow.arrays())
+        return arrays
+
+    def positions(self) -> list[np.ndarray]:
+        """The arrays that say where everything is."""
+        arrays = self._moving_arrays()
+        return [arrays[name] for name in ("x", "triangle", "barycentric")]
+
+    def dynamical_arrays(self) -> dict[str, np.ndarray]:
+        """All that a step reads and is not given by topology, forces and word: the content of a checkpoint."""
+        self._refresh()
+        arrays = {**self._moving_arrays(), "after_o": self._after_o}
         if self._coefficients is not None:
             arrays["c1"], arrays["c2"] = self._coefficients
         return arrays
 
     def set_dynamical_arrays(self, arrays: dict[str, np.ndarray], step: int) -> None:
-        """Take over the content of a checkpoint."""
-        for name, target in self.dynamical_arrays().items():
-            if arrays[name].shape != target.shape:
-                raise ParameterError(f"checkpoint: {name} has shape {arrays[name].shape}, not {target.shape}")
-        for name, target in self.dynamical_arrays().items():
-            target[...] = arrays[name]
-        self._program.moved()
-        self._program.step = step
+        """Take over the content of a checkpoint; work goes on being measured if it was measured there.
 
-    def _still(self) -> None:
-        """Velocities have been set from outside."""
+        Raises
+        ------
+        ParameterError
+            Arrays that are missing or have another shape or type; then nothing changes.
+        """
+        targets = self.dynamical_arrays()
+        measured_here = targets.pop("work", None) is not None
+        for name, target in targets.items():
+            if name not in arrays:
+                raise ParameterError(f"checkpoint: {name} is missing")
+            if (arrays[name].shape, arrays[name].dtype) != (target.shape, target.dtype):
+                raise ParameterError(
+                    f"checkpoint: {name} is {arrays[name].dtype} of shape {arrays[name].shape}, "
+                    f"not {target.dtype} of shape {target.shape}"
+                )
+        for name, target in targets.items():
+            target[...] = arrays[name]
+        self._program.changed()
+        self._program.step = step
+        if "work" in arrays:
+            self.report_work = True
+            self._meter.arrays()["work"][...] = arrays["work"]
+        elif measured_here:
+            self._meter.start(*self._energies())
+
+    def _admit_velocities(self) -> None:
+        """Velocities have been set from outside: leave of them what each kind of bead can have."""
         for handle in self.layout.handles:
             if handle.fixed:
                 self._v[self.layout.slice_of(handle)] = 0.0
         self._after_o[:] = np.nan
         self.perform(self._flatten)
+        for flow in self._flows:
+            for operation in flow.tangent():
+                self.perform(operation)
 
     def positions_changed(self) -> None:
         """Positions have been set from outside."""
-        self._program.moved()
+        self._program.changed()
         self._after_o[:] = np.nan
+
+    # Work ---------------------------------------------------------------------------------------------------
+
+    @property
+    def report_work(self) -> bool:
+        """Whether heat, shadow work and protocol work are measured; see `Simulation.report_work`."""
+        return self._meter is not None
+
+    @report_work.setter
+    def report_work(self, on: bool) -> None:
+        if bool(on) == self.report_work:
+            return
+        self._refresh()
+        self._meter = WorkMeter(self._ranges) if on else None
+        self._compile()
+        if on:
+            self._meter.start(*self._energies())
+
+    def _energies(self) -> tuple[float, float]:
+        """Kinetic and potential energy, pN nm, by the forces as they are bound now."""
+        for force_sum in self._force_sums.values():
+            with self._explained():
+                force_sum.refresh(self._program, True)
+        self.perform(self._kinetic_now, changes_state=False)
+        return sum(self._now.tolist()), sum(operation.energy for operation in self._bound)
+
+    @contextmanager
+    def counted_as_protocol(self) -> Iterator[None]:
+        """What the block does to the energy is protocol work."""
+        if self._meter is None:
+            yield
+            return
+        before = self._energies()
+        try:
+            yield
+        finally:
+            self._meter.intervene(before, self._energies())
+
+    def __reduce__(self):
+        raise TypeError(
+            "a Context cannot be pickled or copied: Simulation.save_checkpoint(path) writes it, and "
+            "mp.Simulation.resume(path) makes it anew"
+        )
 
     # Explaining ---------------------------------------------------------------------------------------------
 
@@ -496,37 +744,56 @@ class Context:
         try:
             yield
         except ProgramFault as fault:
-            raise self._explain(fault) from getattr(fault.operation, "error", None)
+            raise self._explain(fault, self._culprits(fault)[:1]) from fault.cause
 
-    def _explain(self, fault: ProgramFault) -> SimulationError:
+    def _recovered(self, fault: ProgramFault) -> SimulationError:
+        """Go back to the last good state, and say what happened."""
+        culprits = self._culprits(fault)
+        repeatable = all(operation.repeatable for operation in self._bound)
+        self._program.recover(repeatable)
+        if len(culprits) > 1:
+            # Numbers that overflow spread within one step. One step earlier the cause is the strongest.
+            culprits = [max(culprits, key=lambda name: self._strength(name, fault.bead))]
+        back = f". The simulation is back at step {self.step_count}, "
+        back += "the last good state" if repeatable else "the last state that was kept"
+        return self._explain(fault, culprits, back)
+
+    def _explain(self, fault: ProgramFault, culprits: list[str], back: str = "") -> SimulationError:
         """The fault of a kernel in the user's words."""
-        names = {id(operation): name for name, operation in self.bound_forces.items()}
-        force = names.get(id(fault.operation))
+        force = culprits[0] if culprits else None
         bead = handle = None
         if fault.bead >= 0:
             bead = int(self.layout.order[fault.bead])
             handle = self.layout.topology.handle_of(bead)
-            if force is None and fault.kind == "not finite":
-                force = self._culprit(fault.bead)
         where = "" if bead is None else f", bead {bead} ({handle.name!r}, {handle.kind})"
         of_force = "" if force is None else f", force {force}"
-        message = f"step {fault.step}{where}{of_force}: {_CAUSES.get(fault.kind, fault.kind)}"
+        message = f"step {fault.step}{where}{of_force}: {_CAUSES.get(fault.kind, fault.kind)}{back}"
         return SimulationError(
             message, step=fault.step, bead=bead, object=None if handle is None else handle.name, force=force
         )
 
-    def _culprit(self, place: int) -> str | None:
-        """The first force that, computed alone, gives this bead a force that is not finite."""
-        for force_sum in self._force_sums.values():
-            for name, operation in self.bound_forces.items():
-                if operation in force_sum.forces.operations:
-                    try:
-                        force_sum.alone(self._program, operation)
-                    except ProgramFault:
-                        return name
-                    if not np.isfinite(np.asarray(force_sum.f_array)[place]).all():
-                        return name
-        return None
+    def _culprits(self, fault: ProgramFault) -> list[str]:
+        """The force that failed; or those that, computed alone, give the bead a force that is not finite."""
+        # What collects derivatives of a force fails for that force.
+        failed = getattr(fault.operation, "force", fault.operation)
+        names = [name for name, operation in self.bound_forces.items() if operation is failed]
+        if names or fault.kind != "not finite" or fault.bead < 0:
+            return names
+        return [name for name in self.bound_forces if not np.isfinite(self._strength(name, fault.bead))]
+
+    def _strength(self, name: str, place: int) -> float:
+        """How strongly one force alone pulls at a bead, pN; inf where that is no number or cannot be computed."""
+        operation = self.bound_forces[name]
+        if not operation.repeatable:
+            return 0.0
+        force_sum = self._force_sum_of(operation)
+        try:
+            force_sum.alone(self._program, operation)
+        except ProgramFault:
+            return np.inf
+        with np.errstate(over="ignore"):
+            strength = float(np.linalg.norm(np.asarray(force_sum.f_array)[place]))
+        return strength if np.isfinite(strength) else np.inf
 
 
 _CAUSES = {
@@ -537,7 +804,8 @@ _CAUSES = {
     "degenerate triangle": "a triangle here has lost its area. The membrane needs a force "
     "that keeps its triangles in shape (MembraneEdgeSprings, MembraneArea(per_triangle=True)) or a smaller timestep",
     "python": "Python code called from the step raised (see above)",
-    "out of memory": "no memory for the neighbour list: are the beads far denser than the cutoff suggests?",
+    "out of memory": "no memory for the neighbour list or the Hessian: are the beads far denser than the cutoff "
+    "suggests?",
 }
 
 

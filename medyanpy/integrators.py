@@ -4,9 +4,10 @@ import re
 import weakref
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from medyanpy import units
+from medyanpy.described import Described
 from medyanpy.errors import ParameterError
 from medyanpy.validation import number
 from medyanpy.validation import seed as check_seed
@@ -84,7 +85,7 @@ def parse_word(word: str, symmetric: bool = True) -> tuple[Letter, ...]:
     )
 
 
-class SplittingIntegrator:
+class SplittingIntegrator(Described):
     """A word: letters from left to right, each for the timestep divided by how often it occurs.
 
     ======  ================================================================================================
@@ -188,6 +189,14 @@ class SplittingIntegrator:
         if self._context is not None and self._context() is not None:
             raise ParameterError("this integrator already drives a Context: make one integrator for each")
         self._context = weakref.ref(context)
+
+    def _arguments_now(self) -> dict[str, Any]:
+        """The arguments it was made of; kT in place of the temperature, so that no rounding is repeated."""
+        arguments = super()._arguments_now()
+        if self._kT is not None and {"temperature", "kT"} <= arguments.keys():
+            del arguments["temperature"]
+            arguments["kT"] = self._kT
+        return arguments
 
     def __repr__(self) -> str:
         thermal = "" if self._kT is None else f", kT={self._kT:g}"

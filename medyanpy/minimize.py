@@ -5,7 +5,8 @@ from math import sqrt
 import numpy as np
 
 from medyanpy._kernels.kick import Kick
-from medyanpy._kernels.selected import drift, geodesic
+from medyanpy._kernels.program import Sequence
+from medyanpy.flows import Stage
 from medyanpy.validation import number, whole_number
 
 __all__ = ["minimize"]
@@ -32,8 +33,8 @@ class Relaxation:
         movable = context.movable_beads()
         self.program = context.make_program(self.v, mass, np.where(movable, mass, 0.0))
         self.forces = context.make_force_sum(list(context.bound_forces.values()))
-        self.kick = Kick(self.forces, 1.0)
-        self.before = np.empty((context.layout.n_vertices, 3))
+        self.kick = Sequence(context.around(Stage(0, "B", 1.0, None), [Kick(self.forces, 1.0)]))
+        self.program.remember(context.positions())
         self.largest_move = _LARGEST_MOVE * context.shortest_length()
         self.force = self._force()
 
@@ -51,10 +52,9 @@ class Relaxation:
         fastest = sqrt(float(np.einsum("ij,ij->i", self.v, self.v).max()))
         if fastest * h > self.largest_move:
             self.v *= self.largest_move / (fastest * h)
-        self.context.perform(drift.Drift(h, self.before), self.program)
-        if self.context.layout.n_points:
-            flight = geodesic.Geodesic(h, self.context.layout.n_points, self.context.corners)
-            self.context.perform(flight, self.program)
+        move = self.context.around(Stage(0, "A", h, None), [self.context.drift(h)])
+        fly = self.context.around(Stage(1, "G", h, None), self.context.flight(h))
+        self.context.perform(Sequence([*move, *fly]), self.program)
         self.force = self._force()
 
 
@@ -62,7 +62,12 @@ def minimize(context, tolerance: float, max_iterations: int) -> float:
     """Run FIRE on a context; see `Simulation.minimize_energy`."""
     tolerance = number("minimize_energy: tolerance", tolerance, above=0.0)
     bound = whole_number("minimize_energy: max_iterations", max_iterations)
-    r = Relaxation(context)
+    with context.counted_as_protocol():
+        return _relax(Relaxation(context), tolerance, bound)
+
+
+def _relax(r: Relaxation, tolerance: float, bound: int) -> float:
+    """FIRE. If a force fails, positions go back to the last for which all forces could be computed."""
     largest = float(np.abs(r.force).max(initial=0.0))
     h = 0.1 * sqrt(r.largest_move / largest) if largest > 0.0 else 0.0
     alpha, downhill, iterations = _ALPHA, 0, 0
@@ -78,8 +83,14 @@ def minimize(context, tolerance: float, max_iterations: int) -> float:
             r.v[:] = 0.0
             h *= _SHRINK
             alpha, downhill = _ALPHA, 0
-        r.advance(h)
+        r.program.keep()
+        try:
+            r.advance(h)
+        except BaseException:
+            r.program.restore()
+            raise
+        finally:
+            r.context.positions_changed()
         largest = float(np.abs(r.force).max())
         iterations += 1
-    context.positions_changed()
     return largest

@@ -1,9 +1,10 @@
 """Simulation: a context, and reporters that look at it while it runs."""
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from medyanpy.checkpoint import read_checkpoint, write_checkpoint
+from medyanpy.checkpoint import load_into, read_checkpoint, write_checkpoint
 from medyanpy.context import Context
 from medyanpy.errors import ParameterError, SimulationError
 from medyanpy.integrators import SplittingIntegrator
@@ -66,6 +67,24 @@ class Simulation:
     def current_step(self) -> int:
         return self.context.step_count
 
+    @property
+    def report_work(self) -> bool:
+        """Whether to tell apart where energy comes from; off where nobody says otherwise.
+
+        While it is on, states with ``energy=True`` hold ``heat`` (what O has added), ``shadow_work`` (what all other
+        letters have: the work of the integrator, zero for an exact one) and ``protocol_work`` (what has been changed
+        between steps: numbers of forces, positions, velocities), in pN nm, since it was switched on. Their sum is the
+        change of the total energy, to round-off. It costs a measurement of the kinetic energy per letter and changes
+        no bit of a trajectory.
+
+        Source: Sivak, Chodera & Crooks, Phys. Rev. X 3, 011007 (2013).
+        """
+        return self.context.report_work
+
+    @report_work.setter
+    def report_work(self, on: bool) -> None:
+        self.context.report_work = on
+
     def step(self, n: int, *, progress: bool | None = None) -> None:
         """Take n steps, reporting on the way.
 
@@ -78,7 +97,9 @@ class Simulation:
         Raises
         ------
         SimulationError
-            The run cannot go on. All reporters have been flushed by then.
+            The run cannot go on. All reporters have been flushed by then, and the simulation is back at the last
+            good state: with the cause mended (numbers of a force, velocities, positions) it can be run on; with a
+            smaller timestep, make a new Simulation and give its context ``set_state`` of this one's state.
         """
         n = whole_number("step: n", n, at_least=0)
         target = self.current_step + n
@@ -137,7 +158,13 @@ class Simulation:
     def save_checkpoint(self, path: Any) -> None:
         """Write all that is needed to go on with the same bits, on any number of threads, here or elsewhere.
 
-        The file is written beside its final name and then renamed: a crash leaves the old one whole.
+        The file holds the description as well as the state: `resume` needs nothing else. It is written beside its
+        final name and then renamed: a crash leaves the old one whole.
+
+        Raises
+        ------
+        ParameterError
+            An argument of a force that documents cannot hold; see `medyanpy.serialize`.
         """
         write_checkpoint(self.context, Path(path))
 
@@ -150,7 +177,46 @@ class Simulation:
             A file that is no checkpoint, is damaged, or belongs to another simulation: the message says in what
             they differ. The simulation is left as it was.
         """
-        read_checkpoint(self.context, Path(path))
+        load_into(self.context, Path(path))
+
+    @classmethod
+    def resume(
+        cls,
+        path: Any,
+        threads: int | None = None,
+        functions: Mapping[str, Callable[..., Any]] | None = None,
+    ) -> "Simulation":
+        """Make a simulation from a checkpoint alone, and go on with the same bits.
+
+        Parameters
+        ----------
+        path : path
+        threads : int, optional
+            As in `Simulation`; need not be what it was.
+        functions : dict of str to callable, optional
+            The functions of Python forces, by the names of the forces: no file holds code.
+
+        Returns
+        -------
+        Simulation
+            Without reporters.
+
+        Raises
+        ------
+        ParameterError
+            A file that is no checkpoint, is damaged, or was written by a newer version; a function that is missing;
+            a force of a package that has not been imported.
+        """
+        checkpoint = read_checkpoint(Path(path))
+        simulation = cls(*checkpoint.rebuild(functions), threads)
+        checkpoint.restore(simulation.context)
+        return simulation
+
+    def __reduce__(self):
+        raise TypeError(
+            "a Simulation cannot be pickled or copied: save_checkpoint(path) writes it, and "
+            "mp.Simulation.resume(path) makes it anew"
+        )
 
     def close(self) -> None:
         """Close all reporters."""

@@ -53,6 +53,13 @@ class State:
         wells, and for points on a frozen mesh, they have the Maxwell distribution exactly there, elsewhere much more
         nearly than at the end of the step, where a harmonic well of frequency ω reads 1 - (ω dt)²/4 of it.
         For words without O, and before the first step, from the velocities as they are.
+    virials : dict of str to (3, 3) float array, pN nm
+        Virial of every force, by its name: -∂U/∂ε in a homogeneous strain x → x + εᵀ x of space, which is
+        Σ x_i ⊗ F_i over all beads.
+    virial : (3, 3) float array, pN nm
+        Their sum.
+    heat, shadow_work, protocol_work : float, pN nm
+        With ``energy=True`` while work is measured, see `Simulation.report_work`.
     kT : float, pN nm
         The same as an energy: 2 KE / degrees of freedom, for work without units.
     temperatures : dict of str to float, kelvin
@@ -89,6 +96,31 @@ class State:
     @property
     def energies(self) -> dict[str, float]:
         return dict(self._part("energies", "energy"))
+
+    @property
+    def virials(self) -> dict[str, np.ndarray]:
+        return dict(self._part("virials", "virial"))
+
+    @property
+    def virial(self) -> np.ndarray:
+        return sum(self.virials.values(), np.zeros((3, 3)))
+
+    @property
+    def heat(self) -> float:
+        return self._work("heat")
+
+    @property
+    def shadow_work(self) -> float:
+        return self._work("shadow_work")
+
+    @property
+    def protocol_work(self) -> float:
+        return self._work("protocol_work")
+
+    def _work(self, name: str) -> float:
+        if "energies" in self._parts and name not in self._parts:
+            raise ParameterError(f"this State holds no {name}: set simulation.report_work = True before the run")
+        return self._part(name, "energy")
 
     @property
     def potential_energy(self) -> float:

@@ -64,11 +64,17 @@ class System:
             raise ParameterError(f"add_force: {force!r} is not a Force")
         if any(force is f for f in self._forces):
             raise ParameterError(f"add_force: {force!r} is in this system already")
+        return self._add(force, None)
+
+    def _add(self, force: Force, unique_name: str | None) -> Force:
+        """Add a force, under the name it had in the system this one is made after."""
         self._refuse_if_in_use("add_force")
         for handle in force.handles:
             if handle.topology is not self.topology:
                 raise TopologyError(f"{force.name}: {handle!r} belongs to another topology")
-        name, k = force.name, 1
+        if unique_name in self._names:
+            raise ParameterError(f"two forces have the name {unique_name!r}")
+        name, k = force.name if unique_name is None else unique_name, 1
         while name in self._names:
             k += 1
             name = f"{force.name} {k}"
@@ -100,5 +106,16 @@ class System:
                 "it, or make a new Context. Numbers of a force may change at any time with force.set(...)"
             )
 
+    def __reduce__(self):
+        """A pickle or copy is in use by no Context."""
+        return _made_anew, (type(self), self.topology, tuple(self._forces), tuple(self._names))
+
     def __repr__(self) -> str:
         return f"System({self.topology.n_beads} beads, forces: {', '.join(self._names) or 'none'})"
+
+
+def _made_anew(cls: type[System], topology: Topology, forces: tuple[Force, ...], names: tuple[str, ...]) -> System:
+    system = cls(topology)
+    for force, name in zip(forces, names, strict=True):
+        system._add(force, name)
+    return system

@@ -1,15 +1,22 @@
 """What is there: beads of every kind, and the membranes that carry points."""
 
 import weakref
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from medyanpy.described import kept, scalar_if_one
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.mesh import TriangleMesh
 from medyanpy.validation import array, per_item, whole_number
 from medyanpy.validation import seed as check_seed
+
+if TYPE_CHECKING:
+    from medyanpy.flows import Flow
+    from medyanpy.layout import Layout
 
 __all__ = ["Balls", "Beads", "Handle", "InTrianglePoints", "Membrane", "Topology"]
 
@@ -40,6 +47,8 @@ class Handle:
 
     kind = "beads"
     degrees_of_freedom_per_bead = 3
+    #: What a kind defined elsewhere was given besides positions, mass and friction.
+    _own: Mapping[str, Any] = MappingProxyType({})
 
     def __init__(self, topology: "Topology", name: str, first: int, mass: np.ndarray, friction: np.ndarray) -> None:
         self.topology = topology
@@ -60,6 +69,24 @@ class Handle:
     def beads(self) -> np.ndarray:
         return np.arange(self._first, self._first + len(self))
 
+    def bind(self, layout: "Layout") -> "Flow | None":
+        """What the letters do to these beads beyond what they do to all, in one Context; None for nothing."""
+        return None
+
+    @classmethod
+    def adder(cls, topology: "Topology") -> Callable[..., "Handle"]:
+        """The method of a topology that makes handles of this class, for documents and copies."""
+        return getattr(topology, cls.added_by) if "added_by" in vars(cls) else partial(topology.add, cls)
+
+    def _arguments_now(self) -> dict[str, Any]:
+        """What `adder` is given to make these beads anew, to the bit."""
+        inertia = {"mass": scalar_if_one(self.mass), "friction": scalar_if_one(self.friction)}
+        return {**inertia, **self._own, "name": self.name}
+
+    def __reduce__(self):
+        # By its number, so that handles and their topology stay together in pickles and copies.
+        return _handle, (self.topology, self.topology.handles.index(self))
+
     @property
     def degrees_of_freedom(self) -> int:
         """Independent velocities of its beads; none where they are fixed."""
@@ -72,19 +99,28 @@ class Handle:
 class Beads(Handle):
     """Free beads. `positions` (n, 3), nm, are where they start."""
 
+    added_by = "add_beads"
+
     def __init__(self, topology, name, first, positions, mass, friction) -> None:
         super().__init__(topology, name, first, mass, friction)
         self.positions = positions
+
+    def _arguments_now(self) -> dict[str, Any]:
+        return {"positions": self.positions, **super()._arguments_now()}
 
 
 class Balls(Beads):
     """Free beads with a radius (n,), nm, which pair forces may use."""
 
     kind = "balls"
+    added_by = "add_balls"
 
     def __init__(self, topology, name, first, positions, radius, mass, friction) -> None:
         super().__init__(topology, name, first, positions, mass, friction)
         self.radius = radius
+
+    def _arguments_now(self) -> dict[str, Any]:
+        return {**super()._arguments_now(), "radius": scalar_if_one(self.radius)}
 
 
 class Membrane(Handle):
@@ -94,6 +130,7 @@ class Membrane(Handle):
     """
 
     kind = "vertices"
+    added_by = "add_membrane"
 
     def __init__(self, topology, name, first, mesh, mass, friction, fixed, first_face) -> None:
         super().__init__(topology, name, first, mass, friction)
@@ -104,6 +141,15 @@ class Membrane(Handle):
     @property
     def positions(self) -> np.ndarray:
         return self.mesh.vertices
+
+    def _arguments_now(self) -> dict[str, Any]:
+        return {
+            "mesh": self.mesh,
+            "vertex_mass": scalar_if_one(self.mass),
+            "vertex_friction": scalar_if_one(self.friction),
+            "fixed": self.fixed,
+            "name": self.name,
+        }
 
 
 class InTrianglePoints(Handle):
@@ -122,6 +168,7 @@ class InTrianglePoints(Handle):
 
     kind = "points"
     degrees_of_freedom_per_bead = 2
+    added_by = "add_intriangle_points"
 
     def __init__(self, topology, name, first, membrane, first_point, triangles, weights, mass, friction) -> None:
         super().__init__(topology, name, first, mass, friction)
@@ -142,6 +189,10 @@ class InTrianglePoints(Handle):
     @property
     def positions(self) -> np.ndarray:
         return self.membrane.mesh.positions(self.triangles, self.barycentric)
+
+    def _arguments_now(self) -> dict[str, Any]:
+        places = {"membrane": self.membrane, "triangles": self.triangles, "barycentric": self.barycentric}
+        return {**places, **super()._arguments_now()}
 
 
 class Topology:
@@ -194,6 +245,17 @@ class Topology:
                 return handle
         raise TopologyError(f"bead {bead} does not exist: the topology has {self._n_beads} beads")
 
+    def __reduce__(self):
+        """A pickle or copy is in use by no Context. Handles among arguments go by their numbers: while the
+        topology is being made anew there are none yet to point to."""
+        number = {handle: i for i, handle in enumerate(self._handles)}
+        objects = []
+        for handle in self._handles:
+            arguments = handle._arguments_now()
+            others = {key: number[value] for key, value in arguments.items() if isinstance(value, Handle)}
+            objects.append((type(handle), {k: v for k, v in arguments.items() if k not in others}, others))
+        return _made_anew, (type(self), tuple(objects))
+
     def __repr__(self) -> str:
         parts = ", ".join(f"{len(h)} {h.kind} of {h.name!r}" for h in self._handles)
         return f"Topology({self._n_beads} beads{': ' if parts else ''}{parts})"
@@ -223,6 +285,38 @@ class Topology:
         x = self._positions("add_beads", positions)
         first, name = self._room("add_beads", len(x), name, "beads")
         return self._keep(Beads(self, name, first, x, *_inertia("add_beads", "", len(x), mass, friction)))
+
+    def add(
+        self, kind: type[Beads], positions: Any, mass: Any, friction: Any = 0.0, *, name: str | None = None, **own: Any
+    ) -> Beads:
+        """Add beads of a kind that is defined elsewhere; see "How to give letters a meaning for a new kind of bead".
+
+        Parameters
+        ----------
+        kind : subclass of `Beads`
+            Called as ``kind(topology, name, first_bead, positions, mass, friction, **own)``.
+        positions : (n, 3) float, nm
+        mass : float or (n,) float, pN s²/nm, > 0
+        friction : float or (n,) float, pN s/nm, >= 0
+        name : str, optional
+            ``kind.kind`` where none is given.
+        own
+            What the kind needs besides; it checks that itself.
+
+        Raises
+        ------
+        TopologyError, ParameterError
+            As `add_beads`.
+        """
+        if not (isinstance(kind, type) and issubclass(kind, Beads)):
+            raise TopologyError(f"add: kind must be a class of beads, not {kind!r}")
+        x = self._positions("add", positions)
+        inertia = _inertia("add", "", len(x), mass, friction)
+        first, name = self._room("add", len(x), name, kind.kind)
+        own = {key: kept(value) for key, value in own.items()}
+        handle = kind(self, name, first, x, *inertia, **own)
+        handle._own = own
+        return self._keep(handle)
 
     def add_balls(
         self, positions: Any, radius: Any, mass: Any, friction: Any = 0.0, *, name: str | None = None
@@ -335,7 +429,8 @@ class Topology:
         if n is not None:
             n = whole_number(f"{what}: n", n, at_least=1, at_most=_MAX_BEADS)
             rng = np.random.Generator(np.random.Philox(0 if seed is None else check_seed(f"{what}: seed", seed)))
-            faces, weights = membrane.mesh.sample(n, rng)
+            # Checked too, because (1 - second) - third may round to below zero at an edge.
+            faces, weights = check_places(what, membrane.mesh, *membrane.mesh.sample(n, rng))
         else:
             faces, weights = check_places(what, membrane.mesh, triangles, barycentric)
         # The mesh's own arrays are not kept: a triangle and two weights are all that defines a point.
@@ -415,6 +510,19 @@ def _inertia(what: str, prefix: str, n: int, mass: Any, friction: Any) -> tuple[
         per_item(f"{what}: {prefix}mass", mass, n, above=0.0),
         per_item(f"{what}: {prefix}friction", friction, n, at_least=0.0),
     )
+
+
+def _made_anew(
+    cls: type[Topology], objects: tuple[tuple[type[Handle], dict[str, Any], dict[str, int]], ...]
+) -> Topology:
+    topology = cls()
+    for kind, arguments, others in objects:
+        kind.adder(topology)(**arguments, **{key: topology.handles[i] for key, i in others.items()})
+    return topology
+
+
+def _handle(topology: Topology, number: int) -> Handle:
+    return topology.handles[number]
 
 
 def check_places(what: str, mesh: TriangleMesh, triangles: Any, barycentric: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -1,8 +1,8 @@
-"""Bonds: radial energies of fixed pairs of beads.
+"""Bonds: radial energies of fixed pairs of sites.
 
     F_i = U'(r) d / r,   d = x_j - x_i,   F_j = -F_i
 
-One thread owns a bead and adds up its bonds in the order they were given; each bond is visited from both
+One thread owns a site and adds up its bonds in the order they were given; each bond is visited from both
 ends, which costs arithmetic and saves the ordering of sums.
 """
 import numpy as np
@@ -12,8 +12,9 @@ from libc.stdint cimport int32_t
 
 from medyanpy._kernels.box cimport displacement
 from medyanpy._kernels.parallel cimport n_blocks, ordered_sum, over_blocks
-from medyanpy._kernels.program cimport Operation, World
-from medyanpy._kernels.radial cimport evaluate
+from medyanpy._kernels.program cimport AddBlock, Operation, World
+from medyanpy._kernels.radial cimport evaluate, second, third
+from medyanpy._kernels.sites cimport SiteArrays, SiteTable
 from medyanpy._kernels.vec3 cimport add_scaled, dot
 
 cdef Py_ssize_t BLOCK = 1024
@@ -21,9 +22,10 @@ cdef Py_ssize_t BLOCK = 1024
 
 cdef struct BondTask:
     int kind
-    const int32_t* owner      # (rows,) bead
+    const SiteArrays* sites
+    const int32_t* owner      # (rows,) site
     const int32_t* offset     # (rows + 1,)
-    const int32_t* other      # (2 bonds,) bead at the other end
+    const int32_t* other      # (2 bonds,) site at the other end
     const int32_t* term       # (2 bonds,) row of parameters
     const double* parameters  # (bonds, 2)
     double* partial
@@ -39,10 +41,10 @@ cdef int _bonds(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int
     cdef double r, energy = 0.0
     cdef Py_ssize_t k, s
     for k in range(first, last):
-        xi = world.x + 3 * <Py_ssize_t> t.owner[k]
+        xi = t.sites.x + 3 * <Py_ssize_t> t.owner[k]
         row[0] = row[1] = row[2] = 0.0
         for s in range(t.offset[k], t.offset[k + 1]):
-            displacement(&world.box, xi, world.x + 3 * <Py_ssize_t> t.other[s], d)
+            displacement(&world.box, xi, t.sites.x + 3 * <Py_ssize_t> t.other[s], d)
             r = sqrt(dot(d, d))
             evaluate(t.kind, t.parameters + 2 * <Py_ssize_t> t.term[s], r, 1, u)
             # Half from each end: both see the same r, so the two halves make one whole exactly.
@@ -50,7 +52,7 @@ cdef int _bonds(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int
             # Beads in one place have no direction to push in. Zero is the mean over all of them.
             add_scaled(u[1] / r if r > 0.0 else 0.0, d, row)
         # Summed apart and added once: two equal forces give exactly twice one.
-        f = world.f + 3 * <Py_ssize_t> t.owner[k]
+        f = t.sites.f + 3 * <Py_ssize_t> t.owner[k]
         f[0] += row[0]
         f[1] += row[1]
         f[2] += row[2]
@@ -59,7 +61,8 @@ cdef int _bonds(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int
 
 
 cdef class Bonds(Operation):
-    """Radial energies of fixed pairs; the caller has checked bead numbers and sorted terms by owner."""
+    """Radial energies of fixed pairs of sites; the caller has checked numbers and sorted terms by owner."""
+    cdef SiteTable sites
     cdef int kind
     cdef const int32_t[::1] owner
     cdef const int32_t[::1] offset
@@ -69,8 +72,12 @@ cdef class Bonds(Operation):
     cdef double[::1] partial
 
     def __init__(self, str name, int kind, const int32_t[::1] owner, const int32_t[::1] offset,
-                 const int32_t[::1] other, const int32_t[::1] term, const double[:, ::1] parameters):
+                 const int32_t[::1] other, const int32_t[::1] term, const double[:, ::1] parameters,
+                 SiteTable sites):
         self.name = name
+        self.sites = sites
+        # How a body turns is not among the positions that derivatives are taken in.
+        self.derivatives = 1 if sites.has_arms else 3
         self.kind = kind
         self.owner = owner
         self.offset = offset
@@ -82,9 +89,14 @@ cdef class Bonds(Operation):
     cdef int run(self, World* world) noexcept nogil:
         cdef BondTask task
         cdef Py_ssize_t rows = self.owner.shape[0]
+        cdef int fault
         self.energy = 0.0
         if rows == 0:
             return 0
+        fault = self.sites.gather(world)
+        if fault != 0:
+            return fault
+        task.sites = &self.sites.now
         task.kind = self.kind
         task.owner = &self.owner[0]
         task.offset = &self.offset[0]
@@ -95,4 +107,46 @@ cdef class Bonds(Operation):
         over_blocks(_bonds, &task, world, rows, BLOCK)
         if world.want_energy:
             self.energy = ordered_sum(task.partial, n_blocks(rows, BLOCK))
-        return 0
+        return self.sites.scatter(world)
+
+    cdef double radial(self, World* world, Py_ssize_t k, Py_ssize_t s, double* d, double* u) noexcept nogil:
+        """d, r = |d|, and U with its derivatives in r: of the bond in row k with entry s."""
+        cdef const double* x = self.sites.now.x
+        cdef double r
+        displacement(&world.box, x + 3 * <Py_ssize_t> self.owner[k], x + 3 * <Py_ssize_t> self.other[s], d)
+        r = sqrt(dot(d, d))
+        evaluate(self.kind, &self.parameters[self.term[s], 0], r, 3, u)
+        return r
+
+    cdef int hessian(self, World* world, AddBlock add, void* sink) noexcept nogil:
+        cdef double d[3]
+        cdef double u[4]
+        cdef double block[9]
+        cdef double r
+        cdef Py_ssize_t k, s
+        cdef int fault = self.sites.gather(world)
+        for k in range(self.owner.shape[0]):
+            for s in range(self.offset[k], self.offset[k + 1]):
+                # Each bond once: it is in the rows of both its ends.
+                if fault == 0 and self.owner[k] < self.other[s]:
+                    r = self.radial(world, k, s, d, u)
+                    second(u, d, r, block)
+                    fault = self.sites.add_pair(self.owner[k], self.other[s], block, add, sink)
+        return fault
+
+    cdef int contract(self, World* world, const double* a, double* out) noexcept nogil:
+        cdef double d[3]
+        cdef double u[4]
+        cdef double t[3]
+        cdef double apart[3]
+        cdef double r
+        cdef Py_ssize_t k, s
+        cdef int fault = self.sites.gather(world)
+        for k in range(self.owner.shape[0]):
+            for s in range(self.offset[k], self.offset[k + 1]):
+                if self.owner[k] < self.other[s]:
+                    r = self.radial(world, k, s, d, u)
+                    self.sites.difference(self.owner[k], self.other[s], a, apart)
+                    third(u, d, r, apart, t)
+                    self.sites.share(self.owner[k], self.other[s], t, out)
+        return fault

@@ -10,9 +10,9 @@ Source: BAGOGAB, "Splitting strategy", A.
 from libc.stdint cimport int32_t
 
 from medyanpy._kernels.box cimport displacement
-from medyanpy._kernels.parallel cimport over_blocks
+from medyanpy._kernels.parallel cimport over_blocks, record_fault
 from medyanpy._kernels.points cimport Frame, frame_of
-from medyanpy._kernels.program cimport Operation, World
+from medyanpy._kernels.program cimport DEGENERATE_TRIANGLE, Operation, World
 from medyanpy._kernels.vec3 cimport cross, dot
 
 cdef Py_ssize_t BEADS = 8192
@@ -60,6 +60,8 @@ cdef int _ride(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int 
         w1 = dot(e1, v)
         w2 = dot(e2, v)
         frame_of(&world.box, world.x, corners, &frame)
+        if not frame.nn > 0.0:
+            return record_fault(world, DEGENERATE_TRIANGLE, world.n_cartesian + p, world.triangle[p])
         cross(frame.e2, frame.n, a)
         cross(frame.n, frame.e1, b)
         w1 = w1 / frame.nn
@@ -86,5 +88,5 @@ cdef class Drift(Operation):
         over_blocks(_drift, &task, world, world.n_cartesian, BEADS)
         world.positions += 1
         if ride:
-            over_blocks(_ride, &task, world, world.n_points, POINTS)
+            return over_blocks(_ride, &task, world, world.n_points, POINTS)
         return 0

@@ -12,7 +12,7 @@ from libc.stdint cimport int32_t
 
 from medyanpy._kernels.box cimport displacement
 from medyanpy._kernels.parallel cimport n_blocks, ordered_sum, over_blocks
-from medyanpy._kernels.program cimport Operation, World
+from medyanpy._kernels.program cimport AddBlock, Operation, World
 
 cdef Py_ssize_t BLOCK = 2048
 
@@ -60,6 +60,8 @@ cdef class Field(Operation):
     def __init__(self, str name, const int32_t[::1] bead, const double[::1] stiffness,
                  const double[:, ::1] center, const double[:, ::1] force):
         self.name = name
+        # The third derivative of a quadratic energy is zero: `contract` adds nothing.
+        self.derivatives = 3
         self.bead = bead
         self.stiffness = stiffness
         self.center = center
@@ -82,4 +84,18 @@ cdef class Field(Operation):
         over_blocks(_field, &task, world, n, BLOCK)
         if world.want_energy:
             self.energy = ordered_sum(task.partial, n_blocks(n, BLOCK))
+        return 0
+
+    cdef int hessian(self, World* world, AddBlock add, void* sink) noexcept nogil:
+        cdef double block[9]
+        cdef Py_ssize_t i
+        cdef int c, fault = 0
+        for c in range(9):
+            block[c] = 0.0
+        for c in range(3):
+            block[4 * c] = self.stiffness[c]
+        for i in range(self.bead.shape[0]):
+            fault = add(sink, self.bead[i], self.bead[i], block)
+            if fault != 0:
+                return fault
         return 0

@@ -7,11 +7,13 @@ cdef class ForceSum(Operation):
     """The forces of one or more groups, added up when beads have moved since the last time."""
     cdef readonly Sequence forces
     cdef double[:, ::1] f             # (n, 3) -dPE/d(3D position of each bead)
+    cdef double[:, ::1] torque        # (n_oriented, 3) in the frame of each body
     cdef double[:, ::1] chain         # (n_vertices, 3) what points pass on to the corners of their triangles
     cdef double[::1] largest          # per block of points: largest squared force
     cdef Accumulator corners
     cdef long long evaluated          # the value of world.positions for which f and chain hold
 
+    cdef void clear(self, World* world) noexcept nogil
     cdef int evaluate(self, World* world) noexcept nogil
     cdef int pass_on(self, World* world) noexcept nogil
 

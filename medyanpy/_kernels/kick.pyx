@@ -71,23 +71,30 @@ cdef int _pass_on(void* task, World* world, Py_ssize_t first, Py_ssize_t last, i
 cdef class ForceSum(Operation):
     """The forces of one or more groups."""
 
-    def __init__(self, list forces, double[:, ::1] f, double[:, ::1] chain, Py_ssize_t n_points,
-                 Accumulator corners):
-        self.forces = Sequence(forces)
+    def __init__(self, list forces, double[:, ::1] f, double[:, ::1] torque, double[:, ::1] chain,
+                 Py_ssize_t n_points, Accumulator corners):
         self.f = f
+        self.torque = torque
         self.chain = chain
         self.largest = np.zeros(max(1, n_blocks(n_points, POINTS)))
         self.corners = corners
+        self.take(forces)
+
+    def take(self, list forces):
+        """Add up these forces from now on."""
+        self.forces = Sequence(forces)
         self.evaluated = 0
-        self.acts_on_points = False
-        for force in forces:
-            if force.acts_on_points:
-                self.acts_on_points = True
+        self.acts_on_points = any(force.acts_on_points for force in forces)
 
     @property
     def f_array(self):
         """(n, 3) the sum as last evaluated, by place."""
         return np.asarray(self.f)
+
+    @property
+    def torque_array(self):
+        """(n_oriented, 3) torques likewise, in the frame of each body."""
+        return np.asarray(self.torque)
 
     def refresh(self, Program program, bint want_energy):
         """Evaluate now if beads have moved, or in any case if energies are wanted."""
@@ -95,17 +102,22 @@ cdef class ForceSum(Operation):
             self.evaluated = 0
         program.world.want_energy = want_energy
         try:
-            program.perform(self)
+            program.perform(self, changes_state=False)
         finally:
             program.world.want_energy = 0
 
     def alone(self, Program program, Operation force):
         """Leave the contribution of one force in f. What was there is forgotten."""
-        cdef double[:, ::1] f = self.f
         self.evaluated = 0
-        f[:, :] = 0.0
-        program.world.f = &f[0, 0]
-        program.perform(force)
+        self.clear(&program.world)
+        program.perform(force, changes_state=False)
+
+    cdef void clear(self, World* world) noexcept nogil:
+        world.f = &self.f[0, 0]
+        memset(world.f, 0, 3 * world.n * sizeof(double))
+        if world.n_oriented > 0:
+            world.torque = &self.torque[0, 0]
+            memset(world.torque, 0, 3 * world.n_oriented * sizeof(double))
 
     cdef int run(self, World* world) noexcept nogil:
         if self.forces.count == 0 or self.evaluated == world.positions:
@@ -116,8 +128,7 @@ cdef class ForceSum(Operation):
         cdef int fault
         if self.acts_on_points:
             place(world)
-        world.f = &self.f[0, 0]
-        memset(world.f, 0, 3 * world.n * sizeof(double))
+        self.clear(world)
         fault = self.forces.run(world)
         if fault == 0 and self.acts_on_points and world.membranes_move:
             fault = self.pass_on(world)

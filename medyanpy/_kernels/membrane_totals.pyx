@@ -11,7 +11,7 @@ a sum of normals, never sees the point at all.
 """
 from medyanpy._kernels.box cimport displacement
 from medyanpy._kernels.membrane cimport (
-    FACE_BLOCK, VERTEX_BLOCK, Membrane, MembraneForce, corners_of, edges_of,
+    FACE_BLOCK, Membrane, MembraneForce, MembraneTask, corners_of, edges_of,
 )
 from medyanpy._kernels.parallel cimport over_blocks
 from medyanpy._kernels.program cimport World
@@ -93,49 +93,27 @@ cdef class TriangleAreas(MembraneForce):
         return 0
 
 
-cdef struct VolumeTask:
-    Membrane* membrane
-    double scale
-
-
 cdef int _volumes(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
-    """N of each face where other forces keep its unit normal, and the volume of its tetrahedron."""
-    cdef Membrane* m = (<VolumeTask*> task).membrane
+    """N of each face as the row of all its corners, and the volume of its tetrahedron."""
+    cdef Membrane* m = (<MembraneTask*> task).membrane
     cdef const double* origin = world.x + 3 * m.first_bead
     cdef const int32_t* beads
+    cdef double* row
     cdef double e[9]
     cdef double d[3]
     cdef double six = 0.0
     cdef Py_ssize_t f
+    cdef int i
     for f in range(first, last):
         beads = corners_of(m, world, f)
         edges_of(world, beads, e)
-        cross(e, e + 3, m.normals + 4 * f)
+        row = m.rows + 9 * f
+        cross(e, e + 3, row)
+        for i in range(6):
+            row[3 + i] = row[i]
         displacement(&world.box, origin, world.x + 3 * <Py_ssize_t> beads[0], d)
-        six += dot(d, m.normals + 4 * f)
+        six += dot(d, row)
     m.face_partial[first // FACE_BLOCK] = six / 6.0
-    return 0
-
-
-cdef int _push(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
-    """f -= scale sum_f N_f of each vertex."""
-    cdef VolumeTask* t = <VolumeTask*> task
-    cdef Membrane* m = t.membrane
-    cdef const double* n
-    cdef double* f
-    cdef double s0, s1, s2
-    cdef Py_ssize_t v, s
-    for v in range(first, last):
-        s0 = s1 = s2 = 0.0
-        for s in range(m.offsets[v], m.offsets[v + 1]):
-            n = m.normals + 4 * <Py_ssize_t> (m.corners[s] // 3)
-            s0 += n[0]
-            s1 += n[1]
-            s2 += n[2]
-        f = world.f + 3 * (m.first_bead + v)
-        f[0] -= t.scale * s0
-        f[1] -= t.scale * s1
-        f[2] -= t.scale * s2
     return 0
 
 
@@ -151,14 +129,13 @@ cdef class Volume(MembraneForce):
         self.volume = volume
 
     cdef int run(self, World* world) noexcept nogil:
-        cdef VolumeTask task
+        cdef MembraneTask task
         cdef double total, strain
         task.membrane = &self.membrane
         over_blocks(_volumes, &task, world, self.membrane.n_faces, FACE_BLOCK)
         total = self.sum_over_faces()
         strain = (total - self.volume) / self.volume
-        task.scale = self.modulus * strain / 6.0
-        over_blocks(_push, &task, world, self.membrane.n_vertices, VERTEX_BLOCK)
+        self.gather(world, self.modulus * strain / 6.0)
         self.energy = 0.0
         if world.want_energy:
             self.energy = 0.5 * self.modulus * strain * (total - self.volume)

@@ -2,6 +2,7 @@
 from libc.stdint cimport int32_t, uint64_t
 
 from medyanpy._kernels.program cimport World
+from medyanpy._kernels.sites cimport SiteArrays
 
 
 # Members per block of rows; loops over rows use the same blocks, because rows are stored by block.
@@ -24,21 +25,22 @@ cdef extern from *:
 
 
 cdef struct Neighbors:
-    Py_ssize_t n              # members: all beads that may have neighbours
+    Py_ssize_t n              # members: all sites that may have neighbours
+    SiteArrays sites          # of the world that asked last
     double skin
     double reach              # the largest range of any pair, plus skin
     int equal                 # every pair has the same range
 
-    # By member, in ascending place.
-    const int32_t* bead       # place
+    # By member, in ascending row.
+    const int32_t* site       # row of the table of sites; where sites are beads, their place
     const int32_t* groups     # 1: in A only, 2: in B only, 3: in both
     const double* radius      # a pair is in range below the sum of these
     const int32_t* excluded_from  # (n + 1,)
-    const int32_t* excluded   # permanent numbers of beads that a member ignores, sorted
+    const int32_t* excluded   # numbers of sites that a member ignores, sorted
 
     # By slot: members in the order of their cells, so that neighbours are near each other in memory.
     int32_t* member
-    int32_t* place
+    int32_t* row
     int32_t* id
     double* now               # (n, 4) x, y, z, radius at the last `follow`
     double* built             # (n, 4) the same when the list was built
@@ -62,6 +64,9 @@ cdef struct Neighbors:
     # By block of slots: the rows of its slots, one after another.
     int32_t** rows
     Py_ssize_t* capacity
+    # By member, where somebody has asked for `index`.
+    int32_t* slot_of
+    int32_t** row_of
     double* box               # (blocks, 6)
     int* stale                # whether a member has moved too far
     long long* examined       # candidates whose distance was computed
@@ -76,4 +81,6 @@ cdef class NeighborList:
     cdef object arrays
 
     # The list for the positions of now: `list.now` holds them. 0, or a fault.
-    cdef int follow(self, World* world) noexcept nogil
+    cdef int follow(self, World* world, const SiteArrays* sites) noexcept nogil
+    # `slot_of` and `row_of` for the list as it is: members in ascending row, whatever the age of the list.
+    cdef int index(self, World* world) noexcept nogil

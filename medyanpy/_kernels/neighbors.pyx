@@ -1,17 +1,17 @@
 """Neighbour search: a cell list that makes Verlet lists.
 
-The members (all beads of two groups A and B) are sorted by the cell they are in, and only occupied cells
+The members (all sites of two groups A and B) are sorted by the cell they are in, and only occupied cells
 exist: time and memory are linear in the number of beads however sparse, clustered or far away they are. Each
 member has a row with every partner closer than the range of the pair plus a skin. A row stays complete until
 some member has moved by half the skin, and only then is the list built again.
 
-Bits: a row is sorted by permanent bead number. Whoever adds up the pairs in range, in the order of the row,
-gets one and the same sum from every list that is complete, whatever its age; pairs beyond the range are
-skipped.
+Bits: a row is sorted by the number of the site (of a bead, its permanent one). Whoever adds up the pairs in
+range, in the order of the row, gets one and the same sum from every list that is complete, whatever its age;
+pairs beyond the range are skipped.
 
-Every pair is in the rows of both its ends, so that a thread writes to the beads it owns and to no other.
+Every pair is in the rows of both its ends, so that a thread writes to the sites it owns and to no other.
 
-The caller has checked bead numbers, radii > 0 and skin >= 0.
+The caller has gathered the sites, and checked numbers, radii > 0 and skin >= 0.
 """
 import numpy as np
 
@@ -22,6 +22,7 @@ from libc.string cimport memset
 from medyanpy._kernels.box cimport Box, displacement
 from medyanpy._kernels.parallel cimport n_blocks, over_blocks, record_fault
 from medyanpy._kernels.program cimport NOT_FINITE, OUT_OF_MEMORY, World
+from medyanpy._kernels.sites cimport SiteArrays
 from medyanpy._kernels.vec3 cimport dot
 
 # Relative; makes up for the rounding of distances in what is near and what has moved far.
@@ -42,6 +43,11 @@ cdef enum:
     DIGITS = 2048
 
 
+cdef inline Py_ssize_t _bead(const Neighbors* near, Py_ssize_t row) noexcept nogil:
+    """The bead to name in a report on a site; -1 of anchors."""
+    return row if near.sites.bead == NULL else near.sites.bead[row]
+
+
 cdef int _bounds(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
     """Box around the members of a block."""
     cdef Neighbors* near = <Neighbors*> task
@@ -50,16 +56,16 @@ cdef int _bounds(void* task, World* world, Py_ssize_t first, Py_ssize_t last, in
     cdef double* high = low + 3
     cdef Py_ssize_t m
     cdef int c, fault = 0
-    x = world.x + 3 * <Py_ssize_t> near.bead[first]
+    x = near.sites.x + 3 * <Py_ssize_t> near.site[first]
     for c in range(3):
         low[c] = high[c] = x[c]
     for m in range(first, last):
-        x = world.x + 3 * <Py_ssize_t> near.bead[m]
+        x = near.sites.x + 3 * <Py_ssize_t> near.site[m]
         if not (0.0 * (x[0] + x[1] + x[2]) == 0.0):
             # A sum may overflow though its terms are finite; such beads have a place.
             for c in range(3):
                 if not (0.0 * x[c] == 0.0):
-                    fault = record_fault(world, NOT_FINITE, near.bead[m], -1)
+                    fault = record_fault(world, NOT_FINITE, _bead(near, near.site[m]), -1)
         for c in range(3):
             low[c] = min(low[c], x[c])
             high[c] = max(high[c], x[c])
@@ -75,7 +81,7 @@ cdef int _keys(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int 
     cdef Py_ssize_t m
     cdef int c
     for m in range(first, last):
-        displacement(&world.box, near.origin, world.x + 3 * <Py_ssize_t> near.bead[m], d)
+        displacement(&world.box, near.origin, near.sites.x + 3 * <Py_ssize_t> near.site[m], d)
         for c in range(3):
             f = d[c] * near.per_cell
             # Beyond 2^50 only where extents overflow; nothing there is near anything.
@@ -120,10 +126,10 @@ cdef int _settle(void* task, World* world, Py_ssize_t first, Py_ssize_t last, in
     cdef Py_ssize_t s
     cdef int c
     for s in range(first, last):
-        prefetch(world.x + 3 * <Py_ssize_t> near.bead[near.member[min(s + AHEAD, last - 1)]])
-        near.place[s] = near.bead[near.member[s]]
-        near.id[s] = world.id[near.place[s]]
-        x = world.x + 3 * <Py_ssize_t> near.place[s]
+        prefetch(near.sites.x + 3 * <Py_ssize_t> near.site[near.member[min(s + AHEAD, last - 1)]])
+        near.row[s] = near.site[near.member[s]]
+        near.id[s] = near.sites.id[near.row[s]]
+        x = near.sites.x + 3 * <Py_ssize_t> near.row[s]
         for c in range(3):
             near.built[4 * s + c] = x[c]
             near.now[4 * s + c] = x[c]
@@ -330,7 +336,7 @@ cdef int _rows(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int 
             wanted += wanted // 4
             row = <int32_t*> realloc(near.rows[block], wanted * sizeof(int32_t))
             if row == NULL:
-                return record_fault(world, OUT_OF_MEMORY, near.place[s], -1)
+                return record_fault(world, OUT_OF_MEMORY, _bead(near, near.row[s]), -1)
             near.rows[block] = row
             near.capacity[block] = wanted
         row = near.rows[block] + used
@@ -405,8 +411,8 @@ cdef int _copy(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int 
     cdef int stale = 0
     cdef Py_ssize_t s
     for s in range(first, last):
-        prefetch(world.x + 3 * <Py_ssize_t> near.place[min(s + AHEAD, last - 1)])
-        x = world.x + 3 * <Py_ssize_t> near.place[s]
+        prefetch(near.sites.x + 3 * <Py_ssize_t> near.row[min(s + AHEAD, last - 1)])
+        x = near.sites.x + 3 * <Py_ssize_t> near.row[s]
         now = near.now + 4 * s
         now[0] = x[0]
         now[1] = x[1]
@@ -419,28 +425,28 @@ cdef int _copy(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int 
 
 
 cdef class NeighborList:
-    """Neighbours of the beads of two groups; for other kernels, and for tests.
+    """Neighbours of the sites of two groups; for other kernels, and for tests.
 
     Parameters
     ----------
-    bead : (n,) int32, ascending
-        Place of every bead that is in a group.
+    site : (n,) int32, ascending
+        Row of every site that is in a group; where sites are beads, their place.
     groups : (n,) int32
         1: in A only, 2: in B only, 3: in both.
     radius : (n,) float, > 0
-        Two beads are within range if closer than the sum of their radii.
+        Two sites are within range if closer than the sum of their radii.
     reach : float
         The largest range of a pair, without skin.
     skin : float, >= 0
     excluded_from : (n + 1,) int32
     excluded : (e,) int32
-        Permanent numbers of the beads that each member ignores, ascending; both ways round.
+        Numbers of the sites that each member ignores, ascending; both ways round.
     """
 
-    def __cinit__(self, const int32_t[::1] bead, const int32_t[::1] groups, const double[::1] radius,
+    def __cinit__(self, const int32_t[::1] site, const int32_t[::1] groups, const double[::1] radius,
                   double reach, double skin, const int32_t[::1] excluded_from, const int32_t[::1] excluded):
         cdef Neighbors* near = &self.list
-        cdef Py_ssize_t n = bead.shape[0]
+        cdef Py_ssize_t n = site.shape[0]
         cdef Py_ssize_t blocks = n_blocks(n, ROWS_PER_BLOCK)
         memset(near, 0, sizeof(Neighbors))
         near.n = n
@@ -452,17 +458,17 @@ cdef class NeighborList:
         positions = [np.empty((n, 4)) for _ in range(2)]
         keys = [np.empty(n, np.uint64) for _ in range(3)]
         starts = np.empty(n + 1, np.int32)
-        self.arrays = (bead, groups, radius, excluded_from, excluded, own, positions, keys, starts)
+        self.arrays = (site, groups, radius, excluded_from, excluded, own, positions, keys, starts)
         near.equal = np.ptp(radius) == 0.0
         for c in range(3):
             near.present[c] = bool((np.asarray(groups) == c + 1).any())
-        near.bead = &bead[0]
+        near.site = &site[0]
         near.groups = &groups[0]
         near.radius = &radius[0]
         near.excluded_from = &excluded_from[0]
         near.excluded = &excluded[0] if excluded.shape[0] else NULL
         near.member = _integers(own[0])
-        near.place = _integers(own[1])
+        near.row = _integers(own[1])
         near.id = _integers(own[2])
         near.count = _integers(own[3])
         near.other_member = _integers(own[4])
@@ -492,8 +498,10 @@ cdef class NeighborList:
         free(self.list.box)
         free(self.list.stale)
         free(self.list.examined)
+        free(self.list.slot_of)
+        free(self.list.row_of)
 
-    cdef int follow(self, World* world) noexcept nogil:
+    cdef int follow(self, World* world, const SiteArrays* sites) noexcept nogil:
         # Positions are always compared, never the counter of the world: minimisation moves the same beads in
         # a world of its own, with a counter of its own.
         cdef Neighbors* near = &self.list
@@ -501,6 +509,7 @@ cdef class NeighborList:
         cdef int stale = not near.valid
         if near.n == 0:
             return 0
+        near.sites = sites[0]
         near.follows += 1
         if not stale:
             over_blocks(_copy, near, world, near.n, ROWS_PER_BLOCK)
@@ -508,6 +517,25 @@ cdef class NeighborList:
                 stale |= near.stale[b]
         if stale:
             return _build(near, world)
+        return 0
+
+    cdef int index(self, World* world) noexcept nogil:
+        cdef Neighbors* near = &self.list
+        cdef int32_t* row = NULL
+        cdef Py_ssize_t s
+        if near.n == 0:
+            return 0
+        if near.row_of == NULL:
+            near.slot_of = <int32_t*> calloc(near.n, sizeof(int32_t))
+            near.row_of = <int32_t**> calloc(near.n, sizeof(int32_t*))
+        if near.slot_of == NULL or near.row_of == NULL:
+            return record_fault(world, OUT_OF_MEMORY, -1, -1)
+        for s in range(near.n):
+            if s % ROWS_PER_BLOCK == 0:
+                row = near.rows[s // ROWS_PER_BLOCK]
+            near.slot_of[near.member[s]] = <int32_t> s
+            near.row_of[near.member[s]] = row
+            row += near.count[s]
         return 0
 
     @property
@@ -548,7 +576,7 @@ cdef class NeighborList:
         return total
 
     def rows(self):
-        """{bead number: bead numbers of its row, in the order of the row}."""
+        """{number of a site: numbers in its row, in the order of the row}; of beads, the permanent ones."""
         cdef Neighbors* near = &self.list
         cdef int32_t* row
         cdef Py_ssize_t s

@@ -3,18 +3,20 @@
     F_i = sum_j U'(r) d / r,   d = x_j - x_i,   r < range of the pair
 
 Every pair is in the neighbour rows of both its ends and computed twice, with the same bits but for the sign:
-the forces of a pair are exactly opposite, a thread writes to its own beads only, and each bead adds up its
-row in ascending order of bead numbers, so that the sum depends neither on threads nor on the age of the list.
+the forces of a pair are exactly opposite, a thread writes to its own sites only, and each site adds up its
+row in ascending order of numbers, so that the sum depends neither on threads nor on the age of the list.
 """
 import numpy as np
 
+from libc.math cimport sqrt
 from libc.stdint cimport int32_t
 
 from medyanpy._kernels.box cimport displacement
 from medyanpy._kernels.neighbors cimport AHEAD, ROWS_PER_BLOCK, NeighborList, Neighbors, prefetch
 from medyanpy._kernels.parallel cimport n_blocks, ordered_sum, over_blocks
-from medyanpy._kernels.program cimport Operation, World
-from medyanpy._kernels.radial cimport SOFT_SPHERE, WCA, WCA_END_SQUARED, pull
+from medyanpy._kernels.program cimport AddBlock, Operation, World
+from medyanpy._kernels.radial cimport SOFT_SPHERE, WCA, WCA_END_SQUARED, evaluate, pull, second, third
+from medyanpy._kernels.sites cimport SiteTable
 from medyanpy._kernels.vec3 cimport dot
 
 # Entries of a row that are worked on at a time; most rows are shorter.
@@ -42,6 +44,7 @@ cdef inline void _block(
     cdef const double* me
     cdef const double* other
     cdef double* f
+    cdef double* force = near.sites.f
     cdef double d[3 * PART]
     cdef double rr[PART]
     cdef double b[PART]
@@ -51,7 +54,7 @@ cdef inline void _block(
     cdef Py_ssize_t s
     cdef int left, part, k, n
     for s in range(first, last):
-        prefetch(world.f + 3 * <Py_ssize_t> near.place[min(s + AHEAD, last - 1)])
+        prefetch(force + 3 * <Py_ssize_t> near.row[min(s + AHEAD, last - 1)])
         me = near.now + 4 * s
         total[0] = total[1] = total[2] = 0.0
         energy = 0.0
@@ -83,7 +86,7 @@ cdef inline void _block(
             row += part
             left -= part
         # Summed apart and added once: two equal forces give exactly twice one.
-        f = world.f + 3 * <Py_ssize_t> near.place[s]
+        f = force + 3 * <Py_ssize_t> near.row[s]
         f[0] += total[0]
         f[1] += total[1]
         f[2] += total[2]
@@ -120,15 +123,21 @@ cdef class Pairs(Operation):
     a, b : float
         Its parameters. For SOFT_SPHERE b is not read: beads touch at the sum of their radii.
     neighbors : NeighborList
+    sites : SiteTable
+        What the rows of the list are rows of.
     """
+    cdef SiteTable sites
     cdef readonly NeighborList neighbors
     cdef int kind
     cdef double a
     cdef double b
     cdef double[::1] energies
 
-    def __init__(self, str name, int kind, double a, double b, NeighborList neighbors):
+    def __init__(self, str name, int kind, double a, double b, NeighborList neighbors, SiteTable sites):
         self.name = name
+        self.sites = sites
+        # How a body turns is not among the positions that derivatives are taken in.
+        self.derivatives = 1 if sites.has_arms else 3
         self.kind = kind
         self.a = a
         self.b = b
@@ -145,7 +154,9 @@ cdef class Pairs(Operation):
         self.energy = 0.0
         if n == 0:
             return 0
-        fault = self.neighbors.follow(world)
+        fault = self.sites.gather(world)
+        if fault == 0:
+            fault = self.neighbors.follow(world, &self.sites.now)
         if fault != 0:
             return fault
         task.list = &self.neighbors.list
@@ -162,4 +173,86 @@ cdef class Pairs(Operation):
             over_blocks(_sums, &task, world, n, BLOCK)
             for block in range(n_blocks(n, BLOCK)):
                 self.energy += task.energy[block * BLOCK]
+        return self.sites.scatter(world)
+
+    # Higher derivatives: members in ascending row, so that no result depends on the age of the list. ---------------
+
+    cdef int look(self, World* world) noexcept nogil:
+        cdef int fault = self.sites.gather(world)
+        if fault == 0:
+            fault = self.neighbors.follow(world, &self.sites.now)
+        if fault == 0:
+            fault = self.neighbors.index(world)
+        return fault
+
+    cdef double radial(self, World* world, int32_t own, int32_t other, double* d, double* u) noexcept nogil:
+        """d, r = |d|, and U with its derivatives in r, of the sites in two slots; r < 0: leave the pair out."""
+        cdef const Neighbors* near = &self.neighbors.list
+        cdef const double* me = near.now + 4 * <Py_ssize_t> own
+        cdef const double* you = near.now + 4 * <Py_ssize_t> other
+        cdef double p[2]
+        cdef double r
+        # Each pair once: it is in the rows of both its ends.
+        if near.row[own] > near.row[other]:
+            return -1.0
+        p[0] = self.a
+        p[1] = self.b if self.kind == WCA else me[3] + you[3]
+        displacement(&world.box, me, you, d)
+        r = dot(d, d)
+        if r >= p[1] * p[1] * (WCA_END_SQUARED if self.kind == WCA else 1.0):
+            return -1.0
+        r = sqrt(r)
+        evaluate(self.kind, p, r, 3, u)
+        return r
+
+    cdef int hessian(self, World* world, AddBlock add, void* sink) noexcept nogil:
+        cdef const Neighbors* near = &self.neighbors.list
+        cdef double d[3]
+        cdef double u[4]
+        cdef double block[9]
+        cdef double r
+        cdef Py_ssize_t m
+        cdef int32_t own, other
+        cdef int k, fault
+        if near.n == 0:
+            return 0
+        fault = self.look(world)
+        if fault != 0:
+            return fault
+        for m in range(near.n):
+            own = near.slot_of[m]
+            for k in range(near.count[own]):
+                other = near.row_of[m][k]
+                r = self.radial(world, own, other, d, u)
+                if r >= 0.0:
+                    second(u, d, r, block)
+                    fault = self.sites.add_pair(near.row[own], near.row[other], block, add, sink)
+                    if fault != 0:
+                        return fault
+        return 0
+
+    cdef int contract(self, World* world, const double* a, double* out) noexcept nogil:
+        cdef const Neighbors* near = &self.neighbors.list
+        cdef double d[3]
+        cdef double u[4]
+        cdef double t[3]
+        cdef double apart[3]
+        cdef double r
+        cdef Py_ssize_t m
+        cdef int32_t own, other
+        cdef int k, fault
+        if near.n == 0:
+            return 0
+        fault = self.look(world)
+        if fault != 0:
+            return fault
+        for m in range(near.n):
+            own = near.slot_of[m]
+            for k in range(near.count[own]):
+                other = near.row_of[m][k]
+                r = self.radial(world, own, other, d, u)
+                if r >= 0.0:
+                    self.sites.difference(near.row[own], near.row[other], a, apart)
+                    third(u, d, r, apart, t)
+                    self.sites.share(near.row[own], near.row[other], t, out)
         return 0

@@ -23,8 +23,8 @@ cdef inline void frame_of(const Box* box, const double* x, const int32_t* corner
 
 
 cdef inline void project(const Frame* frame, double* u) noexcept nogil:
-    """Take from u what is normal to the triangle."""
-    cdef double s = dot(frame.n, u) / frame.nn
+    """Take from u what is normal to the triangle. One without area has no normal: nothing is taken."""
+    cdef double s = dot(frame.n, u) / frame.nn if frame.nn > 0.0 else 0.0
     u[0] -= s * frame.n[0]
     u[1] -= s * frame.n[1]
     u[2] -= s * frame.n[2]

@@ -17,7 +17,6 @@ cdef enum FaultCode:
     DEGENERATE_TRIANGLE = 3   # a triangle under a point has lost its area
     PYTHON_EXCEPTION = 4      # Python code called from the step raised
     OUT_OF_MEMORY = 5
-    TOO_MANY_NEIGHBORS = 6
 
 
 cdef struct Fault:
@@ -47,6 +46,11 @@ cdef struct World:
     double* inverse_mass      # (n,); 0 for fixed beads
     int32_t* id               # (n,) permanent bead numbers: topology order
 
+    # Oriented beads: a block of Cartesian beads that also turn.
+    Py_ssize_t first_oriented
+    Py_ssize_t n_oriented
+    double* orientation       # (n_oriented, 4) unit quaternions, scalar first: body to space
+
     # Triangles of all membranes, and the points in them.
     Py_ssize_t n_faces
     int32_t* faces            # (n_faces, 3) internal beads
@@ -58,7 +62,13 @@ cdef struct World:
 
     # Set by whoever asks forces to be added up.
     double* f                 # (n, 3) forces are added here
+    double* torque            # (n_oriented, 3) and torques here, in the frame of each body
     int want_energy           # whether each force shall also compute its energy
+
+
+# Takes the (3, 3) block d2U/dx_i dx_j of a Hessian, by place. Blocks of one pair add up; of i != j, the mirror block
+# (j, i) is the transpose and is not given apart.
+ctypedef int (*AddBlock)(void* sink, Py_ssize_t i, Py_ssize_t j, const double* block) noexcept nogil
 
 
 cdef class Operation:
@@ -67,10 +77,19 @@ cdef class Operation:
     cdef readonly double energy
     # Whether a force can act on in-triangle points. Forces that cannot, spare the points' pass of a kick.
     cdef public bint acts_on_points
+    # How many derivatives of its energy a force offers: 2 with `hessian`, 3 with `contract` as well.
+    cdef readonly int derivatives
+    # Whether running again from the same state gives the same bits. Only Python code can be otherwise.
+    cdef readonly bint repeatable
     # The exception that Python code called by this operation raised.
     cdef readonly object error
 
     cdef int run(self, World* world) noexcept nogil
+    # Optional, for forces; all in terms of 3D positions, as f is.
+    # Give every block of the Hessian to add(sink, ...).
+    cdef int hessian(self, World* world, AddBlock add, void* sink) noexcept nogil
+    # out += sum_ij d3U/dx_i dx_j dx_k a_i a_j, with a and out (n, 3).
+    cdef int contract(self, World* world, const double* a, double* out) noexcept nogil
 
 
 cdef class Sequence(Operation):
@@ -79,10 +98,27 @@ cdef class Sequence(Operation):
     cdef Py_ssize_t count
 
 
+# One array of the state, and the copy of it.
+cdef struct Kept:
+    char* live
+    char* copy
+    size_t bytes
+    int doubles               # whether it holds doubles, which must be finite
+
+
 cdef class Program:
     cdef World world
     cdef Sequence word
     cdef object arrays
+    cdef object state         # the arrays that `kept` points to
+    cdef Kept* kept
+    cdef Py_ssize_t n_kept
+    cdef long long kept_step  # the step of the copy; -1: there is none
+    cdef double kept_at       # s, when it was made
+    cdef double copying       # s, how long that took
 
     cdef int clear_fault(self) except -1
     cdef int check(self, int fault) except -1
+    cdef int advance(self, long long n) except? -1
+    cdef bint is_finite(self) noexcept nogil
+    cdef void free_copy(self) noexcept

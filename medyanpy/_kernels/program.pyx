@@ -1,10 +1,16 @@
-"""The step program: an array of operations, run without the GIL."""
+"""The step program: an array of operations, run without the GIL; and the last good state of what it moves.
+
+While it runs, the program copies the state now and then. After a fault the copy is put back and, runs being
+repeatable to the bit, the steps up to the one that failed are taken again: the state is the last good one, however
+long ago the copy was made.
+"""
 from cpython.exc cimport PyErr_CheckSignals
 from cpython.ref cimport PyObject
 from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy
 
 from medyanpy._kernels.program cimport (
-    DEGENERATE_TRIANGLE, NOT_FINITE, OUT_OF_MEMORY, PYTHON_EXCEPTION, TOO_MANY_CROSSINGS, TOO_MANY_NEIGHBORS,
+    DEGENERATE_TRIANGLE, NOT_FINITE, OUT_OF_MEMORY, PYTHON_EXCEPTION, TOO_MANY_CROSSINGS,
 )
 
 cdef extern from * nogil:
@@ -37,6 +43,8 @@ cdef extern from * nogil:
 
 # Signals are looked for at least this often (s), as far as one step allows.
 cdef double SIGNAL_INTERVAL = 0.05
+# Copies of the state are made when signals are looked for, but take no more than this share of the time.
+cdef double COPYING_SHARE = 0.01
 
 # Variants of the hot kernels that this processor can run, the best last.
 SUPPORTED = ("baseline", "avx2", "avx512")[:1 + instruction_sets()]
@@ -47,7 +55,6 @@ FAULTS = {
     DEGENERATE_TRIANGLE: "degenerate triangle",
     PYTHON_EXCEPTION: "python",
     OUT_OF_MEMORY: "out of memory",
-    TOO_MANY_NEIGHBORS: "too many neighbors",
 }
 
 
@@ -61,6 +68,8 @@ class ProgramFault(Exception):
         self.step = step
         self.bead = bead
         self.triangle = triangle
+        # Kept here: the operation forgets it when it is run again.
+        self.cause = None if operation is None else operation.error
 
 
 cdef class Operation:
@@ -69,8 +78,17 @@ cdef class Operation:
     def __cinit__(self, *args, **kwargs):
         self.name = type(self).__name__
         self.acts_on_points = True
+        self.derivatives = 1
+        self.repeatable = True
 
     cdef int run(self, World* world) noexcept nogil:
+        return NO_FAULT
+
+    # Whoever asks has looked at `derivatives` first.
+    cdef int hessian(self, World* world, AddBlock add, void* sink) noexcept nogil:
+        return NO_FAULT
+
+    cdef int contract(self, World* world, const double* a, double* out) noexcept nogil:
         return NO_FAULT
 
 
@@ -144,9 +162,11 @@ cdef class Program:
         bint membranes_move,
         uint64_t seed,
         int threads,
+        Py_ssize_t first_oriented=0,
+        double[:, ::1] orientation=None,
     ):
         cdef World* w = &self.world
-        self.arrays = (x, v, mass, inverse_mass, id, faces, opposite, triangle, barycentric)
+        self.arrays = (x, v, mass, inverse_mass, id, faces, opposite, triangle, barycentric, orientation)
         self.word = Sequence([])
         w.step = 0
         w.positions = 1
@@ -159,6 +179,9 @@ cdef class Program:
         w.n_points = triangle.shape[0]
         w.n_cartesian = w.n - w.n_points
         w.n_vertices = n_vertices
+        w.first_oriented = first_oriented
+        w.n_oriented = 0 if orientation is None else orientation.shape[0]
+        w.orientation = NULL if orientation is None else _doubles(orientation)
         w.n_faces = faces.shape[0]
         w.x = _doubles(x)
         w.v = _doubles(v)
@@ -170,7 +193,12 @@ cdef class Program:
         w.triangle = _integers(triangle)
         w.barycentric = _doubles(barycentric)
         w.membranes_move = membranes_move
+        self.kept = NULL
+        self.n_kept = 0
+        self.kept_step = -1
+        self.remember([])
         w.f = NULL
+        w.torque = NULL
         w.want_energy = 0
 
     @property
@@ -180,6 +208,7 @@ cdef class Program:
     @step.setter
     def step(self, long long value):
         self.world.step = value
+        self.kept_step = -1
 
     @property
     def threads(self):
@@ -193,13 +222,110 @@ cdef class Program:
     def seed(self, uint64_t value):
         self.world.seed = value
 
-    def moved(self):
-        """Say that somebody has written into x, triangle or barycentric."""
+    def changed(self):
+        """Say that somebody has written into the arrays of the state."""
         self.world.positions += 1
+        self.kept_step = -1
 
     def load(self, list operations):
         """Replace the operations that make up one step."""
         self.word = Sequence(operations)
+        # A copy is of use only with the operations that led on from it.
+        self.kept_step = -1
+
+    # The last good state ------------------------------------------------------------------------------------
+
+    def __dealloc__(self):
+        self.free_copy()
+
+    cdef void free_copy(self) noexcept:
+        cdef Py_ssize_t k
+        for k in range(self.n_kept):
+            free(self.kept[k].copy)
+        free(self.kept)
+        self.kept = NULL
+        self.n_kept = 0
+
+    def remember(self, list arrays):
+        """Name the arrays (C-contiguous, any type) that steps change: together with the step number, the state."""
+        cdef unsigned char[::1] content
+        cdef Py_ssize_t k
+        arrays = [a for a in arrays if a.size]
+        self.free_copy()
+        self.kept_step = -1
+        self.state = arrays
+        self.kept = <Kept*> malloc((len(arrays) + 1) * sizeof(Kept))
+        if self.kept == NULL:
+            raise MemoryError
+        for k, a in enumerate(arrays):
+            content = a.reshape(-1).view("u1")
+            self.kept[k].live = <char*> &content[0]
+            self.kept[k].bytes = content.shape[0]
+            self.kept[k].doubles = a.dtype == "f8"
+            self.kept[k].copy = <char*> malloc(content.shape[0])
+            if self.kept[k].copy == NULL:
+                raise MemoryError
+            self.n_kept = k + 1
+
+    cdef bint is_finite(self) noexcept nogil:
+        """Whether all numbers of the state are."""
+        cdef const double* a
+        cdef double check = 0.0
+        cdef Py_ssize_t k, i
+        for k in range(self.n_kept):
+            if self.kept[k].doubles:
+                a = <const double*> self.kept[k].live
+                for i in range(<Py_ssize_t> (self.kept[k].bytes // sizeof(double))):
+                    check += 0.0 * a[i]
+        return check == 0.0
+
+    def keep(self):
+        """Copy the state, if it is one to go back to: a state with numbers that are not finite is not."""
+        cdef double started = monotonic_seconds()
+        cdef Py_ssize_t k
+        with nogil:
+            if self.is_finite():
+                for k in range(self.n_kept):
+                    memcpy(self.kept[k].copy, self.kept[k].live, self.kept[k].bytes)
+                self.kept_step = self.world.step
+            self.kept_at = monotonic_seconds()
+            self.copying = self.kept_at - started
+
+    def keep_if_due(self):
+        """Copy the state if there is no copy, or if the last is old enough."""
+        if self.kept_step < 0 or monotonic_seconds() - self.kept_at > max(
+            SIGNAL_INTERVAL, self.copying / COPYING_SHARE
+        ):
+            self.keep()
+
+    def restore(self):
+        """Go back to the copy, if there is one."""
+        cdef Py_ssize_t k
+        if self.kept_step < 0:
+            return
+        for k in range(self.n_kept):
+            memcpy(self.kept[k].live, self.kept[k].copy, self.kept[k].bytes)
+        self.world.step = self.kept_step
+        self.world.positions += 1
+
+    def recover(self, bint replay):
+        """After a fault of `run`: go back to the copy and, if asked, forward to the last good state.
+
+        That is the state before the step that failed; a step earlier where that one is not finite, because nothing
+        looks at positions after the last letter A of a step. `step` tells which it is.
+        """
+        cdef long long target = self.world.step
+        self.restore()
+        self.clear_fault()
+        while replay and target > self.kept_step:
+            if self.advance(target - self.world.step) == NO_FAULT and self.is_finite():
+                return
+            # Else this step leads to no good state, or the run has not repeated itself.
+            self.restore()
+            self.clear_fault()
+            target -= 1
+
+    # Running ------------------------------------------------------------------------------------------------
 
     cdef int clear_fault(self) except -1:
         self.world.fault.code = NO_FAULT
@@ -219,24 +345,31 @@ cdef class Program:
             self.world.fault.bead, self.world.fault.triangle,
         )
 
-    def perform(self, Operation operation):
+    def perform(self, Operation operation, bint changes_state=True):
         """Run one operation now, outside any step."""
         cdef Sequence once = Sequence([operation])
         cdef int fault
         self.clear_fault()
+        if changes_state:
+            self.kept_step = -1
         with nogil:
             fault = once.run(&self.world)
         self.check(fault)
 
     def run(self, long long n):
         """Take n steps. Raises ProgramFault, or what a signal handler raises, between two steps."""
+        self.clear_fault()
+        self.check(self.advance(n))
+
+    cdef int advance(self, long long n) except? -1:
+        """Take n steps, or as many as go well: 0, or the code of the fault."""
         cdef Sequence word = self.word
         cdef long long done = 0, chunk = 1, end
         cdef int fault = NO_FAULT
         cdef double started
-        self.clear_fault()
         try:
             while done < n:
+                self.keep_if_due()
                 end = min(n, done + chunk)
                 with nogil:
                     started = monotonic_seconds()
@@ -252,7 +385,9 @@ cdef class Program:
                         chunk *= 2
                     elif chunk > 1:
                         chunk //= 2
-                self.check(fault)
+                if fault != NO_FAULT:
+                    return fault
                 PyErr_CheckSignals()
         finally:
             self.world.last = 0
+        return NO_FAULT

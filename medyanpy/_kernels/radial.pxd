@@ -10,6 +10,7 @@ cdef enum Radial:
     HARMONIC = 0       # p = (k, r0):          k/2 (r - r0)^2
     SOFT_SPHERE = 1    # p = (k, d):           k/2 (d - r)^2 for r < d, else 0
     WCA = 2            # p = (epsilon, sigma): 4 epsilon [(sigma/r)^12 - (sigma/r)^6] + epsilon for r < 2^(1/6) sigma
+    ROPE = 3           # p = (k, L):           k/2 (r - L)^2 for r > L, else 0
 
 
 cdef extern from * nogil:
@@ -23,9 +24,10 @@ cdef extern from * nogil:
 cdef inline void evaluate(int kind, const double* p, double r, int order, double* u) noexcept nogil:
     """u[0..order]: energy and derivatives at distance r >= 0."""
     cdef double s, s2, s6, e
-    if kind == HARMONIC or kind == SOFT_SPHERE:
+    if kind != WCA:
         s = r - p[1]
-        if kind == SOFT_SPHERE and s >= 0.0:
+        # At r = L, where the second derivative jumps, a rope has that of its taut side: with L = 0 it is a spring.
+        if (kind == SOFT_SPHERE and s >= 0.0) or (kind == ROPE and s < 0.0):
             u[0] = u[1] = 0.0
             if order > 1:
                 u[2] = u[3] = 0.0
@@ -72,3 +74,39 @@ cdef inline double pull(int kind, double a, double b, double rr, double* u) noex
     u[0] = 0.5 * a * s * s
     # Beads in one place have no direction to push in. Zero is the mean over all of them.
     return a * s / r if r > 0.0 else 0.0
+
+
+cdef inline void second(const double* u, const double* d, double r, double* out) noexcept nogil:
+    """out (3, 3) = d2U/dd2 = U'' n n^T + U'/r (1 - n n^T),   n = d / r;   u holds U and its derivatives in r = |d|."""
+    cdef double along, across
+    cdef int i, j
+    if r > 0.0:
+        across = u[1] / r
+        along = (u[2] - across) / (r * r)
+        for i in range(3):
+            for j in range(3):
+                out[3 * i + j] = along * d[i] * d[j]
+            out[4 * i] += across
+        return
+    for i in range(9):
+        out[i] = 0.0
+    # An energy with U'(0) = 0 is isotropic there. Others have a cusp: zero, like the force.
+    if u[1] == 0.0:
+        out[0] = out[4] = out[8] = u[2]
+
+
+cdef inline void third(const double* u, const double* d, double r, const double* a, double* out) noexcept nogil:
+    """out (3,) = D3U[a, a] = U^(3) s^2 n + (U''/r - U'/r^2) (2 s (a - s n) + (a^2 - s^2) n),   s = n.a"""
+    cdef double n[3]
+    cdef double s, aa, bend
+    cdef int c
+    out[0] = out[1] = out[2] = 0.0
+    if r == 0.0:
+        return
+    for c in range(3):
+        n[c] = d[c] / r
+    s = n[0] * a[0] + n[1] * a[1] + n[2] * a[2]
+    aa = a[0] * a[0] + a[1] * a[1] + a[2] * a[2]
+    bend = (u[2] - u[1] / r) / r
+    for c in range(3):
+        out[c] = u[3] * s * s * n[c] + bend * (2.0 * s * (a[c] - s * n[c]) + (aa - s * s) * n[c])

@@ -3,6 +3,7 @@
 from medyanpy.forces._base import Force
 from medyanpy.forces.bonds import HarmonicBonds, MembraneEdgeSprings
 from medyanpy.forces.external import HarmonicTrap, UniformField
+from medyanpy.forces.links import Links
 from medyanpy.forces.membrane import MembraneArea, MembraneBending, MembraneTension, MembraneVolume
 from medyanpy.forces.pairs import WCA, SoftSphere
 from medyanpy.forces.python import PythonForce
@@ -12,6 +13,7 @@ __all__ = [
     "Force",
     "HarmonicBonds",
     "HarmonicTrap",
+    "Links",
     "MembraneArea",
     "MembraneBending",
     "MembraneEdgeSprings",

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from medyanpy.described import Described, scalar_if_one
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.topology import Handle, Topology
 from medyanpy.validation import whole_number
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["Force"]
 
 
-class Force(ABC):
+class Force(Described, ABC):
     """A term of the potential energy: what acts on which beads, with which numbers.
 
     A force only describes. Each Context makes of it an operation of its own with `bind`, so one force may serve
@@ -91,8 +92,44 @@ class Force(ABC):
     def bind(self, layout: "Layout") -> "Operation":
         """The operation that computes this force on the arrays of one Context."""
 
-    def __getstate__(self):
-        raise TypeError(f"{type(self).__name__} cannot be pickled: write a checkpoint instead")
+    def _arguments_now(self) -> dict[str, Any]:
+        """What the constructor would have to be given to make this force as it is now: its arguments, with the
+        present name, group and changeable numbers.
+
+        Documents, checkpoints, pickles and copies are made of it. A force whose terms change by methods of its own
+        overrides it, so that they are among the arguments as they are now.
+        """
+        arguments = super()._arguments_now()
+        present = {"name": self.name, "group": self.group, **self._changeable_now()}
+        for place in self._places(arguments):
+            place.update((key, value) for key, value in present.items() if key in place)
+        return arguments
+
+    def _rest_now(self) -> dict[str, Any]:
+        """Changeable numbers that the constructor of this class does not take."""
+        taken = {key for place in self._places(self._arguments_now()) for key in place}
+        return {key: value for key, value in self._changeable_now().items() if key not in taken}
+
+    def _take_rest(self, arguments, rest) -> None:
+        if rest:
+            self.set(**rest)
+            self._version = 0
+        given = {key: value for place in self._places(dict(arguments)) for key, value in place.items()}
+        for key, value in {**given, **rest}.items():
+            if key in self.changeable:
+                self._numbers[key] = _to_the_bit(self._numbers[key], value)
+
+    def _changeable_now(self) -> dict[str, Any]:
+        return {key: scalar_if_one(self._numbers[key]) for key in self.changeable}
+
+    def _places(self, arguments: dict[str, Any]) -> list[dict[str, Any]]:
+        """Where arguments are looked for by name: among them, and in what ``**kwargs`` took."""
+        places = [arguments]
+        for parameter in type(self).__signature__.parameters.values():
+            if parameter.kind is parameter.VAR_KEYWORD and isinstance(arguments.get(parameter.name), dict):
+                arguments[parameter.name] = dict(arguments[parameter.name])
+                places.append(arguments[parameter.name])
+        return places
 
 
 def expect_handle(what: str, handle: Any, kind: type[Handle], article: str) -> Any:
@@ -120,6 +157,20 @@ def check_beads(force: str, index: np.ndarray, topology: Topology) -> None:
             f"{force}: term {term} names beads {index[term].tolist()}, "
             f"but the topology has beads 0 to {topology.n_beads - 1}"
         )
+
+
+def _to_the_bit(checked: Any, given: Any) -> Any:
+    """A number that has been checked before: a check that rounds anew, as where a vector is brought to length 1,
+    must not change its last bit."""
+    is_array = isinstance(checked, np.ndarray) and isinstance(given, np.ndarray)
+    if is_array and checked.dtype == given.dtype == np.float64 and checked.shape == given.shape:
+        if not np.array_equal(checked, given) and np.allclose(checked, given, rtol=1e-13, atol=0.0):
+            out = given.copy()
+            out.flags.writeable = False
+            return out
+    elif isinstance(checked, float) and isinstance(given, float) and abs(checked - given) <= 1e-13 * abs(checked):
+        return given
+    return checked
 
 
 def _short(value: Any) -> str:

@@ -6,6 +6,7 @@ import numpy as np
 
 from medyanpy._kernels.program import Operation
 from medyanpy._kernels.selected import bonds
+from medyanpy._kernels.sites import SiteTable
 from medyanpy.errors import TopologyError
 from medyanpy.forces._base import Force, check_beads, expect_handle
 from medyanpy.topology import Membrane
@@ -124,23 +125,28 @@ class MembraneEdgeSprings(HarmonicBonds):
 
 
 def bind_pairs(name: str, kind: int, layout, pairs: np.ndarray, parameters) -> Operation:
-    """The operation for one radial function over fixed pairs: each bead owns its bonds, in the order given."""
-    ends = layout.internal(pairs)
+    """The operation for one radial function over fixed pairs of beads, by topology number."""
+    place = layout.internal(pairs)
+    operation = bind_rows(name, kind, SiteTable(), place, parameters)
+    operation.acts_on_points = bool((place >= layout.n_cartesian).any())
+    return operation
+
+
+def bind_rows(name: str, kind: int, table: SiteTable, ends: np.ndarray, parameters) -> Operation:
+    """The same over pairs (n, 2) of rows of a table: each row owns its bonds, in the order given."""
     owner_of = ends.T.ravel()
-    n = len(ends)
-    # Stable, so that a bead adds up its bonds in the order in which they were given; both ends of a bond
-    # have the same rank in it.
-    rank = np.tile(np.arange(n), 2)
+    # Stable, so that a site adds up its bonds in the order in which they were given; both ends of a bond have the
+    # same rank in it.
+    rank = np.tile(np.arange(len(ends), dtype=np.int32), 2)
     order = np.lexsort((rank, owner_of))
     owner, counts = np.unique(owner_of, return_counts=True)
-    operation = bonds.Bonds(
+    return bonds.Bonds(
         name,
         kind,
         owner.astype(np.int32),
         np.concatenate([[0], np.cumsum(counts)]).astype(np.int32),
         ends[:, ::-1].T.ravel()[order].astype(np.int32),
-        rank[order].astype(np.int32),
+        rank[order],
         np.column_stack([np.asarray(p, dtype=float) for p in parameters]),
+        table,
     )
-    operation.acts_on_points = bool((ends >= layout.n_cartesian).any())
-    return operation

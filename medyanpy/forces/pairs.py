@@ -1,15 +1,17 @@
 """Repulsion between all beads that come near each other."""
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from medyanpy._kernels.neighbors import NeighborList
 from medyanpy._kernels.program import Operation
 from medyanpy._kernels.selected import pairs
+from medyanpy._kernels.sites import SiteTable
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.forces._base import Force, handles_in
-from medyanpy.topology import Balls, Handle
+from medyanpy.sites import Sites, as_sites
+from medyanpy.topology import Balls
 from medyanpy.validation import array, number
 
 __all__ = ["WCA", "SoftSphere"]
@@ -27,16 +29,15 @@ _SKIN = 0.4
 class _PairForce(Force):
     """A radial energy of all pairs of two groups that are within range."""
 
-    conserves_momentum = True
-
     def __init__(
         self, group_a: Any, group_b: Any, *, exclusions: Any, name: str | None, group: int, **numbers: Any
     ) -> None:
         super().__init__(name=name, group=group)
-        self._groups = tuple(
-            _frozen_group(f"{self.name}: {which}", beads)
-            for which, beads in (("group_a", group_a), ("group_b", group_b))
-        )
+        groups = {"group_a": group_a, "group_b": group_b}
+        if any(isinstance(beads, Sites) for beads in groups.values()):
+            self._groups = tuple(as_sites(f"{self.name}: {which}", beads) for which, beads in groups.items())
+        else:
+            self._groups = tuple(_frozen_group(f"{self.name}: {which}", beads) for which, beads in groups.items())
         self._exclusions = array(
             f"{self.name}: exclusions",
             np.empty((0, 2), np.int64) if exclusions is None else exclusions,
@@ -49,48 +50,107 @@ class _PairForce(Force):
 
     @property
     def handles(self):
-        return handles_in(self._groups[0]) + handles_in(self._groups[1])
+        return tuple(h for g in self._groups for h in (g.handles if isinstance(g, Sites) else handles_in(g)))
+
+    @property
+    def conserves_momentum(self) -> bool:
+        """Whether no site is an anchor."""
+        return not any(isinstance(g, Sites) and len(g.anchor_positions) for g in self._groups)
 
     @property
     def exclusions(self) -> np.ndarray:
-        """(E, 2) pairs of bead numbers that do not interact."""
+        """(E, 2) pairs of bead numbers that do not interact; where groups are sites, of numbers of sites."""
         return self._exclusions
 
     def _skin(self, skin: Any) -> float | None:
         return None if skin is None else number(f"{self.name}: skin", skin, at_least=0.0)
 
-    def _bind(self, layout, kind: int, a: float, b: float, radius_of) -> Operation:
-        """The operation for one radial function; `radius_of` gives half the range of beads."""
+    def _members(self, layout) -> "_Members":
+        if isinstance(self._groups[0], Sites):
+            return self._members_of_sites(layout)
         topology = layout.topology
         in_a, in_b = (
             topology.bead_indices(f"{self.name}: {which}", beads)
             for which, beads in zip(("group_a", "group_b"), self._groups, strict=True)
         )
-        if len(in_a) == 0 or len(in_b) == 0:
-            in_a = in_b = np.empty(0, np.int64)
         # 1: in A only, 2: in B only, 3: in both.
         membership = np.zeros(layout.n, np.int32)
-        membership[layout.internal(in_a)] += 1
-        membership[layout.internal(in_b)] += 2
-        place = np.flatnonzero(membership).astype(np.int32)
+        if len(in_a) and len(in_b):
+            membership[layout.internal(in_a)] += 1
+            membership[layout.internal(in_b)] += 2
+        row = np.flatnonzero(membership).astype(np.int32)
+        return _Members(
+            SiteTable(),
+            row,
+            membership[row],
+            layout.order[row],
+            layout.order[row],
+            layout.n,
+            "beads",
+            bool((row >= layout.n_cartesian).any()),
+        )
+
+    def _members_of_sites(self, layout) -> "_Members":
+        a, b = self._groups
+        for which, sites in (("group_a", a), ("group_b", b)):
+            sites.check(f"{self.name}: {which}", layout.topology)
+        same = a is b
+        sites = a if same else a + b
+        membership = np.repeat(np.array([3 if same else 1, 2], np.int32), [len(a), 0 if same else len(b)])
+        beads = sites.single_beads
+        twice = np.sort(beads[beads >= 0])
+        twice = twice[1:][twice[1:] == twice[:-1]]
+        if len(twice):
+            i, k = np.flatnonzero(beads == twice[0])[:2]
+            raise TopologyError(
+                f"{self.name}: sites {i} and {k} are both bead {twice[0]}; give one Sites object for both groups, "
+                "or groups that share no bead"
+            )
+        row = np.arange(len(sites) if len(a) and len(b) else 0, dtype=np.int32)
+        return _Members(
+            sites.bind(layout),
+            row,
+            membership[row],
+            beads[row],
+            row,
+            len(sites),
+            "sites",
+            sites.on_points(layout),
+        )
+
+    def _bind(self, layout, kind: int, a: float, b: float, radius_of) -> Operation:
+        """The operation for one radial function; `radius_of` gives half the range of members by their bead numbers."""
+        members = self._members(layout)
         radius = np.zeros(0)
         reach = 0.0
-        if len(place):
-            radius = radius_of(layout.order[place])
-            groups = membership[place]
-            reach = float(radius[groups != 2].max() + radius[groups != 1].max())
+        if len(members.row):
+            radius = radius_of(members.bead)
+            reach = float(radius[members.group != 2].max() + radius[members.group != 1].max())
         skin = self._numbers["skin"]
         neighbors = NeighborList(
-            place,
-            membership[place],
+            members.row,
+            members.group,
             radius,
             reach,
             _SKIN * reach if skin is None else skin,
-            *_excluded(self.name, self._exclusions, layout, place),
+            *_excluded(self.name, self._exclusions, members),
         )
-        operation = pairs.Pairs(self.name, kind, a, b, neighbors)
-        operation.acts_on_points = bool((place >= layout.n_cartesian).any())
+        operation = pairs.Pairs(self.name, kind, a, b, neighbors, members.table)
+        operation.acts_on_points = members.on_points
         return operation
+
+
+class _Members(NamedTuple):
+    """The sites of both groups of a force, in the arrays of one Context."""
+
+    table: SiteTable
+    row: np.ndarray  # in the table, ascending
+    group: np.ndarray  # 1: in A only, 2: in B only, 3: in both
+    bead: np.ndarray  # topology number, -1 of sites that are no single bead
+    number: np.ndarray  # what users call it, and sums are ordered by
+    n_numbers: int
+    noun: str
+    on_points: bool
 
 
 class SoftSphere(_PairForce):
@@ -102,14 +162,15 @@ class SoftSphere(_PairForce):
 
     Parameters
     ----------
-    group_a, group_b : handle, list of handles, or (n,) int
+    group_a, group_b : handle, list of handles, (n,) int, or Sites
         Beads of any kind. The groups may be the same, overlap, or have nothing in common; a bead in both
-        interacts with all of both.
+        interacts with all of both. Where one group is `Sites`, both are, and are taken for different sites unless
+        they are one object; no bead may then be two of the sites.
     stiffness : float, pN/nm, >= 0
         k.
     diameter : float, nm, > 0, optional
         d, the distance at which two beads touch. Where none is given, the sum of their radii; then all beads
-        of both groups must be balls.
+        (or sites) of both groups must be balls.
     exclusions : (E, 2) int, optional
         Pairs of bead numbers that do not interact, such as the pairs of a bond force. Pairs that would not
         interact anyway are ignored.
@@ -162,32 +223,32 @@ class SoftSphere(_PairForce):
         name: str | None = None,
         group: int = 0,
     ) -> None:
-        super().__init__(
-            group_a,
-            group_b,
-            exclusions=exclusions,
-            name=name,
-            group=group,
-            stiffness=stiffness,
-            diameter=diameter,
-            skin=skin,
-        )
+        numbers = {"stiffness": stiffness, "diameter": diameter, "skin": skin}
+        super().__init__(group_a, group_b, exclusions=exclusions, name=name, group=group, **numbers)
 
     def _checked(self, *, stiffness: Any, diameter: Any, skin: Any) -> dict[str, Any]:
         if diameter is not None:
             diameter = number(f"{self.name}: diameter", diameter, above=0.0)
         else:
-            for handle in self.handles:
-                if not isinstance(handle, Balls):
-                    raise self._no_radius(handle)
+            for group in self._groups:
+                if isinstance(group, Sites):
+                    self._check_single(group.single_beads)
+                else:
+                    for handle in handles_in(group):
+                        if not isinstance(handle, Balls):
+                            raise self._no_radius(repr(handle))
         return {
             "stiffness": number(f"{self.name}: stiffness", stiffness, at_least=0.0),
             "diameter": diameter,
             "skin": self._skin(skin),
         }
 
-    def _no_radius(self, handle: Handle) -> ParameterError:
-        return ParameterError(f"{self.name}: give diameter=, because {handle!r} has no radius: only balls have")
+    def _check_single(self, beads: np.ndarray) -> None:
+        if (beads < 0).any():
+            raise self._no_radius(f"site {int(np.argmax(beads < 0))}, which is no single bead,")
+
+    def _no_radius(self, what: str) -> ParameterError:
+        return ParameterError(f"{self.name}: give diameter=, because {what} has no radius: only balls have")
 
     def bind(self, layout):
         k, d = self._numbers["stiffness"], self._numbers["diameter"]
@@ -201,7 +262,7 @@ class SoftSphere(_PairForce):
                     out[handle.beads] = handle.radius
             out = out[beads]
             if np.isnan(out).any():
-                raise self._no_radius(layout.topology.handle_of(int(beads[np.argmax(np.isnan(out))])))
+                raise self._no_radius(repr(layout.topology.handle_of(int(beads[np.argmax(np.isnan(out))]))))
             return out
 
         return self._bind(layout, _SOFT_SPHERE, k, 0.0, radius_of)
@@ -271,16 +332,8 @@ class WCA(_PairForce):
         name: str | None = None,
         group: int = 0,
     ) -> None:
-        super().__init__(
-            group_a,
-            group_b,
-            exclusions=exclusions,
-            name=name,
-            group=group,
-            epsilon=epsilon,
-            sigma=sigma,
-            skin=skin,
-        )
+        numbers = {"epsilon": epsilon, "sigma": sigma, "skin": skin}
+        super().__init__(group_a, group_b, exclusions=exclusions, name=name, group=group, **numbers)
 
     def _checked(self, *, epsilon: Any, sigma: Any, skin: Any) -> dict[str, Any]:
         return {
@@ -304,24 +357,23 @@ def _frozen_group(what: str, beads: Any) -> Any:
     return out
 
 
-def _excluded(force: str, pairs: np.ndarray, layout, place: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """For every member, the beads it ignores: where its list starts, and the lists, sorted."""
-    n_beads = layout.topology.n_beads
-    bad = ((pairs < 0) | (pairs >= n_beads)).any(axis=1)
+def _excluded(force: str, pairs: np.ndarray, members: _Members) -> tuple[np.ndarray, np.ndarray]:
+    """For every member, the numbers it ignores: where its list starts, and the lists, sorted."""
+    n, noun = members.n_numbers, members.noun
+    bad = ((pairs < 0) | (pairs >= n)).any(axis=1)
     if bad.any():
         e = int(np.argmax(bad))
-        raise TopologyError(
-            f"{force}: exclusions[{e}] names beads {pairs[e].tolist()}, but the topology has beads 0 to {n_beads - 1}"
-        )
+        owner = "topology has beads" if noun == "beads" else "groups have sites"
+        raise TopologyError(f"{force}: exclusions[{e}] names {noun} {pairs[e].tolist()}, but the {owner} 0 to {n - 1}")
     bad = pairs[:, 0] == pairs[:, 1]
     if bad.any():
         e = int(np.argmax(bad))
-        raise TopologyError(f"{force}: exclusions[{e}] excludes bead {pairs[e, 0]} from itself")
-    member = np.full(layout.n, -1)
-    member[layout.order[place]] = np.arange(len(place))
+        raise TopologyError(f"{force}: exclusions[{e}] excludes {noun[:-1]} {pairs[e, 0]} from itself")
+    member = np.full(n, -1)
+    member[members.number] = np.arange(len(members.row))
     both = np.concatenate([pairs, pairs[:, ::-1]])
     both = both[(member[both] >= 0).all(axis=1)]
     owner, ignored = member[both[:, 0]], both[:, 1]
     order = np.lexsort((ignored, owner))
-    start = np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=len(place)))])
+    start = np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=len(members.row)))])
     return start.astype(np.int32), ignored[order].astype(np.int32)

@@ -1,7 +1,6 @@
 """Forces written in Python."""
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -22,8 +21,17 @@ class PythonForce(Force):
         Called inside every step. ``positions`` is an (n, 3) array, nm, of all beads in topology order
         (``handle.beads`` selects), read-only and a copy of its own each time. ``energy``, pN nm, is a number;
         ``forces``, pN, an (n, 3) array: minus the gradient of the energy with respect to each position, that
-        of an in-triangle point taken as if it were free. The function must depend on nothing but the
-        positions, or runs are not repeatable.
+        of an in-triangle point taken as if it were free.
+    replay : bool
+        Whether the function depends on nothing but its arguments, so that steps can be taken again with the same
+        result. Where it does not (it counts, draws random numbers, talks to another program), say False: the function
+        is then called once for every evaluation, and after a fault the simulation goes back to a state at most some
+        hundredths of a second of run time old, instead of exactly to the step that failed.
+    orientations : bool
+        Call ``function(positions, orientations) -> (energy, forces, torques)``. ``orientations`` is (m, 4), the unit
+        quaternions of the oriented beads, scalar first, which turn vectors of the body frame into space; ``torques``,
+        (m, 3), pN nm, are in the body frame: minus the derivative of the energy with respect to turning the body
+        about its own axes.
     name, group
         See `Force`.
 
@@ -37,7 +45,7 @@ class PythonForce(Force):
     An exception of the function ends the run with a `SimulationError` that names the step and is chained to
     the exception with its own traceback; so does anything but a finite number and finite (n, 3) forces.
     Ctrl-C inside the function calls it once more, so that the step ends whole, and is raised between two
-    steps.
+    steps; without `replay` the simulation goes back instead.
 
     `medyanpy.testing.check_force` finds forces that do not fit their energy.
 
@@ -56,34 +64,58 @@ class PythonForce(Force):
     """
 
     def __init__(
-        self, function: Callable[[np.ndarray], tuple[float, Any]], *, name: str | None = None, group: int = 0
+        self,
+        function: Callable[..., tuple],
+        *,
+        replay: bool = True,
+        orientations: bool = False,
+        name: str | None = None,
+        group: int = 0,
     ) -> None:
         super().__init__(name=name, group=group)
         if not callable(function):
             raise ParameterError(f"{self.name}: function must be callable, not {function!r}")
         self._function = function
+        self._replay = bool(replay)
+        self._orientations = bool(orientations)
 
     @property
-    def function(self) -> Callable[[np.ndarray], tuple[float, Any]]:
+    def function(self) -> Callable[..., tuple]:
         return self._function
 
-    def _call(self, positions: np.ndarray) -> tuple[float, np.ndarray]:
-        """What the function returns, checked."""
-        result = self._function(positions)
-        if not isinstance(result, tuple | list) or len(result) != 2:
-            raise ParameterError(f"{self.name}: the function must return (energy, forces), not {type(result).__name__}")
-        energy, forces = result
+    @property
+    def replay(self) -> bool:
+        """Whether evaluations may be repeated."""
+        return self._replay
+
+    @property
+    def orientations(self) -> bool:
+        """Whether the function gets orientations and returns torques."""
+        return self._orientations
+
+    def _call(self, *arguments: np.ndarray) -> tuple:
+        """What the function returns, checked: one array of forces for positions, one of torques for orientations."""
+        result = self._function(*arguments)
+        parts = ("energy", "forces", "torques")[: 1 + len(arguments)]
+        if not isinstance(result, tuple | list) or len(result) != len(parts):
+            raise ParameterError(
+                f"{self.name}: the function must return ({', '.join(parts)}), not {type(result).__name__}"
+            )
+        energy, *arrays = result
         what = f"{self.name}: the energy returned"
         if np.ndim(energy):
             raise ParameterError(f"{what} must be one number, not an array of shape {np.shape(energy)}")
         energy = number(what, energy)
-        what = f"{self.name}: the forces returned"
-        if np.iscomplexobj(forces):
-            raise ParameterError(f"{what} must be real, not complex")
-        return energy, array(what, forces, positions.shape)
+        checked = []
+        for part, value, argument in zip(parts[1:], arrays, arguments, strict=True):
+            what = f"{self.name}: the {part} returned"
+            if np.iscomplexobj(value):
+                raise ParameterError(f"{what} must be real, not complex")
+            checked.append(array(what, value, (len(argument), 3)))
+        return energy, *checked
 
     def bind(self, layout):
-        return PythonTerm(self.name, self._call)
+        return PythonTerm(self.name, self._call, self._replay, self._orientations)
 
     def __repr__(self) -> str:
         return f"PythonForce({getattr(self._function, '__name__', self._function)!s})"

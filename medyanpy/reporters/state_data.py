@@ -114,6 +114,9 @@ COLUMNS = (
     Column("kinetic_energy", "Kinetic Energy", "pN nm", lambda row: row.state.kinetic_energy, "energy"),
     Column("total_energy", "Total Energy", "pN nm", lambda row: row.state.total_energy, "energy"),
     Column("temperature", "Temperature", "K", lambda row: row.state.temperature, "energy"),
+    Column("work", "Heat", "pN nm", lambda row: row.state.heat, "energy"),
+    Column("work", "Shadow Work", "pN nm", lambda row: row.state.shadow_work, "energy"),
+    Column("work", "Protocol Work", "pN nm", lambda row: row.state.protocol_work, "energy"),
     Column("area", "Area", "nm^2", _area, "positions"),
     Column("volume", "Volume", "nm^3", _volume, "positions"),
     Column("speed", "Speed", "steps/s", lambda row: row.speed, form=".6g"),
@@ -141,6 +144,8 @@ class StateDataReporter(Reporter):
         Of everything, K; see `State.temperature`.
     temperatures : bool
         A column for each kind of bead that can move, K.
+    work : bool
+        Heat, shadow work and protocol work so far, pN nm; switches `Simulation.report_work` on where it is off.
     area, volume : bool
         Of all membranes together, nm^2; of all closed ones, nm^3. From the vertices as they are.
     speed : bool
@@ -196,6 +201,7 @@ class StateDataReporter(Reporter):
         total_energy: bool = False,
         temperature: bool = False,
         temperatures: bool = False,
+        work: bool = False,
         area: bool = False,
         volume: bool = False,
         speed: bool = False,
@@ -216,6 +222,7 @@ class StateDataReporter(Reporter):
             "total_energy": total_energy,
             "temperature": temperature,
             "temperatures": temperatures,
+            "work": work,
             "area": area,
             "volume": volume,
             "speed": speed,
@@ -281,6 +288,8 @@ class StateDataReporter(Reporter):
             raise ParameterError("StateDataReporter: this reporter is closed")
         step = simulation.current_step
         if self._columns is None:
+            if "work" in self._wanted:
+                simulation.report_work = True
             self._columns = self._columns_for(simulation.topology)
             self._needs = sorted({column.needs for column in self._columns} - {""})
             self._clock = _Clock(step)

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from medyanpy._kernels.derivatives import Contraction, HessianBlocks
 from medyanpy.context import Context
 from medyanpy.forces import Force
-from medyanpy.integrators import VerletIntegrator
+from medyanpy.integrators import SplittingIntegrator, VerletIntegrator
 from medyanpy.state import State
 from medyanpy.system import System
 from medyanpy.topology import Topology
@@ -44,9 +45,8 @@ def _state(case: ForceCase, threads: int = 1, copies: int = 1, energy: bool = Tr
     for _ in range(copies - 1):
         system.add_force(_twin(force))
     context = Context(system, VerletIntegrator(1e-3), threads=threads)
-    return context.get_state(positions=True, forces=True, energy=energy), context.get_state(
-        positions=True
-    ).positions
+    state = context.get_state(positions=True, forces=True, energy=energy, virial=energy)
+    return state, state.positions
 
 
 def _twin(force: Force) -> Force:
@@ -60,9 +60,13 @@ def check_force(case: ForceCase) -> None:
     """Check one case against the contract; an AssertionError says what is broken.
 
     The energy equals the independent one to 1e-12 relative. Every component of the force is minus the central
-    difference of the *independent* energy, and along random directions the error falls as h². Forces have the
-    same bits on 1, 2, 3 and 4 threads, and whether the energy is wanted or not; two equal forces give exactly
-    twice one. A force that claims to conserve momentum has no net force and no net torque.
+    difference of the *independent* energy, and along random directions the error falls as h²; the virial is minus
+    its difference in a strain of space. Forces have the same bits on 1, 2, 3 and 4 threads, and whether the energy is
+    wanted or not; two equal forces give exactly twice one. A force that claims to conserve momentum has no net force
+    and no net torque.
+
+    Second derivatives of the energy, where a force offers them, are symmetric and equal central differences of the
+    force; third ones equal differences of the second. No term of the case may be near a place where they jump.
     """
     state, x = _state(case)
     f = state.forces
@@ -84,6 +88,15 @@ def check_force(case: ForceCase) -> None:
         unit[i, c] = 1.0
         assert abs(slope(unit, h) + f[i, c]) <= 2e-6 * scale, (
             f"{case.name}: force on bead {i}, component {c} is {f[i, c]!r}, by differences {-slope(unit, h)!r}"
+        )
+
+    largest = np.abs(x).max()
+    for a, b in np.ndindex(3, 3):
+        strain = np.zeros_like(x)
+        strain[:, b] = x[:, a]
+        by_differences = -slope(strain, h / largest)
+        assert abs(state.virial[a, b] - by_differences) <= 2e-6 * scale * np.abs(x).sum(), (
+            f"{case.name}: virial[{a}, {b}] is {state.virial[a, b]!r}, by differences {by_differences!r}"
         )
 
     rng = np.random.default_rng(0)
@@ -111,3 +124,85 @@ def check_force(case: ForceCase) -> None:
         centred = x - x.mean(axis=0)
         torque = np.cross(centred, f).sum(axis=0)
         assert np.abs(torque).max() <= 1e-10 * scale * np.abs(centred).max(), f"{case.name}: there is a net torque"
+
+    check_higher_derivatives(case)
+
+
+class _Anywhere:
+    """A force alone, at any 3D positions (n, 3) in topology order: in-triangle points may leave their triangles."""
+
+    def __init__(self, case: ForceCase) -> None:
+        topology, force = case.build()
+        system = System(topology)
+        system.add_force(force)
+        word = "BAGAB" if topology.point_handles else "BAB"
+        self.context = context = Context(system, SplittingIntegrator(word, 1e-3), threads=1)
+        self.x = context.get_state(positions=True).positions
+        self.operation = context.bound_forces[system.force_names[0]]
+        self.sum = context.make_force_sum([self.operation])
+
+    def go(self, x: np.ndarray) -> None:
+        self.context._x[:] = x[self.context.layout.order]
+        self.context.positions_changed()
+
+    def forces(self, x: np.ndarray) -> np.ndarray:
+        self.go(x)
+        self.sum.alone(self.context._program, self.operation)
+        return self.sum.f_array[self.context.layout.rank]
+
+    def hessian(self, x: np.ndarray) -> np.ndarray:
+        """(3n, 3n) as it comes: the mirror of every block is put in, and nothing is made symmetric."""
+        self.go(x)
+        collected = HessianBlocks(self.operation)
+        self.context.perform(collected, changes_state=False)
+        out = np.zeros((len(x), len(x), 3, 3))
+        order = self.context.layout.order
+        for i, j, block in zip(*collected.blocks(), strict=True):
+            out[order[i], order[j]] += block
+            if i != j:
+                out[order[j], order[i]] += block.T
+        return out.transpose(0, 2, 1, 3).reshape(x.size, x.size)
+
+    def third(self, x: np.ndarray, a: np.ndarray) -> np.ndarray:
+        self.go(x)
+        layout = self.context.layout
+        out = np.zeros_like(x)
+        contraction = Contraction(self.operation, np.ascontiguousarray(a[layout.order]), out)
+        self.context.perform(contraction, changes_state=False)
+        return out[layout.rank]
+
+
+def check_higher_derivatives(case: ForceCase) -> None:
+    """Second and third derivatives, as far as the force offers them, against differences of those one below."""
+    force = _Anywhere(case)
+    offered, x = force.operation.derivatives, force.x
+    if offered < 2:
+        return
+    h = 1e-5 * case.length
+    hessian = force.hessian(x)
+    # Of an energy with straight slopes there is no second derivative to compare with.
+    scale = max(np.abs(hessian).max(), np.abs(force.forces(x)).max() / case.length)
+    assert np.abs(hessian - hessian.T).max() <= 1e-14 * scale, f"{case.name}: the Hessian is not symmetric"
+    for k in range(x.size):
+        unit = np.zeros(x.size)
+        unit[k] = h
+        unit = unit.reshape(x.shape)
+        column = (force.forces(x - unit) - force.forces(x + unit)).ravel() / (2.0 * h)
+        worst = int(np.abs(hessian[:, k] - column).argmax())
+        assert abs(hessian[worst, k] - column[worst]) <= 1e-6 * scale, (
+            f"{case.name}: second derivative in component {worst % 3} of bead {worst // 3} and component {k % 3} of "
+            f"bead {k // 3} is {hessian[worst, k]!r}, by differences {column[worst]!r}"
+        )
+    if offered < 3:
+        return
+    rng = np.random.default_rng(1)
+    for _ in range(3):
+        a = rng.normal(size=x.shape)
+        third = force.third(x, a)
+        slope = (force.hessian(x + h * a) - force.hessian(x - h * a)) @ a.ravel() / (2.0 * h)
+        wrong = np.abs(third - slope.reshape(x.shape))
+        worst = np.unravel_index(int(wrong.argmax()), x.shape)
+        assert wrong.max() <= 1e-6 * max(np.abs(slope).max(), scale / case.length), (
+            f"{case.name}: third derivative along a direction, component {worst[1]} of bead {worst[0]}, is "
+            f"{third[worst]!r}, by differences {slope.reshape(x.shape)[worst]!r}"
+        )

@@ -1,0 +1,264 @@
+"""Sites: the places that forces act on, as one table over beads.
+
+    X_s = x_0 + sum_k w_k (x_k - x_0) + R(q) arm,    sum_k w_k = 1
+    f_k += w_k F_s,    torque += arm x (R(q)^T F_s) in the frame of the body
+
+or a place that does not move, without beads: an anchor. Because weights sum to 1, X_s = sum_k w_k x_k moves with its
+beads, and depends on displacements alone, as a box asks for.
+
+Forces on sites go to beads by owner: each bead adds up the sites that it takes part in, in ascending order, apart
+from everything else, and the sum is added once. The bits depend on neither threads nor other forces.
+
+Units: nm, pN. The caller has checked bead numbers, weights, and that no site names a bead twice.
+"""
+import numpy as np
+
+from libc.string cimport memset
+
+from medyanpy._kernels.box cimport displacement
+from medyanpy._kernels.parallel cimport over_blocks
+from medyanpy._kernels.vec3 cimport add_scaled, cross
+
+cdef Py_ssize_t BLOCK = 1024
+
+
+cdef inline void _turn(double w, const double* u, const double* v, double* out) noexcept nogil:
+    """out = R v for the unit quaternion (w, u); with -u, R^T v."""
+    cdef double a[3]
+    cdef double b[3]
+    cdef int c
+    cross(u, v, a)
+    cross(u, a, b)
+    for c in range(3):
+        out[c] = v[c] + 2.0 * (w * a[c] + b[c])
+
+
+cdef int _gather(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    cdef SiteRows* t = <SiteRows*> task
+    cdef const double* origin
+    cdef const double* q
+    cdef double d[3]
+    cdef double sum[3]
+    cdef Py_ssize_t i, k
+    cdef int c
+    memset(t.f + 3 * first, 0, 3 * (last - first) * sizeof(double))
+    for i in range(first, last):
+        if t.start[i] == t.start[i + 1]:
+            # An anchor: its row of x was written when the table was made.
+            continue
+        origin = world.x + 3 * <Py_ssize_t> t.bead[t.start[i]]
+        sum[0] = sum[1] = sum[2] = 0.0
+        for k in range(t.start[i] + 1, t.start[i + 1]):
+            displacement(&world.box, origin, world.x + 3 * <Py_ssize_t> t.bead[k], d)
+            add_scaled(t.weight[k], d, sum)
+        if t.oriented != NULL and t.oriented[i] >= 0:
+            q = world.orientation + 4 * <Py_ssize_t> t.oriented[i]
+            _turn(q[0], q + 1, t.arm + 3 * i, d)
+            add_scaled(1.0, d, sum)
+        for c in range(3):
+            t.x[3 * i + c] = origin[c] + sum[c]
+    return 0
+
+
+cdef int _scatter(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    cdef SiteRows* t = <SiteRows*> task
+    cdef double* f
+    cdef double sum[3]
+    cdef Py_ssize_t k, s
+    for k in range(first, last):
+        sum[0] = sum[1] = sum[2] = 0.0
+        for s in range(t.owner_start[k], t.owner_start[k + 1]):
+            add_scaled(t.owner_weight[s], t.f + 3 * <Py_ssize_t> t.owner_site[s], sum)
+        # Summed apart and added once: two equal forces give exactly twice one.
+        f = world.f + 3 * <Py_ssize_t> t.owner[k]
+        f[0] += sum[0]
+        f[1] += sum[1]
+        f[2] += sum[2]
+    return 0
+
+
+cdef int _torques(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    cdef SiteRows* t = <SiteRows*> task
+    cdef const double* q
+    cdef double* torque
+    cdef double back[3]
+    cdef double f[3]
+    cdef double turn[3]
+    cdef double sum[3]
+    cdef Py_ssize_t k, s
+    cdef int c
+    for k in range(first, last):
+        q = world.orientation + 4 * <Py_ssize_t> t.body[k]
+        for c in range(3):
+            back[c] = -q[1 + c]
+            sum[c] = 0.0
+        for s in range(t.body_start[k], t.body_start[k + 1]):
+            _turn(q[0], back, t.f + 3 * <Py_ssize_t> t.body_site[s], f)
+            cross(t.arm + 3 * <Py_ssize_t> t.body_site[s], f, turn)
+            add_scaled(1.0, turn, sum)
+        torque = world.torque + 3 * <Py_ssize_t> t.body[k]
+        for c in range(3):
+            torque[c] += sum[c]
+    return 0
+
+
+def _by_owner(owner_of):
+    """Rows that belong to the same owner: (owners ascending, where the rows of each start, rows in order)."""
+    order = np.argsort(owner_of, kind="stable").astype(np.int32)
+    owner, start = np.unique(owner_of[order], return_index=True)
+    return owner.astype(np.int32), np.append(start, len(order)).astype(np.int32), order
+
+
+cdef class SiteTable:
+    """n sites; or, made without arguments, the beads themselves: then nothing is copied.
+
+    Parameters
+    ----------
+    start : (n + 1,) int32
+        Where the beads of each site start; a site without beads is an anchor.
+    bead : (m,) int32
+        Places of beads.
+    weight : (m,) float
+        Sum 1 over each site.
+    anchors : (a, 3) float, nm
+        Places of the sites without beads, in their order.
+    oriented : (n,) int32, optional
+        Row of the oriented bead that carries the arm, -1 where there is none. The site has beads.
+    arm : (n, 3) float, nm, optional
+        In the frame of that body.
+    """
+
+    def __cinit__(self, const int32_t[::1] start=None, const int32_t[::1] bead=None, const double[::1] weight=None,
+                  anchors=None, const int32_t[::1] oriented=None, const double[:, ::1] arm=None):
+        cdef SiteRows* t = &self.rows
+        cdef int32_t[::1] id, first, owner, owner_start, owner_site, body, body_start, body_site
+        cdef double[:, ::1] x, f
+        cdef double[::1] owner_weight
+        memset(t, 0, sizeof(SiteRows))
+        memset(&self.now, 0, sizeof(SiteArrays))
+        self.are_beads = start is None
+        self.has_arms = oriented is not None
+        if self.are_beads:
+            return
+        n = start.shape[0] - 1
+        counts = np.diff(start)
+        positions = np.zeros((n, 3))
+        positions[counts == 0] = anchors
+        firsts = np.full(n, -1, np.int32)
+        firsts[counts > 0] = np.asarray(bead)[np.asarray(start)[:-1][counts > 0]]
+        owners, starts, order = _by_owner(np.asarray(bead))
+        x, f, id, first = positions, np.zeros((n, 3)), np.arange(n, dtype=np.int32), firsts
+        owner, owner_start = owners, starts
+        owner_site = np.repeat(np.arange(n, dtype=np.int32), counts)[order]
+        owner_weight = np.asarray(weight)[order]
+        body = body_start = body_site = np.zeros(0, np.int32)
+        if self.has_arms:
+            with_arm = np.flatnonzero(np.asarray(oriented) >= 0)
+            bodies, starts, order = _by_owner(np.asarray(oriented)[with_arm])
+            body, body_start, body_site = bodies, starts, with_arm[order].astype(np.int32)
+        self.arrays = (start, bead, weight, oriented, arm, x, f, id, first, owner, owner_start, owner_site,
+                       owner_weight, body, body_start, body_site)
+        t.n = n
+        t.n_owners = owner.shape[0]
+        t.n_bodies = body.shape[0]
+        if n == 0:
+            return
+        t.start = &start[0]
+        t.x = &x[0, 0]
+        t.f = &f[0, 0]
+        if t.n_owners:
+            t.bead = &bead[0]
+            t.weight = &weight[0]
+            t.owner = &owner[0]
+            t.owner_start = &owner_start[0]
+            t.owner_site = &owner_site[0]
+            t.owner_weight = &owner_weight[0]
+        if t.n_bodies:
+            t.oriented = &oriented[0]
+            t.arm = &arm[0, 0]
+            t.body = &body[0]
+            t.body_start = &body_start[0]
+            t.body_site = &body_site[0]
+        self.now.x = t.x
+        self.now.f = t.f
+        self.now.id = &id[0]
+        self.now.bead = &first[0]
+
+    @property
+    def positions(self):
+        """(n, 3) where sites were when last gathered; of a table of its own."""
+        return np.array(self.arrays[5])
+
+    cdef int gather(self, World* world) noexcept nogil:
+        if self.are_beads:
+            # Asked for anew each time: forces may be evaluated in several worlds.
+            self.now.x = world.x
+            self.now.f = world.f
+            self.now.id = world.id
+            return 0
+        return over_blocks(_gather, &self.rows, world, self.rows.n, BLOCK)
+
+    cdef int scatter(self, World* world) noexcept nogil:
+        cdef int fault
+        if self.are_beads:
+            return 0
+        fault = over_blocks(_scatter, &self.rows, world, self.rows.n_owners, BLOCK)
+        if fault == 0 and self.rows.n_bodies > 0:
+            fault = over_blocks(_torques, &self.rows, world, self.rows.n_bodies, BLOCK)
+        return fault
+
+    # Higher derivatives ---------------------------------------------------------------------------------------
+
+    cdef Py_ssize_t n_terms(self, Py_ssize_t a, Py_ssize_t b) noexcept nogil:
+        """How many terms c_i x_i the vector from site a to site b has; a bead of both sites is in two of them."""
+        if self.are_beads:
+            return 2
+        return self.rows.start[a + 1] - self.rows.start[a] + self.rows.start[b + 1] - self.rows.start[b]
+
+    cdef double term(self, Py_ssize_t a, Py_ssize_t b, Py_ssize_t p, Py_ssize_t* bead) noexcept nogil:
+        """c_i of one term, and the place of its bead."""
+        cdef Py_ssize_t s
+        if self.are_beads:
+            bead[0] = a if p == 0 else b
+            return -1.0 if p == 0 else 1.0
+        s = self.rows.start[a] + p
+        if s < self.rows.start[a + 1]:
+            bead[0] = self.rows.bead[s]
+            return -self.rows.weight[s]
+        s += self.rows.start[b] - self.rows.start[a + 1]
+        bead[0] = self.rows.bead[s]
+        return self.rows.weight[s]
+
+    cdef int add_pair(self, Py_ssize_t a, Py_ssize_t b, const double* k, AddBlock add, void* sink) noexcept nogil:
+        cdef double block[9]
+        cdef double cp, c
+        cdef Py_ssize_t p, q, i, j
+        cdef int e, fault
+        for p in range(self.n_terms(a, b)):
+            cp = self.term(a, b, p, &i)
+            for q in range(p + 1):
+                c = cp * self.term(a, b, q, &j)
+                if i == j and p != q:
+                    # (p, q) and (q, p) are both in the one block (i, i).
+                    c *= 2.0
+                for e in range(9):
+                    block[e] = c * k[e]
+                fault = add(sink, i, j, block)
+                if fault != 0:
+                    return fault
+        return 0
+
+    cdef void difference(self, Py_ssize_t a, Py_ssize_t b, const double* v, double* out) noexcept nogil:
+        cdef Py_ssize_t p, i
+        cdef double c
+        out[0] = out[1] = out[2] = 0.0
+        for p in range(self.n_terms(a, b)):
+            c = self.term(a, b, p, &i)
+            add_scaled(c, v + 3 * i, out)
+
+    cdef void share(self, Py_ssize_t a, Py_ssize_t b, const double* t, double* out) noexcept nogil:
+        cdef Py_ssize_t p, i
+        cdef double c
+        for p in range(self.n_terms(a, b)):
+            c = self.term(a, b, p, &i)
+            add_scaled(c, t, out + 3 * i)

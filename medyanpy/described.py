@@ -1,0 +1,130 @@
+"""Objects that the arguments of their constructors describe: what documents, pickles and copies are made of."""
+
+import inspect
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from medyanpy.errors import ParameterError
+
+__all__ = ["Described", "kept", "made_anew", "scalar_if_one"]
+
+
+class Described:
+    """Remembers the arguments of its constructor, and can be made anew from them.
+
+    Subclasses need no code of their own for this, whatever the signature of their ``__init__``, as long as their
+    arguments are numbers, strings, arrays, handles, sites, functions, or again of this kind. One whose arguments
+    are not what it is any more overrides `_arguments_now`; one that holds something which no argument can give
+    overrides `_rest_now` and `_take_rest` too.
+    """
+
+    __signature__: inspect.Signature
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        signature = inspect.signature(cls.__init__)
+        # Without self. Also what help() shows: it would show __new__ otherwise.
+        cls.__signature__ = signature.replace(
+            parameters=list(signature.parameters.values())[1:], return_annotation=inspect.Signature.empty
+        )
+
+    def __new__(cls, *args: Any, **kwargs: Any):
+        self = super().__new__(cls)
+        try:
+            bound = cls.__signature__.bind(*args, **kwargs)
+        except TypeError:
+            return self  # __init__ says what is wrong with them.
+        bound.apply_defaults()
+        self._arguments = {name: kept(value) for name, value in bound.arguments.items()}
+        return self
+
+    def _arguments_now(self) -> dict[str, Any]:
+        """By the names of the constructor's parameters (``*args`` a tuple, ``**kwargs`` a dict): what it takes to
+        make this object anew as it is now."""
+        try:
+            return dict(self._arguments)
+        except AttributeError:
+            raise ParameterError(
+                f"{type(self).__qualname__} does not know the arguments it was made of: "
+                "a __new__ of its own must call that of its base class"
+            ) from None
+
+    def _rest_now(self) -> dict[str, Any]:
+        """Numbers that are not among the arguments; usually none."""
+        return {}
+
+    def _take_rest(self, arguments: Mapping[str, Any], rest: Mapping[str, Any]) -> None:
+        """Called last when an object is made anew: with the arguments it was made of, and what `_rest_now` gave."""
+
+    def __reduce__(self):
+        return made_anew, (type(self), self._arguments_now(), self._rest_now())
+
+
+def made_anew(cls: type[Described], arguments: Mapping[str, Any], rest: Mapping[str, Any]) -> Any:
+    """An object from what `_arguments_now` and `_rest_now` gave.
+
+    Raises
+    ------
+    ParameterError
+        A name that is no parameter of the constructor, or a parameter without value.
+    """
+    signature = cls.__signature__
+    unknown = [name for name in arguments if name not in signature.parameters]
+    if unknown:
+        known = ", ".join(signature.parameters) or "none"
+        raise ParameterError(f"{cls.__name__} has no argument {unknown[0]!r}: it has {known}")
+    given = {}
+    for name, parameter in signature.parameters.items():
+        if name in arguments:
+            given[name] = arguments[name]
+            if parameter.kind is parameter.VAR_POSITIONAL:
+                given[name] = tuple(given[name])
+        elif parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            continue
+        elif parameter.default is parameter.empty:
+            raise ParameterError(f"{cls.__name__}: the argument {name!r} is missing")
+        else:
+            given[name] = parameter.default
+    bound = inspect.BoundArguments(signature, given)
+    made = cls(*bound.args, **bound.kwargs)
+    made._take_rest(arguments, rest)
+    return made
+
+
+def scalar_if_one(value: Any) -> Any:
+    """The number of an array that repeats one (`validation.per_item` makes such views), or the value as it is."""
+    if isinstance(value, np.ndarray) and value.ndim == 1 and value.size and value.strides == (0,):
+        return value[0].item()
+    return value
+
+
+def kept(value: Any) -> Any:
+    """An argument such that nobody changes it later: arrays and lists copied, objects as they are."""
+    if isinstance(value, np.ndarray):
+        out = value.copy()
+        out.flags.writeable = False
+        return out
+    if isinstance(value, list | tuple):
+        if _holds_numbers(value):
+            try:
+                out = np.array(value)
+            except (ValueError, OverflowError):  # Rows of different lengths: the constructor says so.
+                out = None
+            if out is not None and out.dtype.kind in "biuf":
+                out.flags.writeable = False
+                return out
+        return type(value)(map(kept, value)) if type(value) in (list, tuple) else value
+    if isinstance(value, dict):
+        return {name: kept(v) for name, v in value.items()}
+    return value
+
+
+def _holds_numbers(value: Any) -> bool:
+    """Whether the first thing in nested lists is a number."""
+    while isinstance(value, list | tuple):
+        if not len(value):
+            return False
+        value = value[0]
+    return isinstance(value, bool | int | float | np.generic | np.ndarray)

@@ -1,0 +1,61 @@
+"""Flows: what the letters of a word do to a kind of bead beyond what they do to every bead."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from medyanpy._kernels.program import Operation
+
+__all__ = ["Flow", "Stage"]
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One letter of a word, as a Context compiles it.
+
+    Attributes
+    ----------
+    index : int
+        Place of the letter in the word.
+    kind : str
+        ``"A"``, ``"B"``, ``"G"`` or ``"O"``.
+    h : float, s
+        For how long the letter runs.
+    kT : float or None, pN nm
+    """
+
+    index: int
+    kind: str
+    h: float
+    kT: float | None  # noqa: N815 - the symbol of the papers
+
+
+class Flow:
+    """Operations around the letters of a word.
+
+    Every letter acts on all beads alike: B kicks, A drifts, O mixes in friction and noise. A kind of bead that
+    needs more (a constraint, a rotation, another friction) or an instrument that measures says here what runs
+    before and after the letter. A handle's `bind` makes the flow of its beads; see "How to give letters a meaning
+    for a new kind of bead" in the documentation.
+    """
+
+    def before(self, stage: Stage) -> Sequence["Operation"]:
+        """Operations to run before a letter."""
+        return ()
+
+    def after(self, stage: Stage) -> Sequence["Operation"]:
+        """Operations to run after a letter."""
+        return ()
+
+    def tangent(self) -> Sequence["Operation"]:
+        """Operations that take out of velocities what these beads cannot have: run when velocities come from
+        outside."""
+        return ()
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """What steps change beyond positions and velocities: C-contiguous arrays, written in place. They are part of
+        the last good state and of checkpoints; names are unique in a Context."""
+        return {}

@@ -1,0 +1,408 @@
+"""Sites: places that forces act on, made of beads."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from medyanpy._kernels.sites import SiteTable
+from medyanpy.errors import ParameterError, TopologyError
+from medyanpy.topology import Handle, Topology
+from medyanpy.validation import array
+
+__all__ = ["Sites"]
+
+# How far the weights of a site may miss their sum 1, relative to the sum of their sizes.
+_SUM_TOLERANCE = 1e-12
+
+
+class Sites:
+    """Places that forces act on: beads, weighted means of beads, places that do not move.
+
+    Made by `Sites.beads`, `Sites.weighted` and `Sites.anchors`, and joined by ``+``. Sites describe, like a
+    topology: they cannot be changed, and one object may serve many forces. Links and pair forces act on them, and
+    hand on what they do to the beads in proportion to the weights.
+
+    Attributes
+    ----------
+    start : (n + 1,) int
+        Where the beads of each site start in the next two.
+    bead_numbers : (m,) int
+        Beads, site after site, in topology order.
+    weights : (m,) float, sum 1 over each site
+    anchor_positions : (a, 3) float, nm
+        Places of the sites that have no beads, in their order.
+    arms : (n, 3) float or None, nm
+        Where a site is away from its first bead, in the frame of that oriented bead; None where no site is.
+    handles : tuple of Handle
+        The handles that the sites were made from, if any.
+
+    Examples
+    --------
+    >>> import medyanpy as mp
+    >>> topology = mp.Topology()
+    >>> beads = topology.add_beads([[0.0, 0, 0], [4.0, 0, 0], [9.0, 0, 0]], mass=1.0)
+    >>> quarter = mp.Sites.weighted([[0, 1]], [[0.75, 0.25]])  # a quarter of the way from bead 0 to bead 1
+    >>> sites = mp.Sites.beads(beads) + quarter + mp.Sites.anchors([[0.0, 5, 0]])
+    >>> sites
+    Sites(5: 3 beads, 1 weighted, 1 anchor)
+    >>> sites[2:4]
+    Sites(2: 1 bead, 1 weighted)
+    """
+
+    __slots__ = ("_anchors", "_arms", "_beads", "_handles", "_start", "_weights")
+
+    def __init__(self) -> None:
+        raise ParameterError("Sites: make them by Sites.beads, Sites.weighted or Sites.anchors")
+
+    @classmethod
+    def _of(
+        cls,
+        start: np.ndarray,
+        beads: np.ndarray,
+        weights: np.ndarray,
+        anchors: np.ndarray,
+        handles: Sequence[Handle] = (),
+        arms: np.ndarray | None = None,
+    ) -> "Sites":
+        """From arrays that are right. `arms` (n, 3): in the frame of a site's first bead, oriented; 0 where none."""
+        self = object.__new__(cls)
+        self._handles = tuple(dict.fromkeys(handles))
+        topologies = list(dict.fromkeys(h.topology for h in self._handles))
+        if len(topologies) > 1:
+            other = next(h for h in self._handles if h.topology is not topologies[0])
+            raise TopologyError(f"Sites: {self._handles[0]!r} and {other!r} belong to different topologies")
+        self._start, self._beads = (np.ascontiguousarray(a, dtype=np.int64) for a in (start, beads))
+        self._weights, self._anchors = (np.ascontiguousarray(a, dtype=np.float64) for a in (weights, anchors))
+        self._arms = arms if arms is None or arms.any() else None
+        for a in (self._start, self._beads, self._weights, self._anchors):
+            a.flags.writeable = False
+        return self
+
+    # Making -------------------------------------------------------------------------------------------------
+
+    @classmethod
+    def beads(cls, beads: Any) -> "Sites":
+        """A site at each of some beads.
+
+        Parameters
+        ----------
+        beads : handle, list of handles, (n,) int or int
+            Beads of any kind, in the order given; a bead may occur more than once. The place of an in-triangle point
+            is its place in space.
+
+        Raises
+        ------
+        TopologyError
+            Not beads, a negative number, or handles of different topologies. Whether numbers exist is seen when a
+            force with the sites is bound.
+        """
+        handles = _handles(beads)
+        if handles:
+            number = np.concatenate([handle.beads for handle in handles])
+        else:
+            number = array(
+                "Sites.beads: beads",
+                [beads] if np.ndim(beads) == 0 and not isinstance(beads, str) else beads,
+                (None,),
+                dtype=np.int64,
+                error=TopologyError,
+            ).copy()
+        _not_negative("Sites.beads: beads", number)
+        n = len(number)
+        return cls._of(np.arange(n + 1), number, np.ones(n), np.zeros((0, 3)), handles)
+
+    @classmethod
+    def weighted(cls, beads: Any, weights: Any) -> "Sites":
+        """Sites at weighted means of beads: x = Σ w_k x_k.
+
+        Parameters
+        ----------
+        beads : (n, k) int
+            The k >= 1 beads of each site, in topology order: ``handle.beads`` gives them; each once in a site.
+        weights : (n, k) float, sum 1 over each site
+            w. They may be negative: the site then lies beyond its beads.
+
+        Raises
+        ------
+        TopologyError
+            Wrong shapes, a negative bead number, a bead twice in one site.
+        ParameterError
+            Weights that are not finite or do not sum to 1, to 1e-12 of the sum of their sizes. With another sum the
+            site would not move along when all its beads move alike: forces would depend on the origin, and not keep
+            the momentum.
+        """
+        what = "Sites.weighted"
+        number = array(f"{what}: beads", beads, (None, None), dtype=np.int64, error=TopologyError)
+        n, k = number.shape
+        if n and not k:
+            raise TopologyError(f"{what}: beads must name at least 1 bead a site; Sites.anchors are fixed places")
+        _not_negative(f"{what}: beads", number)
+        in_order = np.sort(number, axis=1)
+        twice = np.argwhere(in_order[:, 1:] == in_order[:, :-1])
+        if len(twice):
+            i, j = twice[0]
+            raise TopologyError(f"{what}: beads[{i}] names bead {in_order[i, j]} twice")
+        w = array(f"{what}: weights", weights, (n, k))
+        _sum_to_one(f"{what}: weights", w.ravel(), np.arange(0, n * k + 1, k) if k else np.zeros(n + 1, np.int64))
+        return cls._of(np.arange(n + 1) * k, number.ravel().copy(), w.ravel().copy(), np.zeros((0, 3)))
+
+    @classmethod
+    def anchors(cls, positions: Any) -> "Sites":
+        """Places that do not move.
+
+        Parameters
+        ----------
+        positions : (n, 3) float, nm
+
+        Raises
+        ------
+        ParameterError
+            Wrong shape, or coordinates that are not finite.
+        """
+        x = array("Sites.anchors: positions", positions, (None, 3)).copy()
+        return cls._of(np.zeros(len(x) + 1), np.zeros(0), np.zeros(0), x)
+
+    @classmethod
+    def from_arrays(
+        cls,
+        start: Any,
+        bead_numbers: Any,
+        weights: Any,
+        anchor_positions: Any,
+        arms: Any = None,
+        handles: Sequence[Handle] = (),
+    ) -> "Sites":
+        """Sites from the arrays that describe them, as documents keep them.
+
+        Parameters
+        ----------
+        start : (n + 1,) int
+        bead_numbers : (m,) int
+        weights : (m,) float, sum 1 over each site
+        anchor_positions : (a, 3) float, nm
+        arms : (n, 3) float, nm, optional
+            In the frame of each site's first bead, which is an oriented one where the arm is not zero.
+        handles : list of Handle
+            Where the beads are from.
+
+        Raises
+        ------
+        TopologyError, ParameterError
+            Arrays that do not fit together, or as `Sites.weighted`.
+        """
+        what = "Sites.from_arrays"
+        first = array(f"{what}: start", start, (None,), dtype=np.int64, error=TopologyError)
+        number = array(f"{what}: bead_numbers", bead_numbers, (None,), dtype=np.int64, error=TopologyError).copy()
+        w = array(f"{what}: weights", weights, (len(number),)).copy()
+        if not len(first) or first[0] != 0 or first[-1] != len(number) or (np.diff(first) < 0).any():
+            raise TopologyError(f"{what}: start must ascend from 0 to the number of beads, {len(number)}")
+        n_anchors = int((np.diff(first) == 0).sum())
+        # An empty list has lost its shape.
+        x = array(f"{what}: anchor_positions", np.reshape(anchor_positions, (-1, 3)), (n_anchors, 3)).copy()
+        _not_negative(f"{what}: bead_numbers", number)
+        site = np.repeat(np.arange(len(first) - 1), np.diff(first))
+        order = np.lexsort((number, site))
+        twice = np.flatnonzero((np.diff(site[order]) == 0) & (np.diff(number[order]) == 0))
+        if len(twice):
+            k = order[twice[0]]
+            raise TopologyError(f"{what}: site {site[k]} names bead {number[k]} twice")
+        _sum_to_one(f"{what}: weights", w, first)
+        if not all(isinstance(h, Handle) for h in handles):
+            raise TopologyError(f"{what}: handles must be handles, not {list(handles)!r}")
+        if arms is not None:
+            arms = array(f"{what}: arms", arms, (len(first) - 1, 3)).copy()
+            bare = arms.any(axis=1) & (np.diff(first) == 0)
+            if bare.any():
+                raise TopologyError(f"{what}: site {int(np.argmax(bare))} has an arm but no bead")
+        return cls._of(first.copy(), number, w, x, handles, arms)
+
+    @classmethod
+    def concatenate(cls, parts: Sequence["Sites"]) -> "Sites":
+        """The sites of several objects, one after another; ``a + b`` is ``Sites.concatenate([a, b])``.
+
+        Raises
+        ------
+        TopologyError
+            Something that is not Sites, or handles of different topologies.
+        """
+        parts = list(parts)
+        for part in parts:
+            if not isinstance(part, Sites):
+                raise TopologyError(f"Sites.concatenate: {part!r} is not Sites; Sites.beads(...) makes them of beads")
+        counts = np.concatenate([np.zeros(0, np.int64), *(np.diff(p._start) for p in parts)])
+        arms = None
+        if any(p._arms is not None for p in parts):
+            arms = np.concatenate([np.zeros((len(p), 3)) if p._arms is None else p._arms for p in parts])
+        return cls._of(
+            _starts(counts),
+            np.concatenate([np.zeros(0, np.int64), *(p._beads for p in parts)]),
+            np.concatenate([np.zeros(0), *(p._weights for p in parts)]),
+            np.concatenate([np.zeros((0, 3)), *(p._anchors for p in parts)]),
+            [handle for p in parts for handle in p._handles],
+            arms,
+        )
+
+    def __add__(self, other: "Sites") -> "Sites":
+        return Sites.concatenate([self, other]) if isinstance(other, Sites) else NotImplemented
+
+    # Looking ------------------------------------------------------------------------------------------------
+
+    @property
+    def start(self) -> np.ndarray:
+        return self._start
+
+    @property
+    def bead_numbers(self) -> np.ndarray:
+        return self._beads
+
+    @property
+    def weights(self) -> np.ndarray:
+        return self._weights
+
+    @property
+    def anchor_positions(self) -> np.ndarray:
+        return self._anchors
+
+    @property
+    def arms(self) -> np.ndarray | None:
+        return self._arms
+
+    @property
+    def handles(self) -> tuple[Handle, ...]:
+        return self._handles
+
+    def __len__(self) -> int:
+        return len(self._start) - 1
+
+    def __getitem__(self, index: Any) -> "Sites":
+        """Some of the sites: by an int, a slice, an array of ints or a mask."""
+        try:
+            chosen = np.atleast_1d(np.arange(len(self))[index])
+        except IndexError as cause:
+            raise IndexError(f"Sites: there are {len(self)} sites, which the index {index!r} does not fit") from cause
+        counts = np.diff(self._start)
+        start = _starts(counts[chosen])
+        row = np.repeat(self._start[:-1][chosen] - start[:-1], counts[chosen]) + np.arange(start[-1])
+        rank = np.cumsum(counts == 0) - 1
+        return Sites._of(
+            start,
+            self._beads[row],
+            self._weights[row],
+            self._anchors[rank[chosen[counts[chosen] == 0]]],
+            self._handles,
+            None if self._arms is None else self._arms[chosen],
+        )
+
+    def __iter__(self) -> Iterator["Sites"]:
+        return (self[i] for i in range(len(self)))
+
+    def __repr__(self) -> str:
+        beads, anchors = int((self.single_beads >= 0).sum()), len(self._anchors)
+        parts = [
+            f"{n} {noun if n == 1 else plural}"
+            for n, noun, plural in (
+                (beads, "bead", "beads"),
+                (len(self) - beads - anchors, "weighted", "weighted"),
+                (anchors, "anchor", "anchors"),
+            )
+            if n
+        ]
+        return f"Sites({len(self)}{': ' if parts else ''}{', '.join(parts)})"
+
+    def __reduce__(self):
+        return Sites._of, (self._start, self._beads, self._weights, self._anchors, self._handles, self._arms)
+
+    # For forces ---------------------------------------------------------------------------------------------
+
+    @property
+    def single_beads(self) -> np.ndarray:
+        """(n,) the bead that each site is, -1 where it is none, but a mean or an anchor."""
+        alone = np.diff(self._start) == 1
+        if self._arms is not None:
+            alone &= ~self._arms.any(axis=1)
+        out = np.full(len(self), -1)
+        out[alone] = self._beads[self._start[:-1][alone]]
+        return out
+
+    def check(self, what: str, topology: Topology) -> None:
+        """Refuse sites of another topology, and beads that do not exist in this one."""
+        for handle in self._handles:
+            if handle.topology is not topology:
+                raise TopologyError(f"{what}: {handle!r} belongs to another topology")
+        bad = self._beads >= topology.n_beads
+        if bad.any():
+            k = int(np.argmax(bad))
+            raise TopologyError(
+                f"{what}[{np.searchsorted(self._start, k, side='right') - 1}] names bead {self._beads[k]}, "
+                f"but the topology has beads 0 to {topology.n_beads - 1}"
+            )
+
+    def bind(self, layout) -> SiteTable:
+        """The table of these sites on the arrays of one Context; `check` has been passed."""
+        counts = np.diff(self._start)
+        has_beads = counts > 0
+        weights = self._weights.copy()
+        # Positions are taken from the first bead of each site. Its weight is what the others leave, to the last
+        # bit, so that forces are the derivative of the energy and sum to zero.
+        weights[self._start[:-1][has_beads]] = 0.0
+        if len(weights):
+            others = np.add.reduceat(weights, self._start[:-1][has_beads])
+            weights[self._start[:-1][has_beads]] = 1.0 - others
+        place = layout.internal(self._beads).astype(np.int32)
+        oriented = arms = None
+        if self._arms is not None:
+            with_arm = self._arms.any(axis=1)
+            oriented, arms = np.full(len(self), -1, np.int32), np.ascontiguousarray(self._arms)
+            oriented[with_arm] = place[self._start[:-1][with_arm]] - layout.first_oriented
+        return SiteTable(self._start.astype(np.int32), place, weights, self._anchors, oriented, arms)
+
+    def on_points(self, layout) -> bool:
+        """Whether any in-triangle point takes part."""
+        return bool((layout.internal(self._beads) >= layout.n_cartesian).any())
+
+
+def as_sites(what: str, value: Any) -> Sites:
+    """Sites as they are; anything else names beads."""
+    if isinstance(value, Sites):
+        return value
+    try:
+        return Sites.beads(value)
+    except TopologyError as error:
+        raise TopologyError(f"{what}: {error}") from error
+
+
+def _handles(beads: Any) -> tuple[Handle, ...]:
+    if isinstance(beads, Handle):
+        return (beads,)
+    if isinstance(beads, list | tuple) and beads and all(isinstance(h, Handle) for h in beads):
+        return tuple(beads)
+    return ()
+
+
+def _starts(counts: np.ndarray) -> np.ndarray:
+    start = np.zeros(len(counts) + 1, np.int64)
+    np.cumsum(counts, out=start[1:])
+    return start
+
+
+def _not_negative(what: str, number: np.ndarray) -> None:
+    bad = np.argwhere(number < 0)
+    if len(bad):
+        place = ", ".join(map(str, bad[0]))
+        raise TopologyError(f"{what}[{place}] = {number[tuple(bad[0])]} but must be >= 0")
+
+
+def _sum_to_one(what: str, weights: np.ndarray, start: np.ndarray) -> None:
+    """Over each site that has beads."""
+    has_beads = np.flatnonzero(np.diff(start))
+    if not len(has_beads):
+        return
+    total, size = (np.add.reduceat(w, start[has_beads]) for w in (weights, np.abs(weights)))
+    bad = np.abs(total - 1.0) > _SUM_TOLERANCE * size
+    if bad.any():
+        i = int(np.argmax(bad))
+        raise ParameterError(
+            f"{what} of site {has_beads[i]} sum to {float(total[i])!r} but must sum to 1: a site moves with its beads "
+            "when they all move alike"
+        )

@@ -1,0 +1,63 @@
+"""Where energy comes from: heat, shadow work and protocol work."""
+
+import numpy as np
+
+from medyanpy._kernels.kinetic import KineticEnergies
+from medyanpy._kernels.work import KineticChange, add_to
+from medyanpy.flows import Flow, Stage
+
+__all__ = ["WorkMeter"]
+
+
+class WorkMeter(Flow):
+    """Tells apart how the total energy of a Context changes.
+
+    Heat is what O adds to the kinetic energy. Shadow work is what all other letters add to the total energy; exact
+    dynamics would add nothing. Protocol work is what happens outside of steps: numbers of forces, positions and
+    velocities that are changed. The three are measured apart, and their sum is the change of the total energy since
+    the meter was switched on.
+
+    Parameters
+    ----------
+    ranges : (h, 2) int array
+        First and last + 1 place of the beads of every handle.
+    """
+
+    def __init__(self, ranges: np.ndarray) -> None:
+        # Sums and their rests, then the energies as last seen: all that the meter must not forget.
+        self._tallies = np.zeros(8)
+        self._heat, self._shadow, self._protocol = (self._tallies[i : i + 2] for i in (0, 2, 4))
+        self._kinetic, self._potential = self._tallies[6:7], self._tallies[7:8]
+        energies = np.empty(len(ranges))
+        measure = KineticEnergies(ranges, energies, True)
+        self._after = {
+            name: KineticChange(measure, energies, self._kinetic, tally)
+            for name, tally in (("heat", self._heat), ("shadow", self._shadow))
+        }
+
+    def after(self, stage: Stage):
+        return (self._after["heat" if stage.kind == "O" else "shadow"],)
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        return {"work": self._tallies}
+
+    def start(self, kinetic: float, potential: float) -> None:
+        """Count from zero, from these energies (pN nm) on."""
+        self._tallies[:] = 0.0
+        self._kinetic[0], self._potential[0] = kinetic, potential
+
+    def intervene(self, before: tuple[float, float], after: tuple[float, float]) -> None:
+        """Something outside of steps has changed kinetic and potential energy (pN nm)."""
+        # What the potential energy did until then was done by steps.
+        add_to(self._shadow, before[1] - self._potential[0])
+        add_to(self._protocol, after[0] - before[0])
+        add_to(self._protocol, after[1] - before[1])
+        self._kinetic[0], self._potential[0] = after
+
+    def readings(self, potential: float) -> dict[str, float]:
+        """heat, shadow_work and protocol_work, pN nm, at the present potential energy. Reading changes nothing."""
+        return {
+            "heat": float(self._heat.sum()),
+            "shadow_work": float(self._shadow.sum() + (potential - self._potential[0])),
+            "protocol_work": float(self._protocol.sum()),
+        }
