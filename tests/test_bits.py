@@ -1,149 +1,410 @@
-"""The same bits, always: for any number of threads, way of cutting step(n), look in between, and restart.
+"""The same bits, always: one matrix of what moves, by which word, and in which ways the run is made.
 
-One row per kind of bead and one per word; later kinds enter by one row.
+A run ends with the same bits for any number of threads, instruction set, way of cutting step(n), restart from a
+checkpoint, reporters, and looks in between. A later kind of bead or force enters by one row of KINDS, a letter with
+a new meaning by one row of WORDS, another way to run by one row of WAYS: each meets all of the others.
 """
 
+import functools
+import hashlib
+import inspect
+import itertools
+import json
 import os
 import subprocess
 import sys
+import tempfile
+from dataclasses import asdict, dataclass, is_dataclass
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import medyanpy as mp
+from medyanpy import forces
 from medyanpy._kernels import selected
+
+# What moves --------------------------------------------------------------------------------------------------
+#
+# Each builds a new System, large enough that its loops really run in parallel (four blocks; the largest blocks are
+# of 8192 beads). If numbers or terms change during the run, it also returns {step: what is done to the system then}.
+
+
+@functools.cache
+def sphere(radius, subdivisions):
+    return mp.TriangleMesh.icosphere(radius, subdivisions)
 
 
 def vesicle():
-    """Everything of this release at once: enough beads that every loop really runs in parallel."""
+    """Beads, balls, a membrane that moves and points that push it."""
     rng = np.random.default_rng(1)
     topology = mp.Topology()
-    topology.add_beads(rng.normal(0.0, 2.0, (3000, 3)), mass=1.0, friction=0.3, name="solvent")
-    mesh = mp.TriangleMesh.icosphere(10.0, 4)
-    membrane = topology.add_membrane(mesh, vertex_mass=1.0, vertex_friction=0.5)
+    topology.add_beads(rng.normal(0.0, 2.0, (18000, 3)), mass=1.0, friction=0.3, name="solvent")
+    membrane = topology.add_membrane(sphere(20.0, 5), vertex_mass=1.0, vertex_friction=0.5)
     points = topology.add_intriangle_points(
-        membrane, 5000, mass=rng.uniform(0.5, 1.0, 5000), friction=rng.uniform(0.0, 1.0, 5000), seed=3
+        membrane, 6500, mass=rng.uniform(0.5, 1.0, 6500), friction=rng.uniform(0.0, 1.0, 6500), seed=3
     )
     topology.add_balls(rng.normal(0.0, 3.0, (50, 3)), 0.5, mass=2.0, friction=1.0)
     system = mp.System(topology)
-    system.add_force(mp.forces.MembraneEdgeSprings(membrane, 30.0))
+    system.add_force(forces.MembraneEdgeSprings(membrane, 30.0))
     pairs = np.column_stack([points.beads[:2000], rng.choice(3000, 2000)])
-    system.add_force(mp.forces.HarmonicBonds(pairs, 0.1, 8.0, group=0))
+    system.add_force(forces.HarmonicBonds(pairs, 0.1, 8.0, group=1))
     return system
 
 
 def points_on_a_fixed_mesh():
     topology = mp.Topology()
     membrane = topology.add_membrane(mp.TriangleMesh.torus(10.0, 4.0, 30, 15), vertex_mass=1.0, fixed=True)
-    topology.add_intriangle_points(membrane, 5000, mass=1.0, friction=0.4, seed=2)
-    return mp.System(topology)
-
-
-def free_beads():
-    rng = np.random.default_rng(2)
-    topology = mp.Topology()
-    beads = topology.add_beads(rng.normal(0.0, 5.0, (40000, 3)), mass=rng.uniform(1.0, 2.0, 40000), friction=0.2)
+    points = topology.add_intriangle_points(membrane, 6500, mass=1.0, friction=0.4, seed=2)
     system = mp.System(topology)
-    system.add_force(mp.forces.HarmonicBonds(np.column_stack([beads.beads[:-1], beads.beads[1:]]), 1.0, 1.0))
+    system.add_force(forces.UniformField(points, [1.0, 2.0, 3.0]))
     return system
 
 
-SYSTEMS = {"vesicle": vesicle, "points on a fixed mesh": points_on_a_fixed_mesh, "free beads": free_beads}
-WORDS = ["BAGOGAB", "BAGAB", "AGBOBGA", "OGABAGO"]
+def free_beads():
+    """A chain whose next-nearest neighbours are joined too, by a force of another group."""
+    rng = np.random.default_rng(2)
+    topology = mp.Topology()
+    n = topology.add_beads(rng.normal(0.0, 5.0, (26000, 3)), mass=rng.uniform(1.0, 2.0, 26000), friction=0.2).beads
+    system = mp.System(topology)
+    system.add_force(forces.HarmonicBonds(np.column_stack([n[:-1], n[1:]]), 1.0, 1.0))
+    stiffness = rng.uniform(0.0, 1.0, len(n) - 2)
+    system.add_force(forces.HarmonicBonds(np.column_stack([n[:-2], n[2:]]), stiffness, 2.0, group=1))
+    return system
+
+
+def lattice(rng, n, spacing):
+    """n places in random order."""
+    side = int(np.ceil(n ** (1 / 3)))
+    x = np.stack(np.unravel_index(rng.permutation(side**3)[:n], (side,) * 3), 1) * spacing
+    return x - x.mean(axis=0)
+
+
+def fluid():
+    """WCA dimers: their bonds are excluded, the list is built anew now and then."""
+    rng = np.random.default_rng(3)
+    topology = mp.Topology()
+    beads = topology.add_beads(lattice(rng, 4500, 1.06), mass=rng.uniform(0.5, 2.0, 4500), friction=1.0)
+    bonds = beads.beads.reshape(-1, 2)
+    system = mp.System(topology)
+    system.add_force(forces.WCA(beads, beads, 1.0, 1.0, exclusions=bonds, skin=0.15))
+    system.add_force(forces.HarmonicBonds(bonds, 0.05, 1.0, group=1))
+    system.add_force(forces.HarmonicTrap(beads, 0.3, [0.0, 0.0, 0.0], group=1))
+    return system
+
+
+def soft_spheres():
+    """Balls of many sizes among themselves, and against points of a membrane."""
+    rng = np.random.default_rng(4)
+    topology = mp.Topology()
+    balls = topology.add_balls(lattice(rng, 2000, 1.0), rng.uniform(0.4, 0.7, 2000), mass=1.0, friction=0.5)
+    membrane = topology.add_membrane(sphere(7.0, 4), vertex_mass=1.0)
+    points = topology.add_intriangle_points(membrane, 1500, mass=1.0, friction=0.2, seed=5)
+    system = mp.System(topology)
+    system.add_force(forces.SoftSphere(balls, balls, 20.0, skin=0.1))
+    system.add_force(forces.SoftSphere(balls, points, 5.0, 1.2, group=1))
+    system.add_force(forces.MembraneEdgeSprings(membrane, 30.0))
+    return system
+
+
+def bending(form):
+    def build():
+        rng = np.random.default_rng(6)
+        topology = mp.Topology()
+        mesh = sphere(10.0, 4)
+        membrane = topology.add_membrane(mesh, vertex_mass=1.0, vertex_friction=0.3)
+        topology.add_intriangle_points(membrane, 1100, mass=1.0, friction=0.3, seed=7)
+        system = mp.System(topology)
+        kappa = rng.uniform(1.0, 3.0, len(mesh.vertices))
+        system.add_force(forces.MembraneBending(membrane, kappa, 0.05, form))
+        system.add_force(forces.MembraneArea(membrane, 10.0, per_triangle=form == "dihedral", group=1))
+        system.add_force(forces.MembraneVolume(membrane, 5.0, 1.1 * mesh.volume, group=1))
+        system.add_force(forces.MembraneTension(membrane, 0.2))
+        return system
+
+    return build
+
+
+def fields_and_python():
+    rng = np.random.default_rng(8)
+    topology = mp.Topology()
+    beads = topology.add_beads(rng.normal(0.0, 3.0, (9000, 3)), mass=1.0, friction=0.1)
+    topology.add_beads(rng.normal(0.0, 3.0, (500, 3)), mass=1.0)
+    some = rng.permutation(beads.beads)[:8500]
+    system = mp.System(topology)
+    system.add_force(forces.HarmonicTrap(some, [1.0, 0.5, 0.2], rng.normal(size=(8500, 3))))
+    system.add_force(forces.UniformField(some, [0.1, 0.2, 0.3], group=1))
+    system.add_force(forces.PythonForce(quartic, group=1))
+    return system
+
+
+def quartic(x):
+    square = x * x
+    return 0.025 * float((square * square).sum()), -0.1 * square * x
+
+
+def numbers_that_change():
+    """`force.set` before steps 5 and 9: the list of neighbours is made anew, the trap becomes another."""
+
+    def soften(system):
+        wca, _, trap = system.forces
+        wca.set(epsilon=0.5, skin=0.2)
+        trap.set(center=[0.5, 0.0, 0.0])
+
+    def shrink(system):
+        wca, bonds, _ = system.forces
+        wca.set(sigma=0.9)
+        bonds.set(stiffness=np.linspace(0.0, 0.1, len(bonds.pairs)))
+
+    return fluid(), {5: soften, 9: shrink}
+
+
+def links_that_come_and_go():
+    """Links and spheres between beads, points, weighted sites and anchors."""
+    rng = np.random.default_rng(9)
+    sites = mp.Sites
+    topology = mp.Topology()
+    beads = topology.add_beads(rng.normal(0.0, 4.0, (5000, 3)), mass=1.0, friction=0.3)
+    membrane = topology.add_membrane(sphere(8.0, 4), vertex_mass=1.0, vertex_friction=0.3)
+    points = topology.add_intriangle_points(membrane, 1100, mass=1.0, friction=0.2, seed=5)
+    system = mp.System(topology)
+    system.add_force(forces.MembraneEdgeSprings(membrane, 30.0))
+    n = beads.beads
+    middles = sites.weighted(np.column_stack([n[0::2], n[1::2]]), np.tile([0.7, 0.3], (2500, 1)))
+    system.add_force(forces.Links(middles, n[::-2], rng.uniform(0.5, 1.0, 2500), 1.0, name="links"))
+    ends = sites.beads(points) + sites.beads(n[:900])
+    anchors = sites.anchors(rng.normal(0.0, 4.0, (2000, 3)))
+    system.add_force(forces.Links(ends, anchors, 1.0, 2.0, one_sided=True, group=1, name="ropes"))
+    system.add_force(forces.SoftSphere(middles[:1500], points, 3.0, 1.5, group=1))
+
+    def grow(system):
+        links, ropes = system.forces[1:3]
+        links.add(n[:700], points.beads[:700], 0.3, 2.0)
+        ropes.add(n[1000:2000], middles[:1000])
+
+    def cut(system):
+        links, ropes = system.forces[1:3]
+        links.remove(np.arange(0, 2500, 3))
+        ropes.remove(ropes.ids[-500:])
+
+    def rearrange(system):
+        links, ropes = system.forces[1:3]
+        links.move(links.ids[100:400], b=points.beads[:300])
+        ropes.move(ropes.ids[5:25], a=middles[40:60], b=sites.anchors(np.zeros((20, 3))))
+
+    return system, {3: grow, 6: cut, 10: rearrange}
+
+
+KINDS = {
+    "vesicle": vesicle,
+    "points on a fixed mesh": points_on_a_fixed_mesh,
+    "free beads": free_beads,
+    "fluid of dimers": fluid,
+    "soft spheres": soft_spheres,
+    "bending, vertex form": bending("vertex"),
+    "bending, dihedral form": bending("dihedral"),
+    "fields and Python": fields_and_python,
+    "numbers that change": numbers_that_change,
+    "links that come and go": links_that_come_and_go,
+}
+
+# The last kicks group 0 twice as often as group 1.
+WORDS = ["BAGOGAB", "BAGAB", "AGBOBGA", "OGABAGO", "B1 B0 A G B0 O B0 G A B0 B1"]
+
+# How the run is made ------------------------------------------------------------------------------------------
+
 STEPS = 12
 
 
-def run(make, word, threads=1, cuts=(STEPS,), look=False, restart=None):
-    simulation = None
-    for i, n in enumerate(cuts):
-        if simulation is None or restart is not None:
-            fresh = mp.Simulation(make(), mp.SplittingIntegrator(word, 0.01, kT=1.0, seed=9), threads=threads)
-            if simulation is None:
-                fresh.context.set_velocities_to_temperature(kT=1.0, seed=4)
-            else:
-                simulation.save_checkpoint(restart / f"{i}.chk")
-                fresh.load_checkpoint(restart / f"{i}.chk")
-            simulation = fresh
-        simulation.step(n)
-        if look:
-            simulation.context.get_state(positions=True, velocities=True, forces=True, energy=True)
-    state = simulation.context.get_state(positions=True, velocities=True, forces=True, energy=True)
-    return state
+@dataclass(frozen=True)
+class Way:
+    """Threads: in turn, of the parts between restarts. Reports are due at every third, fifth and seventh step."""
+
+    threads: tuple[int, ...] = (1,)
+    cuts: tuple[int, ...] = (STEPS,)
+    look: bool = False
+    #: Go on between parts from a checkpoint: "load" it into a simulation made anew, or "resume" from it alone.
+    restart: str = ""
+    report: bool = False
+    work: bool = False
 
 
-def assert_same(a, b):
-    assert a.step == b.step
-    assert a.time == b.time
-    for name in ("positions", "velocities", "forces"):
-        assert (getattr(a, name) == getattr(b, name)).all(), name
-    assert (a.intriangle.triangles == b.intriangle.triangles).all()
-    assert (a.intriangle.barycentric == b.intriangle.barycentric).all()
-    assert a.energies == b.energies
-    assert a.kinetic_energies == b.kinetic_energies
-    assert a.temperatures == b.temperatures
+ONE_BY_ONE = (1,) * STEPS
+WAYS = {
+    "2 threads": Way((2,)),
+    "3 threads, one step at a time, looking": Way((3,), ONE_BY_ONE, look=True),
+    "4 threads, cut, reporters, work": Way((4,), (5, 7), report=True, work=True),
+    "2, 3, 1 and 4 threads, restarts": Way((2, 3, 1, 4), (0, 4, 7, 1), restart="load"),
+    "4, 2 and 1 threads, resumed, looking": Way((4, 2, 1), (3, 5, 4), restart="resume", look=True),
+    "1 thread, restarts at every step, reporters": Way((1,), ONE_BY_ONE, restart="load", report=True),
+    "1 thread, cut, work": Way((1,), (0, 11, 1), work=True),
+}
+# Functions of Python forces, which checkpoints do not hold.
+FUNCTIONS = {"PythonForce": quartic}
 
 
-@pytest.fixture(scope="module", params=[(s, w) for s in SYSTEMS for w in WORDS], ids=lambda p: f"{p[0]}-{p[1]}")
-def once(request):
-    name, word = request.param
-    return SYSTEMS[name], word, run(SYSTEMS[name], word)
+def add_reporters(simulation, folder):
+    """Files are gone on with after a restart."""
+    report = mp.reporters
+    table, frames = folder / "table.csv", folder / "run.h5"
+    wanted = {"step": True, "total_energy": True, "temperature": True}
+    simulation.reporters += [
+        report.StateDataReporter(table, 3, **wanted, append=table.exists()),
+        report.TrajectoryReporter(frames, 5, velocities=True, append=frames.exists()),
+        report.CheckpointReporter(folder / "checkpoint", 7, overwrite=True),
+    ]
 
 
-@pytest.mark.parametrize("threads", [2, 3, 4])
-def test_threads(once, threads):
-    make, word, reference = once
-    assert_same(run(make, word, threads=threads), reference)
+def build(kind):
+    """The system, and {step: what is done to it then}."""
+    built = KINDS[kind]()
+    return built if isinstance(built, tuple) else (built, {})
 
 
-@pytest.mark.parametrize("cuts", [(1,) * STEPS, (5, 7), (0, 11, 1)])
-def test_ways_of_cutting_the_run(once, cuts):
-    make, word, reference = once
-    assert_same(run(make, word, cuts=cuts), reference)
+def simulate(system, word, threads):
+    return mp.Simulation(system, mp.SplittingIntegrator(word, 0.01, kT=1.0, seed=9), threads=threads)
 
 
-def test_looking_changes_nothing(once):
-    make, word, reference = once
-    assert_same(run(make, word, cuts=(1,) * STEPS, look=True), reference)
+def gone_on(simulation, kind, word, way, threads, checkpoint):
+    """Another simulation, from a checkpoint of this one."""
+    simulation.save_checkpoint(checkpoint)
+    simulation.close()
+    if way.restart == "resume":
+        wanted = {f.name: FUNCTIONS[f.name] for f in simulation.system.forces if f.name in FUNCTIONS}
+        return mp.Simulation.resume(checkpoint, threads=threads, functions=wanted)
+    system, changes = build(kind)
+    for step in sorted(s for s in changes if s < simulation.current_step):
+        changes[step](system)
+    fresh = simulate(system, word, threads)
+    fresh.load_checkpoint(checkpoint)
+    return fresh
 
 
-def test_restart_on_another_number_of_threads(once, tmp_path):
-    make, word, reference = once
-    assert_same(run(make, word, cuts=(4, 4, 4), threads=2, restart=tmp_path), reference)
+def run(kind, word, way=Way(), folder=None):
+    """{name: hash of its bytes} of everything that a state holds after STEPS steps."""
+    threads = itertools.cycle(way.threads)
+    system, changes = build(kind)
+    simulation = simulate(system, word, next(threads))
+    simulation.context.set_velocities_to_temperature(kT=1.0, seed=4)
+    simulation.report_work = way.work
+    done = 0
+    for i, n in enumerate(way.cuts):
+        if i and way.restart:
+            simulation = gone_on(simulation, kind, word, way, next(threads), folder / f"{i}.chk")
+        if way.report and (i == 0 or way.restart):
+            add_reporters(simulation, folder)
+        end = done + n
+        while done < end:
+            if done in changes:
+                changes[done](simulation.system)
+            stop = min([end, *(s for s in changes if s > done)])
+            simulation.step(stop - done)
+            done = stop
+            if way.look:
+                everything(simulation.context)
+    simulation.report_work = False
+    simulation.close()
+    assert simulation.current_step == STEPS
+    return {name: digest(part) for name, part in everything(simulation.context).items()}
 
 
-def test_the_runs_are_not_trivially_equal(once):
-    make, word, reference = once
-    start = run(make, word, cuts=(0,))
-    assert (start.positions != reference.positions).mean() > 0.3
-    crossed = (start.intriangle.triangles != reference.intriangle.triangles).mean() if make is not free_beads else 1.0
-    assert crossed > 0.02
+def everything(context):
+    """All that get_state offers, as {name: part}."""
+    offered = inspect.signature(context.get_state).parameters
+    state = context.get_state(**dict.fromkeys((name for name, p in offered.items() if p.default is False), True))
+    return {"step": state.step, "time": state.time, **state._parts}
 
 
-ON_ANY_PROCESSOR = """
-import hashlib, sys
-sys.path.insert(0, {folder!r})
-import test_bits
-state = test_bits.run(test_bits.SYSTEMS[{name!r}], {word!r}, threads={threads})
-content = [state.positions, state.velocities, state.forces, state.intriangle.barycentric]
-print(hashlib.sha256(b"".join(a.tobytes() for a in content)).hexdigest(), sorted(state.energies.items()))
-"""
+def digest(part):
+    h = hashlib.sha256()
+    for piece in asdict(part).values() if is_dataclass(part) else [part]:
+        # repr tells every double from every other.
+        h.update(np.ascontiguousarray(piece).tobytes() if isinstance(piece, np.ndarray) else repr(piece).encode())
+    return h.hexdigest()
 
 
-@pytest.mark.parametrize("word", ["BAGOGAB"])
-@pytest.mark.parametrize("name", SYSTEMS)
-def test_instruction_sets(name, word):
-    """Every variant that this processor can run, each in a process of its own, on two threads."""
-    printed = {}
-    for isa in selected.built:
-        code = ON_ANY_PROCESSOR.format(folder=str(Path(__file__).parent), name=name, word=word, threads=2)
-        done = subprocess.run(
-            [sys.executable, "-c", code],
+@functools.cache
+def reference(kind, word):
+    return run(kind, word)
+
+
+def assert_same(got, expected):
+    assert got.keys() == expected.keys()
+    assert [name for name in got if got[name] != expected[name]] == []
+
+
+CASES = [(kind, word) for kind in KINDS for word in WORDS]
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(("kind", "word"), CASES)
+def test_matrix(kind, word, way, tmp_path):
+    assert_same(run(kind, word, WAYS[way], tmp_path), reference(kind, word))
+
+
+# Instruction sets: a process for each variant, which runs every case in one of the ways.
+IN_A_PROCESS = "import json, sys; sys.path.insert(0, sys.argv[1]); import test_bits; test_bits.print_all()"
+
+
+def print_all():
+    """Fingerprints of all cases, for the process that started this one."""
+    out = []
+    # Each variant starts with another way, so that a case meets several.
+    ways = itertools.islice(itertools.cycle(WAYS.values()), list(selected.built).index(selected.isa), None)
+    for kind, word in CASES:
+        with tempfile.TemporaryDirectory() as folder:
+            out.append(run(kind, word, next(ways), Path(folder)))
+    print(json.dumps({"isa": selected.isa, "runs": out}))
+
+
+@pytest.fixture(scope="module")
+def of_variant():
+    """Fingerprints of all cases in a variant; made when first asked for."""
+
+    @functools.cache
+    def run_all(isa):
+        return subprocess.run(
+            [sys.executable, "-c", IN_A_PROCESS, str(Path(__file__).parent)],
             env={**os.environ, "MEDYANPY_ISA": isa},
             capture_output=True,
             text=True,
             check=False,
         )
+
+    def ask(isa):
+        done = run_all(isa)
         assert done.returncode == 0, done.stderr
-        printed[isa] = done.stdout
-    assert len(set(printed.values())) == 1, printed
+        answer = json.loads(done.stdout)
+        assert answer["isa"] == isa
+        return dict(zip(CASES, answer["runs"], strict=True))
+
+    return ask
+
+
+@pytest.mark.parametrize(("kind", "word"), CASES)
+@pytest.mark.parametrize("isa", [isa for isa in selected.built if isa != selected.isa])
+def test_instruction_sets(isa, kind, word, of_variant):
+    """Every variant that this processor can run gives the bits of the one that this process runs."""
+    assert_same(of_variant(isa)[kind, word], reference(kind, word))
+
+
+@pytest.mark.parametrize(("kind", "word"), CASES)
+def test_the_runs_are_not_trivially_equal(kind, word):
+    """Things move, points cross edges, every force acts, and changes of numbers change something."""
+    system, changes = build(kind)
+    context = simulate(system, word, 1).context
+    context.set_velocities_to_temperature(kT=1.0, seed=4)
+    start = context.get_state(positions=True, energy=True)
+    context.step(STEPS)
+    end = context.get_state(positions=True, energy=True)
+    free = np.concatenate([handle.beads for handle in system.topology.handles if not handle.fixed])
+    assert (start.positions != end.positions)[free].any(axis=1).all()
+    if len(start.intriangle.triangles):
+        assert (start.intriangle.triangles != end.intriangle.triangles).mean() > 0.02
+    assert all(start.energies[name] != end.energies[name] for name in start.energies)
+    assert (digest(end.positions) != reference(kind, word)["positions"]) == bool(changes)
+
+
+def test_words_differ():
+    for kind in KINDS:
+        assert len({reference(kind, word)["positions"] for word in WORDS}) == len(WORDS)

@@ -68,26 +68,29 @@ def test_code_on_a_page_runs(page, tmp_path):
     assert done.returncode == 0, f"{page.relative_to(ROOT)}, at the line numbers of the page:\n{done.stderr}"
 
 
-@pytest.mark.slow
-def test_the_kernel_of_the_page_on_forces_compiles_and_keeps_the_contract(tmp_path):
+def compile_kernel(page, name, folder):
     """As somebody else's package would: against the installed .pxd files, and nothing of this checkout."""
     pytest.importorskip("Cython", reason="Cython is not installed here")
     compiler = shutil.which("cc") or shutil.which("gcc")
     include = Path(sysconfig.get_paths()["include"])
     if compiler is None or not (include / "Python.h").exists():
         pytest.skip("there is no C compiler, or no header of Python")
-    page = ROOT / "docs" / "add_a_force.md"
-    (tmp_path / "wall.pyx").write_text(fences(page, "cython")[0][1], encoding="utf-8")
+    (folder / f"{name}.pyx").write_text(fences(page, "cython")[0][1], encoding="utf-8")
     directives = "language_level=3,wraparound=False,cdivision=True,boundscheck=False"
     installed = Path(mp.__file__).parents[1]
     for command in (
-        [sys.executable, "-m", "cython", "-X", directives, "-I", str(installed), "wall.pyx"],
-        [compiler, "-shared", "-fPIC", "-O1", "-ffp-contract=off", f"-I{include}", "wall.c", "-o"]
-        + ["wall" + sysconfig.get_config_var("EXT_SUFFIX")],
+        [sys.executable, "-m", "cython", "-X", directives, "-I", str(installed), f"{name}.pyx"],
+        [compiler, "-shared", "-fPIC", "-O1", "-ffp-contract=off", f"-I{include}", f"{name}.c", "-o"]
+        + [name + sysconfig.get_config_var("EXT_SUFFIX")],
     ):
-        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
         assert done.returncode == 0, done.stderr
-    blocks = [text for _, text, before in fences(page, "python") if before.startswith(WITH_KERNEL)]
+    return [text for _, text, before in fences(page, "python") if before.startswith(WITH_KERNEL)]
+
+
+@pytest.mark.slow
+def test_the_kernel_of_the_page_on_forces_compiles_and_keeps_the_contract(tmp_path):
+    blocks = compile_kernel(ROOT / "docs" / "add_a_force.md", "wall", tmp_path)
     script = "\n".join(
         [
             f"import sys; sys.path.insert(0, {str(tmp_path)!r})",
@@ -104,6 +107,16 @@ def test_the_kernel_of_the_page_on_forces_compiles_and_keeps_the_contract(tmp_pa
     )
     done = run_script(script, tmp_path / "contract.py", tmp_path)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.slow
+def test_the_kernel_of_the_page_on_kinds_of_beads_compiles_and_its_laws_hold(tmp_path):
+    blocks = compile_kernel(ROOT / "docs" / "add_a_kind_of_bead.md", "rails", tmp_path)
+    assert len(blocks) == 3
+    script = "\n".join([f"import sys; sys.path.insert(0, {str(tmp_path)!r})", *blocks, "print('all of it')"])
+    done = run_script(script, tmp_path / "laws.py", tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "all of it\n"
 
 
 # The top level -----------------------------------------------------------------------------------------------
@@ -139,7 +152,7 @@ def anchors(page):
 
 
 def test_pages_name_files_of_tests_that_exist():
-    for page in (ROOT / "docs" / "validation.md", ROOT / "docs" / "add_a_force.md", ROOT / "README.md"):
+    for page in (ROOT / "docs" / "validation.md", *(ROOT / "docs").glob("add_a*.md"), ROOT / "README.md"):
         for name in re.findall(r"`(tests/[^`]*)`", page.read_text(encoding="utf-8")):
             assert (ROOT / name).exists(), f"{page.name}: {name}"
 

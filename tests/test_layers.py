@@ -5,7 +5,10 @@ import os
 import subprocess
 import sys
 from importlib import metadata
+from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
+
+import pytest
 
 import medyanpy as mp
 
@@ -15,14 +18,16 @@ PACKAGE = Path(mp.__file__).parent
 LAYERS = [
     {"_kernels"},
     {"errors", "units", "_version"},
-    {"validation"},
-    {"threads"},
+    {"validation", "described"},
+    {"threads", "flows"},
     {"mesh", "surfaces"},
     {"topology"},
+    {"sites"},
     {"layout"},
     {"forces"},
-    {"integrators", "system", "state"},
+    {"integrators", "system", "state", "work"},
     {"context"},
+    {"serialize"},
     {"checkpoint", "minimize", "progress"},
     {"reporters"},
     {"simulation"},
@@ -104,10 +109,54 @@ def test_the_version_is_one():
     assert metadata.version("medyanpy") == mp.__version__
 
 
+THREADS_AT_WORK = """
+import os
+os.environ["OPENBLAS_NUM_THREADS"] = "1"
+import numpy as np
+import medyanpy as mp
+
+def times():
+    return {t: int(open(f"/proc/self/task/{t}/schedstat").read().split()[0]) for t in os.listdir("/proc/self/task")}
+
+def context(n, threads):
+    topology = mp.Topology()
+    beads = topology.add_beads(np.zeros((n, 3)), mass=1.0, friction=1.0)
+    return mp.Context(mp.System(topology), mp.SplittingIntegrator("BAOAB", 0.1, kT=1.0), threads=threads)
+
+start = times()
+context(100_000, 1).step(2)
+context(1000, 3).step(2)
+serial = times()
+three = context(100_000, 3)
+before = times()
+three.step(100)
+after = times()
+me = str(os.getpid())
+print(len(serial) - len(start), len(after) - len(before))
+print(after[me] - before[me], *(after[t] for t in after if t not in before))
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="only Linux tells the time of each thread")
 def test_openmp_is_on():
+    """A step on three threads starts two more, and each does its part of the work; little work starts none."""
     from medyanpy._kernels import parallel
 
     assert parallel.OPENMP_VERSION >= 201511
+    done = subprocess.run([sys.executable, "-c", THREADS_AT_WORK], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    started, worked = (list(map(int, line.split())) for line in done.stdout.splitlines())
+    assert started == [0, 2]
+    assert min(worked) > 0.3 * max(worked)
+
+
+def test_there_is_one_parallel_loop():
+    """No other module enters a parallel region: none could do so without the guard for forks and small work."""
+    region = (b"GOMP_parallel", b"__kmpc_fork_call")
+    modules = {p: p.read_bytes() for suffix in EXTENSION_SUFFIXES[:1] for p in PACKAGE.rglob(f"*{suffix}")}
+    assert len(modules) >= 19
+    users = [p.relative_to(PACKAGE) for p, content in modules.items() if any(name in content for name in region)]
+    assert [str(p.parent / p.name.split(".")[0]) for p in users] == ["_kernels/parallel"]
 
 
 def test_instruction_sets_are_chosen_at_import():

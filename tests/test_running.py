@@ -1,5 +1,6 @@
 """What happens around the time loop: signals, forks, threads, large numbers of steps."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -68,6 +69,67 @@ def test_a_forked_child_runs_on_one_thread_with_a_warning_instead_of_hanging():
     )
     assert done.returncode == 0, done.stderr
     assert "runs on one thread in this process: it was forked" in done.stderr
+
+
+SHARE = """
+    import os, resource, sys
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:2])
+    import numpy as np
+    import medyanpy as mp
+    topology = mp.Topology()
+    topology.add_beads(np.zeros((300_000, 3)), mass=1.0, friction=1.0)
+    integrator = mp.SplittingIntegrator("BAOAB", 0.1, kT=1.0)
+    context = mp.Context(mp.System(topology), integrator, threads=int(sys.argv[1]))
+    context.step(2)
+    print("ready", flush=True)
+    sys.stdin.readline()
+    before = resource.getrusage(resource.RUSAGE_SELF)
+    context.step(25)
+    after = resource.getrusage(resource.RUSAGE_SELF)
+    print(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+"""
+
+
+def seconds_of_processor(threads, **environment):
+    """Processor time of two processes at once, each on so many threads, for the same piece of work."""
+    clean = {k: v for k, v in os.environ.items() if not k.startswith(("OMP_", "GOMP_"))}
+    with contextlib.ExitStack() as stack:
+        processes = [
+            stack.enter_context(
+                subprocess.Popen(
+                    [sys.executable, "-c", textwrap.dedent(SHARE), str(threads)],
+                    env={**clean, **environment},
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    text=True,
+                )
+            )
+            for _ in range(2)
+        ]
+        for process in processes:
+            assert process.stdout.readline() == "ready\n"
+        for process in processes:
+            process.stdin.write("go\n")
+            process.stdin.flush()
+        return sum(float(process.communicate(timeout=300)[0]) for process in processes)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    not hasattr(os, "sched_getaffinity") or len(os.sched_getaffinity(0)) < 2, reason="needs two processors"
+)
+def test_two_processes_on_two_cores_do_not_burn_each_others_time():
+    """Four threads on two processors: whoever waits for a thread that has none must sleep, not spin.
+
+    Processor time, unlike that of the clock, does not depend on what else the machine does. On one thread each
+    nobody waits, so that is the work. With threads that sleep after some 0.1 ms it is 1.2 times as much at most; with
+    threads that spin for their whole time slice it is 7 times as much, and the two runs take that much longer.
+    """
+    work = seconds_of_processor(1)
+    assert seconds_of_processor(2) < 2.0 * work
+    # The measure does see it, unless the scheduler happens to run the two threads of a process at the same times.
+    spinning = {"OMP_WAIT_POLICY": "active", "GOMP_SPINCOUNT": "infinite"}
+    assert any(seconds_of_processor(2, **spinning) > 2.0 * work for _ in range(10))
 
 
 def test_threads_are_chosen_in_one_place(monkeypatch):

@@ -30,7 +30,7 @@ def measure(subdivisions: int, form: str, energy: bool, threads: int) -> tuple[i
         start = time.perf_counter()
         for _ in range(loops):
             # As if beads had moved, so that nothing is reused.
-            context._program.moved()
+            context._program.changed()
             forces.refresh(context._program, energy)
         times.append((time.perf_counter() - start) / loops)
     # The first one warms up.

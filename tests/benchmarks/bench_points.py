@@ -9,8 +9,8 @@ Medians over repeats; ratios are taken within this run. Targets are those of the
 
 import argparse
 import multiprocessing
-import platform
-import time
+import sys
+from pathlib import Path
 
 import numpy as np
 
@@ -18,18 +18,12 @@ import medyanpy as mp
 from medyanpy._kernels.selected import geodesic
 from medyanpy.threads import available_threads
 
+sys.path.insert(0, str(Path(__file__).parent))
+from common import machine, median_ns, memory, row, two_beads
+
 MASS, FRICTION, KELVIN = 4e-12, 4e-6, 300.0
 # Mean path of half a step is 0.18 edges: about 0.4 crossings per point and G.
 TIMESTEP = 5.4e-6
-
-
-def median_ns(work, repeats, per):
-    times = []
-    for _ in range(repeats):
-        started = time.perf_counter()
-        work()
-        times.append(time.perf_counter() - started)
-    return 1e9 * float(np.median(times)) / per
 
 
 def points_on_a_sphere(n, threads, moving=True):
@@ -59,18 +53,6 @@ def crossings_per_flight(n=20_000):
     return total / len(points)
 
 
-def row(what, measured, target, unit, at_least=False):
-    ok = measured >= target if at_least else measured <= target
-    sign = ">=" if at_least else "<="
-    print(f"{what:58s} {measured:10.2f} {unit:8s} target {sign} {target:g}   {'met' if ok else 'NOT MET'}", flush=True)
-
-
-def memory(field):
-    """Bytes: VmRSS is what the process holds now, VmHWM the most it has held."""
-    with open("/proc/self/status") as file:
-        return 1024 * int(next(line for line in file if line.startswith(field)).split()[1])
-
-
 def memory_of(n, moving, pipe):
     """Bytes per point of everything that a Simulation holds, in a process of its own."""
     small, _ = points_on_a_sphere(1000, 1, moving)
@@ -89,7 +71,7 @@ def main():
     quick = parser.parse_args().quick
     sizes = (10_000,) if quick else (100_000, 1_000_000)
     repeats = 3 if quick else 11
-    print(f"{platform.platform()}, {platform.processor() or platform.machine()}, {available_threads()} threads offered")
+    print(machine())
     print(
         f"icosphere of 20480 faces, {crossings_per_flight(2000 if quick else 20_000):.2f} crossings per point and G\n"
     )
@@ -115,19 +97,11 @@ def main():
             times = [[median_ns(lambda c=c: c.step(1), 1, n) for c in (one, two)] for _ in range(repeats)]
             gain = float(np.median([a / b for a, b in times]))
             row(f"two threads against one, step, {n} points", gain, 1.8, "x", True)
-    topology = mp.Topology()
-    topology.add_beads([[0.0, 0, 0], [1.1, 0, 0]], mass=1.0, friction=1.0)
-    system = mp.System(topology)
-    system.add_force(mp.forces.HarmonicBonds([[0, 1]], 1.0, 1.0))
-    for word, temperature in (("BAB", {}), ("BAOAB", {"kT": 1.0})):
-        context = mp.Context(system, mp.SplittingIntegrator(word, 0.01, **temperature), threads=1)
-        steps = 20_000 if quick else 1_000_000
-        row(
-            f"two beads and a bond, {word}",
-            median_ns(lambda c=context, k=steps: c.step(k), 3, steps) / 1e3,
-            1.0,
-            "us/step",
-        )
+    steps = 20_000 if quick else 1_000_000
+    for word in ("BAB", "BAOAB"):
+        context = two_beads(word)
+        time = median_ns(lambda c=context: c.step(steps), 3, steps) / 1e3
+        row(f"two beads and a bond, {word}", time, 1.0, "us/step")
     n = sizes[-1]
     for moving in (False, True):
         spawn = multiprocessing.get_context("spawn")

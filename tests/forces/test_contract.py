@@ -91,6 +91,89 @@ def mixed_bonds_energy(x):
     return 0.5 * np.sum(np.linspace(1.0, 2.0, 5) * (np.linalg.norm(x[j] - x[i], axis=1) - 1.5) ** 2)
 
 
+# Links -----------------------------------------------------------------------------------------------------
+
+
+def mixed_ends(h):
+    """Beads, balls, vertices, points, anchors and weighted means of them, some outside their beads."""
+    points, balls, closed = h["points"].beads, h["balls"].beads, h["closed"].beads
+    a = (
+        mp.Sites.beads([points[4], balls[1], closed[30], points[0]])
+        + mp.Sites.weighted([[balls[0], points[2]], [closed[7], h["beads"].beads[1]]], [[0.3, 0.7], [1.75, -0.75]])
+        + mp.Sites.beads(h["beads"])
+        + mp.Sites.anchors([[2.0, -3.0, 4.0]])
+    )
+    b = (
+        mp.Sites.weighted(
+            [[points[6], points[1], closed[3]], [balls[2], h["open"].beads[5], points[4]]],
+            [[0.25, 0.25, 0.5], [-0.5, 0.7, 0.8]],
+        )
+        + mp.Sites.anchors([[0.0, 5.0, 1.0], [-4.0, 1.0, 2.0]])
+        # The same beads at both ends, and a vertex under a point.
+        + mp.Sites.weighted([[points[2], balls[0], points[4]]], [[0.2, 0.5, 0.3]])
+        + mp.Sites.beads([balls[1], points[4], closed[30], closed[7]])
+    )
+    return a, b
+
+
+def places(sites, x):
+    """Of sites, by the definition; anchors in their order."""
+    anchors = iter(sites.anchor_positions)
+    out = []
+    for first, last in zip(sites.start, sites.start[1:], strict=False):
+        beads, weights = sites.bead_numbers[first:last], sites.weights[first:last]
+        out.append(sum(w * x[i] for i, w in zip(beads, weights, strict=True)) if last > first else next(anchors))
+    return np.array(out)
+
+
+LINK_K, LINK_LENGTH = np.linspace(1.0, 2.5, 9), np.linspace(20.0, 12.0, 9)
+
+
+def links(one_sided):
+    def build():
+        topology, h = lumpy_scene()
+        return topology, mp.forces.Links(*mixed_ends(h), LINK_K, LINK_LENGTH, one_sided=one_sided)
+
+    def energy(x):
+        a, b = mixed_ends(lumpy_scene()[1])
+        r = np.linalg.norm(places(b, x) - places(a, x), axis=1)
+        # Slack and taut ones, and none that is about to change.
+        assert (r > LINK_LENGTH).sum() == 4
+        assert np.abs(r - LINK_LENGTH).min() > 0.2
+        counts = r > LINK_LENGTH if one_sided else np.full(9, True)
+        return 0.5 * np.sum((LINK_K * (r - LINK_LENGTH) ** 2)[counts])
+
+    return ForceCase("ropes" if one_sided else "links", build, energy, 5.0)
+
+
+def links_of_beads():
+    topology, h = lumpy_scene()
+    i, j = mixed_pairs(h).T
+    return topology, mp.forces.Links(i, j, np.linspace(1.0, 2.0, 5), 1.5)
+
+
+def links_of_means():
+    """Without anchors: momentum is conserved."""
+    topology, h = lumpy_scene()
+    a, b = mixed_ends(h)
+    keep = [0, 1, 4, 5, 7]
+    return topology, mp.forces.Links(a[keep], b[[0, 1, 3, 6, 8]], LINK_K[keep])
+
+
+def links_of_means_energy(x):
+    a, b = mixed_ends(lumpy_scene()[1])
+    keep = [0, 1, 4, 5, 7]
+    return 0.5 * np.sum(LINK_K[keep, None] * (places(b, x)[[0, 1, 3, 6, 8]] - places(a, x)[keep]) ** 2)
+
+
+LINKS = [
+    links(one_sided=False),
+    links(one_sided=True),
+    ForceCase("links of beads", links_of_beads, mixed_bonds_energy, 1.5),
+    ForceCase("links of means", links_of_means, links_of_means_energy, 5.0),
+]
+
+
 # Membranes --------------------------------------------------------------------------------------------------
 
 
@@ -300,7 +383,43 @@ def python_force_energy(x):
     return np.sum(np.sin(x)) + 0.5 * np.sum(x * np.roll(x, 1, 0))
 
 
+def site_groups(h):
+    a, b = mixed_ends(h)
+    return a, mp.Sites.beads([h["open"].beads[3], h["open"].beads[16]]) + b[:4]
+
+
+def soft_spheres_of_sites():
+    topology, h = lumpy_scene()
+    return topology, mp.forces.SoftSphere(*site_groups(h), 7.0, 6.1, exclusions=[[3, 9], [0, 1], [13, 4]])
+
+
+def soft_spheres_of_sites_energy(x):
+    a, b = (places(s, x) for s in site_groups(lumpy_scene()[1]))
+    r = np.linalg.norm(a[:, None] - b[None], axis=-1)
+    # Sites 9 and 13 are the first and fifth of the second group, of two sites in the first 0 and 1 do not interact.
+    r[3, 0] = r[4, 4] = np.inf
+    assert np.abs(r - 6.1).min() > 0.05
+    return 0.5 * 7.0 * np.sum(np.maximum(6.1 - r, 0.0) ** 2)
+
+
+def wca_of_sites():
+    topology, h = lumpy_scene()
+    sites = mixed_ends(h)[0]
+    return topology, mp.forces.WCA(sites, sites, 0.8, 9.0)
+
+
+def wca_of_sites_energy(x):
+    sites = places(mixed_ends(lumpy_scene()[1])[0], x)
+    i, j = np.triu_indices(len(sites), 1)
+    r = np.linalg.norm(sites[i] - sites[j], axis=1)
+    assert np.abs(r - 2.0 ** (1 / 6) * 9.0).min() > 0.05
+    s = (9.0 / r[r < 2.0 ** (1 / 6) * 9.0]) ** 6
+    return np.sum(4.0 * 0.8 * (s * s - s) + 0.8)
+
+
 BETWEEN_BEADS = [
+    ForceCase("soft spheres of sites", soft_spheres_of_sites, soft_spheres_of_sites_energy, 1.0),
+    ForceCase("WCA of sites", wca_of_sites, wca_of_sites_energy, 1.0),
     ForceCase("soft spheres", soft_spheres, soft_spheres_energy, 0.2),
     ForceCase("touching balls", touching_balls, touching_balls_energy, 2.0),
     ForceCase("WCA", wca, wca_energy, 1.0),
@@ -314,6 +433,7 @@ CASES = [
     ForceCase("bonds", bonds, bonds_energy, 27.0),
     ForceCase("edge springs", edge_springs, edge_springs_energy, 4.0),
     ForceCase("bonds of all kinds", mixed_bonds, mixed_bonds_energy, 1.5),
+    *LINKS,
     *MEMBRANES,
     *BETWEEN_BEADS,
 ]

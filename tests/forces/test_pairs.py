@@ -407,6 +407,147 @@ def test_a_pair_that_meets_during_a_run():
     assert context.bound_forces["SoftSphere"].neighbors.builds > 20
 
 
+# Sites -----------------------------------------------------------------------------------------------------
+
+
+def test_sites_at_beads_are_the_beads():
+    """The same sum in the same order where sites are numbered like beads; the same radii; exclusions by site."""
+    topology, h = scene()
+    balls = [h["balls"], h["more balls"]]
+    sites = mp.Sites.beads(balls)
+    first = h["balls"].first_bead
+    excluded = np.array([[0, 3], [17, 30], [2, 9]])
+    for beads, of_sites in (
+        (SoftSphere(balls, balls, K, exclusions=excluded + first), SoftSphere(sites, sites, K, exclusions=excluded)),
+        (WCA(h["balls"], h["more balls"], 1.0, 1.9), WCA(sites[:25], sites[25:], 1.0, 1.9)),
+        # The other group becomes sites as well.
+        (WCA(h["balls"], h["more balls"], 1.0, 1.9), WCA(sites[:25], h["more balls"].beads, 1.0, 1.9)),
+    ):
+        expected, state = look(topology, beads), look(topology, of_sites)
+        assert expected.potential_energy > 0.1
+        assert (state.forces == expected.forces).all()
+        assert state.energies == expected.energies
+
+
+def of_sites(beads, membrane, points):
+    """Of means, vertices, points and anchors; with sites that share beads."""
+    rng = np.random.default_rng(8)
+    w = rng.uniform(-0.2, 0.6, (900, 2))
+    threes = np.stack([rng.choice(beads.beads[:1500], 3, replace=False) for _ in range(900)])
+    means = mp.Sites.weighted(threes, np.column_stack([w, 1.0 - w.sum(axis=1)]))
+    others = mp.Sites.beads([points, membrane]) + mp.Sites.anchors(rng.uniform(0.0, 14.0, (80, 3)))
+    plain = mp.Sites.beads(beads)[1500:]
+    same = means + plain
+    return [
+        SoftSphere(means, others + plain, 20.0, 1.3, skin=0.05, name="soft"),
+        SoftSphere(same, same, 5.0, 0.9, skin=0.1, name="same"),
+        WCA(beads, beads, 1.0, 0.9, skin=0.1, name="plain"),
+    ]
+
+
+def test_bits_of_sites_depend_neither_on_threads_nor_on_the_age_of_the_list():
+    runs = []
+    for threads in (1, 2, 3):
+        context = fluid(of_sites, threads=threads)
+        context.step(30)
+        runs.append(bits(context))
+        assert context.bound_forces["soft"].neighbors.builds > 1
+        assert runs[-1][3][0] > 10.0
+        assert runs[-1][3][1] > 10.0
+    for run in runs[1:]:
+        assert_same(run, runs[0])
+    context = fluid(of_sites)
+    ages = []
+    for _ in range(8):
+        context.step(3)
+        state = context.get_state(forces=True, energy=True)
+        fresh = fluid(of_sites)
+        fresh.set_dynamical_arrays(context.dynamical_arrays(), 0)
+        new = fresh.get_state(forces=True, energy=True)
+        np.testing.assert_array_equal(state.forces, new.forces)
+        assert state.energies == new.energies
+        ages.append(context.bound_forces["same"].neighbors.builds)
+    assert 1 < len(set(ages)) < 8, "old and new lists must both occur"
+
+
+def test_derivatives_do_not_depend_on_the_age_of_the_list():
+    """To the last bit, as kicks that use them need it. Sums over slots instead of members would."""
+    context = fluid(of_sites)
+    a = np.random.default_rng(0).normal(size=(len(bits(context)[0]), 3))
+    ages = []
+    for _ in range(4):
+        context.step(5)
+        fresh = fluid(of_sites)
+        fresh.set_dynamical_arrays(context.dynamical_arrays(), 0)
+        for name in ("soft", "same", "plain"):
+            old, new = (c.third_derivative(a, [name]) for c in (context, fresh))
+            assert np.abs(old).max() > 0.0
+            np.testing.assert_array_equal(old, new)
+            old, new = (c.hessian([name]) for c in (context, fresh))
+            assert old.nnz > 1000
+            assert (old != new).nnz == 0
+        ages.append(context.bound_forces["plain"].neighbors.builds)
+    assert ages[-1] > 1, "the old list must be another than the new one"
+
+
+def test_a_site_that_is_lost_is_reported_by_its_bead():
+    topology = mp.Topology()
+    topology.add_beads([[0.0, 0, 0], [3.0, 0, 0], [6.0, 0, 0]], mass=1.0, name="lost")
+    sites = mp.Sites.anchors([[9.0, 9, 9]]) + mp.Sites.weighted([[2, 1]], [[0.5, 0.5]]) + mp.Sites.beads([0])
+    context = make_context(topology, SoftSphere(sites, sites, 1.0, 1.0), word="BAB", timestep=1e3)
+    context.set_velocities([[0.0, 0, 0], [0.0, 0, 0], [0.0, 1.7e308, 0]])
+    with pytest.raises(mp.SimulationError, match=r"bead 2 \('lost', beads\), force SoftSphere"):
+        context.step(1)
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "message"),
+    [
+        (lambda h, s: SoftSphere(s, s[2:5], 1.0, 1.0), mp.TopologyError, "sites 2 and 7 are both bead 2; give one"),
+        (lambda h, s: SoftSphere(s[[1, 4, 1]], h["balls"], 1.0, 1.0), mp.TopologyError, "sites 0 and 2 are both bead"),
+        (lambda h, s: WCA(s, mp.Sites.beads([131]), 1.0, 1.0), mp.TopologyError, r"group_b\[0\] names bead 131, but"),
+        (lambda h, s: WCA(s, [0.5], 1.0, 1.0), mp.TopologyError, "WCA: group_b: .* must hold integers"),
+        (
+            lambda h, s: WCA(s, h["balls"], 1.0, 1.0, exclusions=[[1, 2], [5, 32]]),
+            mp.TopologyError,
+            r"exclusions\[1\] names sites \[5, 32\], but the groups have sites 0 to 31",
+        ),
+        (
+            lambda h, s: WCA(s, s, 1.0, 1.0, exclusions=[[5, 5]]),
+            mp.TopologyError,
+            r"exclusions\[0\] excludes site 5 from itself",
+        ),
+        (lambda h, s: SoftSphere(s, s, 1.0), mp.ParameterError, "because site 5, which is no single bead, has no rad"),
+        (lambda h, s: SoftSphere(s[:2], s[2:4], 1.0), mp.ParameterError, r"because Beads\('beads', 25 beads\) has no"),
+        (
+            lambda h, s: SoftSphere(s, mp.Sites.beads(scene()[1]["balls"]), 1.0, 1.0),
+            mp.TopologyError,
+            "belongs to another topology",
+        ),
+    ],
+)
+def test_sites_that_do_not_fit_are_refused(make, error, message):
+    topology, h = scene()
+    sites = mp.Sites.beads(h["beads"])[:5] + mp.Sites.weighted([[7, 8]], [[0.5, 0.5]]) + mp.Sites.anchors([[0.0, 0, 0]])
+    with pytest.raises(error, match=message):
+        make_context(topology, make(h, sites))
+
+
+def test_momentum_is_kept_without_anchors_alone():
+    sites = mp.Sites.weighted([[0, 1]], [[0.5, 0.5]])
+    assert SoftSphere(sites, [2, 3], 1.0, 1.0).conserves_momentum
+    assert not SoftSphere([2, 3], sites + mp.Sites.anchors([[0.0, 0, 0]]), 1.0, 1.0).conserves_momentum
+    assert WCA([2, 3], [4], 1.0, 1.0).conserves_momentum
+
+
+def test_an_empty_group_of_sites_exerts_nothing():
+    topology, h = scene()
+    for groups in ((mp.Sites.beads([]), h["beads"]), (h["beads"], mp.Sites.anchors(np.zeros((0, 3))))):
+        state = look(topology, SoftSphere(*groups, K, 1.6))
+        assert state.potential_energy == 0.0
+        assert not state.forces.any()
+
+
 # Numbers during a run --------------------------------------------------------------------------------------
 
 

@@ -206,6 +206,89 @@ def test_other_ways_out_are_chained():
     assert isinstance(caught.value.__cause__, SystemExit)
 
 
+def oriented_program(threads=1):
+    """Three beads, of which the last two are oriented: the kernels' side of a kind that topologies have not yet."""
+    from medyanpy._kernels.accumulate import Accumulator
+    from medyanpy._kernels.kick import ForceSum
+    from medyanpy._kernels.program import Program
+
+    rng = np.random.default_rng(4)
+    x, q = rng.normal(size=(3, 3)), rng.normal(size=(2, 4))
+    q /= np.linalg.norm(q, axis=1)[:, None]
+    program = Program(
+        x=x,
+        v=np.zeros((3, 3)),
+        mass=np.ones(3),
+        inverse_mass=np.ones(3),
+        id=np.arange(3, dtype=np.int32),
+        n_vertices=0,
+        faces=np.empty((0, 3), np.int32),
+        opposite=np.empty((0, 3), np.int32),
+        triangle=np.empty(0, np.int32),
+        barycentric=np.empty((0, 2)),
+        membranes_move=False,
+        seed=0,
+        threads=threads,
+        first_oriented=1,
+        orientation=q,
+    )
+
+    def force_sum(*forces):
+        operations = [force.bind(None) for force in forces]
+        return ForceSum(operations, np.zeros((3, 3)), np.zeros((2, 3)), np.zeros((0, 3)), 0, Accumulator(0, 1))
+
+    return program, x, q, force_sum
+
+
+def test_the_second_form_gets_orientations_and_returns_torques():
+    seen = []
+
+    def turns(x, q):
+        seen.append((x, q))
+        return 1.5, -x, 2.0 * q[:, 1:]
+
+    program, x, q, force_sum = oriented_program()
+    forces = force_sum(PythonForce(turns, orientations=True), PythonForce(turns, orientations=True), PythonForce(trap))
+    forces.refresh(program, True)
+    (positions, orientations), _ = seen
+    np.testing.assert_array_equal(positions, x)
+    np.testing.assert_array_equal(orientations, q)
+    assert not orientations.flags.writeable
+    np.testing.assert_array_equal(forces.f_array, -x - x - K * x)
+    np.testing.assert_array_equal(forces.torque_array, 4.0 * q[:, 1:])
+    # Cleared before every evaluation.
+    forces.refresh(program, False)
+    np.testing.assert_array_equal(forces.torque_array, 4.0 * q[:, 1:])
+    q[0] = [1.0, 0, 0, 0]
+    forces.refresh(program, True)
+    np.testing.assert_array_equal(forces.torque_array[0], 0.0)
+
+
+@pytest.mark.parametrize(
+    ("returned", "message"),
+    [
+        (lambda x, q: (0.0, x), r"must return \(energy, forces, torques\), not tuple"),
+        (lambda x, q: (0.0, x, q), r"mine: the torques returned must have shape \(2, 3\), not \(2, 4\)"),
+        (lambda x, q: (0.0, x, q[:, 1:] * np.nan), r"mine: the torques returned\[0, 0\] = nan but must be finite"),
+    ],
+)
+def test_torques_are_checked(returned, message):
+    from medyanpy._kernels.program import ProgramFault
+
+    program, _, _, force_sum = oriented_program()
+    with pytest.raises(ProgramFault) as caught:
+        force_sum(PythonForce(returned, name="mine", orientations=True)).refresh(program, True)
+    with pytest.raises(mp.ParameterError, match=message):
+        raise caught.value.cause
+
+
+def test_the_second_form_without_oriented_beads():
+    context = make_context(PythonForce(lambda x, q: (len(q), -K * x, q[:, 1:]), orientations=True))
+    state = context.get_state(energy=True, forces=True, positions=True)
+    assert state.potential_energy == 0.0
+    np.testing.assert_array_equal(state.forces, -K * state.positions)
+
+
 def test_what_is_refused():
     with pytest.raises(mp.ParameterError, match="PythonForce: function must be callable, not 3"):
         PythonForce(3)

@@ -1,0 +1,410 @@
+"""Every way in which a kernel can fail, failed on purpose.
+
+A kernel reports a fault where it returns a fault code; `test_every_fault_site_is_provoked` reads the installed kernels
+and wants a test here for each such place. Each test asserts what the user is told (step, bead, object, force, what to
+do), that it was that place that spoke, and that the simulation is usable afterwards.
+
+More on faults: what a PythonForce may do wrong (tests/forces/test_python_force.py), coincident beads
+(tests/forces/test_pairs.py), and how the last good state is found (tests/test_last_good_state.py).
+"""
+
+import re
+import subprocess
+import sys
+import textwrap
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import medyanpy as mp
+from medyanpy import forces
+
+KERNELS = Path(mp.__file__).parent / "_kernels"
+
+
+@dataclass
+class Scene:
+    """A simulation that will fail, made anew each time."""
+
+    context: mp.Context
+    #: Takes the cause away.
+    mend: Callable[[], Any]
+    #: What the error must say.
+    bead: Any = None
+    object: str | None = None
+    force: str | None = None
+    steps: int = 1000
+
+
+def make(system, word="BAGAB", timestep=0.01, threads=2):
+    return mp.Context(system, mp.SplittingIntegrator(word, timestep, kT=1.0, seed=3), threads=threads)
+
+
+@dataclass
+class Fault:
+    """One place that fails: file, function and code there; the operation that runs it, and what the message says."""
+
+    file: str
+    function: str
+    code: str
+    operation: str
+    says: str
+    build: Callable[[], Scene]
+    in_triangle: bool = False
+    cause: type[BaseException] | None = None
+    name: str = field(default="")
+
+
+FAULTS: list[Fault] = []
+
+
+def fault(file, function, code, operation, says, **options):
+    def take(build):
+        FAULTS.append(Fault(file, function, code, operation, says, build, name=build.__name__, **options))
+        return build
+
+    return take
+
+
+SMALLER = "no longer a finite number.*try a smaller timestep or minimize_energy"
+
+
+@fault("kick.pyx", "_kick_beads", "NOT_FINITE", "Kick", SMALLER)
+def a_bead_blows_up():
+    topology = mp.Topology()
+    x = np.column_stack([np.arange(30_000), np.zeros((30_000, 2))])
+    x += np.random.default_rng(1).normal(0.0, 0.1, x.shape)
+    beads = topology.add_beads(x, mass=1.0, friction=0.1, name="chain")
+    system = mp.System(topology)
+    system.add_force(forces.HarmonicTrap(beads, 1e-3, [0.0, 0.0, 0.0]))
+    pairs = np.column_stack([beads.beads[:-1], beads.beads[1:]])
+    stiffness = np.ones(len(pairs))
+    stiffness[20_000] = 1e6
+    bonds = system.add_force(forces.HarmonicBonds(pairs, stiffness, 1.0, name="one is stiff"))
+    context = make(system, "BAOAB", 0.1)
+
+    def mend():
+        bonds.set(stiffness=1.0)
+        context.set_velocities_to_temperature(kT=1.0)
+
+    return Scene(context, mend, range(19_000, 22_000), "chain", "one is stiff")
+
+
+def points_on_a_sphere(fixed):
+    """Points in a field, and one of them in a trap far away; both are off for five steps."""
+    topology = mp.Topology()
+    topology.add_beads([[40.0, 0.0, 0.0]], mass=1.0, friction=0.1)
+    sphere = topology.add_membrane(mp.TriangleMesh.icosphere(10.0, 2), 1.0, 0.1, fixed=fixed, name="cell")
+    points = topology.add_intriangle_points(sphere, 4000, mass=1.0, friction=0.2, seed=1, name="proteins")
+    system = mp.System(topology)
+    if not fixed:
+        system.add_force(forces.MembraneEdgeSprings(sphere, 100.0))
+    field = system.add_force(forces.UniformField(points, [0.0, 0.0, 0.0], name="field"))
+    trap = system.add_force(forces.HarmonicTrap(points.beads[17:18], 0.0, [40.0, 0.0, 0.0], name="trap"))
+    context = make(system, "BAGOGAB")
+    context.set_velocities_to_temperature(kT=1.0, seed=2)
+    context.step(5)
+    return context, points, field, trap
+
+
+@fault("kick.pyx", "_largest_force", "NOT_FINITE", "Kick", SMALLER)
+def a_point_passes_on_a_force_that_is_no_number():
+    context, points, _, trap = points_on_a_sphere(fixed=False)
+    trap.set(stiffness=1.7e308)
+    return Scene(context, lambda: trap.set(stiffness=0.0), points.beads[17], "proteins", "trap")
+
+
+@fault("kick.pyx", "_kick_points", "NOT_FINITE", "Kick", SMALLER, in_triangle=True)
+def a_point_of_a_fixed_mesh_is_kicked_by_a_force_that_is_no_number():
+    context, points, _, trap = points_on_a_sphere(fixed=True)
+    trap.set(stiffness=1.7e308)
+    return Scene(context, lambda: trap.set(stiffness=0.0), points.beads[17], "proteins", "trap")
+
+
+@fault("geodesic.pyx", "_largest_momentum", "NOT_FINITE", "Geodesic", SMALLER, in_triangle=True)
+def a_point_is_so_fast_that_its_energy_overflows():
+    context, points, field, _ = points_on_a_sphere(fixed=True)
+    push = np.zeros((4000, 3))
+    push[23] = 1e160
+    field.set(force=push)
+    return Scene(context, lambda: field.set(force=[0.0, 0.0, 0.0]), points.beads[23], "proteins", "field")
+
+
+@fault("geodesic.pyx", "_fly_one", "TOO_MANY_CROSSINGS", "Geodesic", "crosses edges without end.*try", in_triangle=True)
+def a_point_circles_without_end():
+    context, points, field, _ = points_on_a_sphere(fixed=True)
+    push = np.zeros((4000, 3))
+    push[23] = 5e9
+    field.set(force=push)
+
+    def mend():
+        field.set(force=[0.0, 0.0, 0.0])
+        context.set_velocities_to_temperature(kT=1.0)
+
+    return Scene(context, mend, points.beads[23], "proteins")
+
+
+@fault("geodesic.pyx", "_fly_one", "DEGENERATE_TRIANGLE", "Geodesic", "lost its area.*keeps its triangles in shape",
+       in_triangle=True)  # fmt: skip
+def the_triangle_under_a_point_vanishes():
+    """All exact: a right triangle shrinks to where one over its squared area overflows, the point at rest in it."""
+    topology = mp.Topology()
+    corners = np.array([[0.0, 0, 0], [1.0, 0, 0], [0, 1.0, 0]])
+    membrane = topology.add_membrane(mp.TriangleMesh(corners, [[0, 1, 2]]), vertex_mass=1.0)
+    topology.add_intriangle_points(membrane, triangles=[0], barycentric=[[0.25, 0.25, 0.5]], mass=1.0, name="proteins")
+    context = make(mp.System(topology), timestep=1.0)
+    x = np.zeros((4, 3))
+    x[:3] = corners * 2.0**-254
+    context.set_positions(x)
+    context.set_velocities(-x / 8.0)
+
+    def mend():
+        context.set_velocities(np.zeros((4, 3)))
+        context.set_positions(x * 2.0**254)
+
+    return Scene(context, mend, 3, "proteins")
+
+
+@fault("drift.pyx", "_ride", "DEGENERATE_TRIANGLE", "Drift", "lost its area.*keeps its triangles in shape",
+       in_triangle=True)  # fmt: skip
+def a_triangle_collapses_under_the_point_that_rides_on_it():
+    """All exact: one corner of a right triangle walks into another in sixteen steps of 1/16."""
+    topology = mp.Topology()
+    corners = np.array([[0.0, 0, 0], [1.0, 0, 0], [0, 1.0, 0]])
+    membrane = topology.add_membrane(mp.TriangleMesh(corners, [[0, 1, 2]]), vertex_mass=1.0)
+    topology.add_intriangle_points(membrane, triangles=[0], barycentric=[[0.25, 0.25, 0.5]], mass=1.0, name="proteins")
+    context = make(mp.System(topology), timestep=1.0)
+    v = np.zeros((4, 3))
+    v[2, 1] = -0.125
+    context.set_velocities(v)
+    return Scene(context, lambda: context.set_velocities(np.zeros((4, 3))), 3, "proteins")
+
+
+@fault("neighbors.pyx", "_bounds", "NOT_FINITE", "Pairs", SMALLER)
+def a_bead_flies_to_infinity():
+    topology = mp.Topology()
+    x = np.random.default_rng(2).uniform(0.0, 10.0, (1200, 3))
+    topology.add_beads(x[:100], mass=1.0)
+    beads = topology.add_beads(x, mass=1.0, name="gas")
+    system = mp.System(topology)
+    system.add_force(forces.SoftSphere(beads, beads, 0.1, 1.0, name="pairs"))
+    context = make(system, "BAB", 10.0)
+    context.step(4)
+    v = np.zeros((1300, 3))
+    v[731, 1] = 1e308
+    context.set_velocities(v)
+    return Scene(context, lambda: context.set_velocities(np.zeros((1300, 3))), 731, "gas", "pairs")
+
+
+def collapsing(form):
+    def build():
+        topology = mp.Topology()
+        mesh = mp.TriangleMesh.icosphere(10.0, 3)
+        topology.add_beads([[0.0, 0, 0]], mass=1.0)
+        sphere = topology.add_membrane(mesh, vertex_mass=1.0, name="cell")
+        system = mp.System(topology)
+        system.add_force(forces.MembraneBending(sphere, 5.0, 0.0, form, name="bending"))
+        context = make(system, "BAB")
+        context.step(3)
+        good = context.get_state(positions=True).positions
+        x = good.copy()
+        a, b = sphere.beads[mesh.faces[400][:2]]
+        x[a] = x[b]
+        context.set_positions(x)
+        involved = {int(sphere.beads[v]) for f in mesh.faces.tolist() if {a - 1, b - 1} <= set(f) for v in f}
+        return Scene(context, lambda: context.set_positions(good), involved, "cell", "bending")
+
+    return build
+
+
+LOST = "lost its area.*MembraneEdgeSprings.*smaller timestep"
+for form, kernel in (("vertex", "membrane_bending.pyx"), ("dihedral", "membrane_dihedral.pyx")):
+    FAULTS.append(
+        Fault(kernel, "_faces", "DEGENERATE_TRIANGLE", "", LOST, collapsing(form), True, name=f"bending, {form} form")
+    )
+
+
+@fault("python_force.pyx", "call", "PYTHON_EXCEPTION", "PythonTerm", r"Python code called from the step raised \(see",
+       cause=OverflowError)  # fmt: skip
+def a_python_function_raises():
+    topology = mp.Topology()
+    topology.add_beads(np.zeros((10, 3)), mass=1.0)
+    bound = [1.0]
+
+    def field(x):
+        if x[0, 0] > bound[0]:
+            raise OverflowError("out of the table")
+        return -float(x.sum()), np.ones_like(x)
+
+    system = mp.System(topology)
+    system.add_force(forces.PythonForce(field, name="table"))
+    return Scene(make(system, "BAB", 0.1), lambda: bound.__setitem__(0, np.inf), None, None, "table")
+
+
+def everything(context):
+    """What get_state can tell without computing forces, which may be what fails."""
+    state = context.get_state(positions=True, velocities=True)
+    return [state.positions, state.velocities, state.intriangle.triangles, state.intriangle.barycentric]
+
+
+def assert_usable_afterwards(context, error, reference, mend):
+    """The state is that of an undisturbed run to the step that failed, and the run goes on from it once mended."""
+    assert context.step_count == error.step
+    now = everything(context)
+    assert all(np.isfinite(part).all() for part in now)
+    reference.step(error.step - reference.step_count)
+    for mine, theirs in zip(now, everything(reference), strict=True):
+        np.testing.assert_array_equal(mine, theirs)
+    mend()
+    context.step(3)
+    assert context.step_count == error.step + 3
+    state = context.get_state(positions=True, velocities=True, forces=True, energy=True)
+    assert np.isfinite(state.total_energy)
+    assert all(np.isfinite(a).all() for a in (state.positions, state.velocities, state.forces))
+
+
+@pytest.mark.parametrize("case", FAULTS, ids=lambda case: case.name)
+def test_fault(case):
+    scene, reference = case.build(), case.build()
+    before = scene.context.step_count
+    with pytest.raises(mp.SimulationError, match=case.says) as caught:
+        scene.context.step(scene.steps)
+    error = caught.value
+    assert error.step >= before
+    assert str(error).startswith(f"step {error.step}")
+    assert (error.object, error.force) == (scene.object, scene.force)
+    if isinstance(scene.bead, range | set):
+        assert error.bead in scene.bead
+    else:
+        assert error.bead == scene.bead
+    if error.bead is not None:
+        assert f"bead {error.bead} ({error.object!r}, " in str(error)
+    if error.force is not None:
+        assert f"force {error.force}" in str(error)
+    assert type(error.__cause__) is (case.cause or type(None))
+    # It was that place in the kernels that spoke.
+    program_fault = error.__context__
+    kinds = {"PYTHON_EXCEPTION": "python"}
+    assert program_fault.kind == kinds.get(case.code, case.code.lower().replace("_", " "))
+    if case.operation:
+        assert type(program_fault.operation).__name__ == case.operation
+    assert (program_fault.triangle >= 0) == case.in_triangle
+    assert_usable_afterwards(scene.context, error, reference.context, scene.mend)
+
+
+# Memory that runs out, in processes of their own: a bound on their address space does what a full machine would.
+MEMORY = """
+    import resource
+    import numpy as np
+    import medyanpy as mp
+    from medyanpy import forces
+
+    def bound(extra):
+        "Let the process have so many bytes more than it has now; no bound for None."
+        size = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+        hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+        resource.setrlimit(resource.RLIMIT_AS, (hard if extra is None else size + extra, hard))
+
+    def context(n, make, box=1.0):
+        topology = mp.Topology()
+        beads = topology.add_beads(np.random.default_rng(1).uniform(0.0, box, (n, 3)), mass=1.0, name="crowd")
+        system = mp.System(topology)
+        force = system.add_force(make(beads))
+        return mp.Context(system, mp.VerletIntegrator(1e-6), threads=1), force
+
+    def fails(action, *expected):
+        try:
+            action()
+        except mp.SimulationError as error:
+            bound(None)
+            assert (error.step, error.object, error.force) == expected, (error.step, error.object, error.force)
+            assert "no memory for" in str(error), error
+            return error
+        raise AssertionError("there was enough memory")
+"""
+
+CROWD = """
+    crowd, force = context(20_000, lambda b: forces.SoftSphere(b, b, 1.0, diameter=10.0, name="pairs"))
+    before = crowd.get_state(positions=True).positions
+    bound(100_000_000)
+    error = fails(lambda: crowd.step(5), 0, "crowd", "pairs")
+    assert 0 <= error.bead < 20_000
+    assert "far denser than the cutoff" in str(error), error
+    assert crowd.step_count == 0
+    assert (crowd.get_state(positions=True).positions == before).all()
+    force.set(diameter=0.01)
+    bound(100_000_000)
+    crowd.step(5)
+    assert crowd.step_count == 5
+"""
+
+ROWS = """
+    gas, force = context(1_000_000, lambda b: forces.SoftSphere(b, b, 1.0, diameter=0.5, name="pairs"), box=100.0)
+    gas.step(1)
+    a = np.ones((1_000_000, 3))
+    # Enough for the arrays of the call, not for the 12 MB of the index of all rows.
+    bound(6_000_000 + 2 * a.nbytes)
+    fails(lambda: gas.third_derivative(a), 1, None, "pairs")
+    gas.step(1)
+    assert np.isfinite(gas.third_derivative(a)).all()
+"""
+
+BLOCKS = """
+    crowd, force = context(300_000, lambda b: forces.HarmonicTrap(b, 1.0, [0.0, 0, 0], name="trap"))
+    import scipy.sparse
+    bound(10_000_000)
+    fails(crowd.hessian, 0, None, "trap")
+    crowd.step(3)
+    assert crowd.hessian().shape == (900_000, 900_000)
+"""
+
+IN_PROCESSES = {
+    ("neighbors.pyx", "_rows", "OUT_OF_MEMORY"): CROWD,
+    ("neighbors.pyx", "index", "OUT_OF_MEMORY"): ROWS,
+    ("derivatives.pyx", "_append", "OUT_OF_MEMORY"): BLOCKS,
+}
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="only Linux bounds the memory of a process")
+@pytest.mark.parametrize("site", IN_PROCESSES, ids=lambda site: "-".join(site))
+def test_memory_runs_out(site):
+    code = textwrap.dedent(MEMORY) + textwrap.dedent(IN_PROCESSES[site])
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+# Where a kernel reports a fault: what it returns or records, and helpers that do it for whoever calls them.
+CODE = r"(NOT_FINITE|TOO_MANY_CROSSINGS|DEGENERATE_TRIANGLE|PYTHON_EXCEPTION|OUT_OF_MEMORY|[A-Z_]*_FAULT)"
+REPORT = re.compile(rf"record_fault\(world, {CODE}|return {CODE}$")
+HELPERS = {"bend_no_area": "DEGENERATE_TRIANGLE"}
+FUNCTION = re.compile(r"^\s*(?:cdef|cpdef|def) (?:inline )?[^=]*?(\w+)\(")
+
+
+def sites():
+    """(file, function, code) of every place in the installed kernels, as often as it is there."""
+    for path in sorted(KERNELS.glob("*.p[yx][xd]")):
+        function = ""
+        for line in path.read_text().splitlines():
+            found = FUNCTION.match(line)
+            if found:
+                function = found[1]
+                continue
+            for report in REPORT.finditer(line):
+                code = report[1] or report[2]
+                if code != "NO_FAULT" and function not in HELPERS:
+                    yield path.name, function, code
+            for helper, code in HELPERS.items():
+                if f"{helper}(" in line and "import" not in line:
+                    yield path.name, function, code
+
+
+def test_every_fault_site_is_provoked():
+    """A new `record_fault` wants a test above; one that is gone takes its test with it."""
+    provoked = Counter([*((f.file, f.function, f.code) for f in FAULTS), *IN_PROCESSES])
+    assert Counter(sites()) == provoked
