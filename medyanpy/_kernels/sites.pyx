@@ -145,7 +145,7 @@ cdef class SiteTable:
         positions = np.zeros((n, 3))
         positions[counts == 0] = anchors
         firsts = np.full(n, -1, np.int32)
-        firsts[counts > 0] = np.asarray(bead)[np.asarray(start)[:-1][counts > 0]]
+        firsts[counts > 0] = np.asarray(bead)[np.asarray(start)[:n][counts > 0]]
         owners, starts, order = _by_owner(np.asarray(bead))
         x, f, id, first = positions, np.zeros((n, 3)), np.arange(n, dtype=np.int32), firsts
         owner, owner_start = owners, starts
