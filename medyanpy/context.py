@@ -18,13 +18,13 @@ from medyanpy._kernels.selected import drift, geodesic, thermostat
 from medyanpy._kernels.virial import Virial
 from medyanpy.errors import ParameterError, SimulationError, TopologyError
 from medyanpy.flows import Flow, Stage
-from medyanpy.integrators import Letter, SplittingIntegrator, thermal_energy
+from medyanpy.integrators import Letter, SplittingIntegrator
 from medyanpy.layout import Layout
 from medyanpy.state import InTriangle, State
 from medyanpy.system import System
 from medyanpy.threads import choose_threads
 from medyanpy.topology import InTrianglePoints, check_places
-from medyanpy.validation import array, whole_number
+from medyanpy.validation import array, thermal_energy, whole_number
 from medyanpy.validation import seed as check_seed
 from medyanpy.work import WorkMeter
 
@@ -62,8 +62,8 @@ class Context:
         self._check_word(system, integrator)
         self.system = system
         self.integrator = integrator
-        self.layout = layout = Layout(topology)
         self._threads = choose_threads(threads)
+        self.layout = layout = Layout(topology, self._threads)
 
         n = layout.n
         self._x = np.zeros((n, 3))
@@ -71,8 +71,7 @@ class Context:
         self._mass = layout.gather("mass")
         self._inverse_mass = 1.0 / self._mass
         for handle in layout.handles:
-            if handle.fixed:
-                self._inverse_mass[layout.slice_of(handle)] = 0.0
+            self._inverse_mass[layout.slice_of(handle)][layout.in_order(handle, handle.fixed_beads)] = 0.0
         self._triangle = np.empty(layout.n_points, np.int32)
         self._barycentric = np.empty((layout.n_points, 2))
         self._faces, self._opposite = self._join_meshes()
@@ -94,6 +93,7 @@ class Context:
         self._flatten = Flatten()
         self._coefficients = self._thermostat_coefficients()
         self._flows = [flow for handle in layout.handles if (flow := handle.bind(layout)) is not None]
+        self._settle()
         self._meter: WorkMeter | None = None
         self._bind_forces()
         self._compile()
@@ -151,7 +151,7 @@ class Context:
             return None
         h = letters[0].fraction * self.integrator.timestep
         # Fixed beads: c1 = 1 and c2 = 0, as without friction.
-        exponent = self.layout.gather("friction") * (h * self._inverse_mass)
+        exponent = self.layout.gather("scalar_friction") * (h * self._inverse_mass)
         # 1 - c1^2, without cancellation where friction is small.
         return np.exp(-exponent), np.sqrt(-np.expm1(-2.0 * exponent) * (self.integrator.kT * self._inverse_mass))
 
@@ -304,12 +304,13 @@ class Context:
         return self._inverse_mass > 0.0
 
     def shortest_length(self) -> float:
-        """nm; the shortest edge of the meshes, or, without meshes, roughly the distance of beads."""
-        edges = [
-            np.linalg.norm(x[m.mesh.edges[:, 1]] - x[m.mesh.edges[:, 0]], axis=1).min()
-            for m in self.layout.topology.membranes
-            for x in [self._x[self.layout.slice_of(m)]]
-        ]
+        """nm; the shortest edge of meshes and link of filaments, or, without any, roughly the distance of beads."""
+        edges = []
+        for handle in self.layout.handles:
+            joined = handle.joined
+            if len(joined):
+                x = self._x[self.layout.slice_of(handle)]
+                edges.append(np.linalg.norm(x[joined[:, 1]] - x[joined[:, 0]], axis=1).min())
         if edges:
             return float(min(edges))
         return float(np.linalg.norm(np.ptp(self._x, axis=0)) / self.layout.n ** (1 / 3)) or 1.0
@@ -502,11 +503,11 @@ class Context:
 
     def _momentum_is_conserved(self) -> bool:
         """Whether nothing changes the total momentum of the Cartesian beads."""
-        frictionless = self._coefficients is None or not self._coefficients[1].any()
+        frictionless = self._coefficients is None or not any(h.has_friction for h in self.layout.handles)
         return (
             frictionless
             and self.layout.n_cartesian > 0
-            and not any(handle.fixed for handle in self.layout.handles)
+            and not any(handle.fixed_beads.any() for handle in self.layout.handles)
             and all(force.conserves_momentum for force in self.system.forces)
         )
 
@@ -524,14 +525,24 @@ class Context:
         ------
         TopologyError
             Wrong shape, or a coordinate that is not finite.
+        SimulationError
+            Positions that a kind of bead cannot have, such as of filaments whose links have other lengths; they are
+            then as they were. (Small deviations are put right.)
         """
         x = array("set_positions: positions", positions, (self.layout.n, 3), error=TopologyError)
-        cartesian = self.layout.n_cartesian
+        rows = slice(0, self.layout.n_cartesian)
+        before = self._x[rows].copy()
         with self.counted_as_protocol():
-            self._x[:cartesian] = x[self.layout.order[:cartesian]]
-            self.positions_changed()
-            # In-plane velocities belonged to the old triangles.
-            self.perform(self._flatten)
+            self._x[rows] = x[self.layout.order[rows]]
+            try:
+                self._settle()
+                # Velocities belonged to the old triangles and links.
+                self._admit_velocities()
+            except SimulationError:
+                self._x[rows] = before
+                raise
+            finally:
+                self.positions_changed()
 
     def set_intriangle(self, triangles: Any, barycentric: Any) -> None:
         """Move the in-triangle points.
@@ -679,13 +690,17 @@ class Context:
 
     def _admit_velocities(self) -> None:
         """Velocities have been set from outside: leave of them what each kind of bead can have."""
-        for handle in self.layout.handles:
-            if handle.fixed:
-                self._v[self.layout.slice_of(handle)] = 0.0
+        self._v[self._inverse_mass == 0.0] = 0.0
         self._after_o[:] = np.nan
         self.perform(self._flatten)
         for flow in self._flows:
             for operation in flow.tangent():
+                self.perform(operation)
+
+    def _settle(self) -> None:
+        """Positions have been set from outside: bring beads to where their kinds can be."""
+        for flow in self._flows:
+            for operation in flow.settle():
                 self.perform(operation)
 
     def positions_changed(self) -> None:
@@ -765,9 +780,11 @@ class Context:
         if fault.bead >= 0:
             bead = int(self.layout.order[fault.bead])
             handle = self.layout.topology.handle_of(bead)
-        where = "" if bead is None else f", bead {bead} ({handle.name!r}, {handle.kind})"
+        place = "" if bead is None else handle.describe(bead)
+        where = "" if bead is None else f", bead {bead} ({handle.name!r}, {place or handle.kind})"
         of_force = "" if force is None else f", force {force}"
-        message = f"step {fault.step}{where}{of_force}: {_CAUSES.get(fault.kind, fault.kind)}{back}"
+        cause = _CAUSES.get(fault.kind, fault.kind).format(value=fault.value)
+        message = f"step {fault.step}{where}{of_force}: {cause}{back}"
         return SimulationError(
             message, step=fault.step, bead=bead, object=None if handle is None else handle.name, force=force
         )
@@ -803,6 +820,8 @@ _CAUSES = {
     "larger than a triangle: try a smaller timestep, or a larger mass",
     "degenerate triangle": "a triangle here has lost its area. The membrane needs a force "
     "that keeps its triangles in shape (MembraneEdgeSprings, MembraneArea(per_triangle=True)) or a smaller timestep",
+    "not converged": "its links cannot keep their lengths: the constraint solve did not converge (relative residual "
+    "{value:.1e}). The timestep is too large for the forces or velocities here, or the filament is folded onto itself",
     "python": "Python code called from the step raised (see above)",
     "out of memory": "no memory for the neighbour list or the Hessian: are the beads far denser than the cutoff "
     "suggests?",

@@ -55,6 +55,10 @@ class Flow:
         outside."""
         return ()
 
+    def settle(self) -> Sequence["Operation"]:
+        """Operations that bring positions which come from outside to where these beads can be."""
+        return ()
+
     def arrays(self) -> dict[str, np.ndarray]:
         """What steps change beyond positions and velocities: C-contiguous arrays, written in place. They are part of
         the last good state and of checkpoints; names are unique in a Context."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from medyanpy import units
 from medyanpy.described import Described
 from medyanpy.errors import ParameterError
-from medyanpy.validation import number
+from medyanpy.validation import number, thermal_energy
 from medyanpy.validation import seed as check_seed
 
 if TYPE_CHECKING:
@@ -233,12 +233,3 @@ class VerletIntegrator(SplittingIntegrator):
 
     def __init__(self, timestep: float) -> None:
         super().__init__("BAGAB", timestep)
-
-
-def thermal_energy(temperature: float | None, kT: float | None) -> float | None:
-    """kT in pN nm from one of the two ways of giving it; None if neither is."""
-    if temperature is not None and kT is not None:
-        raise ParameterError("give temperature= (kelvin) or kT= (pN nm), not both")
-    if temperature is not None:
-        return units.boltzmann * number("temperature", temperature, above=0.0)
-    return None if kT is None else number("kT", kT, above=0.0)

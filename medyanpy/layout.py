@@ -13,6 +13,8 @@ class Layout:
     Attributes
     ----------
     topology : Topology
+    threads : int
+        For which kernels must have work space.
     n, n_vertices, n_cartesian, n_points : int
         The first `n_cartesian` beads are Cartesian, the first `n_vertices` of them vertices of membranes.
     order : (n,) int32 array
@@ -21,8 +23,9 @@ class Layout:
         The inverse: place of every topology bead.
     """
 
-    def __init__(self, topology: Topology) -> None:
+    def __init__(self, topology: Topology, threads: int = 1) -> None:
         self.topology = topology
+        self.threads = threads
         handles = topology.handles
         vertices = [h for h in handles if isinstance(h, Membrane)]
         points = [h for h in handles if isinstance(h, InTrianglePoints)]
@@ -63,6 +66,10 @@ class Layout:
         """Rows of a handle's points, in topology order, in arrays that have a row per in-triangle point."""
         return self.rank[handle.first_bead : handle.first_bead + len(handle)] - self.n_cartesian
 
+    def in_order(self, handle, values: np.ndarray) -> np.ndarray:
+        """A handle's numbers, one for each of its beads, in the order of their places."""
+        return values[self.order[self.slice_of(handle)] - handle.first_bead]
+
     def faces(self, membrane: Membrane) -> np.ndarray:
         """(F, 3) int32 triangles of a membrane, by place."""
         return (membrane.mesh.faces + np.int32(self.slice_of(membrane).start)).astype(np.int32)
@@ -71,6 +78,5 @@ class Layout:
         """A per-bead number of every handle, by place."""
         out = np.empty(self.n)
         for handle in self.handles:
-            rows = self.slice_of(handle)
-            out[rows] = getattr(handle, name)[self.order[rows] - handle.first_bead]
+            out[self.slice_of(handle)] = self.in_order(handle, getattr(handle, name))
         return out

@@ -38,11 +38,15 @@ class Relaxation:
         self.largest_move = _LARGEST_MOVE * context.shortest_length()
         self.force = self._force()
 
+    def _perform(self, operation) -> None:
+        # The copy made before is the state to go back to, whatever the operation does.
+        self.context.perform(operation, self.program, changes_state=False)
+
     def _force(self) -> np.ndarray:
         """Generalised forces: with what points pass on to vertices, and in the plane of their triangles."""
         kept = self.v.copy()
         self.v[:] = 0.0
-        self.context.perform(self.kick, self.program)
+        self._perform(self.kick)
         out = self.v.copy()
         self.v[:] = kept
         return out
@@ -54,7 +58,7 @@ class Relaxation:
             self.v *= self.largest_move / (fastest * h)
         move = self.context.around(Stage(0, "A", h, None), [self.context.drift(h)])
         fly = self.context.around(Stage(1, "G", h, None), self.context.flight(h))
-        self.context.perform(Sequence([*move, *fly]), self.program)
+        self._perform(Sequence([*move, *fly]))
         self.force = self._force()
 
 

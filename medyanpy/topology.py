@@ -3,6 +3,7 @@
 import weakref
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
+from itertools import pairwise
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -10,18 +11,22 @@ import numpy as np
 
 from medyanpy.described import kept, scalar_if_one
 from medyanpy.errors import ParameterError, TopologyError
+from medyanpy.filaments import FilamentFlow
 from medyanpy.mesh import TriangleMesh
-from medyanpy.validation import array, per_item, whole_number
+from medyanpy.validation import array, number, per_item, whole_number
 from medyanpy.validation import seed as check_seed
 
 if TYPE_CHECKING:
     from medyanpy.flows import Flow
     from medyanpy.layout import Layout
 
-__all__ = ["Balls", "Beads", "Handle", "InTrianglePoints", "Membrane", "Topology"]
+__all__ = ["Balls", "Beads", "Filaments", "Handle", "InTrianglePoints", "Membrane", "Topology"]
 
 # Beads are numbered by 32-bit integers, in arrays and in the counter of the random numbers.
 _MAX_BEADS = 2**31 - 1
+# How far nodes given by a user may miss the lengths of their links, relative, before that is an error (they are
+# put right when a Context is made).
+_LENGTH_TOLERANCE = 1e-3
 # How far barycentric coordinates given by a user may miss "inside, sum 1" before they are an error (then they
 # are put right): a few roundings of a coordinate of order 1.
 _BARYCENTRIC_TOLERANCE = 1e-9
@@ -43,6 +48,8 @@ class Handle:
     friction : (n,) float array, pN s/nm
     fixed : bool
         Whether its beads are immobile.
+    fixed_beads : (n,) bool array
+        Which of them are.
     """
 
     kind = "beads"
@@ -68,6 +75,29 @@ class Handle:
     @property
     def beads(self) -> np.ndarray:
         return np.arange(self._first, self._first + len(self))
+
+    @property
+    def fixed_beads(self) -> np.ndarray:
+        return np.broadcast_to(self.fixed, (len(self),))
+
+    @property
+    def joined(self) -> np.ndarray:
+        """(e, 2) pairs of its beads, counted from its first, that are neighbours in a mesh or chain."""
+        return np.empty((0, 2), np.int64)
+
+    def describe(self, bead: int) -> str:
+        """What a bead of the topology is within this handle, for messages; empty where there is nothing to say."""
+        return ""
+
+    @property
+    def has_friction(self) -> bool:
+        """Whether the letter O does anything to any of these beads."""
+        return bool(self.friction.any())
+
+    @property
+    def scalar_friction(self) -> np.ndarray:
+        """(n,) what the letter O is to use of `friction` for these beads: zero where their flow does it."""
+        return self.friction
 
     def bind(self, layout: "Layout") -> "Flow | None":
         """What the letters do to these beads beyond what they do to all, in one Context; None for nothing."""
@@ -123,6 +153,112 @@ class Balls(Beads):
         return {**super()._arguments_now(), "radius": scalar_if_one(self.radius)}
 
 
+class Filaments(Beads):
+    """The nodes of filaments: chains or rings of beads, one filament after another.
+
+    Attributes
+    ----------
+    starts : (f + 1,) int array
+        Where the nodes of each filament start, among the handle's nodes.
+    closed : bool
+        Whether the filaments are rings: then a link joins the last node to the first.
+    constrained : bool
+        Whether links keep their lengths.
+    link_lengths : (l,) float array, nm
+        Of all links, filament after filament; the last of a ring leads back to its first node.
+    fixed_nodes : (k,) int array
+        Nodes that do not move, among the handle's nodes.
+    tolerance : float
+        How exactly links keep their lengths, relative.
+    friction_along : (n,) float array or None, pN s/nm
+        Along the filament, where it differs from `friction` across it.
+    """
+
+    kind = "filament nodes"
+    added_by = "add_filaments"
+
+    def __init__(
+        self, topology, name, first, positions, mass, friction, starts, closed, constrained, link_lengths, fixed_nodes,
+        tolerance,
+    ) -> None:  # fmt: skip
+        super().__init__(topology, name, first, positions, mass, friction)
+        self.starts = starts
+        self.closed = closed
+        self.constrained = constrained
+        self.link_lengths = link_lengths
+        self.fixed_nodes = fixed_nodes
+        self.tolerance = tolerance
+        self.friction_along: np.ndarray | None = None
+
+    @property
+    def n_filaments(self) -> int:
+        return len(self.starts) - 1
+
+    @property
+    def links(self) -> np.ndarray:
+        """(l, 2) the two nodes of every link, among the handle's nodes, in the order of `link_lengths`."""
+        nodes = np.arange(len(self))
+        following = nodes + 1
+        if self.closed:
+            following[self.starts[1:] - 1] = self.starts[:-1]
+            return np.column_stack([nodes, following])
+        return np.delete(np.column_stack([nodes, following]), self.starts[1:] - 1, axis=0)
+
+    @property
+    def joined(self) -> np.ndarray:
+        return self.links
+
+    @property
+    def link_starts(self) -> np.ndarray:
+        """(f + 1,) where the links of each filament start."""
+        return self.starts if self.closed else self.starts - np.arange(len(self.starts))
+
+    @property
+    def fixed_beads(self) -> np.ndarray:
+        out = np.zeros(len(self), bool)
+        out[self.fixed_nodes] = True
+        return out
+
+    @property
+    def degrees_of_freedom(self) -> int:
+        free = 3 * (len(self) - len(self.fixed_nodes))
+        return free - len(self.link_lengths) if self.constrained else free
+
+    def filament_of(self, bead: int) -> int:
+        """The filament of the handle that a bead of the topology belongs to."""
+        return int(np.searchsorted(self.starts, bead - self.first_bead, side="right")) - 1
+
+    def describe(self, bead: int) -> str:
+        i = self.filament_of(bead)
+        return f"node {bead - self.first_bead - self.starts[i]} of filament {i}"
+
+    def bind(self, layout):
+        return FilamentFlow(self, layout) if self.constrained or self.friction_along is not None else None
+
+    @property
+    def has_friction(self) -> bool:
+        return super().has_friction or (self.friction_along is not None and bool(self.friction_along.any()))
+
+    @property
+    def scalar_friction(self) -> np.ndarray:
+        return self.friction if self.friction_along is None else np.broadcast_to(0.0, (len(self),))
+
+    def _arguments_now(self) -> dict[str, Any]:
+        return {
+            "nodes": self.positions,
+            "starts": self.starts,
+            "node_mass": scalar_if_one(self.mass),
+            "node_friction": scalar_if_one(self.friction),
+            "node_friction_along": None if self.friction_along is None else scalar_if_one(self.friction_along),
+            "constrained": self.constrained,
+            "closed": self.closed,
+            "link_lengths": self.link_lengths,
+            "fixed_nodes": self.fixed_nodes,
+            "tolerance": self.tolerance,
+            "name": self.name,
+        }
+
+
 class Membrane(Handle):
     """The vertices of a triangle mesh. `mesh` holds the triangles and where the vertices start.
 
@@ -141,6 +277,10 @@ class Membrane(Handle):
     @property
     def positions(self) -> np.ndarray:
         return self.mesh.vertices
+
+    @property
+    def joined(self) -> np.ndarray:
+        return self.mesh.edges
 
     def _arguments_now(self) -> dict[str, Any]:
         return {
@@ -344,6 +484,174 @@ class Topology:
         first, name = self._room("add_balls", len(x), name, "balls")
         return self._keep(Balls(self, name, first, x, r, *inertia))
 
+    def add_filament(
+        self,
+        nodes: Any,
+        node_mass: Any,
+        node_friction: Any = 0.0,
+        constrained: bool = True,
+        closed: bool = False,
+        *,
+        node_friction_along: Any = None,
+        link_lengths: Any = None,
+        fixed_nodes: Any = (),
+        tolerance: float = 1e-10,
+        name: str | None = None,
+    ) -> Filaments:
+        """Add one filament: a chain or ring of beads whose links keep their lengths.
+
+        Parameters
+        ----------
+        nodes : (n, 3) float, nm
+            n >= 2; for a ring n >= 3.
+        node_mass : float or (n,) float, pN s²/nm, > 0
+        node_friction : float or (n,) float, pN s/nm, >= 0; or a tuple (along, across) of two such
+            Against motion along the tangent and across it: of a slender rod about 1 to 2.
+        constrained : bool
+            Whether links keep their lengths. Else the filament is a row of beads that a force must hold together.
+        closed : bool
+            Join the last node to the first.
+        node_friction_along : float or (n,) float, pN s/nm, >= 0, optional
+            Another way to say it: `node_friction` is then that across.
+        link_lengths : float or (l,) float, nm, > 0, optional
+            l = n - 1 links, n of a ring. As the nodes are where none are given; nodes may miss given ones by 1e-3.
+        fixed_nodes : (k,) int
+            Nodes that do not move; -1 is the last.
+        tolerance : float, > 0
+            Of lengths, relative.
+        name : str, optional
+
+        Raises
+        ------
+        TopologyError
+            Wrong shapes, too few nodes, nodes in one place, link lengths that the nodes do not have, both ends of a
+            link fixed, fixed nodes that hold links straight between them, a name in use, or a topology in use.
+        ParameterError
+            A number outside its domain.
+        """
+        x = self._positions("add_filament: nodes", nodes)
+        fixed = array("add_filament: fixed_nodes", fixed_nodes, (None,), dtype=np.int64, error=TopologyError)
+        bad = (fixed < -len(x)) | (fixed >= len(x))
+        if bad.any():
+            raise TopologyError(f"add_filament: node {fixed[bad][0]} is fixed, but nodes are 0 to {len(x) - 1}")
+        return self._add_filaments(
+            "add_filament", x, np.array([0, len(x)]), node_mass, node_friction, node_friction_along, constrained,
+            closed, link_lengths, np.where(fixed < 0, fixed + len(x), fixed), tolerance, name,
+        )  # fmt: skip
+
+    def add_filaments(
+        self,
+        nodes: Any,
+        node_mass: Any,
+        node_friction: Any = 0.0,
+        constrained: bool = True,
+        closed: bool = False,
+        *,
+        starts: Any = None,
+        node_friction_along: Any = None,
+        link_lengths: Any = None,
+        fixed_nodes: Any = (),
+        tolerance: float = 1e-10,
+        name: str | None = None,
+    ) -> Filaments:
+        """Add many filaments at once, with one handle; see `add_filament`.
+
+        Parameters
+        ----------
+        nodes : list of (n_i, 3) float, or (n, 3) float, nm
+            Of each filament; or of all together, with `starts`.
+        node_mass : float or (n,) float, pN s²/nm, > 0
+            Of all nodes, filament after filament.
+        node_friction, node_friction_along : float or (n,) float, pN s/nm, >= 0
+            As `add_filament`, of all nodes.
+        constrained, closed : bool
+            Of all.
+        starts : (f + 1,) int, optional
+            Where the nodes of each filament start, and the number of all nodes.
+        link_lengths : float or (l,) float, nm, > 0, optional
+            Of all links, filament after filament.
+        fixed_nodes : (k,) int
+            Numbered through all nodes.
+        tolerance, name
+            As `add_filament`.
+
+        Raises
+        ------
+        TopologyError, ParameterError
+            As `add_filament`; the message names the filament.
+        """
+        what = "add_filaments"
+        if starts is None:
+            parts = [array(f"{what}: nodes[{i}]", p, (None, 3), error=TopologyError) for i, p in enumerate(nodes)]
+            starts = np.cumsum([0, *map(len, parts)])
+            nodes = np.concatenate([np.empty((0, 3)), *parts])
+        x = self._positions(f"{what}: nodes", nodes)
+        starts = array(f"{what}: starts", starts, (None,), dtype=np.int64, error=TopologyError)
+        if len(starts) == 0 or starts[0] != 0 or starts[-1] != len(x) or (np.diff(starts) < 0).any():
+            raise TopologyError(f"{what}: starts must ascend from 0 to the number of nodes, {len(x)}")
+        fixed = array(f"{what}: fixed_nodes", fixed_nodes, (None,), dtype=np.int64, error=TopologyError)
+        bad = (fixed < 0) | (fixed >= len(x))
+        if bad.any():
+            raise TopologyError(f"{what}: node {fixed[bad][0]} is fixed, but nodes are 0 to {len(x) - 1}")
+        return self._add_filaments(
+            what, x, starts, node_mass, node_friction, node_friction_along, constrained, closed, link_lengths, fixed,
+            tolerance, name,
+        )  # fmt: skip
+
+    def _add_filaments(
+        self, what, x, starts, mass, friction, along, constrained, closed, link_lengths, fixed, tolerance, name
+    ) -> Filaments:
+        closed, constrained = bool(closed), bool(constrained)
+        if isinstance(friction, tuple) and len(friction) == 2:
+            if along is not None:
+                raise ParameterError(f"{what}: give node_friction=(along, across) or node_friction_along=, not both")
+            along, friction = friction
+        if along is not None:
+            along = per_item(f"{what}: node_friction along the filament", along, len(x), at_least=0.0)
+        inertia = _inertia(what, "node_", len(x), mass, friction)
+        fixed = np.unique(fixed)
+        handle = Filaments(
+            self, "", 0, x, *inertia, starts.copy(), closed, constrained, np.empty(0), fixed,
+            number(f"{what}: tolerance", tolerance, above=0.0),
+        )  # fmt: skip
+
+        def of(link: int) -> str:
+            i = int(np.searchsorted(handle.link_starts, link, side="right")) - 1
+            return f"{what}: link {link - handle.link_starts[i]} of filament {i}"
+
+        fewest = 3 if closed else 2
+        short = np.diff(starts) < fewest
+        if short.any():
+            i = int(np.argmax(short))
+            kind = "ring" if closed else "filament"
+            raise TopologyError(f"{what}: filament {i} has {np.diff(starts)[i]} nodes, but a {kind} needs {fewest}")
+        links = handle.links
+        actual = np.linalg.norm(x[links[:, 1]] - x[links[:, 0]], axis=1)
+        if not actual.all():
+            raise TopologyError(f"{of(int(np.argmin(actual)))} has both nodes in one place")
+        if link_lengths is None:
+            lengths = actual
+        else:
+            lengths = np.array(per_item(f"{what}: link_lengths", link_lengths, len(links), above=0.0))
+            off = np.abs(actual / lengths - 1.0)
+            if constrained and (off > _LENGTH_TOLERANCE).any():
+                worst = int(np.argmax(off))
+                raise TopologyError(
+                    f"{of(worst)} is {actual[worst]:g} nm long in the nodes given, but its length shall be "
+                    f"{lengths[worst]:g} nm: nodes may miss it by {_LENGTH_TOLERANCE:g} of it"
+                )
+        if constrained and len(fixed):
+            both = np.isin(links, fixed).all(axis=1)
+            if both.any():
+                raise TopologyError(f"{of(int(np.argmax(both)))} has both nodes fixed: nothing can move its length")
+            _refuse_taut(what, handle, lengths)
+        handle.link_lengths = lengths
+        handle.friction_along = along
+        for a in (handle.starts, handle.link_lengths, handle.fixed_nodes):
+            a.flags.writeable = False
+        handle._first, handle.name = self._room(what, len(x), name, "filament" if len(starts) == 2 else "filaments")
+        return self._keep(handle)
+
     def add_membrane(
         self,
         mesh: TriangleMesh,
@@ -523,6 +831,27 @@ def _made_anew(
 
 def _handle(topology: Topology, number: int) -> Handle:
     return topology.handles[number]
+
+
+def _refuse_taut(what: str, filaments: Filaments, lengths: np.ndarray) -> None:
+    """Fixed nodes that hold the links between them straight: no impulse along the links could keep their lengths."""
+    x, fixed = filaments.positions, filaments.fixed_nodes
+    owner = np.searchsorted(filaments.starts, fixed, side="right") - 1
+    for i in np.unique(owner).tolist():
+        start, stop = filaments.starts[i : i + 2]
+        n = stop - start
+        nodes = (fixed[owner == i] - start).tolist()
+        pairs = list(pairwise(nodes))
+        if filaments.closed and len(nodes) > 1:
+            pairs.append((nodes[-1], nodes[0] + n))
+        along = np.tile(lengths[filaments.link_starts[i] : filaments.link_starts[i + 1]], 2)
+        for a, b in pairs:
+            if np.linalg.norm(x[start + b % n] - x[start + a]) > (1.0 - 1e-9) * along[a:b].sum():
+                raise TopologyError(
+                    f"{what}: filament {i} is held straight at its full length between its fixed nodes {a} and "
+                    f"{b % n}: its links cannot keep their lengths if anything pushes a node between them. Give it "
+                    "some slack, or fix one node only"
+                )
 
 
 def check_places(what: str, mesh: TriangleMesh, triangles: Any, barycentric: Any) -> tuple[np.ndarray, np.ndarray]:

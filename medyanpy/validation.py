@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from medyanpy import units
 from medyanpy.errors import ParameterError
 
-__all__ = ["array", "number", "per_item", "seed", "vector", "whole_number"]
+__all__ = ["array", "number", "per_item", "seed", "thermal_energy", "vector", "whole_number"]
 
 
 def _refuse(what: str, problem: str, error: type[Exception]) -> Exception:
@@ -119,6 +120,16 @@ def whole_number(
         bound = f">= {at_least}" + ("" if at_most is None else f" and <= {at_most}")
         raise _refuse(what, f"= {value!r} but must be a whole number {bound}", error)
     return out
+
+
+def thermal_energy(temperature: float | None, kT: float | None, what: str = "") -> float | None:
+    """kT in pN nm from one of the two ways of giving it; None if neither is."""
+    before = f"{what}: " if what else ""
+    if temperature is not None and kT is not None:
+        raise ParameterError(f"{before}give temperature= (kelvin) or kT= (pN nm), not both")
+    if temperature is not None:
+        return units.boltzmann * number(f"{before}temperature", temperature, above=0.0)
+    return None if kT is None else number(f"{before}kT", kT, above=0.0)
 
 
 def seed(what: str, value: Any) -> int:

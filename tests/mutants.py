@@ -54,10 +54,19 @@ PAIR_FACE = "medyanpy/forces/pairs.py"
 FIELD_FACE = "medyanpy/forces/external.py"
 LISTS = "tests/kernels/test_neighbors.py"
 PAIR_TESTS = "tests/forces/test_pairs.py"
+JOINTS = "medyanpy/_kernels/joints.pxd"
+FILAMENT_BENDING = "medyanpy/_kernels/filament_bending.pyx"
+FIXMAN = "medyanpy/_kernels/fixman.pyx"
+FILAMENT_FORCES = "medyanpy/forces/filaments.py"
+FILAMENT_FORCE_TESTS = "tests/forces/test_filament_forces.py"
 PROGRAM = "medyanpy/_kernels/program.pyx"
 CONTEXT = "medyanpy/context.py"
 GOOD = "tests/test_last_good_state.py"
 WORK = "tests/test_work.py"
+CONSTRAINTS = "medyanpy/_kernels/constraints.pyx"
+FILAMENT_FLOW = "medyanpy/filaments.py"
+SOLVES = "tests/kernels/test_constraints.py"
+FILAMENT_LAWS = "tests/physics/test_filaments.py"
 PHYSICS = "tests/physics/test_geodesic.py tests/physics/test_words.py tests/physics/test_thermostat.py"
 
 MUTANTS = [
@@ -444,6 +453,102 @@ MUTANTS = [
     Mutant("pairs face: sites of two groups in one", PAIR_FACE,
            "np.array([3 if same else 1, 2], np.int32)", "np.array([3, 2], np.int32)", CONTRACT),
     Mutant("pairs face: a bead as two sites", PAIR_FACE, "        if len(twice):", "        if False:", PAIR_TESTS),
+    Mutant("filament joints: the part along the link", JOINTS,
+           "before * (w + e * chain.u[c][k - 1])", "before * w", CONTRACT),
+    Mutant("filament joints: the lengths of the two links exchanged", JOINTS,
+           "before = chain.slope[k] * chain.inverse[k - 1]", "before = chain.slope[k] * chain.inverse[k]", CONTRACT),
+    Mutant("filament joints: links without length", JOINTS,
+           "inverse = inverse if square > 0.0 else 0.0", "inverse = inverse", FILAMENT_FORCE_TESTS),
+    Mutant("filament joints: rows that repeat nodes push too", JOINTS,
+           "        if rows.owned[row]:", "        if True:", CONTRACT),
+    Mutant("filament joints: the end of a batch", JOINTS,
+           "    for k in range(n + 3):\n        square", "    for k in range(n + 2):\n        square", FILAMENT_FORCE_TESTS),
+    Mutant("filament bending: rest angles the other way", FILAMENT_BENDING,
+           "slope += bent[k]", "slope -= bent[k]", CONTRACT),
+    Mutant("filament bending: straight joints with rest angles", FILAMENT_BENDING,
+           "/ sine if sine > 0.0 else 0.0", "/ sine", FILAMENT_FORCE_TESTS),
+    Mutant("filament bending: rows that repeat nodes have energy", FILAMENT_BENDING,
+           "                if t.rows.owned[start - 2 + k]:", "                if True:", CONTRACT),
+    Mutant("fixman: a ring as if it were open", FIXMAN,
+           "f = -q[0] * cosine[0] if t.closed else 0.0", "f = 0.0", CONTRACT),
+    Mutant("fixman: fill of the bordered row", FIXMAN, "f = -f * a[j]", "f = f * a[j]", CONTRACT),
+    Mutant("fixman: the inverse without the border", FIXMAN,
+           "beside = -a[j] * diagonal - h[j] * across", "beside = -a[j] * diagonal", CONTRACT),
+    Mutant("fixman: half the force", FIXMAN,
+           "cosine[j + 1] = -t.kT * q[j + 1] * beside", "cosine[j + 1] = -0.5 * t.kT * q[j + 1] * beside", CONTRACT),
+    Mutant("fixman: singular metrics go on", FIXMAN,
+           "if not (lowest > 0.0 and p_last > 0.0):", "if False:", FILAMENT_FORCE_TESTS),
+    Mutant("fixman: the joint before a ring's first node", FIXMAN,
+           "            cosine[-1] = cosine[last_link]\n", "", CONTRACT),
+    Mutant("filament forces: mass of fixed nodes", FILAMENT_FORCES,
+           "np.where(handle.fixed_beads, 0.0, 1.0 / handle.mass)", "1.0 / handle.mass", CONTRACT),
+    Mutant("filament forces: the first joint of a ring", FILAMENT_FORCES,
+           "np.where(first, filaments.starts[which + 1], joints) - 1, joints", "joints - 1, joints", CONTRACT),
+    Mutant("filament forces: modulus by the link after", FILAMENT_FORCES,
+           "0.5 * (handle.link_lengths[before] + handle.link_lengths[after])", "handle.link_lengths[after]", CONTRACT),
+    Mutant("filament forces: stretching not by length", FILAMENT_FORCES,
+           'self._numbers["stretching_modulus"] / length', 'self._numbers["stretching_modulus"]', CONTRACT),
+    Mutant("filaments: segments of one filament are not done together", CONSTRAINTS,
+           "        if b.next[0] > 0:\n", "        if False:\n", SOLVES),
+    Mutant("filaments: the same, seen in lengths along a run", CONSTRAINTS,
+           "        if b.next[0] > 0:\n", "        if b.next[0] > 8:\n", FILAMENT_LAWS),
+    Mutant("filaments: lanes that are done go on", CONSTRAINTS,
+           "_of(&active)[k] = 0.0", "pass", SOLVES),
+    Mutant("filaments: any tolerance is one", CONSTRAINTS,
+           "if worst <= tolerance * tolerance:", "if worst <= 1e-20:", SOLVES),
+    Mutant("filaments: neighbours of a lane act backwards only", CONSTRAINTS,
+           "b.left[i] * t + b.right[i] * u", "b.left[i] * t", SOLVES),
+    Mutant("filaments: ends of lanes solved for without what follows", CONSTRAINTS,
+           "a[i][j] += _of(b.right + e * last)[k]", "a[i][j] += 0.0", SOLVES),
+    Mutant("filaments: padding answers to nothing", CONSTRAINTS,
+           "b.upper[b.m - 1] - (1.0 - b.real[b.m - 1])", "b.upper[b.m - 1]", SOLVES),
+    Mutant("filaments: directions of the lane before forgotten", CONSTRAINTS,
+           "_of(b.d + c - 3)[b.next[k]] = _of(b.d + 3 * b.count[k] - 3 + c)[k]", "pass", SOLVES),
+    Mutant("filaments: mass of the first node of a link for both", CONSTRAINTS,
+           "(b.w[at] + b.w[at + 1]) * dot", "(b.w[at] + b.w[at]) * dot", SOLVES),
+    Mutant("filaments: links before the flight taken from after it", CONSTRAINTS,
+           "b.real[at] * (t.h * r)", "b.real[at] * (0.0 * r)", SOLVES),
+    Mutant("filaments: impulses of the flight do not change velocities", CONSTRAINTS,
+           "b.v[3 * at + c] - p * (1.0 / t.h)", "b.v[3 * at + c] - p * (0.0 / t.h)", SOLVES),
+    Mutant("filaments: the same, seen in time reversal and energy", CONSTRAINTS,
+           "b.v[3 * at + c] - p * (1.0 / t.h)", "b.v[3 * at + c] - p * (0.9 / t.h)", FILAMENT_LAWS),
+    Mutant("filaments: velocities not tangent after a flight", CONSTRAINTS,
+           "        if t.action == SETTLE:\n            continue",
+           "        if t.action == SETTLE or t.action == FLIGHT:\n            continue", SOLVES),
+    Mutant("filaments: shared nodes moved by both lanes", CONSTRAINTS,
+           "if b.owned[LANES * at + k]:\n                            world.x",
+           "if b.node[LANES * at + k] >= 0:\n                            world.x", SOLVES),
+    Mutant("filaments: normal noise too weak", CONSTRAINTS, "sqrt(t.kT *", "sqrt(0.8 * t.kT *", SOLVES),
+    Mutant("filaments: noise projected instead of velocities", CONSTRAINTS,
+           "u = b.noise if t.action == NORMAL else b.v", "u = b.noise", SOLVES),
+    Mutant("filaments: normal noise of the letter before", CONSTRAINTS,
+           "world.step, t.letter, 0", "world.step, 0, 0", SOLVES),
+    Mutant("filaments: normal noise of every step alike", CONSTRAINTS,
+           "world.seed, world.step,", "world.seed, 0,", SOLVES),
+    Mutant("filaments: normal noise is that of O", CONSTRAINTS,
+           "t.letter, 0, CONSTRAINTS,", "t.letter, 0, 1,", SOLVES),
+    Mutant("filaments: normal noise shared by lanes", CONSTRAINTS,
+           "ids[i] = world.id[place] if place >= 0 else 0", "ids[i] = world.id[i // 8]", SOLVES),
+    Mutant("filaments: another filament is named", CONSTRAINTS,
+           "record_fault(world, NOT_CONVERGED, b.node[failed - 1], -1)",
+           "record_fault(world, NOT_CONVERGED, b.node[0], -1)", FILAMENT_LAWS),
+    Mutant("filaments: what does not converge passes", CONSTRAINTS,
+           "            if failed > 0:\n", "            if False:\n", FILAMENT_LAWS),
+    Mutant("filaments: the residual of another filament is told", CONSTRAINTS,
+           "world.fault.value = table.residual[i]", "world.fault.value = table.residual[self.batches - 1]", FILAMENT_LAWS),
+    Mutant("filament flow: no normal part before O", FILAMENT_FLOW,
+           'if stage.kind == "O" and self._solve:', "if False:", SOLVES),
+    Mutant("filament flow: B leaves velocities as they are", FILAMENT_FLOW,
+           'if stage.kind in "BO" else ()', 'if stage.kind in "O" else ()', FILAMENT_LAWS),
+    Mutant("filament flow: positions do not settle", FILAMENT_FLOW,
+           'return (self._solve(action="settle", h=0.0, kT=0.0, letter=0),) if self._solve else ()', "return ()",
+           FILAMENT_LAWS),
+    Mutant("filament flow: lengths of the first segment for all", FILAMENT_FLOW,
+           "lengths[link_starts[i] + a :][:n]", "lengths[link_starts[i] :][:n]", SOLVES),
+    Mutant("filament flow: long rings are chains", FILAMENT_FLOW,
+           "goes_on = filaments.closed or (b < n_long", "goes_on = (filaments.closed and b >= n_long) or (b < n_long", SOLVES),
+    Mutant("filament flow: the first node of a ring is moved twice", FILAMENT_FLOW,
+           "owned[row[b] + n, k] = 0", "owned[row[b] + n, k] = int(b >= n_long)", SOLVES),
 ]
 
 
@@ -454,13 +559,15 @@ def run(*command, cwd, **options):
 def build(tree, target):
     result = run(
         sys.executable, "-m", "pip", "install", "--quiet", "--no-build-isolation", "--no-deps", "--upgrade",
-        f"-Cbuild-dir={tree.parent / 'build'}", "--target", str(target), ".", cwd=tree,
+        # One instruction set: a mutant is the same in all.
+        f"-Cbuild-dir={tree.parent / 'build'}", "-Csetup-args=-Disa=baseline", "--target", str(target), ".", cwd=tree,
     )
     if result.returncode:
         raise RuntimeError(result.stdout + result.stderr)
 
 
-def tests_fail(tree, target, tests):
+def failure(tree, target, tests):
+    """What pytest says where tests fail, else nothing."""
     result = run(
         sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-o",
         "addopts=--import-mode=importlib --strict-markers", *tests.split(),
@@ -468,7 +575,7 @@ def tests_fail(tree, target, tests):
     )
     if result.returncode not in (0, 1):
         raise RuntimeError(f"pytest did not run:\n{result.stdout}{result.stderr}")
-    return result.returncode == 1
+    return result.stdout if result.returncode else ""
 
 
 def main():
@@ -484,8 +591,9 @@ def main():
         shutil.copy(ROOT / "pyproject.toml", Path(folder) / "tests")
         build(tree, target)
         for test in sorted({m.tests for m in chosen}):
-            if tests_fail(tree, target, test):
-                raise SystemExit(f"{test} fails without any mutant")
+            said = failure(tree, target, test)
+            if said:
+                raise SystemExit(f"{said}\n{test} fails without any mutant")
         for mutant in chosen:
             path = tree / mutant.file
             text = path.read_text()
@@ -494,7 +602,7 @@ def main():
             path.write_text(text.replace(mutant.old, mutant.new))
             try:
                 build(tree, target)
-                caught = tests_fail(tree, target, mutant.tests)
+                caught = bool(failure(tree, target, mutant.tests))
             finally:
                 path.write_text(text)
             print(f"{'caught  ' if caught else 'SURVIVED'} {mutant.what}", flush=True)

@@ -229,6 +229,61 @@ for form, kernel in (("vertex", "membrane_bending.pyx"), ("dihedral", "membrane_
     )
 
 
+@fault("constraints.pyx", "_batch", "NOT_CONVERGED", "LengthConstraints",
+       r"node \d of filament (31|70)\): its links cannot keep their lengths.*relative residual \d.*timestep is too")
+def links_cannot_keep_their_lengths():
+    """A spring far too stiff for the timestep shakes two filaments of many."""
+    rng = np.random.default_rng(4)
+    topology = mp.Topology()
+    topology.add_beads([[0.0, 0.0, 0.0]], mass=1.0)
+    turns = rng.normal(0.0, 0.3, (100, 7, 3)) + [1.0, 0.0, 0.0]
+    actin = topology.add_filaments(np.cumsum(turns, axis=1) + rng.normal(0.0, 9.0, (100, 1, 3)), 1.0, 0.1, name="actin")
+    system = mp.System(topology)
+    ends = actin.beads.reshape(100, 7)[[31, 70], [3, 2]]
+    spring = system.add_force(forces.HarmonicBonds([ends], 0.0, 5.0))
+    context = make(system, "BAOAB")
+    context.set_velocities_to_temperature(kT=1.0, seed=2)
+    context.step(5)
+    spring.set(stiffness=2e4)
+
+    def mend():
+        spring.set(stiffness=0.0)
+        context.set_velocities_to_temperature(kT=1.0, seed=3)
+
+    return Scene(context, mend, set(actin.beads.reshape(100, 7)[[31, 70]].ravel().tolist()), "actin")
+
+
+def folded():
+    """A filament folded in two, with both ends fixed in one place: both links say the same of the node between."""
+    topology = mp.Topology()
+    topology.add_beads([[9.0, 0, 0]], mass=1.0)
+    hairpin = topology.add_filament([[0.0, 0, 0], [1.0, 0, 0], [0.0, 0, 0]], 1.0, fixed_nodes=[0, -1], name="hairpin")
+    system = mp.System(topology)
+    return topology, hairpin, system
+
+
+def open_up(context):
+    x = context.get_state(positions=True).positions.copy()
+    x[3] = [1.0, 1.0, 0.0]
+    return lambda: context.set_positions(x)
+
+
+@fault("constraints.pyx", "_batch", "NOT_CONVERGED", "LengthConstraints",
+       r"node 0 of filament 0\): its links cannot keep their lengths.*filament is folded onto itself")  # fmt: skip
+def links_of_a_folded_filament_say_the_same():
+    _, _, system = folded()
+    context = make(system, "BAB")
+    return Scene(context, open_up(context), 1, "hairpin")
+
+
+@fault("fixman.pyx", "_filaments", "NOT_FINITE", "Fixman", SMALLER)
+def a_filament_that_cannot_move_has_no_determinant():
+    _, hairpin, system = folded()
+    system.add_force(forces.FixmanPotential(hairpin, kT=1.0))
+    context = make(system, "BAB")
+    return Scene(context, open_up(context), 1, "hairpin", "FixmanPotential")
+
+
 @fault("python_force.pyx", "call", "PYTHON_EXCEPTION", "PythonTerm", r"Python code called from the step raised \(see",
        cause=OverflowError)  # fmt: skip
 def a_python_function_raises():
@@ -380,7 +435,9 @@ def test_memory_runs_out(site):
 
 
 # Where a kernel reports a fault: what it returns or records, and helpers that do it for whoever calls them.
-CODE = r"(NOT_FINITE|TOO_MANY_CROSSINGS|DEGENERATE_TRIANGLE|PYTHON_EXCEPTION|OUT_OF_MEMORY|[A-Z_]*_FAULT)"
+CODE = (
+    r"(NOT_FINITE|TOO_MANY_CROSSINGS|DEGENERATE_TRIANGLE|PYTHON_EXCEPTION|OUT_OF_MEMORY|NOT_CONVERGED|[A-Z_]*_FAULT)"
+)
 REPORT = re.compile(rf"record_fault\(world, {CODE}|return {CODE}$")
 HELPERS = {"bend_no_area": "DEGENERATE_TRIANGLE"}
 FUNCTION = re.compile(r"^\s*(?:cdef|cpdef|def) (?:inline )?[^=]*?(\w+)\(")

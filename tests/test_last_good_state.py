@@ -266,12 +266,41 @@ def test_a_failing_minimisation_goes_back_to_where_forces_could_be_computed():
     before = everything(simulation.context)
     with pytest.raises(mp.SimulationError, match="force PythonForce"):
         simulation.minimize_energy()
+    *tried, failed = calls
     after = everything(simulation.context)
     assert (after.positions != before.positions).any(), "it had begun"
-    assert any((after.positions == x).all() for x in calls[:-1])
+    assert any((after.positions == x).all() for x in tried)
+    assert (after.positions != failed).any()
     assert (after.velocities == before.velocities).all()
     assert after.step == before.step == 0
     simulation.step(10)
+
+
+def test_forces_of_the_positions_that_failed_are_not_used_again():
+    """The trap is computed at the new positions before the other force fails there, and the step is taken again."""
+    broken = [True]
+
+    def fails_once(x):
+        if broken[0] and x[0, 0] != 1.0:
+            raise ZeroDivisionError
+        return 0.0, np.zeros_like(x)
+
+    def make():
+        topology = mp.Topology()
+        bead = topology.add_beads([[1.0, 0, 0]], mass=1.0)
+        system = mp.System(topology)
+        system.add_force(mp.forces.HarmonicTrap(bead, 1.0, [0.0, 0, 0], group=1))
+        system.add_force(mp.forces.PythonForce(fails_once, group=0))
+        return mp.Context(system, mp.SplittingIntegrator("B0 B1 A B1 B0", 0.1), threads=1)
+
+    context = make()
+    with pytest.raises(mp.SimulationError, match="step 0, force PythonForce"):
+        context.step(1)
+    broken[0] = False
+    reference = make()
+    for c in (context, reference):
+        c.step(5)
+    assert_same(everything(context), everything(reference))
 
 
 def test_a_number_that_cannot_be_bound_leaves_all_as_it_was():

@@ -20,7 +20,7 @@ LAYERS = [
     {"errors", "units", "_version"},
     {"validation", "described"},
     {"threads", "flows"},
-    {"mesh", "surfaces"},
+    {"mesh", "surfaces", "filaments"},
     {"topology"},
     {"sites"},
     {"layout"},

@@ -27,6 +27,7 @@ cdef enum Purpose:
     THERMOSTAT = 1
     VELOCITIES = 2
     PLACEMENT = 3
+    CONSTRAINTS = 4
     TEST = 255
 
 cdef enum:

@@ -17,12 +17,14 @@ cdef enum FaultCode:
     DEGENERATE_TRIANGLE = 3   # a triangle under a point has lost its area
     PYTHON_EXCEPTION = 4      # Python code called from the step raised
     OUT_OF_MEMORY = 5
+    NOT_CONVERGED = 6         # constraints that cannot be held
 
 
 cdef struct Fault:
     int code
     long long bead            # internal index, -1 where none is concerned
     long long triangle        # face, -1 where none is concerned
+    double value              # what was measured, where the message tells it
     PyObject* operation       # the innermost operation that failed (borrowed)
 
 

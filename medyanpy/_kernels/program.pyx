@@ -10,7 +10,7 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
 from medyanpy._kernels.program cimport (
-    DEGENERATE_TRIANGLE, NOT_FINITE, OUT_OF_MEMORY, PYTHON_EXCEPTION, TOO_MANY_CROSSINGS,
+    DEGENERATE_TRIANGLE, NOT_CONVERGED, NOT_FINITE, OUT_OF_MEMORY, PYTHON_EXCEPTION, TOO_MANY_CROSSINGS,
 )
 
 cdef extern from * nogil:
@@ -55,19 +55,21 @@ FAULTS = {
     DEGENERATE_TRIANGLE: "degenerate triangle",
     PYTHON_EXCEPTION: "python",
     OUT_OF_MEMORY: "out of memory",
+    NOT_CONVERGED: "not converged",
 }
 
 
 class ProgramFault(Exception):
     """An operation could not go on. For the Context, which tells the user in the user's words."""
 
-    def __init__(self, kind, operation, step, bead, triangle):
-        super().__init__(kind, operation, step, bead, triangle)
+    def __init__(self, kind, operation, step, bead, triangle, value):
+        super().__init__(kind, operation, step, bead, triangle, value)
         self.kind = kind
         self.operation = operation
         self.step = step
         self.bead = bead
         self.triangle = triangle
+        self.value = value
         # Kept here: the operation forgets it when it is run again.
         self.cause = None if operation is None else operation.error
 
@@ -342,7 +344,7 @@ cdef class Program:
             operation = <Operation> self.world.fault.operation
         raise ProgramFault(
             FAULTS.get(fault, f"fault {fault}"), operation, self.world.step,
-            self.world.fault.bead, self.world.fault.triangle,
+            self.world.fault.bead, self.world.fault.triangle, self.world.fault.value,
         )
 
     def perform(self, Operation operation, bint changes_state=True):

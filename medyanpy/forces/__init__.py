@@ -3,6 +3,7 @@
 from medyanpy.forces._base import Force
 from medyanpy.forces.bonds import HarmonicBonds, MembraneEdgeSprings
 from medyanpy.forces.external import HarmonicTrap, UniformField
+from medyanpy.forces.filaments import FilamentBending, FilamentStretching, FixmanPotential
 from medyanpy.forces.links import Links
 from medyanpy.forces.membrane import MembraneArea, MembraneBending, MembraneTension, MembraneVolume
 from medyanpy.forces.pairs import WCA, SoftSphere
@@ -10,6 +11,9 @@ from medyanpy.forces.python import PythonForce
 
 __all__ = [
     "WCA",
+    "FilamentBending",
+    "FilamentStretching",
+    "FixmanPotential",
     "Force",
     "HarmonicBonds",
     "HarmonicTrap",

@@ -429,6 +429,129 @@ BETWEEN_BEADS = [
 ]
 
 
+# Filaments --------------------------------------------------------------------------------------------------
+
+
+def filament_scene(closed, constrained=True):
+    """Filaments of several lengths among other beads, with different masses and fixed nodes: (topology, handle)."""
+    rng = np.random.default_rng(23)
+    topology = mp.Topology()
+    topology.add_beads(rng.normal(0.0, 5.0, (3, 3)), mass=1.0)
+    counts = [3, 7, 4, 12] if closed else [2, 5, 3, 2, 11, 4]
+    nodes = [np.cumsum(rng.normal(0.0, 2.0, (n, 3)), axis=0) for n in counts]
+    fixed = [4, 6, 17] if closed else [0, 4, 9, 15]
+    filaments = topology.add_filaments(
+        nodes, rng.uniform(0.5, 3.0, sum(counts)), constrained=constrained, closed=closed, fixed_nodes=fixed
+    )
+    sheet = topology.add_membrane(mp.TriangleMesh.flat_sheet(2, 2, 4.0), vertex_mass=2.0)
+    topology.add_intriangle_points(sheet, 3, mass=0.5, seed=3)
+    return topology, filaments
+
+
+def filament_joints(closed):
+    """(before, node, after) of every joint, as beads of the topology."""
+    filaments, out = filament_scene(closed)[1], []
+    for a, b in zip(filaments.starts.tolist(), filaments.starts.tolist()[1:], strict=False):
+        beads = [filaments.first_bead + i for i in range(a, b)]
+        if closed:
+            beads = [beads[-1], *beads, beads[0]]
+        out += list(zip(beads, beads[1:], beads[2:], strict=False))
+    return np.array(out)
+
+
+def bending_numbers(closed, rest):
+    n = len(filament_joints(closed))
+    return np.linspace(3.0, 8.0, n)[::-1], np.linspace(0.0, 3.0, n) if rest else 0.0
+
+
+def filament_bending(closed, rest):
+    def build():
+        topology, filaments = filament_scene(closed)
+        return topology, mp.forces.FilamentBending(filaments, *bending_numbers(closed, rest))
+
+    joints = filament_joints(closed)
+    modulus, angle = bending_numbers(closed, rest)
+    start = filament_scene(closed)[0]
+    x0 = np.concatenate([handle.positions for handle in start.handles])
+    length = 0.5 * sum(np.linalg.norm(x0[joints[:, k + 1]] - x0[joints[:, k]], axis=1) for k in (0, 1))
+
+    def energy(x):
+        a, b = (x[joints[:, k + 1]] - x[joints[:, k]] for k in (0, 1))
+        theta = np.arctan2(np.linalg.norm(np.cross(a, b), axis=1), np.sum(a * b, axis=1))
+        # Nothing near the places where rest angles leave no direction.
+        assert theta.min() > 0.1
+        assert theta.max() < 3.0
+        return np.sum(modulus / length * (1.0 - np.cos(theta - angle)))
+
+    kind = ("rings" if closed else "filaments") + (" with rest angles" if rest else "")
+    return ForceCase(f"bending of {kind}", build, energy, 1.0)
+
+
+def filament_stretching(closed):
+    def build():
+        topology, filaments = filament_scene(closed, constrained=False)
+        moved = filaments.positions * [1.05, 0.9, 1.1]
+        # The same filaments in another shape, so that nothing is at rest.
+        other = mp.Topology()
+        other.add_beads(topology.handles[0].positions, mass=1.0)
+        strained = other.add_filaments(
+            moved, 1.0, constrained=False, closed=closed, starts=filaments.starts, link_lengths=filaments.link_lengths
+        )
+        n = len(filaments.link_lengths)
+        return other, mp.forces.FilamentStretching(strained, np.linspace(20.0, 50.0, n))
+
+    filaments = filament_scene(closed)[1]
+
+    def energy(x):
+        out, link = 0.0, 0
+        moduli = np.linspace(20.0, 50.0, len(filaments.link_lengths))
+        for a, b in zip(filaments.starts.tolist(), filaments.starts.tolist()[1:], strict=False):
+            nodes, first = x[filaments.first_bead + a : filaments.first_bead + b], filaments.positions[a:b]
+            if closed:
+                nodes, first = np.vstack([nodes, nodes[:1]]), np.vstack([first, first[:1]])
+            for r, r0 in zip(*(np.linalg.norm(np.diff(y, axis=0), axis=1) for y in (nodes, first)), strict=True):
+                out += moduli[link] / r0 * 0.5 * (r - r0) ** 2
+                link += 1
+        return out
+
+    return ForceCase("stretching of " + ("rings" if closed else "filaments"), build, energy, 1.0)
+
+
+def fixman(closed):
+    def build():
+        topology, filaments = filament_scene(closed)
+        return topology, mp.forces.FixmanPotential(filaments, kT=2.5)
+
+    filaments = filament_scene(closed)[1]
+    inverse_mass = np.where(filaments.fixed_beads, 0.0, 1.0 / filaments.mass)
+
+    def energy(x):
+        """From the Jacobian of all lengths, filament by filament, without what is constant."""
+        out = 0.0
+        for a, b in zip(filaments.starts.tolist(), filaments.starts.tolist()[1:], strict=False):
+            nodes, w = x[filaments.first_bead + a : filaments.first_bead + b], inverse_mass[a:b]
+            n = b - a
+            links = [(i, (i + 1) % n) for i in range(n if closed else n - 1)]
+            jacobian = np.zeros((len(links), n, 3))
+            for link, (i, j) in enumerate(links):
+                u = (nodes[j] - nodes[i]) / np.linalg.norm(nodes[j] - nodes[i])
+                jacobian[link, i], jacobian[link, j] = -u, u
+            metric = np.einsum("lnc,n,mnc->lm", jacobian, w, jacobian)
+            sign, log = np.linalg.slogdet(metric)
+            assert sign == 1.0
+            out += 0.5 * 2.5 * (log - sum(np.log(w[i] + w[j]) for i, j in links))
+        return out
+
+    return ForceCase("Fixman potential of " + ("rings" if closed else "filaments"), build, energy, 1.0)
+
+
+FILAMENTS = [
+    *[filament_bending(closed, rest) for closed in (False, True) for rest in (False, True)],
+    *[filament_stretching(closed) for closed in (False, True)],
+    *[fixman(closed) for closed in (False, True)],
+]
+
+
 CASES = [
     ForceCase("bonds", bonds, bonds_energy, 27.0),
     ForceCase("edge springs", edge_springs, edge_springs_energy, 4.0),
@@ -436,6 +559,7 @@ CASES = [
     *LINKS,
     *MEMBRANES,
     *BETWEEN_BEADS,
+    *FILAMENTS,
 ]
 
 

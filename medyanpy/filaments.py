@@ -1,0 +1,112 @@
+"""The flow of filaments: links that keep their lengths, friction along and across."""
+
+from functools import partial
+
+import numpy as np
+
+from medyanpy._kernels.selected import constraints, thermostat
+from medyanpy.flows import Flow, Stage
+
+__all__ = ["FilamentFlow"]
+
+_LANES = 8
+# Filaments with more links are cut into as many segments as there are lanes.
+_LONG = 32 * _LANES
+
+
+class FilamentFlow(Flow):
+    """Joint constraint solves around A, B and O (_kernels/constraints.pyx), and a friction of its own in O where it
+    differs along and across (_kernels/thermostat.pyx).
+
+    Parameters
+    ----------
+    filaments : Filaments
+    layout : Layout
+    """
+
+    def __init__(self, filaments, layout) -> None:
+        self._filaments = filaments
+        self._first = first = layout.slice_of(filaments).start
+        #: c1 and c2 of every node along and across, once the time of an O is known.
+        self._coefficients: np.ndarray | None = None
+        self._solve = self._tangent = None
+        if filaments.constrained:
+            tables = _tables(filaments, first)
+            work = np.empty((layout.threads, constraints.room_for(int(tables[0].max()))))
+            self._solve = partial(constraints.LengthConstraints, *tables, work, tolerance=filaments.tolerance)
+            self._tangent = self._solve(action="tangent", h=0.0, kT=0.0, letter=0)
+
+    def before(self, stage: Stage):
+        if stage.kind == "O" and self._solve:
+            return (self._solve(action="normal", h=0.0, kT=stage.kT, letter=stage.index),)
+        return ()
+
+    def after(self, stage: Stage):
+        if stage.kind == "A":
+            return (self._solve(action="flight", h=stage.h, kT=0.0, letter=0),) if self._solve else ()
+        operations = [self._friction(stage)] if stage.kind == "O" and self._filaments.friction_along is not None else []
+        return [*operations, *self.tangent()] if stage.kind in "BO" else ()
+
+    def tangent(self):
+        return (self._tangent,) if self._tangent else ()
+
+    def settle(self):
+        return (self._solve(action="settle", h=0.0, kT=0.0, letter=0),) if self._solve else ()
+
+    def arrays(self):
+        return {} if self._coefficients is None else {f"friction of {self._filaments.name}": self._coefficients}
+
+    def _friction(self, stage: Stage):
+        f = self._filaments
+        if self._coefficients is None:
+            # Fixed nodes: c1 = 1 and c2 = 0, as without friction.
+            inverse_mass = np.where(f.fixed_beads, 0.0, 1.0 / f.mass)
+            exponent = np.stack([f.friction_along, f.friction]) * (stage.h * inverse_mass)
+            noise = np.sqrt(-np.expm1(-2.0 * exponent) * (stage.kT * inverse_mass))
+            self._coefficients = np.stack([np.exp(-exponent), noise], axis=2)
+        neighbors = np.full((2, len(f)), -1, np.int32)
+        a, b = f.links.T
+        neighbors[0, b], neighbors[1, a] = self._first + a, self._first + b
+        return thermostat.AlongAcross(stage.index, self._first, *neighbors, *self._coefficients)
+
+
+def _tables(filaments, first: int) -> tuple[np.ndarray, ...]:
+    """How filaments are spread over lanes; the columns are those of `Filaments` in the kernel."""
+    lengths, starts, link_starts = filaments.link_lengths, filaments.starts, filaments.link_starts
+    # A lane: first node (among the filament's), links, filament, and whether it goes on in the next lane.
+    batches: list[list[tuple[int, int, int]]] = []
+    short = []
+    for i, n in enumerate(np.diff(link_starts).tolist()):
+        if n > _LONG:
+            cuts = np.linspace(0, n, _LANES + 1).round().astype(int)
+            batches.append([(a, b - a, i) for a, b in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True)])
+        else:
+            short.append((n, i))
+    n_long = len(batches)
+    # Filaments of similar length run together.
+    short.sort(key=lambda pair: (-pair[0], pair[1]))
+    lanes = [(0, n, i) for n, i in short]
+    batches += [lanes[k : k + _LANES] for k in range(0, len(lanes), _LANES)]
+
+    links = np.array([max(n for _, n, _ in batch) for batch in batches], np.int32)
+    row = np.concatenate([[0], np.cumsum(links + 1)]).astype(np.int32)
+    node = np.full((row[-1], _LANES), -1, np.int32)
+    length = np.zeros((row[-1], _LANES))
+    owned = np.zeros((row[-1], _LANES), np.int32)
+    following = np.full((len(batches), _LANES), -1, np.int32)
+    for b, batch in enumerate(batches):
+        for k, (a, n, i) in enumerate(batch):
+            rows = slice(row[b], row[b] + n + 1)
+            n_nodes = starts[i + 1] - starts[i]
+            nodes = np.arange(a, a + n + 1) % n_nodes if filaments.closed else np.arange(a, a + n + 1)
+            node[rows, k] = first + starts[i] + nodes
+            length[row[b] : row[b] + n, k] = lengths[link_starts[i] + a :][:n]
+            owned[rows, k] = 1
+            goes_on = filaments.closed or (b < n_long and k < _LANES - 1)
+            if goes_on:
+                # The node between two lanes belongs to the one that starts with it.
+                owned[row[b] + n, k] = 0
+                following[b, k] = (k + 1) % _LANES if b < n_long else k
+    coupled = (following >= 0).any(axis=1).astype(np.int32)
+    scale = np.divide(1.0, length**2, out=np.zeros_like(length), where=length > 0.0)
+    return links, row[:-1].copy(), node, length**2, scale, owned, following, coupled

@@ -1,0 +1,69 @@
+"""Constrained filaments: time of an A step with its projection, of whole steps, of one long filament, on two threads.
+
+Run it from an installed package on a quiet machine:
+
+    python tests/benchmarks/bench_filaments.py [--quick]
+
+Medians over repeats; ratios are taken within this run. Targets are those of the project, beside what was measured.
+"""
+
+import argparse
+
+import numpy as np
+from common import machine, median_ns, row
+
+import medyanpy as mp
+from medyanpy.threads import available_threads
+
+BENDING = getattr(mp.forces, "FilamentBending", None)
+
+
+def chains(n_filaments, n_nodes, threads, word="BAOAB", bending=True):
+    """Worm-like chains of links of length 1 and persistence length 10, thermal, at a timestep of 0.02."""
+    rng = np.random.default_rng(1)
+    nodes = []
+    for _ in range(n_filaments):
+        d = 0.3 * rng.normal(size=(n_nodes - 1, 3)) + [1.0, 0, 0]
+        d /= np.linalg.norm(d, axis=1)[:, None]
+        nodes.append(np.concatenate([np.zeros((1, 3)), np.cumsum(d, axis=0)]))
+    topology = mp.Topology()
+    filaments = topology.add_filaments(nodes, node_mass=1.0, node_friction=1.0)
+    system = mp.System(topology)
+    if bending and BENDING:
+        system.add_force(BENDING(filaments, 10.0))
+    context = mp.Context(system, mp.SplittingIntegrator(word, 0.02, kT=1.0, seed=3), threads=threads)
+    context.set_velocities_to_temperature(kT=1.0, seed=2)
+    context.step(20)
+    return context
+
+
+def step_ns(context, steps, repeats):
+    return median_ns(lambda: context.step(steps), repeats, steps * context.layout.n)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="small numbers: does it run?")
+    quick = parser.parse_args().quick
+    n_filaments, long, repeats = (64, 2000, 3) if quick else (1000, 1_000_000, 11)
+    print(machine(), "\n")
+    # BAB without forces: one A with its projection, and two more projections.
+    context = chains(n_filaments, 32, 1, "BAB", bending=False)
+    flow = context._flows[0]
+    tangent = median_ns(lambda: context.perform(flow._tangent), 5 * repeats, context.layout.n)
+    a_step = step_ns(context, 5, repeats) - 2.0 * tangent
+    row(f"A with projection, {n_filaments} filaments of 32 nodes", a_step, 40, "ns/node")
+    print(f"    (a projection alone {tangent:.1f} ns/node)")
+    short = step_ns(chains(n_filaments, 32, 1), 5, repeats)
+    what = "BAOAB with bending" if BENDING else "BAOAB without forces"
+    row(f"{what}, {n_filaments} filaments of 32 nodes", short, 100, "ns/node")
+    one = step_ns(chains(1, long, 1), 1, repeats)
+    row(f"one filament of {long} nodes against these", one / short, 1.5, "x")
+    if available_threads() > 1:
+        contexts = [chains(n_filaments, 32, threads) for threads in (1, 2)]
+        times = [[step_ns(c, 5, 1) for c in contexts] for _ in range(repeats)]
+        row("two threads against one", float(np.median([a / b for a, b in times])), 1.8, "x", at_least=True)
+
+
+if __name__ == "__main__":
+    main()
