@@ -287,6 +287,68 @@ def test_a_rigid_trimer_prefers_right_angles(friction):
     check_chi_square("p(cos θ)", counts, share * counts.sum())
 
 
+@pytest.mark.slow
+def test_a_rigid_trimer_with_fixman_has_no_preference():
+    """With the Fixman potential the angle is uniform on the sphere: <cos²θ> = 1/3; an error of 0.002 is seen."""
+    n, times, steps = 4000, 10, 40
+    topology = mp.Topology()
+    first, second = np.random.default_rng(9).normal(size=(2, n, 3))
+    first /= np.linalg.norm(first, axis=1)[:, None]
+    second /= np.linalg.norm(second, axis=1)[:, None]
+    x = np.stack([-first, np.zeros((n, 3)), second], axis=1).reshape(-1, 3)
+    trimers = topology.add_filaments(x, 1.0, 1.0, starts=3 * np.arange(n + 1))
+    system = mp.System(topology)
+    system.add_force(mp.forces.FixmanPotential(trimers, kT=1.0))
+    context = mp.Context(system, mp.SplittingIntegrator("BAOAB", 0.1, kT=1.0, seed=10), threads=1)
+    context.set_velocities_to_temperature(kT=1.0, seed=11)
+    cosines = []
+    for _ in range(times):
+        context.step(steps)
+        nodes = context.get_state(positions=True).positions.reshape(n, 3, 3)
+        cosines.append(((nodes[:, 1] - nodes[:, 0]) * (nodes[:, 2] - nodes[:, 1])).sum(axis=1))
+    check_mean("<cos²θ>", (np.array(cosines) ** 2).mean(axis=0), 1.0 / 3.0)
+
+
+@pytest.mark.slow
+def test_worm_like_chains_with_fixman_are_those_of_the_textbook():
+    """p ~ e^(a cos θ) for each joint: <cos θ> = u = coth a - 1/a, and <R²> follows. Chains start in equilibrium, drawn
+    from these densities, and must stay there. Unequal masses, which matter without the potential (there <1 - cos θ>
+    is several percent larger; 1 percent is seen)."""
+    n, links, a = 1500, 9, 3.0
+    rng = np.random.default_rng(4)
+    cosine = np.log(np.exp(-a) + rng.uniform(size=(n, links - 1)) * (np.exp(a) - np.exp(-a))) / a
+    turn = rng.uniform(0.0, 2.0 * np.pi, (n, links - 1))
+    d = rng.normal(size=(n, 3))
+    d /= np.linalg.norm(d, axis=1)[:, None]
+    chain = [np.zeros((n, 3)), d]
+    for j in range(links - 1):
+        side = np.cross(d, rng.normal(size=(n, 3)))
+        side /= np.linalg.norm(side, axis=1)[:, None]
+        other = np.cross(d, side)
+        c, s = cosine[:, j, None], np.sqrt(1.0 - cosine[:, j, None] ** 2)
+        d = c * d + s * (np.cos(turn[:, j, None]) * side + np.sin(turn[:, j, None]) * other)
+        chain.append(chain[-1] + d)
+    topology = mp.Topology()
+    mass = np.tile(np.linspace(0.5, 2.0, links + 1), n)
+    filaments = topology.add_filaments(list(np.stack(chain, axis=1)), mass, 2.0)
+    system = mp.System(topology)
+    system.add_force(mp.forces.FilamentBending(filaments, a))
+    system.add_force(mp.forces.FixmanPotential(filaments, kT=1.0))
+    context = mp.Context(system, mp.SplittingIntegrator("BAOAB", 0.05, kT=1.0, seed=10), threads=1)
+    context.set_velocities_to_temperature(kT=1.0, seed=11)
+    cosines, squares = [], []
+    for _ in range(5):
+        context.step(120)
+        nodes = context.get_state(positions=True).positions.reshape(n, links + 1, 3)
+        d = np.diff(nodes, axis=1)
+        cosines.append((d[:, 1:] * d[:, :-1]).sum(axis=2).mean(axis=1))
+        squares.append(((nodes[:, -1] - nodes[:, 0]) ** 2).sum(axis=1))
+    u = 1.0 / np.tanh(a) - 1.0 / a
+    check_mean("<cos θ>", np.mean(cosines, axis=0), u)
+    expected = links * ((1 + u) / (1 - u) - 2 * u * (1 - u**links) / (links * (1 - u) ** 2))
+    check_mean("<R²>", np.mean(squares, axis=0), expected)
+
+
 # Threads and neighbours --------------------------------------------------------------------------------------
 
 
