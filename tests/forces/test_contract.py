@@ -461,7 +461,7 @@ def filament_joints(closed):
 
 def bending_numbers(closed, rest):
     n = len(filament_joints(closed))
-    return np.linspace(3.0, 8.0, n)[::-1], np.linspace(0.0, 3.0, n) if rest else 0.0
+    return np.linspace(3.0, 8.0, n)[::-1], np.linspace(0.0, 2.8, n) if rest else 0.0
 
 
 def filament_bending(closed, rest):
