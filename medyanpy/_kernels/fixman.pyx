@@ -120,7 +120,7 @@ cdef int _filaments(void* task, World* world, Py_ssize_t first, Py_ssize_t last,
         if t.closed:
             cosine[0] = -t.kT * q[0] * across
             # The rows that repeat the ends.
-            cosine[-1] = cosine[last_link]
+            (cosine - 1)[0] = cosine[last_link]
             cosine[last_link + 1] = cosine[0]
     return fault
 
