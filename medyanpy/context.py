@@ -17,7 +17,7 @@ from medyanpy._kernels.program import Program, ProgramFault
 from medyanpy._kernels.selected import drift, geodesic, thermostat
 from medyanpy._kernels.virial import Virial
 from medyanpy.errors import ParameterError, SimulationError, TopologyError
-from medyanpy.flows import Flow, Stage
+from medyanpy.flows import Flow, Stage, ornstein_uhlenbeck
 from medyanpy.integrators import Letter, SplittingIntegrator
 from medyanpy.layout import Layout
 from medyanpy.state import InTriangle, State
@@ -93,10 +93,11 @@ class Context:
         self._flatten = Flatten()
         self._coefficients = self._thermostat_coefficients()
         self._flows = [flow for handle in layout.handles if (flow := handle.bind(layout)) is not None]
-        self._settle()
         self._meter: WorkMeter | None = None
         self._bind_forces()
         self._compile()
+        # Last: an error names forces.
+        self._settle()
         integrator.bind(self)
         system._contexts.add(self)
         topology._contexts.add(self)
@@ -150,10 +151,8 @@ class Context:
         if not letters:
             return None
         h = letters[0].fraction * self.integrator.timestep
-        # Fixed beads: c1 = 1 and c2 = 0, as without friction.
-        exponent = self.layout.gather("scalar_friction") * (h * self._inverse_mass)
-        # 1 - c1^2, without cancellation where friction is small.
-        return np.exp(-exponent), np.sqrt(-np.expm1(-2.0 * exponent) * (self.integrator.kT * self._inverse_mass))
+        friction = self.layout.gather("scalar_friction")
+        return ornstein_uhlenbeck(friction, h, self.integrator.kT, self._inverse_mass)
 
     def _bind_forces(self) -> None:
         """The operation of every force, and their sums by the group that a kick names."""

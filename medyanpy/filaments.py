@@ -5,11 +5,11 @@ from functools import partial
 import numpy as np
 
 from medyanpy._kernels.selected import constraints, thermostat
-from medyanpy.flows import Flow, Stage
+from medyanpy.flows import Flow, Stage, ornstein_uhlenbeck
 
 __all__ = ["FilamentFlow"]
 
-_LANES = 8
+_LANES = constraints.LANE_COUNT
 # Filaments with more links are cut into as many segments as there are lanes.
 _LONG = 32 * _LANES
 
@@ -59,11 +59,9 @@ class FilamentFlow(Flow):
     def _friction(self, stage: Stage):
         f = self._filaments
         if self._coefficients is None:
-            # Fixed nodes: c1 = 1 and c2 = 0, as without friction.
             inverse_mass = np.where(f.fixed_beads, 0.0, 1.0 / f.mass)
-            exponent = np.stack([f.friction_along, f.friction]) * (stage.h * inverse_mass)
-            noise = np.sqrt(-np.expm1(-2.0 * exponent) * (stage.kT * inverse_mass))
-            self._coefficients = np.stack([np.exp(-exponent), noise], axis=2)
+            friction = np.stack([f.friction_along, f.friction])
+            self._coefficients = np.stack(ornstein_uhlenbeck(friction, stage.h, stage.kT, inverse_mass), axis=2)
         neighbors = np.full((2, len(f)), -1, np.int32)
         a, b = f.links.T
         neighbors[0, b], neighbors[1, a] = self._first + a, self._first + b

@@ -9,7 +9,7 @@ import numpy as np
 if TYPE_CHECKING:
     from medyanpy._kernels.program import Operation
 
-__all__ = ["Flow", "Stage"]
+__all__ = ["Flow", "Stage", "ornstein_uhlenbeck"]
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,15 @@ class Stage:
     kind: str
     h: float
     kT: float | None  # noqa: N815 - the symbol of the papers
+
+
+def ornstein_uhlenbeck(
+    friction: np.ndarray, h: float, kT: float, inverse_mass: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """c1 and c2 of O for a time h; 1 and 0 where the inverse mass is 0, as without friction."""
+    exponent = friction * (h * inverse_mass)
+    # 1 - c1^2, without cancellation where friction is small.
+    return np.exp(-exponent), np.sqrt(-np.expm1(-2.0 * exponent) * (kT * inverse_mass))
 
 
 class Flow:

@@ -530,10 +530,7 @@ class Topology:
             A number outside its domain.
         """
         x = self._positions("add_filament: nodes", nodes)
-        fixed = array("add_filament: fixed_nodes", fixed_nodes, (None,), dtype=np.int64, error=TopologyError)
-        bad = (fixed < -len(x)) | (fixed >= len(x))
-        if bad.any():
-            raise TopologyError(f"add_filament: node {fixed[bad][0]} is fixed, but nodes are 0 to {len(x) - 1}")
+        fixed = _fixed_nodes("add_filament", fixed_nodes, len(x), -len(x))
         return self._add_filaments(
             "add_filament", x, np.array([0, len(x)]), node_mass, node_friction, node_friction_along, constrained,
             closed, link_lengths, np.where(fixed < 0, fixed + len(x), fixed), tolerance, name,
@@ -589,10 +586,7 @@ class Topology:
         starts = array(f"{what}: starts", starts, (None,), dtype=np.int64, error=TopologyError)
         if len(starts) == 0 or starts[0] != 0 or starts[-1] != len(x) or (np.diff(starts) < 0).any():
             raise TopologyError(f"{what}: starts must ascend from 0 to the number of nodes, {len(x)}")
-        fixed = array(f"{what}: fixed_nodes", fixed_nodes, (None,), dtype=np.int64, error=TopologyError)
-        bad = (fixed < 0) | (fixed >= len(x))
-        if bad.any():
-            raise TopologyError(f"{what}: node {fixed[bad][0]} is fixed, but nodes are 0 to {len(x) - 1}")
+        fixed = _fixed_nodes(what, fixed_nodes, len(x), 0)
         return self._add_filaments(
             what, x, starts, node_mass, node_friction, node_friction_along, constrained, closed, link_lengths, fixed,
             tolerance, name,
@@ -831,6 +825,15 @@ def _made_anew(
 
 def _handle(topology: Topology, number: int) -> Handle:
     return topology.handles[number]
+
+
+def _fixed_nodes(what: str, nodes: Any, n: int, lowest: int) -> np.ndarray:
+    """Numbers of nodes from `lowest` to n - 1."""
+    fixed = array(f"{what}: fixed_nodes", nodes, (None,), dtype=np.int64, error=TopologyError)
+    bad = (fixed < lowest) | (fixed >= n)
+    if bad.any():
+        raise TopologyError(f"{what}: node {fixed[bad][0]} is fixed, but nodes are 0 to {n - 1}")
+    return fixed
 
 
 def _refuse_taut(what: str, filaments: Filaments, lengths: np.ndarray) -> None:

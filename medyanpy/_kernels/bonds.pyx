@@ -13,7 +13,7 @@ from libc.stdint cimport int32_t
 from medyanpy._kernels.box cimport displacement
 from medyanpy._kernels.parallel cimport n_blocks, ordered_sum, over_blocks
 from medyanpy._kernels.program cimport AddBlock, Operation, World
-from medyanpy._kernels.radial cimport evaluate, second, third
+from medyanpy._kernels.radial cimport Derivative, derive, evaluate
 from medyanpy._kernels.sites cimport SiteArrays, SiteTable
 from medyanpy._kernels.vec3 cimport add_scaled, dot
 
@@ -118,10 +118,9 @@ cdef class Bonds(Operation):
         evaluate(self.kind, &self.parameters[self.term[s], 0], r, 3, u)
         return r
 
-    cdef int hessian(self, World* world, AddBlock add, void* sink) noexcept nogil:
+    cdef int higher(self, World* world, const Derivative* wanted) noexcept nogil:
         cdef double d[3]
         cdef double u[4]
-        cdef double block[9]
         cdef double r
         cdef Py_ssize_t k, s
         cdef int fault = self.sites.gather(world)
@@ -130,23 +129,13 @@ cdef class Bonds(Operation):
                 # Each bond once: it is in the rows of both its ends.
                 if fault == 0 and self.owner[k] < self.other[s]:
                     r = self.radial(world, k, s, d, u)
-                    second(u, d, r, block)
-                    fault = self.sites.add_pair(self.owner[k], self.other[s], block, add, sink)
+                    fault = derive(wanted, self.sites, self.owner[k], self.other[s], u, d, r)
         return fault
 
+    cdef int hessian(self, World* world, AddBlock add, void* sink) noexcept nogil:
+        cdef Derivative wanted = Derivative(add, sink, NULL, NULL)
+        return self.higher(world, &wanted)
+
     cdef int contract(self, World* world, const double* a, double* out) noexcept nogil:
-        cdef double d[3]
-        cdef double u[4]
-        cdef double t[3]
-        cdef double apart[3]
-        cdef double r
-        cdef Py_ssize_t k, s
-        cdef int fault = self.sites.gather(world)
-        for k in range(self.owner.shape[0]):
-            for s in range(self.offset[k], self.offset[k + 1]):
-                if self.owner[k] < self.other[s]:
-                    r = self.radial(world, k, s, d, u)
-                    self.sites.difference(self.owner[k], self.other[s], a, apart)
-                    third(u, d, r, apart, t)
-                    self.sites.share(self.owner[k], self.other[s], t, out)
-        return fault
+        cdef Derivative wanted = Derivative(<AddBlock> NULL, NULL, a, out)
+        return self.higher(world, &wanted)

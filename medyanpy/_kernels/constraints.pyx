@@ -62,6 +62,7 @@ cdef enum Action:
     NORMAL = 2                # before O
     SETTLE = 3                # bring positions from outside to where links have their lengths
 
+LANE_COUNT = LANES
 ACTIONS = {"flight": FLIGHT, "tangent": TANGENT, "normal": NORMAL, "settle": SETTLE}
 
 

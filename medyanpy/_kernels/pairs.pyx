@@ -15,7 +15,7 @@ from medyanpy._kernels.box cimport displacement
 from medyanpy._kernels.neighbors cimport AHEAD, ROWS_PER_BLOCK, NeighborList, Neighbors, prefetch
 from medyanpy._kernels.parallel cimport n_blocks, ordered_sum, over_blocks
 from medyanpy._kernels.program cimport AddBlock, Operation, World
-from medyanpy._kernels.radial cimport SOFT_SPHERE, WCA, WCA_END_SQUARED, evaluate, pull, second, third
+from medyanpy._kernels.radial cimport SOFT_SPHERE, WCA, WCA_END_SQUARED, Derivative, derive, evaluate, pull
 from medyanpy._kernels.sites cimport SiteTable
 from medyanpy._kernels.vec3 cimport dot
 
@@ -154,9 +154,7 @@ cdef class Pairs(Operation):
         self.energy = 0.0
         if n == 0:
             return 0
-        fault = self.sites.gather(world)
-        if fault == 0:
-            fault = self.neighbors.follow(world, &self.sites.now)
+        fault = self.look(world)
         if fault != 0:
             return fault
         task.list = &self.neighbors.list
@@ -175,15 +173,12 @@ cdef class Pairs(Operation):
                 self.energy += task.energy[block * BLOCK]
         return self.sites.scatter(world)
 
-    # Higher derivatives: members in ascending row, so that no result depends on the age of the list. ---------------
-
     cdef int look(self, World* world) noexcept nogil:
+        """Sites and their neighbours as they are now."""
         cdef int fault = self.sites.gather(world)
-        if fault == 0:
-            fault = self.neighbors.follow(world, &self.sites.now)
-        if fault == 0:
-            fault = self.neighbors.index(world)
-        return fault
+        return fault if fault != 0 else self.neighbors.follow(world, &self.sites.now)
+
+    # Higher derivatives: members in ascending row, so that no result depends on the age of the list. ---------------
 
     cdef double radial(self, World* world, int32_t own, int32_t other, double* d, double* u) noexcept nogil:
         """d, r = |d|, and U with its derivatives in r, of the sites in two slots; r < 0: leave the pair out."""
@@ -205,11 +200,10 @@ cdef class Pairs(Operation):
         evaluate(self.kind, p, r, 3, u)
         return r
 
-    cdef int hessian(self, World* world, AddBlock add, void* sink) noexcept nogil:
+    cdef int higher(self, World* world, const Derivative* wanted) noexcept nogil:
         cdef const Neighbors* near = &self.neighbors.list
         cdef double d[3]
         cdef double u[4]
-        cdef double block[9]
         cdef double r
         cdef Py_ssize_t m
         cdef int32_t own, other
@@ -217,42 +211,21 @@ cdef class Pairs(Operation):
         if near.n == 0:
             return 0
         fault = self.look(world)
-        if fault != 0:
-            return fault
-        for m in range(near.n):
+        if fault == 0:
+            fault = self.neighbors.index(world)
+        for m in range(near.n if fault == 0 else 0):
             own = near.slot_of[m]
             for k in range(near.count[own]):
                 other = near.row_of[m][k]
                 r = self.radial(world, own, other, d, u)
-                if r >= 0.0:
-                    second(u, d, r, block)
-                    fault = self.sites.add_pair(near.row[own], near.row[other], block, add, sink)
-                    if fault != 0:
-                        return fault
-        return 0
+                if fault == 0 and r >= 0.0:
+                    fault = derive(wanted, self.sites, near.row[own], near.row[other], u, d, r)
+        return fault
+
+    cdef int hessian(self, World* world, AddBlock add, void* sink) noexcept nogil:
+        cdef Derivative wanted = Derivative(add, sink, NULL, NULL)
+        return self.higher(world, &wanted)
 
     cdef int contract(self, World* world, const double* a, double* out) noexcept nogil:
-        cdef const Neighbors* near = &self.neighbors.list
-        cdef double d[3]
-        cdef double u[4]
-        cdef double t[3]
-        cdef double apart[3]
-        cdef double r
-        cdef Py_ssize_t m
-        cdef int32_t own, other
-        cdef int k, fault
-        if near.n == 0:
-            return 0
-        fault = self.look(world)
-        if fault != 0:
-            return fault
-        for m in range(near.n):
-            own = near.slot_of[m]
-            for k in range(near.count[own]):
-                other = near.row_of[m][k]
-                r = self.radial(world, own, other, d, u)
-                if r >= 0.0:
-                    self.sites.difference(near.row[own], near.row[other], a, apart)
-                    third(u, d, r, apart, t)
-                    self.sites.share(near.row[own], near.row[other], t, out)
-        return 0
+        cdef Derivative wanted = Derivative(<AddBlock> NULL, NULL, a, out)
+        return self.higher(world, &wanted)

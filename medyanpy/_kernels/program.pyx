@@ -320,12 +320,15 @@ cdef class Program:
         self.restore()
         self.clear_fault()
         while replay and target > self.kept_step:
-            if self.advance(target - self.world.step) == NO_FAULT and self.is_finite():
+            if self.advance(target - self.world.step) != NO_FAULT:
+                # The run has not repeated itself. As far as it came, it was good.
+                target = self.world.step
+            elif self.is_finite():
                 return
-            # Else this step leads to no good state, or the run has not repeated itself.
+            else:
+                target -= 1
             self.restore()
             self.clear_fault()
-            target -= 1
 
     # Running ------------------------------------------------------------------------------------------------
 

@@ -5,6 +5,9 @@ bonds and over neighbours are written once and know nothing else.
 """
 from libc.math cimport sqrt
 
+from medyanpy._kernels.program cimport AddBlock
+from medyanpy._kernels.sites cimport SiteTable
+
 
 cdef enum Radial:
     HARMONIC = 0       # p = (k, r0):          k/2 (r - r0)^2
@@ -110,3 +113,28 @@ cdef inline void third(const double* u, const double* d, double r, const double*
     bend = (u[2] - u[1] / r) / r
     for c in range(3):
         out[c] = u[3] * s * s * n[c] + bend * (2.0 * s * (a[c] - s * n[c]) + (aa - s * s) * n[c])
+
+
+# What is wanted of the higher derivatives: blocks of the Hessian for a sink; or, where `add` is NULL, the third
+# derivative twice along a, added to out.
+cdef struct Derivative:
+    AddBlock add
+    void* sink
+    const double* a
+    double* out
+
+
+cdef inline int derive(
+    const Derivative* wanted, SiteTable sites, Py_ssize_t i, Py_ssize_t j, const double* u, const double* d, double r,
+) noexcept nogil:
+    """The contribution of two sites d apart; u from `evaluate`, order 3. 0, or the fault of the sink."""
+    cdef double block[9]
+    cdef double apart[3]
+    cdef double t[3]
+    if wanted.add != NULL:
+        second(u, d, r, block)
+        return sites.add_pair(i, j, block, wanted.add, wanted.sink)
+    sites.difference(i, j, wanted.a, apart)
+    third(u, d, r, apart, t)
+    sites.share(i, j, t, wanted.out)
+    return 0

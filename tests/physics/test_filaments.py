@@ -619,6 +619,17 @@ def test_positions_without_hope_are_refused():
     context.step(2)
 
 
+def test_a_start_without_hope_is_refused():
+    """Straight between fixed ends, and to be made longer: links along the line push no node sideways."""
+    topology = mp.Topology()
+    nodes = [[0.0, 0, 0], [1.0, 0, 0], [2.0, 0, 0]]
+    topology.add_filament(nodes, 1.0, link_lengths=1.0005, fixed_nodes=[0, -1], name="taut")
+    why = r"node 0 of filament 0\): its links cannot keep their lengths"
+    with pytest.raises(mp.SimulationError, match=why) as caught:
+        mp.Context(mp.System(topology), mp.VerletIntegrator(0.01))
+    assert caught.value.object == "taut"
+
+
 def test_minimisation_keeps_lengths_and_fixed_nodes():
     nodes = np.cumsum(np.random.default_rng(1).normal(size=(20, 3)), axis=0)
     topology = mp.Topology()
