@@ -1,14 +1,17 @@
 """Sites: places that forces act on, made of beads."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from medyanpy._kernels.sites import SiteTable
 from medyanpy.errors import ParameterError, TopologyError
-from medyanpy.topology import Handle, Topology
+from medyanpy.handles import Handle
 from medyanpy.validation import array
+
+if TYPE_CHECKING:
+    from medyanpy.topology import Topology
 
 __all__ = ["Sites"]
 
@@ -19,9 +22,9 @@ _SUM_TOLERANCE = 1e-12
 class Sites:
     """Places that forces act on: beads, weighted means of beads, places that do not move.
 
-    Made by `Sites.beads`, `Sites.weighted` and `Sites.anchors`, and joined by ``+``. Sites describe, like a
-    topology: they cannot be changed, and one object may serve many forces. Links and pair forces act on them, and
-    hand on what they do to the beads in proportion to the weights.
+    Made by `Sites.beads`, `Sites.weighted`, `Sites.anchors` and ``filaments.sites``, and joined by ``+``. Sites
+    describe, like a topology: they cannot be changed, and one object may serve many forces. Links and pair forces act
+    on them, and hand on what they do to the beads in proportion to the weights.
 
     Attributes
     ----------
@@ -325,7 +328,7 @@ class Sites:
         out[alone] = self._beads[self._start[:-1][alone]]
         return out
 
-    def check(self, what: str, topology: Topology) -> None:
+    def check(self, what: str, topology: "Topology") -> None:
         """Refuse sites of another topology, and beads that do not exist in this one."""
         for handle in self._handles:
             if handle.topology is not topology:
@@ -337,6 +340,7 @@ class Sites:
                 f"{what}[{np.searchsorted(self._start, k, side='right') - 1}] names bead {self._beads[k]}, "
                 f"but the topology has beads 0 to {topology.n_beads - 1}"
             )
+        topology.expect_places(what, self._beads)
 
     def bind(self, layout) -> SiteTable:
         """The table of these sites on the arrays of one Context; `check` has been passed."""

@@ -1,10 +1,14 @@
-"""Springs and ropes between sites, that come and go."""
+"""Springs, ropes and angles between sites, that come and go."""
 
 import weakref
+from abc import abstractmethod
 from typing import Any
 
 import numpy as np
 
+from medyanpy._kernels import numerics
+from medyanpy._kernels.program import Operation
+from medyanpy._kernels.selected import angles
 from medyanpy._kernels.sites import SiteTable
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.forces._base import Force
@@ -12,14 +16,220 @@ from medyanpy.forces.bonds import bind_rows
 from medyanpy.sites import Sites, as_sites
 from medyanpy.validation import array, per_item, whole_number
 
-__all__ = ["Links"]
+__all__ = ["AngleLinks", "DirectionLinks", "Links"]
 
 # Numbers of the radial functions in _kernels/radial.pxd.
 _HARMONIC = 0
 _ROPE = 3
 
 
-class Links(Force):
+class _SiteTerms(Force):
+    """Terms between sites, which may be added, removed and moved while a simulation runs.
+
+    Each term has a number, given when it is added and never used for another. Sites, numbers and parameters are kept
+    in their order.
+    """
+
+    #: Names of the sites of a term, which are arguments and attributes of the force.
+    ends: tuple[str, ...] = ()
+    #: Pairs of ends that must not be one bead.
+    apart: tuple[tuple[int, int], ...] = ()
+    #: What messages call a term.
+    noun = "term"
+
+    def __init__(self, sites: tuple, numbers: dict, ids: Any, next_id: Any, *, name: str | None, group: int) -> None:
+        super().__init__(name=name, group=group)
+        #: Topologies of the contexts that use this force: later ends are checked against them.
+        self._topologies: weakref.WeakSet = weakref.WeakSet()
+        #: What a term gets where `add` is given no number; None: there is no one value.
+        self._defaults: dict[str, float | None] = dict.fromkeys(self.changeable)
+        self._sites: tuple[Sites, ...] = ()
+        self._ids = _frozen(np.arange(0))
+        self._sites = self._checked_ends(sites)
+        n = len(self._sites[0])
+        self._ids = _frozen(np.arange(n))
+        self._next_id = n
+        if ids is not None:
+            ids = array(f"{self.name}: _ids", ids, (n,), dtype=np.int64)
+            if (ids < 0).any() or (np.diff(ids) <= 0).any():
+                raise ParameterError(f"{self.name}: _ids must ascend from 0 or more")
+            self._ids = _frozen(ids.copy())
+            lowest = int(ids[-1]) + 1 if n else 0
+            self._next_id = whole_number(f"{self.name}: _next_id", next_id, at_least=lowest)
+        self._declare(**numbers)
+
+    # Looking ------------------------------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        return len(self._ids)
+
+    def __bool__(self) -> bool:
+        # A force without terms is a force nonetheless.
+        return True
+
+    def __repr__(self) -> str:
+        return super().__repr__().replace("(", f"({len(self)}: ", 1)
+
+    @property
+    def ids(self) -> np.ndarray:
+        """(n,) numbers of the terms, ascending; sites and parameters are in this order."""
+        return self._ids
+
+    @property
+    def a(self) -> Sites:
+        """The first site of each term."""
+        return self._sites[0]
+
+    @property
+    def b(self) -> Sites:
+        """The second site of each term."""
+        return self._sites[1]
+
+    @property
+    def conserves_momentum(self) -> bool:
+        """Whether no term has an end at an anchor."""
+        return not any(len(sites.anchor_positions) for sites in self._sites)
+
+    @property
+    def handles(self):
+        return tuple(handle for sites in self._sites for handle in sites.handles)
+
+    # Changing -----------------------------------------------------------------------------------------------
+
+    def _add(self, ends: tuple, **given: Any) -> np.ndarray:
+        new = self._checked_ends(ends)
+        m = len(new[0])
+        numbers = {}
+        for name, value in given.items():
+            if value is None and self._defaults[name] is None:
+                raise ParameterError(f"{self.name}: give {name}=, because the {self.noun}s do not all have the same")
+            rows = self._in_domain(name, self._defaults[name] if value is None else value, m)
+            numbers[name] = np.concatenate([self._numbers[name], rows])
+        ids = np.arange(self._next_id, self._next_id + m)
+        self._become(
+            np.concatenate([self._ids, ids]), [old + more for old, more in zip(self._sites, new, strict=True)], numbers
+        )
+        self._next_id += m
+        return ids
+
+    def remove(self, ids: Any) -> None:
+        """Remove terms, given by their numbers.
+
+        Raises
+        ------
+        ParameterError
+            No such term, one that was removed before, or one that is named twice; then nothing changes.
+        """
+        keep = np.ones(len(self), bool)
+        keep[self._rows(ids)] = False
+        self._become(
+            self._ids[keep], [sites[keep] for sites in self._sites], {k: v[keep] for k, v in self._numbers.items()}
+        )
+
+    def _move(self, ids: Any, ends: tuple) -> None:
+        if all(end is None for end in ends):
+            names = ", ".join(f"{name}=" for name in self.ends)
+            raise ParameterError(f"{self.name}: move needs new ends: {names} or several of them")
+        rows = self._rows(ids)
+        given = [sites[rows] if end is None else end for sites, end in zip(self._sites, ends, strict=True)]
+        new = self._checked_ends(given, self._ids[rows], len(rows))
+        order = np.arange(len(self))
+        order[rows] = len(self) + np.arange(len(rows))
+        moved = [(old + more)[order] for old, more in zip(self._sites, new, strict=True)]
+        self._become(self._ids, moved, self._numbers)
+
+    def _become(self, ids: np.ndarray, sites: list[Sites], numbers: dict[str, np.ndarray]) -> None:
+        self._ids, self._sites = _frozen(ids), tuple(sites)
+        self._numbers = self._checked(**numbers)
+        self._version += 1
+
+    def _rows(self, ids: Any) -> np.ndarray:
+        """Rows of terms given by their numbers."""
+        what, noun = f"{self.name}: ids", self.noun
+        wanted = array(what, [ids] if np.ndim(ids) == 0 else ids, (None,), dtype=np.int64)
+        rows = np.searchsorted(self._ids, wanted)
+        unknown = np.append(self._ids, -1)[rows] != wanted
+        if unknown.any():
+            i = int(np.argmax(unknown))
+            there = f"{self._ids[0]} to {self._ids[-1]}" if len(self) else "none"
+            was = 0 <= wanted[i] < self._next_id
+            why = f"{noun} {wanted[i]} was removed" if was else f"there is no such {noun}"
+            raise ParameterError(f"{what}[{i}] = {wanted[i]}, but {why} ({len(self)} {noun}s: {there})")
+        in_order = np.sort(wanted)
+        twice = np.flatnonzero(in_order[1:] == in_order[:-1])
+        if len(twice):
+            raise ParameterError(f"{what}: {noun} {in_order[twice[0]]} is named twice")
+        return rows
+
+    def _checked_ends(self, ends: Any, ids: Any = None, n: int | None = None) -> tuple[Sites, ...]:
+        """All ends as sites, of equal number, checked against each other and every topology that is known."""
+        sites = tuple(as_sites(f"{self.name}: {name}", end) for name, end in zip(self.ends, ends, strict=True))
+        counts = [len(s) for s in sites]
+        if n is not None and any(count != n for count in counts):
+            given = ", ".join(f"{name}: {count}" for name, count in zip(self.ends, counts, strict=True))
+            raise TopologyError(f"{self.name}: {n} {self.noun}s need as many ends, not {given}")
+        if len(set(counts)) > 1:
+            names, lengths = " and ".join(self.ends), " and ".join(map(str, counts))
+            raise TopologyError(f"{self.name}: {names} must have the same length, not {lengths}")
+        known = [*self._topologies, *(h.topology for h in (*self.handles, *(h for s in sites for h in s.handles)))]
+        for topology in dict.fromkeys(known):
+            for name, s in zip(self.ends, sites, strict=True):
+                s.check(f"{self.name}: {name}", topology)
+        for i, j in self.apart:
+            bead = sites[i].single_beads
+            loop = (bead >= 0) & (bead == sites[j].single_beads)
+            if loop.any():
+                k = int(np.argmax(loop))
+                raise TopologyError(
+                    f"{self.name}: {self.noun} {k if ids is None else ids[k]} joins bead {bead[k]} to itself"
+                )
+        return sites
+
+    # For the frame ------------------------------------------------------------------------------------------
+
+    def _in_domain(self, name: str, value: Any, n: int) -> np.ndarray:
+        """A number for each of n terms, checked."""
+        return per_item(f"{self.name}: {name}", value, n, at_least=0.0)
+
+    def _checked(self, **given: Any) -> dict[str, Any]:
+        numbers = {name: self._in_domain(name, value, len(self)) for name, value in given.items()}
+        for name, value in given.items():
+            if np.ndim(value) == 0:
+                self._defaults[name] = float(value)
+            elif len(self):
+                first = numbers[name][0]
+                self._defaults[name] = float(first) if (numbers[name] == first).all() else None
+        return numbers
+
+    def _arguments_now(self) -> dict[str, Any]:
+        """Arguments that make this force again as it is now, its numbers of terms included."""
+        now = {
+            name: self._numbers[name] if self._defaults[name] is None else self._defaults[name]
+            for name in self.changeable
+        }
+        ends = dict(zip(self.ends, self._sites, strict=True))
+        return {**super()._arguments_now(), **ends, **now, "_ids": self._ids, "_next_id": self._next_id}
+
+    def bind(self, layout):
+        for name, sites in zip(self.ends, self._sites, strict=True):
+            sites.check(f"{self.name}: {name}", layout.topology)
+        self._topologies.add(layout.topology)
+        operation = self._operation(layout)
+        operation.acts_on_points = any(sites.on_points(layout) for sites in self._sites)
+        return operation
+
+    @abstractmethod
+    def _operation(self, layout) -> Operation:
+        """The operation on the arrays of one Context."""
+
+    def _table(self, layout) -> SiteTable:
+        """All sites; those of a term follow each other, so that a bead adds up its terms in their order."""
+        n = len(self)
+        order = np.arange(len(self.ends) * n).reshape(len(self.ends), n).T.ravel()
+        return Sites.concatenate(self._sites)[order].bind(layout)
+
+
+class Links(_SiteTerms):
     r"""Springs between pairs of sites, which may be added, removed and moved while a simulation runs.
 
     .. math:: U = \sum_l \tfrac12 k_l (r_l - \ell_l)^2, \quad r_l = |X_{b_l} - X_{a_l}|
@@ -78,6 +288,9 @@ class Links(Force):
     """
 
     changeable = ("stiffness", "length")
+    ends = ("a", "b")
+    apart = ((0, 1),)
+    noun = "link"
 
     def __init__(
         self,
@@ -92,67 +305,13 @@ class Links(Force):
         _ids: Any = None,
         _next_id: int | None = None,
     ) -> None:
-        super().__init__(name=name, group=group)
-        #: Topologies of the contexts that use this force: later ends are checked against them.
-        self._topologies: weakref.WeakSet = weakref.WeakSet()
         self._one_sided = bool(one_sided)
-        #: What a link gets where `add` is given no number; None: there is no one value.
-        self._defaults: dict[str, float | None] = {"stiffness": None, "length": None}
-        self._a = self._b = Sites.beads([])
-        self._a, self._b = self._ends(a, b)
-        self._ids = _frozen(np.arange(len(self._a)))
-        self._next_id = len(self._a)
-        if _ids is not None:
-            ids = array(f"{self.name}: _ids", _ids, (len(self._a),), dtype=np.int64)
-            if (ids < 0).any() or (np.diff(ids) <= 0).any():
-                raise ParameterError(f"{self.name}: _ids must ascend from 0 or more")
-            self._ids = _frozen(ids.copy())
-            lowest = int(ids[-1]) + 1 if len(ids) else 0
-            self._next_id = whole_number(f"{self.name}: _next_id", _next_id, at_least=lowest)
-        self._declare(stiffness=stiffness, length=length)
-
-    # Looking ------------------------------------------------------------------------------------------------
-
-    def __len__(self) -> int:
-        return len(self._ids)
-
-    def __bool__(self) -> bool:
-        # A force without links is a force nonetheless.
-        return True
-
-    def __repr__(self) -> str:
-        return super().__repr__().replace("(", f"({len(self)}: ", 1)
-
-    @property
-    def ids(self) -> np.ndarray:
-        """(n,) numbers of the links, ascending; `a`, `b` and the parameters are in this order."""
-        return self._ids
-
-    @property
-    def a(self) -> Sites:
-        """One end of each link."""
-        return self._a
-
-    @property
-    def b(self) -> Sites:
-        """The other end of each link."""
-        return self._b
+        super().__init__((a, b), {"stiffness": stiffness, "length": length}, _ids, _next_id, name=name, group=group)
 
     @property
     def one_sided(self) -> bool:
         """Whether the links are ropes."""
         return self._one_sided
-
-    @property
-    def conserves_momentum(self) -> bool:
-        """Whether no link has an end at an anchor."""
-        return not (len(self._a.anchor_positions) or len(self._b.anchor_positions))
-
-    @property
-    def handles(self):
-        return self._a.handles + self._b.handles
-
-    # Changing -----------------------------------------------------------------------------------------------
 
     def add(self, a: Any, b: Any, stiffness: Any = None, length: Any = None) -> np.ndarray:
         """Add links; every context that uses this force follows at its next step or state.
@@ -173,32 +332,7 @@ class Links(Force):
         TopologyError, ParameterError
             As for the force itself; then nothing changes.
         """
-        new_a, new_b = self._ends(a, b)
-        m = len(new_a)
-        numbers = {}
-        for name, value in (("stiffness", stiffness), ("length", length)):
-            if value is None and self._defaults[name] is None:
-                raise ParameterError(f"{self.name}: give {name}=, because the links do not all have the same")
-            rows = per_item(f"{self.name}: {name}", self._defaults[name] if value is None else value, m, at_least=0.0)
-            numbers[name] = np.concatenate([self._numbers[name], rows])
-        ids = np.arange(self._next_id, self._next_id + m)
-        self._become(np.concatenate([self._ids, ids]), self._a + new_a, self._b + new_b, numbers)
-        self._next_id += m
-        return ids
-
-    def remove(self, ids: Any) -> None:
-        """Remove links, given by their numbers.
-
-        Raises
-        ------
-        ParameterError
-            No such link, or one that is named twice; then nothing changes.
-        """
-        keep = np.ones(len(self), bool)
-        keep[self._rows(ids)] = False
-        self._become(
-            self._ids[keep], self._a[keep], self._b[keep], {k: v[keep] for k, v in self._numbers.items()}
-        )
+        return self._add((a, b), stiffness=stiffness, length=length)
 
     def move(self, ids: Any, a: Any = None, b: Any = None) -> None:
         """Put one or both ends of links elsewhere. The links keep numbers, stiffness and length.
@@ -212,105 +346,218 @@ class Links(Force):
         Raises
         ------
         ParameterError
-            No such link, one that is named twice, or no new end.
+            No such link, one that was removed, one that is named twice, or no new end.
         TopologyError
             As for the force itself; in all cases nothing changes.
         """
-        if a is None and b is None:
-            raise ParameterError(f"{self.name}: move needs new ends: a=, b=, or both")
-        rows = self._rows(ids)
-        new_a, new_b = self._ends(
-            self._a[rows] if a is None else a, self._b[rows] if b is None else b, self._ids[rows], len(rows)
-        )
-        order = np.arange(len(self))
-        order[rows] = len(self) + np.arange(len(rows))
-        self._become(self._ids, (self._a + new_a)[order], (self._b + new_b)[order], self._numbers)
+        self._move(ids, (a, b))
 
-    def _become(self, ids: np.ndarray, a: Sites, b: Sites, numbers: dict[str, np.ndarray]) -> None:
-        self._ids, self._a, self._b = _frozen(ids), a, b
-        self._numbers = self._checked(**numbers)
-        self._version += 1
-
-    def _rows(self, ids: Any) -> np.ndarray:
-        """Rows of links given by their numbers."""
-        what = f"{self.name}: ids"
-        wanted = array(what, [ids] if np.ndim(ids) == 0 else ids, (None,), dtype=np.int64)
-        rows = np.searchsorted(self._ids, wanted)
-        unknown = np.append(self._ids, -1)[rows] != wanted
-        if unknown.any():
-            i = int(np.argmax(unknown))
-            there = f"{self._ids[0]} to {self._ids[-1]}" if len(self) else "none"
-            raise ParameterError(f"{what}[{i}] = {wanted[i]}, but there is no such link ({len(self)} links: {there})")
-        in_order = np.sort(wanted)
-        twice = np.flatnonzero(in_order[1:] == in_order[:-1])
-        if len(twice):
-            raise ParameterError(f"{what}: link {in_order[twice[0]]} is named twice")
-        return rows
-
-    def _ends(self, a: Any, b: Any, ids: Any = None, n: int | None = None) -> tuple[Sites, Sites]:
-        """Both ends as sites, of equal number, checked against each other and every topology that is known."""
-        a, b = as_sites(f"{self.name}: a", a), as_sites(f"{self.name}: b", b)
-        if n is not None and not len(a) == len(b) == n:
-            raise TopologyError(f"{self.name}: {n} links need as many ends, not a: {len(a)}, b: {len(b)}")
-        if len(a) != len(b):
-            raise TopologyError(f"{self.name}: a and b must have the same length, not {len(a)} and {len(b)}")
-        known = [*self._topologies, *(h.topology for h in (*self.handles, *a.handles, *b.handles))]
-        for topology in dict.fromkeys(known):
-            a.check(f"{self.name}: a", topology)
-            b.check(f"{self.name}: b", topology)
-        bead = a.single_beads
-        loop = (bead >= 0) & (bead == b.single_beads)
-        if loop.any():
-            k = int(np.argmax(loop))
-            raise TopologyError(f"{self.name}: link {k if ids is None else ids[k]} joins bead {bead[k]} to itself")
-        return a, b
-
-    # For the frame ------------------------------------------------------------------------------------------
-
-    def _checked(self, *, stiffness: Any, length: Any) -> dict[str, Any]:
-        given = {"stiffness": stiffness, "length": length}
-        numbers = {k: per_item(f"{self.name}: {k}", v, len(self), at_least=0.0) for k, v in given.items()}
-        for name, value in given.items():
-            if np.ndim(value) == 0:
-                self._defaults[name] = float(value)
-            elif len(self):
-                first = numbers[name][0]
-                self._defaults[name] = float(first) if (numbers[name] == first).all() else None
-        return numbers
-
-    def _arguments_now(self) -> dict[str, Any]:
-        """Arguments that make this force again as it is now, its numbers of links included."""
-        now = {
-            name: self._numbers[name] if self._defaults[name] is None else self._defaults[name]
-            for name in self.changeable
-        }
-        return {
-            "a": self._a,
-            "b": self._b,
-            **now,
-            "one_sided": self._one_sided,
-            "name": self.name,
-            "group": self.group,
-            "_ids": self._ids,
-            "_next_id": self._next_id,
-        }
-
-    def bind(self, layout):
-        for which, sites in (("a", self._a), ("b", self._b)):
-            sites.check(f"{self.name}: {which}", layout.topology)
-        self._topologies.add(layout.topology)
+    def _operation(self, layout):
         kind = _ROPE if self._one_sided else _HARMONIC
-        n = len(self)
-        beads = np.column_stack([self._a.single_beads, self._b.single_beads])
+        beads = np.column_stack([sites.single_beads for sites in self._sites])
         if (beads >= 0).all():
             table, ends = SiteTable(), layout.internal(beads)
         else:
-            # Both ends of a link follow each other, so that a bead adds up its links in their order.
-            ends = np.arange(2 * n).reshape(n, 2)
-            table = (self._a + self._b)[np.arange(2 * n).reshape(2, n).T.ravel()].bind(layout)
-        operation = bind_rows(self.name, kind, table, ends, self._numbers.values())
-        operation.acts_on_points = self._a.on_points(layout) or self._b.on_points(layout)
-        return operation
+            table, ends = self._table(layout), np.arange(2 * len(self)).reshape(-1, 2)
+        return bind_rows(self.name, kind, table, ends, self._numbers.values())
+
+
+class _Angles(_SiteTerms):
+    """What both kinds of angles have in common: all but which sites make the two directions."""
+
+    changeable = ("stiffness", "angle")
+    noun = "angle"
+
+    def _in_domain(self, name, value, n):
+        numbers = super()._in_domain(name, value, n)
+        if name == "angle" and (numbers > np.pi).any():
+            i = int(np.argmax(numbers > np.pi))
+            where = "" if np.ndim(value) == 0 else f"[{i}]"
+            raise ParameterError(f"{self.name}: angle{where} = {numbers[i]} but must be <= π (radians)")
+        return numbers
+
+    def _operation(self, layout):
+        k, angle = (np.ascontiguousarray(self._numbers[name]) for name in self.changeable)
+        sine, cosine = np.empty(len(self)), np.empty(len(self))
+        numerics.sincos(angle, sine, cosine)
+        # π is not a number that the computer has; the angle that is meant has no sine.
+        sine[angle == np.pi] = 0.0
+        return angles.Angles(self.name, self._table(layout), len(self.ends), np.column_stack([k, k * cosine, k * sine]))
+
+
+class AngleLinks(_Angles):
+    r"""Angles at one site between two others, which may be added, removed and moved while a simulation runs.
+
+    .. math:: U = \sum_t k_t \bigl(1 - \cos(\theta_t - \theta_{0t})\bigr)
+              \approx \sum_t \tfrac12 k_t (\theta_t - \theta_{0t})^2
+
+    with the angle θ, from 0 to π, at site b between the directions to a and to c: π where the three are on one line
+    in the order a, b, c.
+
+    Parameters
+    ----------
+    a, b, c : Sites, handle, list of handles, or (n,) int
+        The three sites of each angle, as many of each; 0 are allowed. See `Sites`: beads of any kind, places on the
+        links of filaments (``filaments.sites``), in-triangle points, weighted means, places that do not move.
+    stiffness : float or (n,) float, pN nm, >= 0
+        k, per square of radians for small changes of the angle.
+    angle : float or (n,) float, radians, >= 0 and <= π
+        θ0.
+    name, group
+        See `Force`.
+
+    Raises
+    ------
+    TopologyError
+        Sites of different number, b the same bead as a or c, handles of different topologies, or (when bound) a bead
+        that does not exist.
+    ParameterError
+        A number outside its domain.
+
+    Notes
+    -----
+    With θ0 = 0 or π the energy is smooth everywhere but where two sites of a term meet. With θ0 between them the force
+    has no limit as θ goes to 0 or π: every direction in which to bend is as good as any other, and the force there is
+    zero, the mean over all. Where b meets a or c there is no angle: the term has the energy k and no force. The angle's
+    sign and the plane it lies in are free.
+
+    Each angle has a number, as each of `Links` has; forces on a bead are summed in the order of these numbers.
+    Momentum and angular momentum are kept where no site is an anchor. No second derivatives are offered.
+
+    References
+    ----------
+    Cosine form: O. Kratky, G. Porod, Recl. Trav. Chim. Pays-Bas 68, 1106 (1949). For ½k(θ-θ0)² (OpenMM's
+    HarmonicAngleForce) it has the same curvature at θ0, but a finite force at 0 and π.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import medyanpy as mp
+    >>> topology = mp.Topology()
+    >>> mother = topology.add_filament([[0.0, 0, 0], [50.0, 0, 0], [100.0, 0, 0]], node_mass=4e-12)
+    >>> branch = topology.add_filament([[50.0, 6, 0], [50.0, 40, 0]], node_mass=4e-12)
+    >>> system = mp.System(topology)
+    >>> sites = mother.sites(0, 1), mother.sites(0, 1, 0.0), branch.sites(0, 0)
+    >>> system.add_force(mp.forces.AngleLinks(*sites, 10.0, np.deg2rad(70)))
+    AngleLinks(1: stiffness=10, angle=1.22173)
+    >>> state = mp.Context(system, mp.VerletIntegrator(1e-9)).get_state(energy=True)
+    >>> bool(np.isclose(state.potential_energy, 10.0 * (1.0 - np.cos(np.deg2rad(20)))))
+    True
+    """
+
+    ends = ("a", "b", "c")
+    apart = ((0, 1), (1, 2))
+
+    def __init__(
+        self,
+        a: Any,
+        b: Any,
+        c: Any,
+        stiffness: Any,
+        angle: Any,
+        *,
+        name: str | None = None,
+        group: int = 0,
+        _ids: Any = None,
+        _next_id: int | None = None,
+    ) -> None:
+        super().__init__((a, b, c), {"stiffness": stiffness, "angle": angle}, _ids, _next_id, name=name, group=group)
+
+    @property
+    def c(self) -> Sites:
+        """The third site of each angle."""
+        return self._sites[2]
+
+    def add(self, a: Any, b: Any, c: Any, stiffness: Any = None, angle: Any = None) -> np.ndarray:
+        """Add angles; as `Links.add`."""
+        return self._add((a, b, c), stiffness=stiffness, angle=angle)
+
+    def move(self, ids: Any, a: Any = None, b: Any = None, c: Any = None) -> None:
+        """Put sites of angles elsewhere; as `Links.move`."""
+        self._move(ids, (a, b, c))
+
+
+class DirectionLinks(_Angles):
+    r"""Angles between two directions, which may be added, removed and moved while a simulation runs.
+
+    .. math:: U = \sum_t k_t \bigl(1 - \cos(\theta_t - \theta_{0t})\bigr)
+
+    with the angle θ, from 0 to π, between the direction from site a to b and that from c to d: of a link of one
+    filament and a link of another, where a crosslinker holds them at an angle.
+
+    Parameters
+    ----------
+    a, b, c, d : Sites, handle, list of handles, or (n,) int
+        The four sites of each term, as many of each; 0 are allowed. The two directions may share sites.
+    stiffness : float or (n,) float, pN nm, >= 0
+        k.
+    angle : float or (n,) float, radians, >= 0 and <= π
+        θ0: 0 for parallel, π for antiparallel directions.
+    name, group
+        See `Force`.
+
+    Raises
+    ------
+    TopologyError
+        Sites of different number, a the same bead as b or c as d, handles of different topologies, or (when bound) a
+        bead that does not exist.
+    ParameterError
+        A number outside its domain.
+
+    Notes
+    -----
+    As of `AngleLinks`, whose term is this one with the directions from b to a and from b to c. Only directions matter,
+    not where they are: the force is a pair of couples.
+
+    Examples
+    --------
+    >>> import medyanpy as mp
+    >>> topology = mp.Topology()
+    >>> nodes = [[0.0, 0, 0], [27.0, 0, 0]], [[0.0, 5, 0], [0.0, 32, 0]]
+    >>> actin = topology.add_filaments(nodes, node_mass=4e-12)
+    >>> start, end = (actin.sites([0, 1], 0, fraction) for fraction in (0.0, 1.0))
+    >>> system = mp.System(topology)
+    >>> bundle = system.add_force(mp.forces.DirectionLinks(start[0], end[0], start[1], end[1], 40.0, angle=0.0))
+    >>> mp.Context(system, mp.VerletIntegrator(1e-9)).get_state(energy=True).potential_energy
+    40.0
+    """
+
+    ends = ("a", "b", "c", "d")
+    apart = ((0, 1), (2, 3))
+
+    def __init__(
+        self,
+        a: Any,
+        b: Any,
+        c: Any,
+        d: Any,
+        stiffness: Any,
+        angle: Any,
+        *,
+        name: str | None = None,
+        group: int = 0,
+        _ids: Any = None,
+        _next_id: int | None = None,
+    ) -> None:
+        super().__init__((a, b, c, d), {"stiffness": stiffness, "angle": angle}, _ids, _next_id, name=name, group=group)
+
+    @property
+    def c(self) -> Sites:
+        """The third site of each term."""
+        return self._sites[2]
+
+    @property
+    def d(self) -> Sites:
+        """The fourth site of each term."""
+        return self._sites[3]
+
+    def add(self, a: Any, b: Any, c: Any, d: Any, stiffness: Any = None, angle: Any = None) -> np.ndarray:
+        """Add terms; as `Links.add`."""
+        return self._add((a, b, c, d), stiffness=stiffness, angle=angle)
+
+    def move(self, ids: Any, a: Any = None, b: Any = None, c: Any = None, d: Any = None) -> None:
+        """Put sites of terms elsewhere; as `Links.move`."""
+        self._move(ids, (a, b, c, d))
 
 
 def _frozen(a: np.ndarray) -> np.ndarray:

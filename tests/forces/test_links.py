@@ -297,10 +297,10 @@ def other_handle(n=1):
     ("act", "error", "text"),
     [
         (lambda li: li.remove(3), mp.ParameterError, r"ids\[0\] = 3, but there is no such link \(2 links: 0 to 2\)"),
-        (lambda li: li.remove([0, 1]), mp.ParameterError, r"ids\[1\] = 1, but there is no such link"),
+        (lambda li: li.remove([0, 1]), mp.ParameterError, r"ids\[1\] = 1, but link 1 was removed \(2 links: 0 to 2\)"),
         (lambda li: li.remove([0, -1]), mp.ParameterError, r"ids\[1\] = -1, but there is no such link"),
         (lambda li: li.remove([2, 0, 2]), mp.ParameterError, "link 2 is named twice"),
-        (lambda li: li.move(1, a=[5]), mp.ParameterError, r"ids\[0\] = 1, but there is no such link"),
+        (lambda li: li.move(1, a=[5]), mp.ParameterError, r"ids\[0\] = 1, but link 1 was removed"),
         (lambda li: li.move([0, 2]), mp.ParameterError, "move needs new ends"),
         (lambda li: li.move([0, 2], a=[5]), mp.TopologyError, "2 links need as many ends, not a: 1, b: 2"),
         (lambda li: li.move([0, 2], [5], [6]), mp.TopologyError, "2 links need as many ends, not a: 1, b: 1"),

@@ -1,0 +1,128 @@
+"""Handles: what every kind of beads of a topology has in common."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from medyanpy.described import scalar_if_one
+
+if TYPE_CHECKING:
+    from medyanpy.flows import Flow
+    from medyanpy.layout import Layout
+    from medyanpy.topology import Topology
+
+__all__ = ["Handle"]
+
+
+class Handle:
+    """Some beads of a topology, added together.
+
+    Attributes
+    ----------
+    topology : Topology
+    name : str
+        Unique within the topology; reports and errors use it.
+    kind : str
+        Beads of one kind share a row in reports: ``"beads"``, ``"balls"``, ``"vertices"`` or ``"points"``.
+    beads : (n,) int array
+        Indices of its beads, in topology order.
+    mass : (n,) float array, pN s²/nm
+    friction : (n,) float array, pN s/nm
+    fixed : bool
+        Whether its beads are immobile.
+    fixed_beads : (n,) bool array
+        Which of them are.
+    """
+
+    kind = "beads"
+    degrees_of_freedom_per_bead = 3
+    #: Whether its positions are places in space; else they are directions.
+    in_space = True
+    #: What a kind defined elsewhere was given besides positions, mass and friction.
+    _own: Mapping[str, Any] = MappingProxyType({})
+
+    def __init__(self, topology: "Topology", name: str, first: int, mass: np.ndarray, friction: np.ndarray) -> None:
+        self.topology = topology
+        self.name = name
+        self._first = first
+        self.mass = mass
+        self.friction = friction
+        self.fixed = False
+
+    def __len__(self) -> int:
+        return len(self.mass)
+
+    @property
+    def first_bead(self) -> int:
+        return self._first
+
+    @property
+    def beads(self) -> np.ndarray:
+        return np.arange(self._first, self._first + len(self))
+
+    @property
+    def fixed_beads(self) -> np.ndarray:
+        return np.broadcast_to(self.fixed, (len(self),))
+
+    @property
+    def joined(self) -> np.ndarray:
+        """(e, 2) pairs of its beads, counted from its first, that are neighbours in a mesh or chain."""
+        return np.empty((0, 2), np.int64)
+
+    @property
+    def moves_with(self) -> "Handle":
+        """The handle whose temperature and document these beads are part of: itself, or, where constraints join these
+        beads to those of another handle, that one."""
+        return self
+
+    @property
+    def step_lengths(self) -> float | np.ndarray:
+        """() or (n,) nm; how far a bead moves while its coordinates change by 1: 1 where these are lengths."""
+        return 1.0
+
+    def describe(self, bead: int) -> str:
+        """What a bead of the topology is within this handle, for messages; empty where there is nothing to say."""
+        return ""
+
+    @property
+    def has_friction(self) -> bool:
+        """Whether the letter O does anything to any of these beads."""
+        return bool(self.friction.any())
+
+    @property
+    def scalar_friction(self) -> np.ndarray:
+        """(n,) what the letter O is to use of `friction` for these beads: zero where their flow does it."""
+        return self.friction
+
+    def bind(self, layout: "Layout") -> "Flow | None":
+        """What the letters do to these beads beyond what they do to all, in one Context; None for nothing."""
+        return None
+
+    @classmethod
+    def adder(cls, topology: "Topology") -> Callable[..., "Handle"]:
+        """The method of a topology that makes handles of this class, for documents and copies."""
+        return getattr(topology, cls.added_by) if "added_by" in vars(cls) else partial(topology.add, cls)
+
+    def _arguments_now(self) -> dict[str, Any]:
+        """What `adder` is given to make these beads anew, to the bit."""
+        inertia = {"mass": scalar_if_one(self.mass), "friction": scalar_if_one(self.friction)}
+        return {**inertia, **self._own, "name": self.name}
+
+    def __reduce__(self):
+        # By its number, so that handles and their topology stay together in pickles and copies.
+        return _handle, (self.topology, self.topology.handles.index(self))
+
+    @property
+    def degrees_of_freedom(self) -> int:
+        """Independent velocities of its beads; none where they are fixed."""
+        return 0 if self.fixed else self.degrees_of_freedom_per_bead * len(self)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r}, {len(self)} {self.kind})"
+
+
+def _handle(topology: "Topology", number: int) -> Handle:
+    return topology.handles[number]
