@@ -38,14 +38,7 @@ class _PairForce(Force):
             self._groups = tuple(as_sites(f"{self.name}: {which}", beads) for which, beads in groups.items())
         else:
             self._groups = tuple(_frozen_group(f"{self.name}: {which}", beads) for which, beads in groups.items())
-        self._exclusions = array(
-            f"{self.name}: exclusions",
-            np.empty((0, 2), np.int64) if exclusions is None else exclusions,
-            (None, 2),
-            dtype=np.int64,
-            error=TopologyError,
-        ).copy()
-        self._exclusions.flags.writeable = False
+        self._exclusions = exclusion_pairs(self.name, exclusions)
         self._declare(**numbers)
 
     @property
@@ -73,6 +66,8 @@ class _PairForce(Force):
             topology.bead_indices(f"{self.name}: {which}", beads)
             for which, beads in zip(("group_a", "group_b"), self._groups, strict=True)
         )
+        for which, beads in (("group_a", in_a), ("group_b", in_b)):
+            topology.expect_places(f"{self.name}: {which}", beads)
         # 1: in A only, 2: in B only, 3: in both.
         membership = np.zeros(layout.n, np.int32)
         if len(in_a) and len(in_b):
@@ -355,6 +350,20 @@ def _frozen_group(what: str, beads: Any) -> Any:
     out = array(what, beads, (None,), dtype=np.int64, error=TopologyError).copy()
     out.flags.writeable = False
     return out
+
+
+def exclusion_pairs(force: str, exclusions: Any) -> np.ndarray:
+    """Pairs of numbers as a user gives them: (E, 2), read-only."""
+    given = np.empty((0, 2), np.int64) if exclusions is None else exclusions
+    out = array(f"{force}: exclusions", given, (None, 2), dtype=np.int64, error=TopologyError).copy()
+    out.flags.writeable = False
+    return out
+
+
+def excluded_beads(force: str, pairs: np.ndarray, layout) -> tuple[np.ndarray, np.ndarray]:
+    """For every place, the beads that the one there ignores: where its list starts, and the lists, sorted."""
+    row, order = np.arange(layout.n, dtype=np.int32), layout.order
+    return _excluded(force, pairs, _Members(SiteTable(), row, row, order, order, layout.n, "beads", True))
 
 
 def _excluded(force: str, pairs: np.ndarray, members: _Members) -> tuple[np.ndarray, np.ndarray]:

@@ -1,0 +1,560 @@
+"""Soft repulsion between shapes: points, segments and triangles with a thickness.
+
+    E = k/2 (L - r)²   for r < L,    r the distance of the closest points, L the sum of the two radii
+
+Forces go to the corners by the weights of the closest points. Between two segments P and Q the closest points jump
+where they become parallel, so there
+
+    E = s E(closest) + (1 - s) 1/2 sum of E(end, segment) over the four ends,
+    s = tanh(u),   u = κ |P x Q|² / (|P| |Q| L²)
+
+(the MEDYAN law; its forces hold the gradient of s).
+
+Shapes whose distance is below L plus a skin, when the lists are made, are in each other's rows; no node has then to
+be watched but for how far it has moved since: distances of shapes change by no more than twice that. Lists come from
+spheres around the shapes (neighbors.pyx) and are thinned by true distances and by who collides with whom.
+
+Bits: a pair is in the rows of both, computed twice in the same way (the shape of lower number first), each shape adds
+up its row in ascending order, and each node the shapes that it is a corner of: the sums depend neither on threads nor
+on the age of the lists.
+"""
+import numpy as np
+
+from libc.math cimport sqrt
+from libc.stdint cimport int32_t
+from libc.string cimport memset
+
+from medyanpy._kernels.box cimport displacement
+from medyanpy._kernels.closest cimport Closest, point_to_segment, point_to_triangle, segment_to_segment
+from medyanpy._kernels.elementary cimport exp_
+from medyanpy._kernels.neighbors cimport ROWS_PER_BLOCK, NeighborList, Neighbors
+from medyanpy._kernels.parallel cimport n_blocks, ordered_max, ordered_sum, over_blocks, record_fault
+from medyanpy._kernels.program cimport NOT_FINITE, Operation, World
+from medyanpy._kernels.sites cimport SiteArrays, SiteTable
+from medyanpy._kernels.vec3 cimport cross, dot
+
+cdef Py_ssize_t BLOCK = 1024
+# Relative; makes up for the rounding of distances where lists are made.
+cdef double MARGIN = 1e-9
+
+
+cdef struct Law:
+    const double* stiffness   # (classes, classes) k of a pair; 0: they do not meet
+    Py_ssize_t classes
+    double switchover         # κ
+    int neighbors             # links of a filament with up to this many steps between them do not meet
+    const int32_t* excluded_from  # (n + 1,) by place, or NULL
+    const int32_t* excluded   # permanent numbers of beads, ascending
+
+
+cdef struct Shapes:
+    Py_ssize_t n
+    Py_ssize_t n_points       # the first ones have one corner, the others `width`
+    int width
+    const int32_t* node       # corners by place, one shape after another
+    double* f                 # by corner
+    const double* radius      # (n,)
+    const int32_t* kind       # (n,) class
+    const int32_t* chain      # (n, 3) of links: filament, number along it, number of links if a ring or 0; else -1
+    double* center            # (n, 3) and how far shapes reach around it, when the lists were made
+    double* around
+    double* longest           # (3, blocks) of `around`, by group
+    double* energy            # (n,)
+    double* partial           # (blocks,)
+    Py_ssize_t blocks
+    const Law* law
+    Neighbors* near           # once the lists are thinned, rows hold numbers of shapes
+
+
+cdef inline Py_ssize_t _corner(const Shapes* t, Py_ssize_t m) noexcept nogil:
+    """Where the corners of a shape start."""
+    return m if m < t.n_points else t.n_points + t.width * (m - t.n_points)
+
+
+cdef inline int _corners(const Shapes* t, Py_ssize_t m) noexcept nogil:
+    return 1 if m < t.n_points else t.width
+
+
+cdef int _surround(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    """Spheres around shapes."""
+    cdef Shapes* t = <Shapes*> task
+    cdef const int32_t* node
+    cdef const double* x
+    cdef double d[9]
+    cdef double mean[3]
+    cdef double farthest
+    cdef double* longest = t.longest + first // BLOCK
+    cdef Py_ssize_t m
+    cdef int c, k, corners, fault = 0
+    for k in range(3):
+        longest[k * t.blocks] = 0.0
+    for m in range(first, last):
+        node = t.node + _corner(t, m)
+        corners = _corners(t, m)
+        mean[0] = mean[1] = mean[2] = 0.0
+        for k in range(corners):
+            x = world.x + 3 * <Py_ssize_t> node[k]
+            displacement(&world.box, world.x + 3 * <Py_ssize_t> node[0], x, d + 3 * k)
+            for c in range(3):
+                mean[c] += d[3 * k + c] / corners
+                if not (0.0 * x[c] == 0.0):
+                    fault = record_fault(world, NOT_FINITE, node[k], -1)
+        farthest = 0.0
+        for k in range(corners):
+            for c in range(3):
+                d[3 * k + c] -= mean[c]
+            farthest = max(farthest, dot(d + 3 * k, d + 3 * k))
+        for c in range(3):
+            t.center[3 * m + c] = world.x[3 * <Py_ssize_t> node[0] + c] + mean[c]
+        t.around[m] = t.radius[m] + sqrt(farthest)
+        k = t.near.groups[m] - 1
+        longest[k * t.blocks] = max(longest[k * t.blocks], t.around[m])
+    return fault
+
+
+cdef inline int _approach(
+    const Shapes* t, World* world, Py_ssize_t a, Py_ssize_t b, double* r, double* p, double* q, double* n,
+    Closest* found,
+) noexcept nogil:
+    """The closest points of shapes a < b: how many there are in `found`, the last of them the closest of all.
+
+    r leads from the first corner of a to that of b, p and q along segments, or along the sides of the triangle b;
+    n = p x q.
+    """
+    cdef const int32_t* i = t.node + _corner(t, a)
+    cdef const int32_t* j = t.node + _corner(t, b)
+    displacement(&world.box, world.x + 3 * <Py_ssize_t> i[0], world.x + 3 * <Py_ssize_t> j[0], r)
+    if b < t.n_points:
+        found.d[0], found.d[1], found.d[2] = r[0], r[1], r[2]
+        found.rr = found.dd = dot(r, r)
+        found.a[0] = found.b[0] = 1.0
+        return 1
+    displacement(&world.box, world.x + 3 * <Py_ssize_t> j[0], world.x + 3 * <Py_ssize_t> j[1], q)
+    if a >= t.n_points:
+        displacement(&world.box, world.x + 3 * <Py_ssize_t> i[0], world.x + 3 * <Py_ssize_t> i[1], p)
+        cross(p, q, n)
+        segment_to_segment(r, p, q, n, found)
+        return 5
+    if t.width == 2:
+        point_to_segment(r, q, found)
+    else:
+        displacement(&world.box, world.x + 3 * <Py_ssize_t> j[0], world.x + 3 * <Py_ssize_t> j[2], p)
+        point_to_triangle(r, q, p, found)
+    return 1
+
+
+cdef inline bint _meet(const Shapes* t, World* world, Py_ssize_t a, Py_ssize_t b) noexcept nogil:
+    """Whether two shapes repel each other at all."""
+    cdef const Law* law = t.law
+    cdef const int32_t* i = t.node + _corner(t, a)
+    cdef const int32_t* j = t.node + _corner(t, b)
+    cdef const int32_t* own = t.chain + 3 * a
+    cdef const int32_t* other = t.chain + 3 * b
+    cdef int32_t steps, bead
+    cdef int k, m, e
+    if not law.stiffness[t.kind[a] * law.classes + t.kind[b]] > 0.0:
+        return False
+    if own[0] >= 0 and own[0] == other[0]:
+        steps = own[1] - other[1] if own[1] > other[1] else other[1] - own[1]
+        if steps <= law.neighbors or own[2] - steps <= law.neighbors and own[2] > 0:
+            return False
+    for k in range(_corners(t, a)):
+        for m in range(_corners(t, b)):
+            if i[k] == j[m]:
+                return False
+            if law.excluded_from != NULL:
+                bead = world.id[j[m]]
+                for e in range(law.excluded_from[i[k]], law.excluded_from[i[k] + 1]):
+                    if law.excluded[e] == bead:
+                        return False
+    return True
+
+
+cdef int _thin(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    """Rows of a block: what is really near and may be met, by number instead of slot."""
+    cdef Shapes* t = <Shapes*> task
+    cdef Neighbors* near = t.near
+    cdef int32_t* row = near.rows[first // ROWS_PER_BLOCK]
+    cdef int32_t* kept = row
+    cdef double r[3]
+    cdef double p[3]
+    cdef double q[3]
+    cdef double n[3]
+    cdef Closest found[5]
+    cdef double reach
+    cdef Py_ssize_t s, m, other
+    cdef int k, met
+    for s in range(first, last):
+        m = near.member[s]
+        met = 0
+        # What has nobody near it stays like this until the lists are made anew.
+        memset(t.f + 3 * _corner(t, m), 0, 3 * _corners(t, m) * sizeof(double))
+        t.energy[m] = 0.0
+        for k in range(near.count[s]):
+            other = near.member[row[k]]
+            if not _meet(t, world, min(m, other), max(m, other)):
+                continue
+            reach = (t.radius[m] + t.radius[other] + near.skin) * (1.0 + MARGIN)
+            if found[_approach(t, world, min(m, other), max(m, other), r, p, q, n, found) - 1].rr <= reach * reach:
+                kept[met] = <int32_t> other
+                met += 1
+        row += near.count[s]
+        kept += met
+        near.count[s] = met
+    return 0
+
+
+cdef inline double _push(
+    const Closest* c, double k, double reach, double share, int na, int nb, double* fa, double* fb,
+) noexcept nogil:
+    """Energy of one pair of closest points; `share` of its force is added to the corners of both shapes."""
+    cdef double overlap, strength
+    cdef int i, e
+    if c.rr >= reach * reach:
+        return 0.0
+    overlap = reach - sqrt(c.rr)
+    # In one place, without a direction to push in: zero is the mean over all.
+    strength = share * k * overlap / sqrt(c.dd) if c.dd > 0.0 else 0.0
+    for e in range(3):
+        for i in range(na):
+            fa[3 * i + e] -= c.a[i] * strength * c.d[e]
+        for i in range(nb):
+            fb[3 * i + e] += c.b[i] * strength * c.d[e]
+    return 0.5 * k * overlap * overlap
+
+
+cdef inline double _collide(
+    const Shapes* t, World* world, Py_ssize_t a, Py_ssize_t b, double* fa, double* fb,
+) noexcept nogil:
+    """Energy of shapes a < b; their forces are added to fa and fb (corners, 3)."""
+    cdef double r[3]
+    cdef double p[3]
+    cdef double q[3]
+    cdef double n[3]
+    cdef double m[3]
+    cdef Closest found[5]
+    cdef double reach = t.radius[a] + t.radius[b]
+    cdef double k, pp, qq, nn, u, e, s, ends, energy, slope
+    cdef int i, count
+    count = _approach(t, world, a, b, r, p, q, n, found)
+    if found[count - 1].rr >= reach * reach:
+        return 0.0
+    k = t.law.stiffness[t.kind[a] * t.law.classes + t.kind[b]]
+    if count == 1:
+        return _push(found, k, reach, 1.0, 1, _corners(t, b), fa, fb)
+    pp = dot(p, p)
+    qq = dot(q, q)
+    nn = dot(n, n)
+    # Of segments without length: as if parallel.
+    slope = t.law.switchover / (sqrt(pp) * sqrt(qq) * reach * reach) if pp > 0.0 and qq > 0.0 else 0.0
+    u = slope * nn
+    e = exp_(-2.0 * u)
+    s = (1.0 - e) / (1.0 + e)
+    ends = 0.0
+    for i in range(4):
+        ends += 0.5 * _push(found + i, k, reach, 0.5 * (1.0 - s), 2, 2, fa, fb)
+    energy = _push(found + 4, k, reach, s, 2, 2, fa, fb)
+    if slope > 0.0:
+        # (E(closest) - ends) times the gradient of s, with ds/du = 1 - s² = 4 e / (1 + e)² and
+        # |P x Q|² = pp qq - (p · q)²: half its gradient in p is q x n, in q it is n x p.
+        slope *= (energy - ends) * 4.0 * e / ((1.0 + e) * (1.0 + e))
+        cross(q, n, m)
+        for i in range(3):
+            u = slope * (2.0 * m[i] - nn / pp * p[i])
+            fa[i] += u
+            fa[3 + i] -= u
+        cross(n, p, m)
+        for i in range(3):
+            u = slope * (2.0 * m[i] - nn / qq * q[i])
+            fb[i] += u
+            fb[3 + i] -= u
+    return s * energy + (1.0 - s) * ends
+
+
+cdef int _forces(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    cdef Shapes* t = <Shapes*> task
+    cdef const Neighbors* near = t.near
+    cdef const int32_t* row = near.rows[first // ROWS_PER_BLOCK]
+    cdef double* f
+    cdef double theirs[9]
+    cdef double energy
+    cdef Py_ssize_t s, m, other
+    cdef int k
+    memset(theirs, 0, sizeof(theirs))
+    for s in range(first, last):
+        if near.count[s] == 0:
+            continue
+        m = near.member[s]
+        f = t.f + 3 * _corner(t, m)
+        memset(f, 0, 3 * _corners(t, m) * sizeof(double))
+        energy = 0.0
+        for k in range(near.count[s]):
+            other = row[k]
+            # Half from each side: both compute the same, so the two halves make one whole exactly.
+            if m < other:
+                energy += 0.5 * _collide(t, world, m, other, f, theirs)
+            else:
+                energy += 0.5 * _collide(t, world, other, m, theirs, f)
+        row += near.count[s]
+        t.energy[m] = energy
+    return 0
+
+
+cdef int _sums(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    cdef Shapes* t = <Shapes*> task
+    t.partial[first // BLOCK] = ordered_sum(t.energy + first, last - first)
+    return 0
+
+
+cdef class Search:
+    """Shapes of at most two kinds, among which neighbours are looked for.
+
+    Parameters
+    ----------
+    node : (corners,) int32
+        Places of the corners of all shapes: first those with one corner, then those with `width`.
+    n_points, width : int
+    groups : (n,) int32
+        As in `NeighborList`.
+    radius : (n,) float, nm, > 0
+    kind : (n,) int32
+        Class of each shape: row of the table of stiffnesses.
+    chain : (n, 3) int32
+        Of links: filament, number along it, number of links if it is a ring or 0; else -1.
+    skin : float, nm, >= 0
+    """
+    cdef Shapes shapes
+    cdef SiteArrays centers
+    cdef readonly NeighborList neighbors
+    cdef object arrays
+    cdef readonly Py_ssize_t n_corners
+
+    def __init__(self, const int32_t[::1] node, Py_ssize_t n_points, int width, const int32_t[::1] groups,
+                 const double[::1] radius, const int32_t[::1] kind, const int32_t[:, ::1] chain, double skin):
+        cdef Shapes* t = &self.shapes
+        cdef Py_ssize_t n = groups.shape[0]
+        cdef double[::1] around, longest, energy, partial
+        cdef double[:, ::1] center
+        cdef int32_t[::1] number, first
+        memset(t, 0, sizeof(Shapes))
+        memset(&self.centers, 0, sizeof(SiteArrays))
+        t.n = n
+        self.n_corners = node.shape[0]
+        blocks = n_blocks(n, BLOCK)
+        around, longest, center = np.array(radius), np.zeros(3 * blocks), np.zeros((n, 3))
+        energy, partial = np.zeros(n), np.zeros(blocks)
+        number = np.arange(n, dtype=np.int32)
+        self.neighbors = NeighborList(
+            number, groups, around, 0.0, skin, np.zeros(n + 1, np.int32), np.zeros(0, np.int32))
+        if n == 0:
+            return
+        starts = np.concatenate([np.arange(n_points), np.arange(n_points, self.n_corners, width)])
+        first = np.asarray(node)[starts.astype(np.int64)]
+        self.arrays = (node, groups, radius, kind, chain, around, longest, energy, partial, center, number, first)
+        # Spheres change while the simulation runs.
+        self.neighbors.list.equal = 0
+        t.n_points = n_points
+        t.width = width
+        t.node = &node[0]
+        t.radius = &radius[0]
+        t.kind = &kind[0]
+        t.chain = &chain[0, 0]
+        t.center = &center[0, 0]
+        t.around = &around[0]
+        t.longest = &longest[0]
+        t.energy = &energy[0]
+        t.partial = &partial[0]
+        t.blocks = blocks
+        t.near = &self.neighbors.list
+        self.centers.x = t.center
+        self.centers.id = &number[0]
+        self.centers.bead = &first[0]
+
+    cdef int build(self, World* world) noexcept nogil:
+        """Lists for the positions of now."""
+        cdef Shapes* t = &self.shapes
+        cdef double only_a, only_b, both
+        cdef int fault
+        if t.n == 0:
+            return 0
+        fault = over_blocks(_surround, t, world, t.n, BLOCK)
+        if fault != 0:
+            return fault
+        only_a = ordered_max(t.longest, t.blocks)
+        only_b = ordered_max(t.longest + t.blocks, t.blocks)
+        both = ordered_max(t.longest + 2 * t.blocks, t.blocks)
+        t.near.reach = (max(only_a, both) + max(only_b, both) + t.near.skin) * (1.0 + MARGIN)
+        t.near.valid = 0
+        fault = self.neighbors.follow(world, &self.centers)
+        if fault != 0:
+            return fault
+        return over_blocks(_thin, t, world, t.n, ROWS_PER_BLOCK)
+
+    cdef double add(self, World* world) noexcept nogil:
+        """Forces on the corners; the energy, where it is wanted."""
+        cdef Shapes* t = &self.shapes
+        if t.n == 0:
+            return 0.0
+        over_blocks(_forces, t, world, t.n, ROWS_PER_BLOCK)
+        if not world.want_energy:
+            return 0.0
+        # In the order of numbers: that of slots depends on when the list was made.
+        over_blocks(_sums, t, world, t.n, BLOCK)
+        return ordered_sum(t.partial, t.blocks)
+
+
+cdef struct Nodes:
+    Py_ssize_t n
+    const int32_t* place      # every node that is a corner, once
+    double* built             # (n, 3) where they were when the lists were made
+    double allowed            # square of how far they may go from there
+    int* stale                # by block
+
+
+cdef int _compare(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    """Whether a node has gone further than the rows allow."""
+    cdef Nodes* t = <Nodes*> task
+    cdef double d[3]
+    cdef double allowed = t.allowed
+    cdef int stale = 0
+    cdef Py_ssize_t i
+    for i in range(first, last):
+        displacement(&world.box, t.built + 3 * i, world.x + 3 * <Py_ssize_t> t.place[i], d)
+        # This way round, so that a position that is no number counts as far.
+        stale |= not (dot(d, d) <= allowed)
+    t.stale[first // BLOCK] = stale
+    return 0
+
+
+cdef int _remember(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    cdef Nodes* t = <Nodes*> task
+    cdef Py_ssize_t i
+    cdef int c
+    for i in range(first, last):
+        for c in range(3):
+            t.built[3 * i + c] = world.x[3 * <Py_ssize_t> t.place[i] + c]
+    return 0
+
+
+cdef class Collisions(Operation):
+    """Repulsion of all shapes of three searches; the caller has checked numbers and left out who never meets.
+
+    Parameters
+    ----------
+    name : str
+    searches : three Search
+    sites : SiteTable
+        A site for every corner, search after search, made of its node alone.
+    place : (nodes,) int32
+        Every node that is a corner, once.
+    skin : float, nm, >= 0
+        That of the searches.
+    stiffness : (classes, classes) float, pN/nm, >= 0
+    switchover : float, >= 0
+    neighbors : int, >= 0
+    excluded_from : (n beads + 1,) int32, or None
+        By place.
+    excluded : (e,) int32
+        Permanent numbers of the beads that each bead ignores.
+    """
+    cdef readonly Search first
+    cdef readonly Search second
+    cdef readonly Search third
+    cdef SiteTable sites
+    cdef Law law
+    cdef Nodes nodes
+    cdef object arrays
+    cdef bint valid
+    cdef readonly long long builds
+    cdef readonly long long runs
+
+    def __init__(self, str name, searches, SiteTable sites, const int32_t[::1] place, double skin,
+                 const double[:, ::1] stiffness, double switchover, int neighbors,
+                 const int32_t[::1] excluded_from, const int32_t[::1] excluded):
+        cdef double[:, ::1] built
+        cdef int[::1] stale
+        cdef Py_ssize_t corner = 0
+        cdef Search search
+        self.name = name
+        self.first, self.second, self.third = searches
+        self.sites = sites
+        built, stale = np.zeros((place.shape[0], 3)), np.zeros(n_blocks(place.shape[0], BLOCK), np.intc)
+        self.arrays = (place, built, stale, stiffness, excluded_from, excluded)
+        self.nodes.n = place.shape[0]
+        if self.nodes.n == 0:
+            return
+        self.nodes.place = &place[0]
+        self.nodes.built = &built[0, 0]
+        self.nodes.stale = &stale[0]
+        self.nodes.allowed = 0.25 * skin * skin
+        self.law.stiffness = &stiffness[0, 0]
+        self.law.classes = stiffness.shape[0]
+        self.law.switchover = switchover
+        self.law.neighbors = neighbors
+        self.law.excluded_from = NULL
+        if excluded is not None and excluded.shape[0] > 0:
+            self.law.excluded_from = &excluded_from[0]
+            self.law.excluded = &excluded[0]
+        for search in searches:
+            search.shapes.law = &self.law
+            search.shapes.f = sites.rows.f + 3 * corner
+            corner += search.n_corners
+
+    cdef int follow(self, World* world) noexcept nogil:
+        """Lists that are complete for the positions of now."""
+        cdef Nodes* t = &self.nodes
+        cdef bint stale = not self.valid
+        cdef Py_ssize_t b
+        cdef int fault
+        if not stale:
+            over_blocks(_compare, t, world, t.n, BLOCK)
+            for b in range(n_blocks(t.n, BLOCK)):
+                stale |= t.stale[b]
+        if not stale:
+            return 0
+        self.valid = False
+        over_blocks(_remember, t, world, t.n, BLOCK)
+        fault = self.first.build(world)
+        if fault == 0:
+            fault = self.second.build(world)
+        if fault == 0:
+            fault = self.third.build(world)
+        self.valid = fault == 0
+        self.builds += 1
+        return fault
+
+    cdef int run(self, World* world) noexcept nogil:
+        cdef int fault
+        self.energy = 0.0
+        if self.nodes.n == 0:
+            return 0
+        self.runs += 1
+        # Positions are always compared, never the counter of the world: minimisation moves the same beads in a world
+        # of its own.
+        fault = self.follow(world)
+        if fault != 0:
+            return fault
+        self.energy = self.first.add(world) + self.second.add(world) + self.third.add(world)
+        return self.sites.scatter(world)
+
+    def pairs(self):
+        """(number of search, shape, shape) of all entries of rows, sorted; shapes as tuples of their nodes' places."""
+        cdef Search search
+        cdef const int32_t* row
+        cdef Py_ssize_t s
+        cdef int k
+        out = []
+        for number, search in enumerate((self.first, self.second, self.third)):
+            node = None if search.shapes.n == 0 else np.asarray(search.arrays[0])
+
+            def corners(m):
+                first = _corner(&search.shapes, m)
+                return tuple(node[first:first + _corners(&search.shapes, m)].tolist())
+
+            for s in range(search.shapes.n if self.valid else 0):
+                if s % ROWS_PER_BLOCK == 0:
+                    row = search.shapes.near.rows[s // ROWS_PER_BLOCK]
+                for k in range(search.shapes.near.count[s]):
+                    out.append((number, corners(search.shapes.near.member[s]), corners(row[k])))
+                row += search.shapes.near.count[s]
+        return sorted(out)
