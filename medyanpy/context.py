@@ -302,6 +302,10 @@ class Context:
         """(n,) whether each bead, by place, is free to move."""
         return self._inverse_mass > 0.0
 
+    def step_lengths(self) -> np.ndarray:
+        """(n,) nm; how far each bead, by place, moves while its coordinates change by 1."""
+        return self.layout.gather("step_lengths")
+
     def shortest_length(self) -> float:
         """nm; the shortest edge of meshes and link of filaments, or, without any, roughly the distance of beads."""
         edges = []
@@ -368,7 +372,8 @@ class Context:
         # About a bead, since places far from the origin would cost digits; then moved to the origin.
         origin = self._x[0].copy()
         tensor = np.empty((3, 3))
-        measure = Virial(origin, tensor, self.layout.n)
+        directors = self.layout.directors
+        measure = Virial(origin, tensor, self.layout.n, directors.start, directors.stop)
         virials = {}
         for (name, operation), force in zip(self.bound_forces.items(), self.system.forces, strict=True):
             force_sum = self._force_sum_of(operation)
@@ -377,7 +382,8 @@ class Context:
             self.perform(measure, changes_state=False)
             out = tensor.copy()
             if not force.conserves_momentum:
-                out += np.outer(origin, np.asarray(force_sum.f_array).sum(axis=0))
+                f = np.asarray(force_sum.f_array)
+                out += np.outer(origin, f[: directors.start].sum(axis=0) + f[directors.stop :].sum(axis=0))
             virials[name] = _frozen(out)
         return virials
 
@@ -483,17 +489,21 @@ class Context:
         return InTriangle(_frozen(triangles), _frozen(barycentric))
 
     def _temperatures(self) -> dict[str, Any]:
-        energies = self._now if np.isnan(self._after_o).any() else self._after_o
-        freedom = np.array([handle.degrees_of_freedom for handle in self.layout.handles])
+        handles = self.layout.handles
+        measured = self._now if np.isnan(self._after_o).any() else self._after_o
+        energies = np.zeros(len(handles))
+        for handle, energy in zip(handles, measured, strict=True):
+            energies[handles.index(handle.moves_with)] += energy
+        freedom = np.array([handle.degrees_of_freedom for handle in handles])
         by_handle = {
             handle.name: float(2.0 * e / (f * units.boltzmann))
-            for handle, e, f in zip(self.layout.handles, energies, freedom, strict=True)
+            for handle, e, f in zip(handles, energies, freedom, strict=True)
             if f
         }
         total, energy = freedom.sum(), energies.sum()
         if self._momentum_is_conserved():
             # Three degrees of freedom are frozen at what they started with: neither they nor their energy count.
-            rows = slice(0, self.layout.n_cartesian)
+            rows = slice(0, self.layout.directors.start)
             momentum = self._mass[rows] @ self._v[rows]
             total -= 3
             energy -= 0.5 * float(momentum @ momentum) / float(self._mass[rows].sum())

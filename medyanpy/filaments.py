@@ -1,13 +1,13 @@
 """The flow of filaments: links that keep their lengths, friction along and across."""
 
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 
-from medyanpy._kernels.selected import constraints, thermostat
+from medyanpy._kernels.selected import constraints, constraints_twistable, thermostat
 from medyanpy.flows import Flow, Stage, ornstein_uhlenbeck
 
-__all__ = ["FilamentFlow"]
+__all__ = ["FilamentFlow", "parallel_directors"]
 
 _LANES = constraints.LANE_COUNT
 # Filaments with more links are cut into as many segments as there are lanes.
@@ -15,7 +15,7 @@ _LONG = 32 * _LANES
 
 
 class FilamentFlow(Flow):
-    """Joint constraint solves around A, B and O (_kernels/constraints.pyx), and a friction of its own in O where it
+    """Joint constraint solves around A, B and O (_kernels/constraints.pxi), and a friction of its own in O where it
     differs along and across (_kernels/thermostat.pyx).
 
     Parameters
@@ -31,13 +31,15 @@ class FilamentFlow(Flow):
         self._coefficients: np.ndarray | None = None
         self._solve = self._tangent = None
         if filaments.constrained:
-            tables = _tables(filaments, first)
-            work = np.empty((layout.threads, constraints.room_for(int(tables[0].max()))))
-            self._solve = partial(constraints.LengthConstraints, *tables, work, tolerance=filaments.tolerance)
+            directors = filaments.directors
+            kernel = constraints if directors is None else constraints_twistable
+            tables = _tables(filaments, first, 0 if directors is None else layout.slice_of(directors).start)
+            work = np.empty((layout.threads, kernel.room_for(int(tables[0].max()))))
+            self._solve = partial(kernel.Constraints, *tables, work, tolerance=filaments.tolerance)
             self._tangent = self._solve(action="tangent", h=0.0, kT=0.0, letter=0)
 
     def before(self, stage: Stage):
-        if stage.kind == "O" and self._solve:
+        if stage.kind == "O" and self._solve and not self._is_even:
             return (self._solve(action="normal", h=0.0, kT=stage.kT, letter=stage.index),)
         return ()
 
@@ -56,6 +58,24 @@ class FilamentFlow(Flow):
     def arrays(self):
         return {} if self._coefficients is None else {f"friction of {self._filaments.name}": self._coefficients}
 
+    @cached_property
+    def _is_even(self) -> bool:
+        """Whether friction over mass is one number along each filament. O then is the same factor for all velocities of
+        a filament: it takes nothing from normal parts to tangent ones, so that nothing need be there before."""
+        f = self._filaments
+        if f.friction_along is not None:
+            return False
+        # Fixed nodes do not move, whatever their friction.
+        rate, filament = f.friction / f.mass, np.repeat(np.arange(f.n_filaments), np.diff(f.starts))
+        rate, filament = rate[~f.fixed_beads], filament[~f.fixed_beads]
+        if f.directors is not None:
+            rate = np.concatenate([rate, f.directors.friction / f.directors.mass])
+            filament = np.concatenate([filament, np.repeat(np.arange(f.n_filaments), np.diff(f.link_starts))])
+        first = np.zeros(f.n_filaments)
+        first[filament] = rate
+        # Up to a rounding of a user's products.
+        return bool((np.abs(rate - first[filament]) <= 1e-14 * rate).all())
+
     def _friction(self, stage: Stage):
         f = self._filaments
         if self._coefficients is None:
@@ -68,7 +88,7 @@ class FilamentFlow(Flow):
         return thermostat.AlongAcross(stage.index, self._first, *neighbors, *self._coefficients)
 
 
-def _tables(filaments, first: int) -> tuple[np.ndarray, ...]:
+def _tables(filaments, first: int, first_director: int) -> tuple[np.ndarray, ...]:
     """How filaments are spread over lanes; the columns are those of `Filaments` in the kernel."""
     lengths, starts, link_starts = filaments.link_lengths, filaments.starts, filaments.link_starts
     # A lane: first node (among the filament's), links, filament, and whether it goes on in the next lane.
@@ -88,17 +108,25 @@ def _tables(filaments, first: int) -> tuple[np.ndarray, ...]:
 
     links = np.array([max(n for _, n, _ in batch) for batch in batches], np.int32)
     row = np.concatenate([[0], np.cumsum(links + 1)]).astype(np.int32)
-    node = np.full((row[-1], _LANES), -1, np.int32)
+    node = np.empty((row[-1], _LANES), np.int32)
+    director = np.zeros((row[-1], _LANES), np.int32)
     length = np.zeros((row[-1], _LANES))
     owned = np.zeros((row[-1], _LANES), np.int32)
     following = np.full((len(batches), _LANES), -1, np.int32)
     for b, batch in enumerate(batches):
+        # Where there is nothing a place is read nevertheless, of the same filament.
+        node[row[b] : row[b + 1]] = first + starts[batch[0][2]]
+        director[row[b] : row[b + 1]] = first_director + link_starts[batch[0][2]]
         for k, (a, n, i) in enumerate(batch):
+            node[row[b] : row[b + 1], k] = first + starts[i]
+            director[row[b] : row[b + 1], k] = first_director + link_starts[i]
             rows = slice(row[b], row[b] + n + 1)
             n_nodes = starts[i + 1] - starts[i]
             nodes = np.arange(a, a + n + 1) % n_nodes if filaments.closed else np.arange(a, a + n + 1)
             node[rows, k] = first + starts[i] + nodes
-            length[row[b] : row[b] + n, k] = lengths[link_starts[i] + a :][:n]
+            first_link = link_starts[i] + a
+            length[row[b] : row[b] + n, k] = lengths[first_link : first_link + n]
+            director[row[b] : row[b] + n, k] = first_director + first_link + np.arange(n)
             owned[rows, k] = 1
             goes_on = filaments.closed or (b < n_long and k < _LANES - 1)
             if goes_on:
@@ -107,4 +135,59 @@ def _tables(filaments, first: int) -> tuple[np.ndarray, ...]:
                 following[b, k] = (k + 1) % _LANES if b < n_long else k
     coupled = (following >= 0).any(axis=1).astype(np.int32)
     scale = np.divide(1.0, length**2, out=np.zeros_like(length), where=length > 0.0)
-    return links, row[:-1].copy(), node, length**2, scale, owned, following, coupled
+    return links, row[:-1].copy(), node, director, length**2, scale, owned, following, coupled
+
+
+def parallel_directors(filaments) -> np.ndarray:
+    """(l, 3) unit vectors perpendicular to the links of filaments, without twist.
+
+    The first of each filament is carried along it by the smallest rotations that take each link to the next. What a
+    ring needs to close is spread evenly over its joints.
+    """
+    x, links = filaments.positions, filaments.links
+    t = x[links[:, 1]] - x[links[:, 0]]
+    t /= np.linalg.norm(t, axis=1)[:, None]
+    starts, counts = filaments.link_starts[:-1], np.diff(filaments.link_starts)
+    since = np.arange(len(t)) - np.repeat(starts, counts)
+    turns = _smallest_turn(np.roll(t, 1, axis=0), t)
+    turns[starts] = [1.0, 0.0, 0.0, 0.0]
+    # Products of all turns since the first link: of 1, 2, 4, ... of them.
+    reach = 1
+    while reach < counts.max():
+        late = np.flatnonzero(since >= reach)
+        longer = _product(turns[late], turns[late - reach])
+        turns[late] = longer / np.linalg.norm(longer, axis=1)[:, None]
+        reach *= 2
+    first = np.eye(3)[np.argmin(np.abs(t[starts]), axis=1)]
+    first -= np.einsum("ij,ij->i", first, t[starts])[:, None] * t[starts]
+    p = _turned(turns, np.repeat(first, counts, axis=0))
+    if filaments.closed:
+        last = starts + counts - 1
+        arrived = _turned(_smallest_turn(t[last], t[starts]), p[last])
+        across = np.cross(t[starts], first)
+        missing = -np.arctan2(np.einsum("ij,ij->i", arrived, across), np.einsum("ij,ij->i", arrived, first))
+        angle = (since * np.repeat(missing / counts, counts))[:, None]
+        p = np.cos(angle) * p + np.sin(angle) * np.cross(t, p)
+    p -= np.einsum("ij,ij->i", p, t)[:, None] * t
+    return p / np.linalg.norm(p, axis=1)[:, None]
+
+
+def _smallest_turn(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """(n, 4) quaternions, scalar first, of the smallest rotations from unit vectors a to b; of opposite ones, any."""
+    q = np.column_stack([1.0 + np.einsum("ij,ij->i", a, b), np.cross(a, b)])
+    opposite = np.linalg.norm(q, axis=1) < 1e-8
+    if opposite.any():
+        axis = np.cross(a[opposite], np.eye(3)[np.argmin(np.abs(a[opposite]), axis=1)])
+        q[opposite] = np.column_stack([np.zeros(len(axis)), axis])
+    return q / np.linalg.norm(q, axis=1)[:, None]
+
+
+def _product(p: np.ndarray, q: np.ndarray) -> np.ndarray:
+    scalar = p[:, 0] * q[:, 0] - np.einsum("ij,ij->i", p[:, 1:], q[:, 1:])
+    return np.column_stack([scalar, p[:, :1] * q[:, 1:] + q[:, :1] * p[:, 1:] + np.cross(p[:, 1:], q[:, 1:])])
+
+
+def _turned(q: np.ndarray, a: np.ndarray) -> np.ndarray:
+    """Vectors a after the rotations q."""
+    s = 2.0 * np.cross(q[:, 1:], a)
+    return a + q[:, :1] * s + np.cross(q[:, 1:], s)

@@ -2,13 +2,14 @@
 
 import numpy as np
 
-from medyanpy.topology import InTrianglePoints, Membrane, Topology
+from medyanpy.topology import Directors, InTrianglePoints, Membrane, Topology
 
 __all__ = ["Layout"]
 
 
 class Layout:
-    """Where the beads of a topology are in the arrays of a Context: vertices, other Cartesian beads, points.
+    """Where the beads of a topology are in the arrays of a Context: vertices, other Cartesian beads, the last of which
+    are directors, and points.
 
     Attributes
     ----------
@@ -17,6 +18,8 @@ class Layout:
         For which kernels must have work space.
     n, n_vertices, n_cartesian, n_points : int
         The first `n_cartesian` beads are Cartesian, the first `n_vertices` of them vertices of membranes.
+    directors : slice
+        The beads that are directions, without a place in space.
     order : (n,) int32 array
         Topology number of every bead.
     rank : (n,) int32 array
@@ -29,13 +32,15 @@ class Layout:
         handles = topology.handles
         vertices = [h for h in handles if isinstance(h, Membrane)]
         points = [h for h in handles if isinstance(h, InTrianglePoints)]
-        others = [h for h in handles if not isinstance(h, Membrane | InTrianglePoints)]
+        directors = [h for h in handles if isinstance(h, Directors)]
+        others = [h for h in handles if not isinstance(h, Membrane | InTrianglePoints | Directors)]
         #: Handles in internal order.
-        self.handles = vertices + others + points
+        self.handles = vertices + others + directors + points
         self.n = topology.n_beads
         self.n_vertices = sum(map(len, vertices))
         self.n_points = sum(map(len, points))
         self.n_cartesian = self.n - self.n_points
+        self.directors = slice(self.n_cartesian - sum(map(len, directors)), self.n_cartesian)
         self._start = dict(zip(self.handles, np.cumsum([0, *map(len, self.handles)]).tolist(), strict=False))
         self.order = np.concatenate([self._order_of(h) for h in self.handles])
         self.rank = np.empty(self.n, np.int32)
@@ -78,5 +83,6 @@ class Layout:
         """A per-bead number of every handle, by place."""
         out = np.empty(self.n)
         for handle in self.handles:
-            out[self.slice_of(handle)] = self.in_order(handle, getattr(handle, name))
+            values = np.broadcast_to(getattr(handle, name), (len(handle),))
+            out[self.slice_of(handle)] = self.in_order(handle, values)
         return out

@@ -23,15 +23,19 @@ _LARGEST_MOVE = 0.1
 
 
 class Relaxation:
-    """A context's beads with unit masses and velocities of their own: the context keeps its velocities."""
+    """A context's beads with unit masses and velocities of their own: the context keeps its velocities.
+
+    Directors are measured as the lengths of their links, so that turning one by an angle and moving a node as far as
+    that carries the link's end are alike: their mass is the square of that length, and `v` and `force` are as of such
+    coordinates.
+    """
 
     def __init__(self, context) -> None:
-        n = context.layout.n
         self.context = context
-        self.v = np.zeros((n, 3))
-        mass = np.ones(n)
-        movable = context.movable_beads()
-        self.program = context.make_program(self.v, mass, np.where(movable, mass, 0.0))
+        self._length = context.step_lengths()[:, None]
+        self._v = np.zeros((context.layout.n, 3))
+        mass = self._length[:, 0] ** 2
+        self.program = context.make_program(self._v, mass, np.where(context.movable_beads(), 1.0 / mass, 0.0))
         self.forces = context.make_force_sum(list(context.bound_forces.values()))
         self.kick = Sequence(context.around(Stage(0, "B", 1.0, None), [Kick(self.forces, 1.0)]))
         self.program.remember(context.positions())
@@ -42,20 +46,27 @@ class Relaxation:
         # The copy made before is the state to go back to, whatever the operation does.
         self.context.perform(operation, self.program, changes_state=False)
 
+    @property
+    def v(self) -> np.ndarray:
+        return self._v * self._length
+
+    @v.setter
+    def v(self, v: np.ndarray) -> None:
+        np.divide(v, self._length, out=self._v)
+
     def _force(self) -> np.ndarray:
         """Generalised forces: with what points pass on to vertices, and in the plane of their triangles."""
-        kept = self.v.copy()
-        self.v[:] = 0.0
+        kept = self._v.copy()
+        self._v[:] = 0.0
         self._perform(self.kick)
-        out = self.v.copy()
-        self.v[:] = kept
+        out = self.v
+        self._v[:] = kept
         return out
 
     def advance(self, h: float) -> None:
-        self.v += h * self.force
-        fastest = sqrt(float(np.einsum("ij,ij->i", self.v, self.v).max()))
-        if fastest * h > self.largest_move:
-            self.v *= self.largest_move / (fastest * h)
+        v = self.v + h * self.force
+        fastest = sqrt(float(np.einsum("ij,ij->i", v, v).max()))
+        self.v = v * min(1.0, self.largest_move / (fastest * h)) if fastest > 0.0 else v
         move = self.context.around(Stage(0, "A", h, None), [self.context.drift(h)])
         fly = self.context.around(Stage(1, "G", h, None), self.context.flight(h))
         self._perform(Sequence([*move, *fly]))
@@ -78,13 +89,14 @@ def _relax(r: Relaxation, tolerance: float, bound: int) -> float:
     while largest > tolerance and not (bound and iterations >= bound):
         power = float(np.vdot(r.force, r.v))
         if power >= 0.0:
-            r.v += alpha * (np.linalg.norm(r.v) / np.linalg.norm(r.force) * r.force - r.v)
+            v = r.v
+            r.v = v + alpha * (np.linalg.norm(v) / np.linalg.norm(r.force) * r.force - v)
             downhill += 1
             if downhill > _DOWNHILL_BEFORE_GROWTH:
                 h *= _GROW
                 alpha *= _ALPHA_SHRINK
         else:
-            r.v[:] = 0.0
+            r.v = np.zeros_like(r.force)
             h *= _SHRINK
             alpha, downhill = _ALPHA, 0
         r.program.keep()

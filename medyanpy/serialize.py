@@ -211,6 +211,7 @@ class _Describer:
         objects = [
             {"type": type_name(type(handle)), "arguments": self._arguments(handle._arguments_now(), repr(handle.name))}
             for handle in topology.handles
+            if handle.moves_with is handle
         ]
         return {"type": "Topology", "objects": objects}
 

@@ -1,129 +1,34 @@
 """What is there: beads of every kind, and the membranes that carry points."""
 
 import weakref
-from collections.abc import Callable, Iterable, Mapping
-from functools import partial
+from collections.abc import Callable, Iterable
 from itertools import pairwise
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from medyanpy.described import kept, scalar_if_one
 from medyanpy.errors import ParameterError, TopologyError
-from medyanpy.filaments import FilamentFlow
+from medyanpy.filaments import FilamentFlow, parallel_directors
+from medyanpy.handles import Handle
 from medyanpy.mesh import TriangleMesh
+from medyanpy.sites import Sites
 from medyanpy.validation import array, number, per_item, whole_number
 from medyanpy.validation import seed as check_seed
 
-if TYPE_CHECKING:
-    from medyanpy.flows import Flow
-    from medyanpy.layout import Layout
-
-__all__ = ["Balls", "Beads", "Filaments", "Handle", "InTrianglePoints", "Membrane", "Topology"]
+__all__ = ["Balls", "Beads", "Directors", "Filaments", "Handle", "InTrianglePoints", "Membrane", "Topology"]
 
 # Beads are numbered by 32-bit integers, in arrays and in the counter of the random numbers.
 _MAX_BEADS = 2**31 - 1
 # How far nodes given by a user may miss the lengths of their links, relative, before that is an error (they are
 # put right when a Context is made).
 _LENGTH_TOLERANCE = 1e-3
+# How far from perpendicular to its link a director given by a user may be (the cosine of the angle), before that is an
+# error (it is put right).
+_PERPENDICULAR_TOLERANCE = 1e-3
 # How far barycentric coordinates given by a user may miss "inside, sum 1" before they are an error (then they
 # are put right): a few roundings of a coordinate of order 1.
 _BARYCENTRIC_TOLERANCE = 1e-9
-
-
-class Handle:
-    """Some beads of a topology, added together.
-
-    Attributes
-    ----------
-    topology : Topology
-    name : str
-        Unique within the topology; reports and errors use it.
-    kind : str
-        Beads of one kind share a row in reports: ``"beads"``, ``"balls"``, ``"vertices"`` or ``"points"``.
-    beads : (n,) int array
-        Indices of its beads, in topology order.
-    mass : (n,) float array, pN s²/nm
-    friction : (n,) float array, pN s/nm
-    fixed : bool
-        Whether its beads are immobile.
-    fixed_beads : (n,) bool array
-        Which of them are.
-    """
-
-    kind = "beads"
-    degrees_of_freedom_per_bead = 3
-    #: What a kind defined elsewhere was given besides positions, mass and friction.
-    _own: Mapping[str, Any] = MappingProxyType({})
-
-    def __init__(self, topology: "Topology", name: str, first: int, mass: np.ndarray, friction: np.ndarray) -> None:
-        self.topology = topology
-        self.name = name
-        self._first = first
-        self.mass = mass
-        self.friction = friction
-        self.fixed = False
-
-    def __len__(self) -> int:
-        return len(self.mass)
-
-    @property
-    def first_bead(self) -> int:
-        return self._first
-
-    @property
-    def beads(self) -> np.ndarray:
-        return np.arange(self._first, self._first + len(self))
-
-    @property
-    def fixed_beads(self) -> np.ndarray:
-        return np.broadcast_to(self.fixed, (len(self),))
-
-    @property
-    def joined(self) -> np.ndarray:
-        """(e, 2) pairs of its beads, counted from its first, that are neighbours in a mesh or chain."""
-        return np.empty((0, 2), np.int64)
-
-    def describe(self, bead: int) -> str:
-        """What a bead of the topology is within this handle, for messages; empty where there is nothing to say."""
-        return ""
-
-    @property
-    def has_friction(self) -> bool:
-        """Whether the letter O does anything to any of these beads."""
-        return bool(self.friction.any())
-
-    @property
-    def scalar_friction(self) -> np.ndarray:
-        """(n,) what the letter O is to use of `friction` for these beads: zero where their flow does it."""
-        return self.friction
-
-    def bind(self, layout: "Layout") -> "Flow | None":
-        """What the letters do to these beads beyond what they do to all, in one Context; None for nothing."""
-        return None
-
-    @classmethod
-    def adder(cls, topology: "Topology") -> Callable[..., "Handle"]:
-        """The method of a topology that makes handles of this class, for documents and copies."""
-        return getattr(topology, cls.added_by) if "added_by" in vars(cls) else partial(topology.add, cls)
-
-    def _arguments_now(self) -> dict[str, Any]:
-        """What `adder` is given to make these beads anew, to the bit."""
-        inertia = {"mass": scalar_if_one(self.mass), "friction": scalar_if_one(self.friction)}
-        return {**inertia, **self._own, "name": self.name}
-
-    def __reduce__(self):
-        # By its number, so that handles and their topology stay together in pickles and copies.
-        return _handle, (self.topology, self.topology.handles.index(self))
-
-    @property
-    def degrees_of_freedom(self) -> int:
-        """Independent velocities of its beads; none where they are fixed."""
-        return 0 if self.fixed else self.degrees_of_freedom_per_bead * len(self)
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.name!r}, {len(self)} {self.kind})"
 
 
 class Beads(Handle):
@@ -172,10 +77,13 @@ class Filaments(Beads):
         How exactly links keep their lengths, relative.
     friction_along : (n,) float array or None, pN s/nm
         Along the filament, where it differs from `friction` across it.
+    directors : Directors or None
+        The material directions of the links, where the filaments are twistable.
     """
 
     kind = "filament nodes"
     added_by = "add_filaments"
+    directors: "Directors | None" = None
 
     def __init__(
         self, topology, name, first, positions, mass, friction, starts, closed, constrained, link_lengths, fixed_nodes,
@@ -221,8 +129,128 @@ class Filaments(Beads):
 
     @property
     def degrees_of_freedom(self) -> int:
+        """Those of its directors included: constraints join the two."""
         free = 3 * (len(self) - len(self.fixed_nodes))
+        if self.directors is not None:
+            # Three each, less unit length and right angle.
+            free += len(self.directors)
         return free - len(self.link_lengths) if self.constrained else free
+
+    def sites(self, filament: Any, link: Any, fraction: Any = 0.5) -> Sites:
+        """Places on links, as links and other forces between sites take them.
+
+        Parameters
+        ----------
+        filament : int or (n,) int
+            Counted from 0 within the handle.
+        link : int or (n,) int
+            Counted from 0 within the filament; the last of a ring leads back to its first node.
+        fraction : float or (n,) float, 0 to 1
+            0 is the node at which the link starts, 1 the one at which it ends.
+
+        Returns
+        -------
+        Sites
+            n weighted means of two nodes; 1 where all three are scalars.
+
+        Raises
+        ------
+        TopologyError
+            No such filament or link, or arrays of different length.
+        ParameterError
+            A fraction outside [0, 1].
+
+        Examples
+        --------
+        >>> import medyanpy as mp
+        >>> topology = mp.Topology()
+        >>> actin = topology.add_filament([[0.0, 0, 0], [27.0, 0, 0], [54.0, 0, 0]], node_mass=4e-12)
+        >>> actin.sites(0, [0, 1], [0.5, 1.0])
+        Sites(2: 2 weighted)
+        >>> actin.sites_along(0, 40.5).weights.tolist()
+        [0.5, 0.5]
+        """
+        what = f"sites of {self.name!r}"
+        filament, link, fraction = self._together(what, filament=filament, link=link, fraction=fraction)
+        counts = np.diff(self.link_starts)
+        bad = (link < 0) | (link >= counts[filament])
+        if bad.any():
+            i = int(np.argmax(bad))
+            raise TopologyError(
+                f"{what}: link[{i}] = {link[i]}, but filament {filament[i]} has links 0 to {counts[filament[i]] - 1}"
+            )
+        bad = ~((fraction >= 0.0) & (fraction <= 1.0))
+        if bad.any():
+            i = int(np.argmax(bad))
+            raise ParameterError(
+                f"{what}: fraction[{i}] = {fraction[i]} on link {link[i]} of filament {filament[i]}, "
+                "but must be from 0 to 1"
+            )
+        return self._on_links(self.link_starts[filament] + link, fraction)
+
+    def sites_along(self, filament: Any, distance: Any) -> Sites:
+        """Places at distances along filaments from their first nodes, by the lengths of links at rest.
+
+        Parameters
+        ----------
+        filament : int or (n,) int
+            Counted from 0 within the handle.
+        distance : float or (n,) float, nm, 0 to the length of the filament
+
+        Returns
+        -------
+        Sites
+            As of `sites`.
+
+        Raises
+        ------
+        TopologyError
+            No such filament, or arrays of different length.
+        ParameterError
+            A distance outside the filament.
+        """
+        what = f"sites of {self.name!r}"
+        filament, distance = self._together(what, filament=filament, distance=distance)
+        end = np.concatenate([[0.0], np.cumsum(self.link_lengths)])
+        first, last = self.link_starts[filament], self.link_starts[filament + 1]
+        length = end[last] - end[first]
+        bad = ~((distance >= 0.0) & (distance <= length * (1.0 + 1e-12)))
+        if bad.any():
+            i = int(np.argmax(bad))
+            raise ParameterError(
+                f"{what}: distance[{i}] = {distance[i]} nm, but must be from 0 to the length of filament "
+                f"{filament[i]}, {length[i]:g} nm"
+            )
+        along = end[first] + distance
+        link = np.clip(np.searchsorted(end, along, side="right") - 1, first, last - 1)
+        return self._on_links(link, np.clip((along - end[link]) / self.link_lengths[link], 0.0, 1.0))
+
+    def _together(self, what: str, **given: Any) -> list[np.ndarray]:
+        """One-dimensional arrays of equal length, the first of which numbers filaments that exist."""
+        arrays = []
+        for key, value in given.items():
+            dtype, error = (np.int64, TopologyError) if key in ("filament", "link") else (np.float64, ParameterError)
+            arrays.append(array(f"{what}: {key}", np.atleast_1d(value), (None,), dtype=dtype, error=error))
+        lengths = {len(a) for a, v in zip(arrays, given.values(), strict=True) if np.ndim(v)}
+        n = min(lengths, default=1)
+        if len(lengths) > 1:
+            sizes = ", ".join(f"{key}: {len(a)}" for key, a in zip(given, arrays, strict=True))
+            raise TopologyError(f"{what}: give numbers, or arrays of equal length, not {sizes}")
+        arrays = [np.broadcast_to(a, (n,)) for a in arrays]
+        bad = (arrays[0] < 0) | (arrays[0] >= self.n_filaments)
+        if bad.any():
+            i = int(np.argmax(bad))
+            raise TopologyError(
+                f"{what}: filament[{i}] = {arrays[0][i]}, but there are filaments 0 to {self.n_filaments - 1}"
+            )
+        return arrays
+
+    def _on_links(self, link: np.ndarray, fraction: np.ndarray) -> Sites:
+        """At fractions of links that are numbered through all filaments."""
+        nodes = self.first_bead + self.links[link]
+        weights = np.column_stack([1.0 - fraction, fraction])
+        start = 2 * np.arange(len(link) + 1)
+        return Sites.from_arrays(start, nodes.ravel(), weights.ravel(), np.empty((0, 3)), handles=(self,))
 
     def filament_of(self, bead: int) -> int:
         """The filament of the handle that a bead of the topology belongs to."""
@@ -244,6 +272,11 @@ class Filaments(Beads):
         return self.friction if self.friction_along is None else np.broadcast_to(0.0, (len(self),))
 
     def _arguments_now(self) -> dict[str, Any]:
+        d = self.directors
+        twistable = {} if d is None else {
+            "directors": d.positions, "director_mass": scalar_if_one(d.mass),
+            "director_friction": scalar_if_one(d.friction),
+        }  # fmt: skip
         return {
             "nodes": self.positions,
             "starts": self.starts,
@@ -256,7 +289,42 @@ class Filaments(Beads):
             "fixed_nodes": self.fixed_nodes,
             "tolerance": self.tolerance,
             "name": self.name,
+            **twistable,
         }
+
+
+class Directors(Beads):
+    """The material directions of twistable filaments: one bead for each link, in the order of ``filaments.links``.
+
+    The position of a director is a unit vector perpendicular to its link, without a place in space: it has no part in
+    collisions, pair forces or sums of momentum. Its mass is a moment of inertia, pN s² nm, its friction is in pN nm s,
+    and a force on it in pN nm.
+    """
+
+    kind = "directors"
+    in_space = False
+
+    def __init__(self, filaments, name, first, positions, mass, friction) -> None:
+        super().__init__(filaments.topology, name, first, positions, mass, friction)
+        self.filaments = filaments
+
+    @property
+    def moves_with(self) -> Filaments:
+        return self.filaments
+
+    @property
+    def step_lengths(self) -> np.ndarray:
+        return self.filaments.link_lengths
+
+    @property
+    def degrees_of_freedom(self) -> int:
+        """None apart from those of its filaments."""
+        return 0
+
+    def describe(self, bead: int) -> str:
+        link = bead - self.first_bead
+        i = int(np.searchsorted(self.filaments.link_starts, link, side="right")) - 1
+        return f"link {link - self.filaments.link_starts[i]} of filament {i}"
 
 
 class Membrane(Handle):
@@ -391,6 +459,9 @@ class Topology:
         number = {handle: i for i, handle in enumerate(self._handles)}
         objects = []
         for handle in self._handles:
+            if handle.moves_with is not handle:
+                # Made together with the other one.
+                continue
             arguments = handle._arguments_now()
             others = {key: number[value] for key, value in arguments.items() if isinstance(value, Handle)}
             objects.append((type(handle), {k: v for k, v in arguments.items() if k not in others}, others))
@@ -491,7 +562,10 @@ class Topology:
         node_friction: Any = 0.0,
         constrained: bool = True,
         closed: bool = False,
+        directors: Any = None,
         *,
+        director_mass: Any = None,
+        director_friction: Any = 0.0,
         node_friction_along: Any = None,
         link_lengths: Any = None,
         fixed_nodes: Any = (),
@@ -511,6 +585,15 @@ class Topology:
             Whether links keep their lengths. Else the filament is a row of beads that a force must hold together.
         closed : bool
             Join the last node to the first.
+        directors : (l, 3) float, not zero, or "parallel", optional
+            Makes the filament twistable: a material direction for each of its l links, perpendicular to it. They are
+            made unit vectors, and may be off the right angle by 1e-3. ``"parallel"``: without twist, from any start;
+            of a ring, with what is needed to close it spread evenly.
+        director_mass : float or (l,) float, pN s² nm, > 0
+            The moment of inertia of each link about its axis; needed with `directors`.
+        director_friction : float or (l,) float, pN nm s, >= 0
+            Against rotation of each link about its axis; of a rod of radius a in a fluid of viscosity η, 4πηa² a
+            length.
         node_friction_along : float or (n,) float, pN s/nm, >= 0, optional
             Another way to say it: `node_friction` is then that across.
         link_lengths : float or (l,) float, nm, > 0, optional
@@ -525,7 +608,8 @@ class Topology:
         ------
         TopologyError
             Wrong shapes, too few nodes, nodes in one place, link lengths that the nodes do not have, both ends of a
-            link fixed, fixed nodes that hold links straight between them, a name in use, or a topology in use.
+            link fixed, fixed nodes that hold links straight between them, a director of no length or not perpendicular
+            to its link, directors of filaments that are not constrained, a name in use, or a topology in use.
         ParameterError
             A number outside its domain.
         """
@@ -533,7 +617,8 @@ class Topology:
         fixed = _fixed_nodes("add_filament", fixed_nodes, len(x), -len(x))
         return self._add_filaments(
             "add_filament", x, np.array([0, len(x)]), node_mass, node_friction, node_friction_along, constrained,
-            closed, link_lengths, np.where(fixed < 0, fixed + len(x), fixed), tolerance, name,
+            closed, link_lengths, np.where(fixed < 0, fixed + len(x), fixed), tolerance, name, directors, director_mass,
+            director_friction,
         )  # fmt: skip
 
     def add_filaments(
@@ -543,8 +628,11 @@ class Topology:
         node_friction: Any = 0.0,
         constrained: bool = True,
         closed: bool = False,
+        directors: Any = None,
         *,
         starts: Any = None,
+        director_mass: Any = None,
+        director_friction: Any = 0.0,
         node_friction_along: Any = None,
         link_lengths: Any = None,
         fixed_nodes: Any = (),
@@ -563,6 +651,10 @@ class Topology:
             As `add_filament`, of all nodes.
         constrained, closed : bool
             Of all.
+        directors : list of (l_i, 3) float, or (l, 3) float, not zero, or "parallel", optional
+            Of the links of each filament, or of all together.
+        director_mass, director_friction : float or (l,) float, pN s² nm, > 0, and pN nm s, >= 0
+            Of all links, filament after filament.
         starts : (f + 1,) int, optional
             Where the nodes of each filament start, and the number of all nodes.
         link_lengths : float or (l,) float, nm, > 0, optional
@@ -587,14 +679,19 @@ class Topology:
         if len(starts) == 0 or starts[0] != 0 or starts[-1] != len(x) or (np.diff(starts) < 0).any():
             raise TopologyError(f"{what}: starts must ascend from 0 to the number of nodes, {len(x)}")
         fixed = _fixed_nodes(what, fixed_nodes, len(x), 0)
+        if isinstance(directors, list) and directors and np.ndim(directors[0]) == 2:
+            directors = np.concatenate(
+                [array(f"{what}: directors[{i}]", p, (None, 3), error=TopologyError) for i, p in enumerate(directors)]
+            )
         return self._add_filaments(
             what, x, starts, node_mass, node_friction, node_friction_along, constrained, closed, link_lengths, fixed,
-            tolerance, name,
+            tolerance, name, directors, director_mass, director_friction,
         )  # fmt: skip
 
     def _add_filaments(
-        self, what, x, starts, mass, friction, along, constrained, closed, link_lengths, fixed, tolerance, name
-    ) -> Filaments:
+        self, what, x, starts, mass, friction, along, constrained, closed, link_lengths, fixed, tolerance, name,
+        directors, director_mass, director_friction,
+    ) -> Filaments:  # fmt: skip
         closed, constrained = bool(closed), bool(constrained)
         if isinstance(friction, tuple) and len(friction) == 2:
             if along is not None:
@@ -643,8 +740,31 @@ class Topology:
         handle.friction_along = along
         for a in (handle.starts, handle.link_lengths, handle.fixed_nodes):
             a.flags.writeable = False
-        handle._first, handle.name = self._room(what, len(x), name, "filament" if len(starts) == 2 else "filaments")
-        return self._keep(handle)
+        turning = None
+        if directors is not None:
+            if not constrained:
+                raise TopologyError(
+                    f"{what}: directors stay perpendicular to links that keep their lengths: they need constrained=True"
+                )
+            if director_mass is None:
+                raise ParameterError(f"{what}: directors need director_mass=, the moment of inertia of a link")
+            if isinstance(directors, str):
+                if directors != "parallel":
+                    raise ParameterError(f'{what}: directors must be an array or "parallel", not {directors!r}')
+                directors = parallel_directors(handle)
+            turning = (
+                _perpendicular(f"{what}: directors", directors, x[links[:, 1]] - x[links[:, 0]], of),
+                *_inertia(what, "director_", len(links), director_mass, director_friction),
+            )
+        elif director_mass is not None:
+            raise ParameterError(f"{what}: director_mass is given, but no directors")
+        n = len(x) if turning is None else len(x) + len(links)
+        handle._first, handle.name = self._room(what, n, name, "filament" if len(starts) == 2 else "filaments")
+        self._keep(handle)
+        if turning is not None:
+            first, own_name = self._room(what, len(links), None, f"directors of {handle.name}")
+            handle.directors = self._keep(Directors(handle, own_name, first, *turning))
+        return handle
 
     def add_membrane(
         self,
@@ -780,6 +900,22 @@ class Topology:
         self._n_beads += len(handle)
         return handle
 
+    def expect_places(self, what: str, beads: np.ndarray) -> None:
+        """Refuse directors among beads, by number: what acts between places does not act on directions.
+
+        Raises
+        ------
+        TopologyError
+        """
+        for handle in self._handles:
+            if not handle.in_space:
+                among = (beads >= handle.first_bead) & (beads < handle.first_bead + len(handle))
+                if among.any():
+                    raise TopologyError(
+                        f"{what}: bead {beads[np.argmax(among)]} belongs to {handle!r}, which are directions without a "
+                        "place in space"
+                    )
+
     def bead_indices(self, what: str, beads: Any) -> np.ndarray:
         """Bead numbers of a handle, of several handles, or given as they are; sorted, each once.
 
@@ -823,10 +959,6 @@ def _made_anew(
     return topology
 
 
-def _handle(topology: Topology, number: int) -> Handle:
-    return topology.handles[number]
-
-
 def _fixed_nodes(what: str, nodes: Any, n: int, lowest: int) -> np.ndarray:
     """Numbers of nodes from `lowest` to n - 1."""
     fixed = array(f"{what}: fixed_nodes", nodes, (None,), dtype=np.int64, error=TopologyError)
@@ -834,6 +966,29 @@ def _fixed_nodes(what: str, nodes: Any, n: int, lowest: int) -> np.ndarray:
     if bad.any():
         raise TopologyError(f"{what}: node {fixed[bad][0]} is fixed, but nodes are 0 to {n - 1}")
     return fixed
+
+
+def _perpendicular(what: str, directors: Any, links: np.ndarray, of: Callable[[int], str]) -> np.ndarray:
+    """(l, 3) unit vectors perpendicular to links, or TopologyError for directors that are too far from that."""
+    given = array(what, directors, (len(links), 3), error=TopologyError)
+    size = np.linalg.norm(given, axis=1)
+    if not size.all():
+        raise TopologyError(f"{of(int(np.argmin(size)))} has a director of length 0")
+    along = links / np.linalg.norm(links, axis=1)[:, None]
+    p = given / size[:, None]
+    cosine = np.einsum("ij,ij->i", p, along)
+    if (np.abs(cosine) > _PERPENDICULAR_TOLERANCE).any():
+        worst = int(np.argmax(np.abs(cosine)))
+        raise TopologyError(
+            f"{of(worst)} has a director that is not perpendicular to it: the cosine of the angle between them is "
+            f"{cosine[worst]:g}, but must be within {_PERPENDICULAR_TOLERANCE:g} of 0"
+        )
+    # What is right already keeps its bits.
+    off = np.maximum(np.abs(cosine), np.abs(size - 1.0)) > 1e-14
+    projected = p - cosine[:, None] * along
+    out = np.where(off[:, None], projected / np.linalg.norm(projected, axis=1)[:, None], given)
+    out.flags.writeable = False
+    return out
 
 
 def _refuse_taut(what: str, filaments: Filaments, lengths: np.ndarray) -> None:

@@ -15,11 +15,10 @@ from common import machine, median_ns, row
 import medyanpy as mp
 from medyanpy.threads import available_threads
 
-BENDING = getattr(mp.forces, "FilamentBending", None)
 
-
-def chains(n_filaments, n_nodes, threads, word="BAOAB", bending=True):
-    """Worm-like chains of links of length 1 and persistence length 10, thermal, at a timestep of 0.02."""
+def chains(n_filaments, n_nodes, threads, word="BAOAB", bending=True, twistable=False):
+    """Worm-like chains of links of length 1 and persistence length 10, thermal, at a timestep of 0.02; twistable ones
+    with a twist modulus that is the bending modulus."""
     rng = np.random.default_rng(1)
     nodes = []
     for _ in range(n_filaments):
@@ -27,10 +26,13 @@ def chains(n_filaments, n_nodes, threads, word="BAOAB", bending=True):
         d /= np.linalg.norm(d, axis=1)[:, None]
         nodes.append(np.concatenate([np.zeros((1, 3)), np.cumsum(d, axis=0)]))
     topology = mp.Topology()
-    filaments = topology.add_filaments(nodes, node_mass=1.0, node_friction=1.0)
+    twist = {"directors": "parallel", "director_mass": 0.3, "director_friction": 0.3} if twistable else {}
+    filaments = topology.add_filaments(nodes, node_mass=1.0, node_friction=1.0, **twist)
     system = mp.System(topology)
-    if bending and BENDING:
-        system.add_force(BENDING(filaments, 10.0))
+    if bending:
+        system.add_force(mp.forces.FilamentBending(filaments, 10.0))
+    if twistable:
+        system.add_force(mp.forces.FilamentTwisting(filaments, 10.0))
     context = mp.Context(system, mp.SplittingIntegrator(word, 0.02, kT=1.0, seed=3), threads=threads)
     context.set_velocities_to_temperature(kT=1.0, seed=2)
     context.step(20)
@@ -38,7 +40,8 @@ def chains(n_filaments, n_nodes, threads, word="BAOAB", bending=True):
 
 
 def step_ns(context, steps, repeats):
-    return median_ns(lambda: context.step(steps), repeats, steps * context.layout.n)
+    nodes = len(context.system.topology.handles[0])
+    return median_ns(lambda: context.step(steps), repeats, steps * nodes)
 
 
 def main():
@@ -55,8 +58,9 @@ def main():
     row(f"A with projection, {n_filaments} filaments of 32 nodes", a_step, 40, "ns/node")
     print(f"    (a projection alone {tangent:.1f} ns/node)")
     short = step_ns(chains(n_filaments, 32, 1), 5, repeats)
-    what = "BAOAB with bending" if BENDING else "BAOAB without forces"
-    row(f"{what}, {n_filaments} filaments of 32 nodes", short, 100, "ns/node")
+    row(f"BAOAB with bending, {n_filaments} filaments of 32 nodes", short, 100, "ns/node")
+    twistable = step_ns(chains(n_filaments, 32, 1, twistable=True), 5, repeats) * 32.0 / 31.0
+    row("the same, twistable, with twisting", twistable, 400, "ns/link")
     one = step_ns(chains(1, long, 1), 1, repeats)
     row(f"one filament of {long} nodes against these", one / short, 1.5, "x")
     if available_threads() > 1:

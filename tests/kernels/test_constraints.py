@@ -1,11 +1,11 @@
-"""The constraint solves of filaments against dense ones in NumPy, which know nothing of chains, lanes or batches."""
+"""The constraint solves of filaments against general sparse ones, which know nothing of chains, lanes or batches."""
 
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 import pytest
 from scipy import sparse
+from scipy.sparse import linalg
 
 import medyanpy as mp
 from medyanpy._kernels.selected import drift
@@ -15,28 +15,43 @@ from medyanpy.testing import check_mean, check_variance
 TINY = 1e-14
 
 
-# Dense references --------------------------------------------------------------------------------------------
+# References --------------------------------------------------------------------------------------------------
 
 
 @dataclass
 class Chain:
-    """One filament: nodes (n, 3), inverse masses (n,), links (l, 2) and their lengths (l,)."""
+    """One filament: beads (n, 3), which are its nodes and then its directors, if any; their inverse masses (n,), links
+    (l, 2) and their lengths (l,)."""
 
     x: np.ndarray
     w: np.ndarray
     links: np.ndarray
     lengths: np.ndarray
+    twistable: bool = False
+
+    @property
+    def n_nodes(self):
+        return len(self.x) - (len(self.links) if self.twistable else 0)
+
+    def split(self, x):
+        """Links and directors."""
+        return x[self.links[:, 1]] - x[self.links[:, 0]], x[self.n_nodes :]
 
     def jacobian(self, x):
-        """(l, 3 n) of the constraints (|D|² - L²) / 2, sparse for the sake of multiplications."""
+        """(l or 3 l, 3 n) of the constraints (|D|² - L²) / 2, then D.p, then (|p|² - 1) / 2; sparse for the sake of
+        multiplications."""
         i, j = self.links.T
-        D = x[j] - x[i]
-        rows = np.repeat(np.arange(len(D)), 3)
-        columns = [(3 * node[:, None] + np.arange(3)).ravel() for node in (i, j)]
-        return sparse.csr_array(
-            (np.concatenate([-D.ravel(), D.ravel()]), (np.concatenate([rows, rows]), np.concatenate(columns))),
-            shape=(len(D), x.size),
-        )
+        D, p = self.split(x)
+        of = np.arange(len(D))
+        k = self.n_nodes + of
+        blocks = [(of, i, -D), (of, j, D)]
+        if self.twistable:
+            right, unit = len(D) + of, 2 * len(D) + of
+            blocks += [(right, i, -p), (right, j, p), (right, k, D), (unit, k, p)]
+        rows = np.concatenate([np.repeat(row, 3) for row, _, _ in blocks])
+        columns = np.concatenate([(3 * bead[:, None] + np.arange(3)).ravel() for _, bead, _ in blocks])
+        values = np.concatenate([value.ravel() for _, _, value in blocks])
+        return sparse.csr_array((values, (rows, columns)), shape=(rows.max() + 1, x.size))
 
     @property
     def inverse_mass(self):
@@ -48,17 +63,24 @@ class Chain:
         return sparse.diags_array(self.inverse_mass) @ self.jacobian(x).T
 
     def sigma(self, x):
-        D = x[self.links[:, 1]] - x[self.links[:, 0]]
-        return 0.5 * ((D**2).sum(axis=1) - self.lengths**2)
+        D, p = self.split(x)
+        length = 0.5 * ((D**2).sum(axis=1) - self.lengths**2)
+        if not self.twistable:
+            return length
+        return np.concatenate([length, (D * p).sum(axis=1), 0.5 * ((p**2).sum(axis=1) - 1.0)])
 
     def off(self, x):
-        """(l,) relative error of the lengths"""
-        return np.abs(np.sqrt(1.0 + 2.0 * self.sigma(x) / self.lengths**2) - 1.0)
+        """Relative errors of lengths; of directors, the cosine of their angle with the link and the error of length."""
+        D, p = self.split(x)
+        parts = [np.linalg.norm(D, axis=1) / self.lengths - 1.0]
+        if self.twistable:
+            parts += [(D * p).sum(axis=1) / self.lengths, np.linalg.norm(p, axis=1) - 1.0]
+        return np.abs(np.concatenate(parts))
 
     def normal(self, x, v):
         """The part of v that impulses along the links at x take out."""
         J, back = self.jacobian(x), self.back(x)
-        return (back @ np.linalg.solve((J @ back).toarray(), J @ v.ravel())).reshape(v.shape)
+        return (back @ linalg.spsolve((J @ back).tocsc(), J @ v.ravel())).reshape(v.shape)
 
     def tangent(self, x, v):
         """Twice, for the last digit."""
@@ -69,16 +91,16 @@ class Chain:
         """A: SHAKE by Newton's method with the full Jacobian, then RATTLE."""
         back = self.back(x)
         y = x + h * v
-        mu = np.zeros(len(self.links))
+        mu = np.zeros(back.shape[1])
         z = y
         for _ in range(30):
-            step = np.linalg.solve((self.jacobian(z) @ back).toarray(), self.sigma(z))
+            step = linalg.spsolve((self.jacobian(z) @ back).tocsc(), self.sigma(z))
             mu += step
             z = y - (back @ mu).reshape(x.shape)
             if np.abs(step).max() < 1e-14 * np.abs(mu).max():
                 break
         # As near as positions so far from the origin can be.
-        assert self.off(z).max() < 1e-15 * (1.0 + np.abs(z).max() / self.lengths.min())
+        assert self.off(z).max() < 2e-15 * (1.0 + np.abs(z).max() / self.lengths.min())
         return z, self.tangent(z, v - (back @ mu).reshape(x.shape) / h)
 
 
@@ -106,7 +128,9 @@ def nodes_of(rng, n, closed):
 class Bundle:
     """Filaments of the given numbers of nodes, with masses, lengths and velocities in no order, in one handle."""
 
-    def __init__(self, counts, closed=False, fixed="none", seed=1, word="BA", h=0.02, tolerance=TINY, threads=1):
+    def __init__(
+        self, counts, closed=False, fixed="none", twistable=False, seed=1, word="BA", h=0.02, tolerance=TINY, threads=1
+    ):
         rng = np.random.default_rng(seed)
         topology = mp.Topology()
         # The handle does not start at bead 0.
@@ -121,26 +145,43 @@ class Bundle:
             "some": [s for s, m in zip(starts[:-1], counts, strict=True) for s in range(s + 1, s + m - 1, 3)],
         }[fixed]
         mass = rng.uniform(0.3, 3.0, n)
+        n_links = n if closed else n - len(counts)
+        turning = rng.uniform(0.3, 3.0, n_links)
+        directors = None
+        if twistable:
+            directors = [twisted(rng, x, closed) for x in nodes]
         self.handle = topology.add_filaments(
             nodes, mass, friction(rng, n), closed=closed, fixed_nodes=np.sort(np.array(still, int)),
-            tolerance=tolerance,
+            tolerance=tolerance, directors=directors, director_mass=turning if twistable else None,
+            director_friction=friction(rng, n_links) if twistable else 0.0,
         )  # fmt: skip
         self.h = h
         system = mp.System(topology)
         system.add_force(mp.forces.HarmonicTrap(self.handle, [0.1, 0.07, 0.04], rng.normal(0.0, 3.0, (n, 3))))
+        if twistable:
+            # Any force on them.
+            goals = rng.normal(0.0, 3.0, (n_links, 3))
+            system.add_force(mp.forces.HarmonicTrap(self.handle.directors, [0.5, 0.3, 0.2], goals))
         integrator = mp.SplittingIntegrator(word, h, kT=1.0, seed=4, symmetric=False)
         self.context = mp.Context(system, integrator, threads=threads)
         w = np.where(self.handle.fixed_beads, 0.0, 1.0 / mass)
         self.v = np.zeros((topology.n_beads, 3))
-        self.v[self.handle.beads] = rng.normal(0.0, 1.0, (n, 3))
+        self.v[5:] = rng.normal(0.0, 1.0, (topology.n_beads - 5, 3))
         self.chains = []
+        #: Numbers of the beads of each chain.
+        self.own = []
         for i in range(len(counts)):
             rows = slice(self.handle.link_starts[i], self.handle.link_starts[i + 1])
-            own = slice(starts[i], starts[i + 1])
-            self.chains.append(
-                Chain(nodes[i], w[own], self.handle.links[rows] - starts[i], self.handle.link_lengths[rows])
-            )
-        self.slices = [slice(5 + a, 5 + b) for a, b in pairwise(starts)]
+            nodes_i = np.arange(starts[i], starts[i + 1])
+            own, start, inverse = 5 + nodes_i, nodes[i], w[nodes_i]
+            if twistable:
+                d = self.handle.directors
+                own = np.concatenate([own, d.beads[rows]])
+                start = np.concatenate([start, d.positions[rows]])
+                inverse = np.concatenate([inverse, 1.0 / turning[rows]])
+            links = self.handle.links[rows] - starts[i]
+            self.chains.append(Chain(start, inverse, links, self.handle.link_lengths[rows], twistable))
+            self.own.append(own)
 
     def look(self):
         state = self.context.get_state(positions=True, velocities=True, forces=True)
@@ -151,6 +192,13 @@ class Bundle:
         flow, stage = self.handle.bind(self.context.layout), Stage(letter, kind, h, kT)
         for operation in {"A": flow.after, "O": flow.before, "": lambda _: flow.tangent()}[kind](stage):
             self.context.perform(operation)
+
+
+def twisted(rng, x, closed):
+    """Directors of the links of a chain or ring with nodes x, at any angles."""
+    t = np.roll(x, -1, axis=0) - x if closed else np.diff(x, axis=0)
+    p = np.cross(t, rng.normal(size=t.shape))
+    return p / np.linalg.norm(p, axis=1)[:, None]
 
 
 def friction(rng, n):
@@ -178,6 +226,10 @@ CASES = {
     "ring of 600 links, nodes within fixed": ([600], True, "some"),
     "long and short ones": ([4, 301, 2, 280, 33], False, "first"),
 }
+CASES = {
+    **{name: (*case, False) for name, case in CASES.items()},
+    **{f"twistable {name}": (*case, True) for name, case in CASES.items()},
+}
 
 
 def assert_near(got, expected, scale):
@@ -187,18 +239,17 @@ def assert_near(got, expected, scale):
 
 @pytest.mark.parametrize("case", CASES)
 def test_one_step_is_that_of_the_dense_solve(case):
-    counts, closed, fixed = CASES[case]
-    bundle = Bundle(counts, closed, fixed)
+    bundle = Bundle(*CASES[case])
     bundle.context.set_velocities(bundle.v)
     x, v, f = bundle.look()
-    for chain, own in zip(bundle.chains, bundle.slices, strict=True):
+    for chain, own in zip(bundle.chains, bundle.own, strict=True):
         moving = np.where(chain.w[:, None] > 0.0, bundle.v[own], 0.0)
         assert_near(x[own], chain.x, 1.0)
         assert_near(v[own], chain.tangent(chain.x, moving), np.abs(bundle.v).max())
     bundle.context.step(1)
     y, u, _ = bundle.look()
     h = bundle.h
-    for chain, own in zip(bundle.chains, bundle.slices, strict=True):
+    for chain, own in zip(bundle.chains, bundle.own, strict=True):
         kicked = chain.tangent(x[own], v[own] + h * chain.w[:, None] * f[own])
         there, speed = chain.flight(x[own], kicked, h)
         assert np.abs(there - x[own]).max() > 1e-3
@@ -210,12 +261,13 @@ def test_one_step_is_that_of_the_dense_solve(case):
 @pytest.mark.parametrize("place", [0, 37, 38, 39, 75, 150, 299])
 @pytest.mark.parametrize("closed", [False, True])
 @pytest.mark.parametrize("tolerance", [1e-10, TINY])
-def test_a_long_filament_that_moves_in_one_place(place, closed, tolerance):
+@pytest.mark.parametrize("twistable", [False, True])
+def test_a_long_filament_that_moves_in_one_place(place, closed, tolerance, twistable):
     """Segments far from there have their lengths at once, those near it not."""
-    bundle = Bundle([300 if closed else 301], closed, tolerance=tolerance, h=0.2)
-    chain, own = bundle.chains[0], bundle.slices[0]
+    bundle = Bundle([300 if closed else 301], closed, twistable=twistable, tolerance=tolerance, h=0.2)
+    chain, own = bundle.chains[0], bundle.own[0]
     v = np.zeros_like(bundle.v)
-    v[own][place] = [1.5, -1.0, 2.0]
+    v[own[place]] = [1.5, -1.0, 2.0]
     bundle.context.set_velocities(v)
     start, v, _ = bundle.look()
     fly(bundle, 0.2)
@@ -226,7 +278,7 @@ def test_a_long_filament_that_moves_in_one_place(place, closed, tolerance):
     assert np.abs(x[own] - there).max() < 10.0 * allowed
     assert np.abs(u[own] - speed).max() < 100.0 * allowed
     m = 1.0 / chain.w[:, None]
-    assert np.abs((m * (u[own] - v[own])).sum(axis=0)).max() < 1e-12
+    assert np.abs((m * (u[own] - v[own]))[: chain.n_nodes].sum(axis=0)).max() < 1e-12
     moved = np.cross(x[own], m * u[own]).sum(axis=0) - np.cross(start[own], m * v[own]).sum(axis=0)
     assert np.abs(moved).max() < 1e-11 * np.abs(np.cross(x[own], m * u[own])).sum()
 
@@ -237,35 +289,37 @@ def fly(bundle, h):
     bundle.perform("A", h=h)
 
 
-@pytest.mark.parametrize("case", ["chains", "rings", "chain of 257 links", "ring of 600 links"])
+FREE = ["chains", "rings", "chain of 257 links", "ring of 600 links"]
+
+
+@pytest.mark.parametrize("case", [*FREE, *(f"twistable {case}" for case in FREE)])
 def test_a_alone_keeps_momentum_and_angular_momentum(case):
-    counts, closed, fixed = CASES[case]
-    bundle = Bundle(counts, closed, fixed, tolerance=1e-10)
+    """Directors have angular momentum, d x p_d, and no momentum."""
+    bundle = Bundle(*CASES[case], tolerance=1e-10)
     bundle.context.set_velocities(bundle.v)
     x0, v0, _ = bundle.look()
     fly(bundle, 0.05)
     x1, v1, _ = bundle.look()
-    for chain, own in zip(bundle.chains, bundle.slices, strict=True):
+    for chain, own in zip(bundle.chains, bundle.own, strict=True):
         p0, p1 = v0[own] / chain.w[:, None], v1[own] / chain.w[:, None]
-        assert np.abs((p1 - p0).sum(axis=0)).max() < 1e-13 * np.abs(p0).sum()
+        assert np.abs((p1 - p0)[: chain.n_nodes].sum(axis=0)).max() < 1e-13 * np.abs(p0).sum()
         turn = np.cross(x1[own], p1).sum(axis=0) - np.cross(x0[own], p0).sum(axis=0)
         assert np.abs(turn).max() < 1e-12 * (np.abs(x0[own]) * np.abs(p0)).sum()
 
 
 @pytest.mark.parametrize("tolerance", [1e-6, 1e-10, 1e-13])
-def test_lengths_are_as_near_as_the_tolerance_says(tolerance):
-    bundle = Bundle([*CHAINS, 400], tolerance=tolerance)
+@pytest.mark.parametrize("twistable", [False, True])
+def test_constraints_hold_as_the_tolerance_says(tolerance, twistable):
+    bundle = Bundle([*CHAINS, 400], twistable=twistable, tolerance=tolerance)
     worst = 0.0
     for seed in range(5):
         bundle.context.set_velocities(np.random.default_rng(seed).normal(size=bundle.v.shape))
         fly(bundle, 0.03)
         x, v, _ = bundle.look()
-        for chain, own in zip(bundle.chains, bundle.slices, strict=True):
+        for chain, own in zip(bundle.chains, bundle.own, strict=True):
             worst = max(worst, chain.off(x[own]).max())
-            D = x[own][chain.links[:, 1]] - x[own][chain.links[:, 0]]
-            U = v[own][chain.links[:, 1]] - v[own][chain.links[:, 0]]
-            stretch = (D * U).sum(axis=1) / chain.lengths
-            assert np.abs(stretch).max() < 1e-13 * np.abs(v[own]).max() * len(D)
+            rate = chain.jacobian(x[own]) @ v[own].ravel()
+            assert np.abs(rate).max() < 2e-13 * np.abs(v[own]).max() * len(chain.links)
     assert worst < tolerance
     # And not by doing more than was asked: the smallest tolerance leaves room for nothing but roundings.
     assert worst > 1e-5 * tolerance
@@ -274,15 +328,14 @@ def test_lengths_are_as_near_as_the_tolerance_says(tolerance):
 @pytest.mark.parametrize("case", CASES)
 def test_what_is_added_before_o_is_normal(case):
     """The tangent space is orthogonal to it in the metric of the masses; what was there stays."""
-    counts, closed, fixed = CASES[case]
-    bundle = Bundle(counts, closed, fixed, word="BAO")
+    bundle = Bundle(*CASES[case], word="BAO")
     bundle.context.set_velocities(bundle.v)
     x, v, _ = bundle.look()
     bundle.perform("O", kT=2.0, letter=2)
     _, u, _ = bundle.look()
     added = u - v
     assert (added[:5] == 0.0).all()
-    for chain, own in zip(bundle.chains, bundle.slices, strict=True):
+    for chain, own in zip(bundle.chains, bundle.own, strict=True):
         assert_near(chain.normal(x[own], added[own]), added[own], 10.0)
         assert (added[own][chain.w == 0.0] == 0.0).all()
         assert (np.abs(added[own][chain.w > 0.0]).max(axis=1) > 0.0).all()
@@ -301,26 +354,44 @@ def modes(chain):
     return full[: len(s)], full[len(s) :]
 
 
-def copies(n, closed, fixed, n_nodes, kT, timestep, friction, seed):
-    """n equal filaments of uneven masses, lengths and frictions: their beads differ in their noise alone."""
+def copies(n, closed, fixed, n_nodes, twistable, kT, timestep, friction, seed, even=False):
+    """n equal filaments of uneven masses, lengths and, unless `even`, frictions over mass: their beads differ in their
+    noise alone."""
     rng = np.random.default_rng(seed)
     x = nodes_of(rng, n_nodes, closed)
     mass = np.array([1.0, 0.3, 2.5, 0.8, 1.7])[:n_nodes]
+    n_links = n_nodes if closed else n_nodes - 1
+    turning = np.array([0.6, 1.4, 0.4, 2.0])[:n_links]
+    frictions = friction * np.array([1.0, 50.0, 1.0, 20.0, 5.0])
+    turning_frictions = friction * np.array([50.0, 1.0, 20.0, 5.0])
+    if even:
+        frictions, turning_frictions = 4.0 * friction * mass, 4.0 * friction * turning
+    twist = {}
+    if twistable:
+        p = twisted(rng, x, closed)
+        twist = {
+            "directors": np.tile(p, (n, 1)), "director_mass": np.tile(turning, n),
+            "director_friction": np.tile(turning_frictions[:n_links], n),
+        }  # fmt: skip
     topology = mp.Topology()
     handle = topology.add_filaments(
-        np.tile(x, (n, 1)), np.tile(mass, n), np.tile(friction * np.array([1.0, 50.0, 1.0, 20.0, 5.0])[:n_nodes], n),
+        np.tile(x, (n, 1)), np.tile(mass, n), np.tile(frictions[:n_nodes], n),
         starts=n_nodes * np.arange(n + 1), closed=closed,
-        fixed_nodes=n_nodes * np.arange(n) + 1 if fixed else (),
+        fixed_nodes=n_nodes * np.arange(n) + 1 if fixed else (), **twist,
     )  # fmt: skip
     integrator = mp.SplittingIntegrator("BAO", timestep, kT=kT, seed=seed, symmetric=False)
     context = mp.Context(mp.System(topology), integrator, threads=1)
     w = 1.0 / mass
     if fixed:
         w[1] = 0.0
-    m = n_nodes if closed else n_nodes - 1
-    chain = Chain(x, w, handle.links[:m], handle.link_lengths[:m])
-    root = np.repeat(np.where(w > 0.0, np.sqrt(mass), 0.0), 3)
-    return context, handle, chain, root
+    root = np.where(w > 0.0, np.sqrt(mass), 0.0)
+    own = [handle.beads.reshape(n, -1)]
+    if twistable:
+        x, w = np.concatenate([x, p]), np.concatenate([w, 1.0 / turning])
+        root = np.concatenate([root, np.sqrt(turning)])
+        own.append(handle.directors.beads.reshape(n, -1))
+    chain = Chain(x, w, handle.links[:n_links], handle.link_lengths[:n_links], twistable)
+    return context, np.concatenate(own, axis=1), chain, np.repeat(root, 3)
 
 
 def check_law(what, q, kT):
@@ -332,35 +403,49 @@ def check_law(what, q, kT):
             check_mean(f"{what}, modes {i} and {j}", q[:, i] * q[:, j], 0.0)
 
 
-GEOMETRIES = {"chain": (False, False, 5), "ring": (True, False, 4), "chain, a node fixed": (False, True, 4)}
+GEOMETRIES = {
+    "chain": (False, False, 5, False),
+    "ring": (True, False, 4, False),
+    "chain, a node fixed": (False, True, 4, False),
+    "twistable chain": (False, False, 4, True),
+    "twistable ring": (True, False, 4, True),
+}
 
 
 @pytest.mark.parametrize("geometry", GEOMETRIES)
 def test_the_normal_part_has_the_maxwell_law(geometry):
     """Covariance kT M⁻¹Jᵀ(J M⁻¹Jᵀ)⁻¹J M⁻¹. 8 000 filaments find 15 % in any mode, and correlations of 0.1."""
     kT, n = 1.7, 8000
-    context, handle, chain, root = copies(n, *GEOMETRIES[geometry], kT, 1e-3, 1.0, seed=5)
+    context, own, chain, root = copies(n, *GEOMETRIES[geometry], kT, 1e-3, 1.0, seed=5)
+    handle = context.system.topology.handles[0]
     for operation in handle.bind(context.layout).before(Stage(2, "O", 1e-3, kT)):
         context.perform(operation)
-    v = context.get_state(velocities=True).velocities.reshape(n, -1)
+    v = context.get_state(velocities=True).velocities[own].reshape(n, -1)
     normal, tangent = modes(chain)
     check_law("normal part", v * root @ normal.T, kT)
     assert np.abs(v * root @ tangent.T).max() < 1e-12
 
 
-@pytest.mark.parametrize("geometry", [*GEOMETRIES, "three nodes"])
-def test_velocities_after_o_have_the_constrained_maxwell_law(geometry):
+@pytest.mark.parametrize(
+    ("geometry", "even"),
+    [(geometry, False) for geometry in [*GEOMETRIES, "three nodes"]]
+    + [(geometry, True) for geometry in ("chain, a node fixed", "twistable chain")],
+)
+def test_velocities_after_o_have_the_constrained_maxwell_law(geometry, even):
     """kT (M⁻¹ - M⁻¹Jᵀ(J M⁻¹Jᵀ)⁻¹J M⁻¹) at a configuration that does not move: the timestep is tiny and the friction,
-    1:50 along a filament, huge. From rest; 8 000 filaments find 15 % in any mode, and correlations of 0.1."""
+    1:50 along a filament, huge. From rest; 8 000 filaments find 15 % in any mode, and correlations of 0.1. If friction
+    is even along a filament, nothing is added before O."""
     kT, n, dt = 1.3, 8000, 1e-7
-    geometry = GEOMETRIES.get(geometry, (False, False, 3))
+    geometry = GEOMETRIES.get(geometry, (False, False, 3, False))
     # A step of O is 0.04 to 17 relaxation times long.
-    context, handle, chain, root = copies(n, *geometry, kT, dt, 0.1 / dt, seed=6)
+    context, own, chain, root = copies(n, *geometry, kT, dt, 0.1 / dt, seed=6, even=even)
+    handle = context.system.topology.handles[0]
+    assert len(handle.bind(context.layout).before(Stage(2, "O", dt, kT))) == (0 if even else 1)
     context.step(120)
     state = context.get_state(positions=True, velocities=True)
-    assert np.abs(state.positions - handle.positions).max() < 1e-3
+    assert np.abs(state.positions[own] - chain.x).max() < 1e-3
     normal, tangent = modes(chain)
-    v = state.velocities.reshape(n, -1) * root
+    v = state.velocities[own].reshape(n, -1) * root
     check_law("tangent part", v @ tangent.T, kT)
     assert np.abs(v @ normal.T).max() < 1e-3
 
@@ -381,11 +466,12 @@ def test_the_normal_noise_is_not_that_of_o():
 
 
 @pytest.mark.parametrize("threads", [2, 3, 4])
-def test_threads_change_no_bit(threads):
+@pytest.mark.parametrize("twistable", [False, True])
+def test_threads_change_no_bit(threads, twistable):
     counts = CHAINS * 12 + [301, 290]
     both = []
     for t in (1, threads):
-        bundle = Bundle(counts, word="BAOAB", threads=t)
+        bundle = Bundle(counts, twistable=twistable, word="BAOAB", threads=t)
         bundle.context.set_velocities_to_temperature(kT=1.0, seed=2)
         bundle.context.step(15)
         both.append(bundle.look())
@@ -395,7 +481,8 @@ def test_threads_change_no_bit(threads):
 
 @pytest.mark.parametrize("closed", [False, True])
 @pytest.mark.parametrize("n", [3, 8, 20, 400])
-def test_others_in_a_batch_change_no_bit(n, closed):
+@pytest.mark.parametrize("twistable", [False, True])
+def test_others_in_a_batch_change_no_bit(n, closed, twistable):
     """A filament alone and among others, of which some move so fast that they need more turns of Newton's method."""
     runs = []
     for others in ([], [3, 20, 8, 8, 9, 21, 19, 5, 8, 20, 33, 3, 4]):
@@ -406,13 +493,18 @@ def test_others_in_a_batch_change_no_bit(n, closed):
         v = rng.normal(0.0, 1.0, (n, 3))
         rest = [nodes_of(rng, m, closed) for m in others]
         mass = np.concatenate([mass, rng.uniform(0.5, 2.0, sum(others))])
-        handle = topology.add_filaments([x, *rest], mass, closed=closed)
+        twist = {"directors": "parallel", "director_mass": 0.7} if twistable else {}
+        handle = topology.add_filaments([x, *rest], mass, closed=closed, **twist)
         system = mp.System(topology)
         system.add_force(mp.forces.HarmonicTrap(handle, 0.3, [0.1, 0.2, 0.3]))
         context = mp.Context(system, mp.SplittingIntegrator("BAB", 0.01), threads=1)
         fast = rng.normal(0.0, 3.0, (sum(others), 3))
-        context.set_velocities(np.concatenate([v, fast]))
+        links = np.random.default_rng(4).normal(size=(len(handle.link_lengths) if twistable else 0, 3))
+        context.set_velocities(np.concatenate([v, fast, links]))
         context.step(40)
         state = context.get_state(positions=True, velocities=True)
-        runs.append((state.positions[:n].tobytes(), state.velocities[:n].tobytes()))
+        own = handle.beads[:n]
+        if twistable:
+            own = np.concatenate([own, handle.directors.beads[: handle.link_starts[1]]])
+        runs.append((state.positions[own].tobytes(), state.velocities[own].tobytes()))
     assert runs[0] == runs[1]

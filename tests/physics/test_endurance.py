@@ -66,3 +66,50 @@ def test_energy_at_constant_energy_over_many_steps():
     errors = np.array(errors) / len(points)
     print(f"energy error per point, kT: final {errors[-1]:+.4f}, largest {np.abs(errors).max():.4f}")
     assert np.abs(errors).max() < 0.05
+
+
+def test_constraints_hold_over_a_million_steps():
+    """Chains and rings, plain and twistable, stiff and thermal, looked at every hundred steps: lengths, right angles
+    and unit directors to 1e-10, velocities tangent, and the temperature, of which 0.7 % would be found."""
+    rng = np.random.default_rng(11)
+    topology = mp.Topology()
+    handles = []
+    phi = np.arange(12) * (2.0 * np.pi / 12)
+    for closed in (False, True):
+        for twist in ({}, {"directors": "parallel", "director_mass": 0.2, "director_friction": 0.3}):
+            flat = np.stack([2.0 * np.cos(phi), 2.0 * np.sin(phi), 0.0 * phi], axis=1)
+            straight = np.cumsum(rng.normal(0.0, 0.2, (12, 3)) + [1.0, 0.0, 0.0], axis=0)
+            nodes = [(flat if closed else straight) + rng.normal(0.0, 0.05, (12, 3)) for _ in range(6)]
+            handles.append(topology.add_filaments(nodes, rng.uniform(0.5, 2.0, 72), (0.5, 1.0), closed=closed, **twist))
+    system = mp.System(topology)
+    for handle in handles:
+        system.add_force(mp.forces.FilamentBending(handle, 10.0))
+        if handle.directors is not None:
+            system.add_force(mp.forces.FilamentTwisting(handle, 10.0))
+    context = mp.Context(system, mp.SplittingIntegrator("BAOAB", 0.02, kT=1.0, seed=12), threads=1)
+    context.set_velocities_to_temperature(kT=1.0, seed=13)
+    off = slant = 0.0
+    temperatures = []
+    for k in range(10_000):
+        context.step(100)
+        state = context.get_state(positions=True, velocities=True, energy=True)
+        if k % 10 == 0:
+            temperatures.append(state.temperature * mp.units.boltzmann)
+        for handle in handles:
+            a, b = (handle.beads[handle.links[:, end]] for end in (0, 1))
+            D, U = state.positions[b] - state.positions[a], state.velocities[b] - state.velocities[a]
+            length = handle.link_lengths
+            off = max(off, np.abs(np.linalg.norm(D, axis=1) / length - 1.0).max())
+            slant = max(slant, np.abs((D * U).sum(axis=1) / length).max())
+            if handle.directors is not None:
+                p, w = (x[handle.directors.beads] for x in (state.positions, state.velocities))
+                off = max(off, np.abs(np.linalg.norm(p, axis=1) - 1.0).max())
+                off = max(off, np.abs((D * p).sum(axis=1) / length).max())
+                slant = max(slant, np.abs((p * w).sum(axis=1)).max())
+                slant = max(slant, np.abs((D * w + U * p).sum(axis=1) / length).max())
+    print(f"largest relative error of constraints {off:.2e}, of tangent velocities {slant:.2e} (thermal: of order 1)")
+    error = np.std(temperatures) / np.sqrt(len(temperatures))
+    print(f"temperature: {np.mean(temperatures):.5f} ± {error:.5f}, expected 1")
+    assert off < 1e-10
+    assert slant < 1e-12
+    check_mean("temperature", temperatures, 1.0)

@@ -1,0 +1,724 @@
+# Constraint impulses of filaments, solved jointly for each filament: the source of constraints.pyx and of
+# constraints_twistable.pyx, which say how many WAYS a link has to pull at its nodes.
+#
+#     D_l = x_(l+1) - x_l,   p_l the director of link l, where WAYS is 2
+#     length          (|D_l|^2 - L_l^2) / 2 = 0     impulse mu     along D on the nodes
+#     right angle     D_l.p_l = 0                   impulse kappa  along p on the nodes, along D on the director
+#     unit director   (|p_l|^2 - 1) / 2 = 0         impulse nu     along p on the director
+#
+#     A        x' = x + h v - M^-1 J(x)^T mu with impulses mu such that all sigma(x') = 0; then
+#              v' = v - M^-1 J(x)^T mu / h, and v' is made tangent at x'. Newton's method on mu.
+#     tangent  v - M^-1 J^T nu with J v = 0: one solve with the same matrix
+#     O        before it, the normal part of a Maxwell velocity is added to the tangent one, so that what O acts on has
+#              the full Maxwell distribution, of which the projection afterwards leaves the constrained one
+#
+# With the directions g = (d, e) of the impulses on nodes, link and director before the flight, and X = (D, p), these
+# after it so far, the matrix is block-tridiagonal, with blocks of WAYS x WAYS:
+#
+#     -w_l X_l.g_(l-1),   (w_l + w_(l+1)) X_l.g_l + [director],   -w_(l+1) X_l.g_(l+1)
+#
+# where w are inverse masses of nodes. A director is in the constraints of its own link only: nu is eliminated there,
+# and with the inverse mass a of the director [director] is a (D.d - (D.e)(p.d)/(p.e)) for the right angle, else 0.
+#
+# Source: BAGOGAB, "Splitting strategy", A; Ryckaert, Ciccotti & Berendsen, J. Comput. Phys. 23, 327 (1977); Andersen,
+# J. Comput. Phys. 52, 24 (1983).
+#
+# Eight filaments are worked on at a time, one in each lane of a vector. A filament that is long is cut into eight
+# segments instead, and a ring is a segment that is its own neighbour: where a lane has a neighbour, the coefficients
+# that lead out of it are moved to the right-hand side, and what they multiply is found from a small system for the ends
+# of all lanes (the "spike" algorithm; Polizzi & Sameh, Parallel Comput. 32, 177 (2006)). Lanes are padded with links
+# that do nothing. Which lanes run together changes no bit of any: those that have converged take steps of length zero.
+import numpy as np
+
+from libc.math cimport sqrt
+from libc.stdint cimport int32_t
+from libc.string cimport memset
+
+from medyanpy._kernels.box cimport displacements
+from medyanpy._kernels.parallel cimport over_blocks, record_fault
+from medyanpy._kernels.philox cimport CONSTRAINTS, NORMALS_BLOCK, normals_block
+from medyanpy._kernels.program cimport NOT_CONVERGED, Operation, World
+
+cdef extern from * nogil:
+    """
+    typedef double medyanpy_lanes __attribute__((vector_size(64), aligned(8)));
+    #define MEDYANPY_LANES_OF(x) ((medyanpy_lanes) {0} + (x))
+    /* Macros: a function that returns a vector would depend on the instruction set in how it does. */
+    #define MEDYANPY_INVERSE(x) (1.0 / (x))
+    #define MEDYANPY_DOT(a, b) ((a)[0] * (b)[0] + (a)[1] * (b)[1] + (a)[2] * (b)[2])
+    """
+    # Cython takes it for a number, and writes the operators that the compiler knows for vectors.
+    ctypedef double Lanes "medyanpy_lanes"
+    Lanes lanes_of "MEDYANPY_LANES_OF"(double x)
+    Lanes inverse_of "MEDYANPY_INVERSE"(Lanes x)
+    Lanes dot "MEDYANPY_DOT"(const Lanes* a, const Lanes* b)
+
+cdef enum:
+    LANES = 8
+    # Newton's method has converged long before, or never does.
+    MOST_ITERATIONS = 40
+    # Vectors of work space for each link of a batch, and for the ends of its arrays.
+    PER_LINK = 8 + 9 * WAYS + 2 * WAYS * WAYS + 9 * (WAYS - 1)
+    FOR_ENDS = 64
+    # Unknowns at the ends of all lanes.
+    ENDS = 2 * WAYS * LANES
+    # Batches per block.
+    BLOCK = 2
+
+cdef enum Action:
+    FLIGHT = 0                # after A
+    TANGENT = 1               # after B and O
+    NORMAL = 2                # before O
+    SETTLE = 3                # bring positions from outside to where links have their lengths
+
+LANE_COUNT = LANES
+ACTIONS = {"flight": FLIGHT, "tangent": TANGENT, "normal": NORMAL, "settle": SETTLE}
+
+
+cdef struct Filaments:
+    const int32_t* links      # (batches,) in each lane, padding included
+    const int32_t* start      # (batches,) first row of a batch, which has links + 1 rows
+    const int32_t* node       # (rows, LANES) place of a node; where there is none, of another of the same filament
+    const int32_t* director   # (rows, LANES) of the director of the link from this node likewise, if WAYS is 2
+    const double* square      # (rows, LANES) square of the length of the link from this node to the next, 0: none
+    const double* scale       # (rows, LANES) one over it, 0: no link
+    const int32_t* owned      # (rows, LANES) whether the lane moves the node: neighbours share the one between them
+    const int32_t* next       # (batches, LANES) the lane that goes on where this one ends, -1: none
+    const int32_t* coupled    # (batches,) whether any lane has a next
+    double* residual          # (batches,) where a batch does not converge
+    double* work
+    Py_ssize_t room           # doubles of work space of one thread
+
+
+cdef struct Task:
+    Filaments table
+    Action action
+    double tolerance
+    double h                  # FLIGHT: its time
+    double kT                 # NORMAL: of the noise
+    int letter
+
+
+# One batch at work. Row l is link l and its first node; vectors have three components one after another, and blocks
+# their rows. D, d, mu and delta have a link more at both ends, for those of neighbouring lanes. Where a lane has fewer
+# links than others, the next lane's first link follows on its last, in a row of padding.
+cdef struct Batch:
+    int m                     # links
+    Lanes* D                  # (m, WAYS, 3) links, and their directors, after the flight as far as it is known
+    Lanes* d                  # (m, WAYS, 3) the directions of impulses on nodes
+    Lanes* w                  # (m + 1,) inverse masses
+    Lanes* v                  # (m + 1, 3)
+    Lanes* noise              # (m + 1, 3)
+    Lanes* mu                 # (m, WAYS) sums of delta
+    Lanes* delta              # (m, WAYS) solution of the last linear system
+    Lanes* real               # (m,) 1 where there is a link, 0 for padding
+    Lanes* r                  # (m, WAYS) what is left of the constraints
+    Lanes* upper              # (m, WAYS, WAYS) of the matrix after elimination
+    Lanes* left               # (m, WAYS, WAYS) likewise, of the response to the last link of the lane before
+    # The first link of each lane is first - first_left t - first_right u, where t is the last link of the lane before
+    # and u the link after those that are eliminated.
+    Lanes first[WAYS]
+    Lanes first_left[WAYS][WAYS]
+    Lanes first_right[WAYS][WAYS]
+    # Of directors:
+    Lanes* a                  # (m,) inverse masses
+    Lanes* spin               # (m, 3) velocities
+    Lanes* spin_noise         # (m, 3)
+    Lanes* excess             # (m,) what is left of their unit length
+    Lanes* shrink             # (m,) sums of a nu
+    const Lanes* square
+    const Lanes* scale
+    const int32_t* node
+    const int32_t* director
+    const int32_t* owned
+    const int32_t* next
+    bint coupled
+    int count[LANES]          # links of each lane
+
+
+cdef inline double* _of(const Lanes* a) noexcept nogil:
+    """The lanes of a vector, one by one."""
+    return <double*> a
+
+
+cdef void _join(const Batch* b, Lanes* t, Lanes* u) noexcept nogil:
+    """The solution t at the last link of the lane before each, and u at the first link of the lane after.
+
+    These ends of all lanes solve ENDS equations.
+    """
+    cdef double a[ENDS][ENDS + 1]
+    cdef double factor
+    cdef int k, j, i, q, row, last
+    memset(a, 0, sizeof(a))
+    # Unknowns: the first links of all lanes, then the last ones.
+    for k in range(LANES):
+        j = b.next[k]
+        last = max(b.count[k] - 1, 0)
+        for i in range(WAYS):
+            row = WAYS * k + i
+            a[row][row] += 1.0
+            a[row][ENDS] = _of(b.first + i)[k]
+            a[WAYS * LANES + row][WAYS * LANES + row] += 1.0
+            a[WAYS * LANES + row][ENDS] = _of(b.delta + WAYS * last + i)[k]
+            for q in range(WAYS if j >= 0 else 0):
+                a[row][WAYS * j + q] += _of(&b.first_right[i][q])[k]
+                a[WAYS * LANES + row][WAYS * j + q] += _of(b.upper + WAYS * (WAYS * last + i) + q)[k]
+        for i in range(WAYS if j >= 0 else 0):
+            # Of the lane after, in terms of this one.
+            row = WAYS * j + i
+            for q in range(WAYS):
+                a[row][WAYS * (LANES + k) + q] += _of(&b.first_left[i][q])[j]
+                a[WAYS * LANES + row][WAYS * (LANES + k) + q] += _of(
+                    b.left + WAYS * (WAYS * (b.count[j] - 1) + i) + q)[j]
+    for j in range(ENDS):
+        for i in range(ENDS):
+            if i != j and a[i][j] != 0.0:
+                factor = a[i][j] / a[j][j]
+                for k in range(j, ENDS + 1):
+                    a[i][k] -= factor * a[j][k]
+    for i in range(WAYS):
+        for k in range(LANES):
+            j = b.next[k]
+            if j >= 0:
+                row = WAYS * j + i
+                _of(u + i)[k] = a[row][ENDS] / a[row][row]
+                row = WAYS * (LANES + k) + i
+                _of(t + i)[j] = a[row][ENDS] / a[row][row]
+
+
+cdef void _share_ends(const Batch* b) noexcept nogil:
+    """Put the directions at the ends of neighbouring lanes beside the first and last of each."""
+    cdef Lanes* d = b.d
+    cdef Lanes* before = d - 3 * WAYS
+    cdef int k, c
+    for c in range(3 * WAYS):
+        before[c] = lanes_of(0.0)
+        d[3 * WAYS * b.m + c] = lanes_of(0.0)
+    for k in range(LANES):
+        if b.next[k] >= 0:
+            for c in range(3 * WAYS):
+                _of(d + 3 * WAYS * b.count[k] + c)[k] = _of(d + c)[b.next[k]]
+                _of(before + c)[b.next[k]] = _of(d + 3 * WAYS * (b.count[k] - 1) + c)[k]
+
+
+cdef inline void _follow_first(Batch* b, int at) noexcept nogil:
+    """The first links in terms of link at + 1 instead of `at`."""
+    cdef const Lanes* upper = b.upper + WAYS * WAYS * at
+    cdef const Lanes* left = b.left + WAYS * WAYS * at
+    cdef Lanes right[WAYS]
+    cdef Lanes value
+    cdef int i, j, q
+    for i in range(WAYS):
+        if at == 0:
+            b.first[i] = b.delta[i]
+            for j in range(WAYS):
+                b.first_left[i][j] = left[WAYS * i + j]
+                b.first_right[i][j] = upper[WAYS * i + j]
+        else:
+            for q in range(WAYS):
+                right[q] = b.first_right[i][q]
+                b.first[i] = b.first[i] - right[q] * b.delta[WAYS * at + q]
+            for j in range(WAYS):
+                value = lanes_of(0.0)
+                for q in range(WAYS):
+                    b.first_left[i][j] = b.first_left[i][j] - right[q] * left[WAYS * q + j]
+                    value = value - right[q] * upper[WAYS * q + j]
+                # Padding is the first link of the lane after.
+                b.first_right[i][j] = b.real[at] * value + (1.0 - b.real[at]) * right[j]
+
+
+cdef inline void _eliminate(Batch* b, int at, const Lanes* r, const Lanes* excess) noexcept nogil:
+    """Rows `at` of the matrix with the right-hand side r: what is left of them when the rows before are done with."""
+    cdef const Lanes* D = b.D + 3 * WAYS * at
+    cdef const Lanes* d = b.d + 3 * WAYS * at
+    cdef const Lanes* upper_before = b.upper + WAYS * WAYS * (at - 1)
+    cdef const Lanes* left_before = b.left + WAYS * WAYS * (at - 1)
+    cdef Lanes lower[WAYS][WAYS]
+    cdef Lanes upper[WAYS][WAYS]
+    cdef Lanes middle[WAYS][WAYS]
+    cdef Lanes inverse[WAYS][WAYS]
+    cdef Lanes rest[WAYS]
+    cdef Lanes ratio, value
+    cdef int i, j, q
+    for i in range(WAYS):
+        rest[i] = r[i]
+        for j in range(WAYS):
+            lower[i][j] = -b.w[at] * dot(D + 3 * i, d + 3 * (j - WAYS))
+            upper[i][j] = -b.w[at + 1] * dot(D + 3 * i, d + 3 * (j + WAYS))
+            middle[i][j] = (b.w[at] + b.w[at + 1]) * dot(D + 3 * i, d + 3 * j)
+            if i == j:
+                # Of padding, where all else is zero, the middle is 1.
+                middle[i][j] = middle[i][j] + (1.0 - b.real[at])
+    if WAYS == 2:
+        ratio = dot(D, d + 3) * inverse_of(dot(D + 3, d + 3) + (1.0 - b.real[at]))
+        rest[WAYS - 1] = rest[WAYS - 1] - ratio * excess[0]
+        middle[WAYS - 1][WAYS - 1] = middle[WAYS - 1][WAYS - 1] + b.a[at] * (dot(D, d) - ratio * dot(D + 3, d))
+    if at > 0:
+        for i in range(WAYS):
+            for q in range(WAYS):
+                rest[i] = rest[i] - lower[i][q] * b.delta[WAYS * (at - 1) + q]
+                for j in range(WAYS):
+                    middle[i][j] = middle[i][j] - lower[i][q] * upper_before[WAYS * q + j]
+    if WAYS == 1:
+        inverse[0][0] = inverse_of(middle[0][0])
+    else:
+        value = inverse_of(middle[0][0] * middle[1][1] - middle[0][1] * middle[1][0])
+        inverse[0][0] = middle[1][1] * value
+        inverse[0][1] = -middle[0][1] * value
+        inverse[1][0] = -middle[1][0] * value
+        inverse[1][1] = middle[0][0] * value
+    if b.coupled and at > 0:
+        # What leads out of the lane, handed on from row to row.
+        for i in range(WAYS):
+            for j in range(WAYS):
+                middle[i][j] = -lower[i][0] * left_before[j]
+                for q in range(1, WAYS):
+                    middle[i][j] = middle[i][j] - lower[i][q] * left_before[WAYS * q + j]
+    for i in range(WAYS):
+        value = inverse[i][0] * rest[0]
+        for q in range(1, WAYS):
+            value = value + inverse[i][q] * rest[q]
+        b.delta[WAYS * at + i] = value
+        for j in range(WAYS):
+            value = inverse[i][0] * upper[0][j]
+            for q in range(1, WAYS):
+                value = value + inverse[i][q] * upper[q][j]
+            b.upper[WAYS * (WAYS * at + i) + j] = value
+            if b.coupled:
+                value = inverse[i][0] * (middle[0][j] if at > 0 else lower[0][j])
+                for q in range(1, WAYS):
+                    value = value + inverse[i][q] * (middle[q][j] if at > 0 else lower[q][j])
+                b.left[WAYS * (WAYS * at + i) + j] = value
+    if b.coupled:
+        _follow_first(b, at)
+
+
+cdef inline void _pull(const Batch* b, const Lanes* multiplier, int at, int c, Lanes* out) noexcept nogil:
+    """Component c of the impulse of link l on its nodes."""
+    cdef int j
+    out[0] = multiplier[WAYS * at] * b.d[3 * WAYS * at + c]
+    for j in range(1, WAYS):
+        out[0] = out[0] + multiplier[WAYS * at + j] * b.d[3 * (WAYS * at + j) + c]
+
+
+cdef inline void _impulse(const Batch* b, const Lanes* multiplier, int at, int c, Lanes* out) noexcept nogil:
+    """Component c of w J^T multiplier at node l."""
+    cdef Lanes before, after
+    _pull(b, multiplier, at - 1, c, &before)
+    _pull(b, multiplier, at, c, &after)
+    out[0] = b.w[at] * (before - after)
+
+
+cdef inline void _shrink(
+    const Batch* b, const Lanes* multiplier, int at, const Lanes* excess, Lanes* out,
+) noexcept nogil:
+    """a nu of director l, which its own constraint then leaves no other value."""
+    cdef const Lanes* p = b.D + 6 * at + 3
+    cdef const Lanes* d = b.d + 6 * at
+    out[0] = (excess[0] - b.a[at] * multiplier[2 * at + 1] * dot(p, d)) * inverse_of(
+        dot(p, d + 3) + (1.0 - b.real[at]))
+
+
+cdef inline void _turn(
+    const Batch* b, const Lanes* multiplier, int at, int c, const Lanes* shrink, Lanes* out,
+) noexcept nogil:
+    """Component c of a J^T multiplier at director l."""
+    out[0] = shrink[0] * b.d[6 * at + 3 + c] + b.a[at] * multiplier[2 * at + 1] * b.d[6 * at + c]
+
+
+cdef inline void _left_over(Batch* b, int at, Lanes* sum_of_squares) noexcept nogil:
+    """What is left of the constraints of link l; its square, relative to what they shall be, is added to the sum."""
+    cdef const Lanes* D = b.D + 3 * WAYS * at
+    cdef Lanes value = 0.5 * (dot(D, D) - b.square[at])
+    b.r[WAYS * at] = value
+    value = value * b.scale[at]
+    sum_of_squares[0] = sum_of_squares[0] + value * value
+    if WAYS == 2:
+        value = dot(D, D + 3)
+        b.r[WAYS * at + WAYS - 1] = value
+        sum_of_squares[0] = sum_of_squares[0] + (value * value) * b.scale[at]
+        value = 0.5 * (dot(D + 3, D + 3) - b.real[at])
+        b.excess[at] = value
+        sum_of_squares[0] = sum_of_squares[0] + value * value
+
+
+cdef inline void _stretch(const Batch* b, const Lanes* multiplier, int at, int c, Lanes* out) noexcept nogil:
+    """Component c of what w J^T multiplier changes link l by."""
+    cdef Lanes before, now, after
+    _pull(b, multiplier, at - 1, c, &before)
+    _pull(b, multiplier, at, c, &now)
+    _pull(b, multiplier, at + 1, c, &after)
+    out[0] = b.w[at + 1] * (now - after) - b.w[at] * (before - now)
+
+
+cdef inline void _move(Batch* b, int at, const Lanes* active) noexcept nogil:
+    """Let the impulses delta move link l and its director."""
+    cdef Lanes* D = b.D + 3 * WAYS * at
+    cdef Lanes change, shrink
+    cdef int c
+    if WAYS == 2:
+        _shrink(b, b.delta, at, b.excess + at, &shrink)
+        shrink = active[0] * shrink
+        b.shrink[at] = b.shrink[at] + shrink
+        for c in range(3):
+            _turn(b, b.delta, at, c, &shrink, &change)
+            D[3 + c] = D[3 + c] - change
+    for c in range(3):
+        _stretch(b, b.delta, at, c, &change)
+        D[c] = D[c] - b.real[at] * change
+
+
+cdef inline void _substitute(Batch* b, const Lanes* active, bint moves, Lanes* sum) noexcept nogil:
+    """The solution, in delta, which is finite where `sum` is 0.
+
+    Or else, if it `moves` links, 0 where lanes are not active, and `sum` is that of the squares of what is left then.
+    """
+    cdef Lanes after[WAYS]
+    cdef Lanes now[WAYS]
+    cdef Lanes t[WAYS]
+    cdef Lanes u[WAYS]
+    cdef int at, i, q, here
+    for i in range(WAYS):
+        t[i] = lanes_of(0.0)
+        u[i] = lanes_of(0.0)
+    if b.coupled:
+        _join(b, t, u)
+    sum[0] = lanes_of(0.0)
+    for i in range(WAYS):
+        after[i] = u[i]
+        b.delta[WAYS * b.m + i] = active[0] * u[i]
+        if moves:
+            b.mu[WAYS * b.m + i] = b.mu[WAYS * b.m + i] + b.delta[WAYS * b.m + i]
+    for at in range(b.m - 1, -2, -1):
+        here = WAYS * at
+        for i in range(WAYS):
+            if at >= 0:
+                now[i] = b.delta[here + i]
+                for q in range(WAYS):
+                    now[i] = now[i] - b.upper[WAYS * (here + i) + q] * after[q]
+                if b.coupled:
+                    for q in range(WAYS):
+                        now[i] = now[i] - b.left[WAYS * (here + i) + q] * t[q]
+                    # Padding is the first link of the lane after.
+                    now[i] = now[i] + (1.0 - b.real[at]) * u[i]
+            else:
+                now[i] = t[i]
+        for i in range(WAYS):
+            after[i] = now[i]
+            if moves:
+                (b.delta + here)[i] = active[0] * now[i]
+                (b.mu + here)[i] = (b.mu + here)[i] + (b.delta + here)[i]
+            else:
+                (b.delta + here)[i] = now[i]
+                # Of a number that is not finite, even 0 times it is not 0.
+                sum[0] = sum[0] + 0.0 * now[i]
+        if moves and at + 1 < b.m:
+            # Both neighbours are known.
+            _move(b, at + 1, active)
+            _left_over(b, at + 1, sum)
+
+
+cdef int _solve(Batch* b, double tolerance, double* residual) noexcept nogil:
+    """Find mu such that all constraints hold; 0, or 1 + the first lane that does not converge."""
+    cdef Lanes s, active
+    cdef double worst
+    cdef int at, k, _iteration, failed = 0
+    active = lanes_of(1.0)
+    s = lanes_of(0.0)
+    for at in range(-WAYS, WAYS * (b.m + 1)):
+        b.mu[at] = lanes_of(0.0)
+    for at in range(b.m):
+        _left_over(b, at, &s)
+        if WAYS == 2:
+            b.shrink[at] = lanes_of(0.0)
+    for _iteration in range(MOST_ITERATIONS):
+        failed = 0
+        for k in range(LANES):
+            worst = _of(&s)[k]
+            if worst <= tolerance * tolerance:
+                # This lane is done, however many turns others take.
+                _of(&active)[k] = 0.0
+            elif failed == 0:
+                failed = 1 + k
+                residual[0] = sqrt(worst)
+        if failed == 0:
+            return 0
+        if b.next[0] > 0:
+            # The segments of one filament are done together: they share nodes.
+            active = lanes_of(1.0)
+        for at in range(b.m):
+            _eliminate(b, at, b.r + WAYS * at, b.excess + at)
+        _substitute(b, &active, True, &s)
+    return failed
+
+
+cdef inline void _fetch(const int32_t* place, const double* rows, Lanes* out) noexcept nogil:
+    """Vectors of the beads of a row."""
+    cdef const double* x
+    cdef int k
+    for k in range(LANES):
+        x = rows + 3 * <Py_ssize_t> place[k]
+        _of(out)[k] = x[0]
+        _of(out + 1)[k] = x[1]
+        _of(out + 2)[k] = x[2]
+
+
+cdef inline void _weigh(const int32_t* place, const Lanes* real, World* world, Lanes* out) noexcept nogil:
+    """Inverse masses of the beads of a row; 0 where they are not real."""
+    cdef int k
+    for k in range(LANES):
+        _of(out)[k] = world.inverse_mass[place[k]]
+    out[0] = out[0] * real[0]
+
+
+cdef void _load(Batch* b, Task* t, World* world, Py_ssize_t which, int thread) noexcept nogil:
+    """Lay out the work space, and fetch what nodes and links are now."""
+    cdef Filaments* table = &t.table
+    cdef Py_ssize_t row = table.start[which]
+    cdef Lanes* work = <Lanes*> (table.work + thread * table.room)
+    cdef Lanes before[3]
+    cdef Lanes now[3]
+    cdef Lanes d[3]
+    cdef Lanes real, real_before, nodes
+    cdef int m = table.links[which]
+    cdef int at, k, c
+    b.m = m
+    b.square = <const Lanes*> (table.square + LANES * row)
+    b.scale = <const Lanes*> (table.scale + LANES * row)
+    b.node = table.node + LANES * row
+    b.owned = table.owned + LANES * row
+    b.next = table.next + LANES * which
+    b.coupled = table.coupled[which]
+    b.D = work + 3 * WAYS
+    b.d = b.D + 3 * WAYS * (m + 2)
+    b.w = b.d + 3 * WAYS * (m + 1)
+    b.v = b.w + m + 1
+    b.noise = b.v + 3 * m + 3
+    b.mu = b.noise + 3 * m + 3 + WAYS
+    b.delta = b.mu + WAYS * (m + 2)
+    b.real = b.delta + WAYS * (m + 1)
+    b.r = b.real + m
+    b.upper = b.r + WAYS * m
+    b.left = b.upper + WAYS * WAYS * m
+    if WAYS == 2:
+        b.director = table.director + LANES * row
+        b.a = b.left + WAYS * WAYS * m
+        b.spin = b.a + m
+        b.spin_noise = b.spin + 3 * m
+        b.excess = b.spin_noise + 3 * m
+        b.shrink = b.excess + m
+    for k in range(LANES):
+        b.count[k] = 0
+    real_before = lanes_of(0.0)
+    for at in range(m + 1):
+        real = lanes_of(0.0)
+        for k in range(LANES if at < m else 0):
+            _of(&real)[k] = 1.0 if _of(b.scale + at)[k] > 0.0 else 0.0
+        # A node is real where it has a link.
+        nodes = real + (1.0 - real) * real_before
+        _weigh(b.node + LANES * at, &nodes, world, b.w + at)
+        _fetch(b.node + LANES * at, world.v, b.v + 3 * at)
+        _fetch(b.node + LANES * at, world.x, now)
+        if at > 0:
+            displacements(&world.box, _of(before), _of(now), _of(d), LANES)
+            for c in range(3):
+                b.D[3 * WAYS * (at - 1) + c] = real_before * d[c]
+        for c in range(3):
+            before[c] = now[c]
+        if at < m:
+            b.real[at] = real
+            if WAYS == 2:
+                _weigh(b.director + LANES * at, &real, world, b.a + at)
+                _fetch(b.director + LANES * at, world.v, b.spin + 3 * at)
+                _fetch(b.director + LANES * at, world.x, d)
+                for c in range(3):
+                    b.D[3 * WAYS * at + 3 + c] = real * d[c]
+                    b.spin[3 * at + c] = real * b.spin[3 * at + c]
+            if b.coupled:
+                for k in range(LANES):
+                    b.count[k] += _of(&real)[k] > 0.0
+        real_before = real
+
+
+cdef void _draw(const int32_t* place, int n, const Lanes* w, Lanes* out, Task* t, World* world) noexcept nogil:
+    """A Maxwell velocity for each of n rows of beads of inverse masses w."""
+    cdef int ids[NORMALS_BLOCK]
+    cdef double gx[NORMALS_BLOCK]
+    cdef double gy[NORMALS_BLOCK]
+    cdef double gz[NORMALS_BLOCK]
+    cdef double scale
+    cdef int first = 0, count, i, at, k
+    while first < LANES * n:
+        count = min(NORMALS_BLOCK, LANES * n - first)
+        for i in range(count):
+            ids[i] = world.id[place[first + i]]
+        normals_block(ids, count, world.seed, world.step, t.letter, 0, CONSTRAINTS, 0, gx, gy, gz)
+        for i in range(count):
+            at = (first + i) // LANES
+            k = (first + i) % LANES
+            scale = sqrt(t.kT * _of(w + at)[k])
+            _of(out + 3 * at)[k] = scale * gx[i]
+            _of(out + 3 * at + 1)[k] = scale * gy[i]
+            _of(out + 3 * at + 2)[k] = scale * gz[i]
+        first += count
+
+
+cdef void _put(const int32_t* place, const Lanes* real, double* rows, const Lanes* values) noexcept nogil:
+    """Write vectors where the beads of a row have theirs."""
+    cdef int k, c
+    for k in range(LANES):
+        if _of(real)[k] > 0.0:
+            for c in range(3):
+                rows[3 * <Py_ssize_t> place[k] + c] = _of(values + c)[k]
+
+
+cdef int _batch(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    cdef Task* t = <Task*> task
+    cdef Batch b
+    cdef Lanes p, r, shrink
+    cdef Lanes rest[WAYS]
+    cdef const Lanes* u
+    cdef const Lanes* spin
+    cdef double residual = 0.0, sign = -1.0 if t.action == NORMAL else 1.0
+    cdef Py_ssize_t which
+    cdef int at, k, c, i, failed, fault = 0
+    for which in range(first, last):
+        _load(&b, t, world, which, thread)
+        if t.action == FLIGHT or t.action == SETTLE:
+            for at in range(b.m):
+                for c in range(3):
+                    # Before the flight; where there was none, as they are.
+                    r = b.v[3 * at + 3 + c] - b.v[3 * at + c]
+                    b.d[3 * WAYS * at + c] = b.D[3 * WAYS * at + c] - b.real[at] * (t.h * r)
+                    if WAYS == 2:
+                        i = 3 * WAYS * at + 3 + c
+                        b.d[i] = b.D[i] - t.h * b.spin[3 * at + c]
+            _share_ends(&b)
+            failed = _solve(&b, t.tolerance, &residual)
+            if failed > 0:
+                t.table.residual[which] = residual
+                fault |= record_fault(world, NOT_CONVERGED, b.node[failed - 1], -1)
+                continue
+            for at in range(b.m + 1):
+                for c in range(3):
+                    _impulse(&b, b.mu, at, c, &p)
+                    for k in range(LANES):
+                        if b.owned[LANES * at + k]:
+                            world.x[3 * <Py_ssize_t> b.node[LANES * at + k] + c] -= _of(&p)[k]
+                    if t.action == FLIGHT:
+                        b.v[3 * at + c] = b.v[3 * at + c] - p * (1.0 / t.h)
+            if WAYS == 2:
+                for at in range(b.m):
+                    _put(b.director + LANES * at, b.real + at, world.x, b.D + 3 * WAYS * at + 3)
+                    if t.action == FLIGHT:
+                        for c in range(3):
+                            _turn(&b, b.mu, at, c, b.shrink + at, &p)
+                            b.spin[3 * at + c] = b.spin[3 * at + c] - p * (1.0 / t.h)
+        if t.action == SETTLE:
+            continue
+        u = b.v
+        spin = b.spin
+        if t.action == NORMAL:
+            _draw(b.node, b.m + 1, b.w, b.noise, t, world)
+            u = b.noise
+            if WAYS == 2:
+                _draw(b.director, b.m, b.a, b.spin_noise, t, world)
+                spin = b.spin_noise
+        if b.coupled:
+            for at in range(3 * WAYS * b.m):
+                b.d[at] = b.D[at]
+        else:
+            b.d = b.D
+        _share_ends(&b)
+        for at in range(b.m):
+            for i in range(WAYS):
+                rest[i] = lanes_of(0.0)
+                for c in range(3):
+                    rest[i] = rest[i] + b.D[3 * (WAYS * at + i) + c] * (u[3 * at + 3 + c] - u[3 * at + c])
+            if WAYS == 2:
+                rest[WAYS - 1] = rest[WAYS - 1] + dot(b.D + 3 * WAYS * at, spin + 3 * at)
+                b.excess[at] = dot(b.D + 3 * WAYS * at + 3, spin + 3 * at)
+            _eliminate(&b, at, rest, b.excess + at)
+        p = lanes_of(1.0)
+        _substitute(&b, &p, False, &r)
+        failed = 0
+        for k in range(LANES):
+            if failed == 0 and not (_of(&r)[k] == 0.0):
+                failed = 1 + k
+        if failed > 0:
+            # The links of this filament cannot push its nodes apart, folded onto itself or held straight.
+            t.table.residual[which] = 1.0
+            fault |= record_fault(world, NOT_CONVERGED, b.node[failed - 1], -1)
+            continue
+        # What is normal is taken from velocities, and of the noise it is all that is wanted.
+        for at in range(b.m + 1):
+            for c in range(3):
+                _impulse(&b, b.delta, at, c, &p)
+                r = b.v[3 * at + c] - sign * p
+                for k in range(LANES):
+                    if b.owned[LANES * at + k]:
+                        world.v[3 * <Py_ssize_t> b.node[LANES * at + k] + c] = _of(&r)[k]
+        if WAYS == 2:
+            for at in range(b.m):
+                _shrink(&b, b.delta, at, b.excess + at, &shrink)
+                for c in range(3):
+                    _turn(&b, b.delta, at, c, &shrink, &p)
+                    b.spin[3 * at + c] = b.spin[3 * at + c] - sign * p
+                _put(b.director + LANES * at, b.real + at, world.v, b.spin + 3 * at)
+    return fault
+
+
+cdef class Constraints(Operation):
+    """One of ACTIONS on the filaments of a handle; the tables are those of struct Filaments."""
+    cdef Task task
+    cdef Py_ssize_t batches
+    cdef object arrays
+    cdef double[::1] residual
+
+    def __init__(self, const int32_t[::1] links, const int32_t[::1] start, const int32_t[:, ::1] node,
+                 const int32_t[:, ::1] director, const double[:, ::1] square, const double[:, ::1] scale,
+                 const int32_t[:, ::1] owned,
+                 const int32_t[:, ::1] next, const int32_t[::1] coupled, double[:, ::1] work,
+                 str action, double tolerance, double h, double kT, int letter):
+        cdef Filaments* table = &self.task.table
+        self.arrays = (links, start, node, director, square, scale, owned, next, coupled, work)
+        self.batches = links.shape[0]
+        table.links = &links[0]
+        table.start = &start[0]
+        table.node = &node[0, 0]
+        if WAYS == 2:
+            table.director = &director[0, 0]
+        table.square = &square[0, 0]
+        table.scale = &scale[0, 0]
+        table.owned = &owned[0, 0]
+        table.next = &next[0, 0]
+        table.coupled = &coupled[0]
+        table.work = &work[0, 0]
+        table.room = work.shape[1]
+        self.residual = np.zeros(self.batches)
+        table.residual = &self.residual[0]
+        self.task.action = ACTIONS[action]
+        self.task.tolerance = tolerance
+        self.task.h = h
+        self.task.kT = kT
+        self.task.letter = letter
+
+    cdef int run(self, World* world) noexcept nogil:
+        cdef Filaments* table = &self.task.table
+        cdef Py_ssize_t i
+        cdef int k, fault
+        if self.task.action == SETTLE:
+            world.positions += 1
+        fault = over_blocks(_batch, &self.task, world, self.batches, BLOCK)
+        if fault != 0:
+            # Of several that fail, on any thread, the one that is named.
+            for i in range(self.batches):
+                for k in range(LANES):
+                    if table.node[LANES * <Py_ssize_t> table.start[i] + k] == world.fault.bead:
+                        world.fault.value = table.residual[i]
+        return fault
+
+
+def room_for(most_links):
+    """Doubles of work space for one thread, for batches of up to so many links."""
+    return LANES * (PER_LINK * most_links + FOR_ENDS)
