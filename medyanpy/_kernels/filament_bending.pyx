@@ -12,7 +12,7 @@ import numpy as np
 from libc.math cimport sqrt
 from libc.stdint cimport int32_t
 
-from medyanpy._kernels.joints cimport BATCH, Chain, find_links, one_minus_cosine, push, ROOM, ROW_BLOCK, Rows
+from medyanpy._kernels.joints cimport BATCH, Chain, find_links, one_minus_cosine, pull, push, ROOM, ROW_BLOCK, Rows
 from medyanpy._kernels.parallel cimport n_blocks, ordered_sum, over_blocks
 from medyanpy._kernels.program cimport Operation, World
 
@@ -68,6 +68,7 @@ cdef int _bending(void* task, World* world, Py_ssize_t first, Py_ssize_t last, i
             _angles(&chain, t, start, n, True, energy)
         else:
             _angles(&chain, t, start, n, False, energy)
+        pull(&chain, n)
         push(&chain, world, &t.rows, start, n)
         if world.want_energy:
             for k in range(2, n + 2):

@@ -10,6 +10,8 @@ between different filaments are in no joint.
     dc/dd_b = (u_a - c u_b)/|d_b|,   u_a - c u_b = (u_a - u_b) + e u_b
     F_i = t_i - t_(i-1),   t_l = dE/dd_l,   d_l = x_(l+1) - x_l
 
+Links of twistable filaments have directors p_l, which get forces -g_l, g_l = dE/dp_l.
+
 Differences of unit vectors keep their digits where links are almost parallel. Each row is computed from its
 neighbours alone and owned by one block: bits depend on no thread, and nothing is stored between passes.
 """
@@ -30,7 +32,8 @@ cdef enum:
 
 cdef struct Rows:
     const int32_t* node       # place of the node; from row -2 to two after the last
-    const int32_t* owned      # whether the row is where its node gets its force
+    const int32_t* owned      # whether the row is where its node and link get their forces
+    const int32_t* director   # place of the director of the row's link, -1: none; for kernels that ask for directors
 
 
 cdef struct Chain:
@@ -41,6 +44,9 @@ cdef struct Chain:
     # Parts of t of the two links of a joint.
     double a[3][ROOM]
     double b[3][ROOM]
+    # Of twistable filaments:
+    double p[3][ROOM]         # directors; 0 where there is none
+    double g[3][ROOM]         # dE/dp of each link
 
 
 cdef inline void find_links(Chain* chain, World* world, const Rows* rows, Py_ssize_t first, int n) noexcept nogil:
@@ -74,11 +80,24 @@ cdef inline double one_minus_cosine(const Chain* chain, int k) noexcept nogil:
     return 0.5 * ((x * x + y * y) + z * z)
 
 
-cdef inline void push(Chain* chain, World* world, const Rows* rows, Py_ssize_t first, int n) noexcept nogil:
-    """Add the forces of rows first to first + n - 1, from the slopes of joints 1 to n + 2 of the batch."""
-    cdef Py_ssize_t row
+cdef inline void find_directors(Chain* chain, World* world, const Rows* rows, Py_ssize_t first, int n) noexcept nogil:
+    """Those of the same links as `find_links`."""
+    cdef const int32_t* director = rows.director + first - 2
+    cdef const double* p
+    cdef int k, c
+    for k in range(n + 3):
+        if director[k] >= 0:
+            p = world.x + 3 * <Py_ssize_t> director[k]
+            for c in range(3):
+                chain.p[c][k] = p[c]
+        else:
+            for c in range(3):
+                chain.p[c][k] = 0.0
+
+
+cdef inline void pull(Chain* chain, int n) noexcept nogil:
+    """t of links 1 to n + 1 of a batch, from the slopes of its joints 1 to n + 2."""
     cdef double e, before, after, w
-    cdef double* f
     cdef bint there
     cdef int k, c
     for k in range(1, n + 3):
@@ -93,6 +112,13 @@ cdef inline void push(Chain* chain, World* world, const Rows* rows, Py_ssize_t f
     for c in range(3):
         for k in range(1, n + 2):
             chain.t[c][k] = chain.a[c][k + 1] + chain.b[c][k]
+
+
+cdef inline void push(Chain* chain, World* world, const Rows* rows, Py_ssize_t first, int n) noexcept nogil:
+    """Add the forces on the nodes of rows first to first + n - 1."""
+    cdef Py_ssize_t row
+    cdef double* f
+    cdef int k
     for k in range(2, n + 2):
         row = first - 2 + k
         if rows.owned[row]:
@@ -100,3 +126,19 @@ cdef inline void push(Chain* chain, World* world, const Rows* rows, Py_ssize_t f
             f[0] += chain.t[0][k] - chain.t[0][k - 1]
             f[1] += chain.t[1][k] - chain.t[1][k - 1]
             f[2] += chain.t[2][k] - chain.t[2][k - 1]
+
+
+cdef inline void push_directors(
+    Chain* chain, World* world, const Rows* rows, Py_ssize_t first, int n,
+) noexcept nogil:
+    """Add the forces on the directors of the links of rows first to first + n - 1."""
+    cdef Py_ssize_t row
+    cdef double* f
+    cdef int k
+    for k in range(2, n + 2):
+        row = first - 2 + k
+        if rows.owned[row] and rows.director[row] >= 0:
+            f = world.f + 3 * <Py_ssize_t> rows.director[row]
+            f[0] -= chain.g[0][k]
+            f[1] -= chain.g[1][k]
+            f[2] -= chain.g[2][k]

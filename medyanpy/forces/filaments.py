@@ -1,18 +1,21 @@
-"""What filaments resist: bending and stretching; and what makes stiff constraints sample as stiff springs do."""
+"""What filaments resist: bending, stretching, twisting; and what makes stiff constraints sample as stiff springs do."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from medyanpy._kernels import numerics
-from medyanpy._kernels.selected import filament_bending, fixman
+from medyanpy._kernels.selected import filament_bending, filament_twisting, fixman, fixman_twistable
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.forces._base import Force, expect_handle
 from medyanpy.forces.bonds import _HARMONIC, bind_pairs
 from medyanpy.topology import Filaments
 from medyanpy.validation import number, per_item, thermal_energy
 
-__all__ = ["FilamentBending", "FilamentStretching", "FixmanPotential"]
+if TYPE_CHECKING:
+    from medyanpy.layout import Layout
+
+__all__ = ["FilamentBending", "FilamentStretching", "FilamentTwisting", "FixmanPotential"]
 
 
 class _FilamentForce(Force):
@@ -34,7 +37,27 @@ class _FilamentForce(Force):
         return (self._filaments,)
 
 
-class FilamentBending(_FilamentForce):
+class _JointForce(_FilamentForce):
+    """An energy of the angle between successive links."""
+
+    def __init__(self, filaments: Filaments, *, name: str | None, group: int) -> None:
+        super().__init__(filaments, name=name, group=group)
+        self._joints = _joints(filaments)
+        self._joints.flags.writeable = False
+
+    @property
+    def joints(self) -> np.ndarray:
+        """(J,) the inner nodes, among the handle's nodes: filament after filament."""
+        return self._joints
+
+    def _per_length(self, modulus: np.ndarray) -> np.ndarray:
+        """(J,) pN nm; moduli divided by the mean rest length of the two links of each joint."""
+        before, after = _links_of_joints(self._filaments, self._joints)
+        length = self._filaments.link_lengths
+        return modulus / (0.5 * (length[before] + length[after]))
+
+
+class FilamentBending(_JointForce):
     r"""Bending energy of filaments: of the angles between successive links.
 
     .. math:: U = \sum_j \frac{B_j}{\ell_j} \bigl(1 - \cos(\theta_j - \theta_{0j})\bigr)
@@ -97,14 +120,7 @@ class FilamentBending(_FilamentForce):
         group: int = 0,
     ) -> None:
         super().__init__(filaments, name=name, group=group)
-        self._joints = _joints(filaments)
-        self._joints.flags.writeable = False
         self._declare(bending_modulus=bending_modulus, rest_angle=rest_angle)
-
-    @property
-    def joints(self) -> np.ndarray:
-        """(J,) the inner nodes, among the handle's nodes: filament after filament."""
-        return self._joints
 
     def _checked(self, *, bending_modulus: Any, rest_angle: Any) -> dict[str, Any]:
         n = len(self._joints)
@@ -119,13 +135,9 @@ class FilamentBending(_FilamentForce):
         }
 
     def bind(self, layout):
-        handle = self._filaments
-        node, owned, joint = _table(handle, layout.slice_of(handle).start)
-        before, after = _links_of_joints(handle, self._joints)
-        length = 0.5 * (handle.link_lengths[before] + handle.link_lengths[after])
-        modulus = self._numbers["bending_modulus"] / length
-        sine, cosine = np.empty(len(modulus)), np.empty(len(modulus))
-        numerics.sincos(np.ascontiguousarray(self._numbers["rest_angle"]), sine, cosine)
+        node, owned, _, joint = _table(self._filaments, layout)
+        modulus = self._per_length(self._numbers["bending_modulus"])
+        sine, cosine = _sincos(self._numbers["rest_angle"])
         rows = (_in_rows(joint, values) for values in (modulus, modulus * cosine, modulus * sine))
         return filament_bending.FilamentBending(self.name, node, owned, *rows)
 
@@ -201,6 +213,99 @@ class FilamentStretching(_FilamentForce):
         return bind_pairs(self.name, _HARMONIC, layout, handle.links + handle.first_bead, (stiffness, length))
 
 
+class FilamentTwisting(_JointForce):
+    r"""Twisting energy of twistable filaments: of the turns between the directors of successive links.
+
+    .. math:: U = \sum_j \frac{C_j}{2\,\ell_j} (\varphi_j - \varphi_{0j})^2
+
+    over the inner nodes j (of rings: all nodes). φ turns the director of the link before, carried along by the smallest
+    rotation that takes that link to the direction of the next, to the director of the link after, about that link and
+    right-handed; ℓ is the mean of the rest lengths of the two. For fine links this is the energy
+    :math:`\tfrac{C}{2} \int \tau^2\,ds` of an elastic rod of twist τ.
+
+    Parameters
+    ----------
+    filaments : Filaments
+        With directors, and J inner nodes, listed by `joints`.
+    twist_modulus : float or (J,) float, pN nm², >= 0
+        C = GJ; for actin about 8e4 pN nm² (Tsuda et al. 1996).
+    rest_twist : float or (J,) float, radians, finite
+        φ0, any number; only what it is modulo 2π matters. A link of actin that holds n monomers has -166° times n.
+    name, group
+        See `Force`.
+
+    Raises
+    ------
+    TopologyError
+        Not the handle of filaments, or of ones without directors.
+    ParameterError
+        A number outside its domain.
+
+    Notes
+    -----
+    φ - φ0 is taken from (-π, π]: a joint does not know how often it was turned. At π the energy,
+    :math:`\pi^2 C/2\ell`, has a kink where the torque changes sign; of links much shorter than C/kT that is far above
+    kT, and links should be that short. Nor does a joint that is folded back (θ = π) know its twist: as it folds, the
+    force grows as tan(θ/2). At θ = π itself energy and force of the joint are zero.
+
+    Stiff: the fastest torsional wave, of links with the moment of inertia I (``director_mass``), has the period
+    :math:`\pi\sqrt{\ell I/C}`, and the timestep must be a small part of it.
+
+    The energy depends on the parts of directors across their links, and not on their lengths. A force on a director,
+    pN nm, is across its link and itself: the torque about the link.
+
+    Cost: O(nodes), for any number of filaments.
+
+    References
+    ----------
+    M. Bergou et al., ACM Trans. Graph. 27, 63 (2008): twist by parallel transport. Y. Tsuda, H. Yasutake, A. Ishijima,
+    T. Yanagida, Proc. Natl. Acad. Sci. USA 93, 12937 (1996): actin.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import medyanpy as mp
+    >>> topology = mp.Topology()
+    >>> x = np.linspace([0.0, 0.0, 0.0], [270.0, 0.0, 0.0], 11)
+    >>> actin = topology.add_filament(x, node_mass=4e-12, directors="parallel", director_mass=1.5e-11)
+    >>> mp.forces.FilamentTwisting(actin, twist_modulus=8e4)
+    FilamentTwisting(twist_modulus=80000, rest_twist=0)
+    """
+
+    changeable = ("twist_modulus", "rest_twist")
+
+    def __init__(
+        self,
+        filaments: Filaments,
+        twist_modulus: Any,
+        rest_twist: Any = 0.0,
+        *,
+        name: str | None = None,
+        group: int = 0,
+    ) -> None:
+        super().__init__(filaments, name=name, group=group)
+        if filaments.directors is None:
+            raise TopologyError(
+                f"{self.name}: {filaments!r} has no directors, so nothing says how its links are turned: add the "
+                'filaments with directors= (an array, or "parallel") and director_mass='
+            )
+        self._declare(twist_modulus=twist_modulus, rest_twist=rest_twist)
+
+    def _checked(self, *, twist_modulus: Any, rest_twist: Any) -> dict[str, Any]:
+        n = len(self._joints)
+        return {
+            "twist_modulus": per_item(f"{self.name}: twist_modulus", twist_modulus, n, at_least=0.0),
+            "rest_twist": per_item(f"{self.name}: rest_twist", rest_twist, n),
+        }
+
+    def bind(self, layout):
+        node, owned, director, joint = _table(self._filaments, layout)
+        modulus = self._per_length(self._numbers["twist_modulus"])
+        sine, cosine = _sincos(self._numbers["rest_twist"])
+        rows = (_in_rows(joint, values) for values in (modulus, cosine, sine))
+        return filament_twisting.FilamentTwisting(self.name, node, owned, director, *rows)
+
+
 class FixmanPotential(_FilamentForce):
     r"""What makes constrained filaments sample the shapes that filaments of infinitely stiff springs have.
 
@@ -208,7 +313,8 @@ class FixmanPotential(_FilamentForce):
               C_{ll} = 1, \quad C_{l,l+1} = \frac{-w_{l+1}\cos\theta_{l+1}}{\sqrt{(w_l + w_{l+1})(w_{l+1} + w_{l+2})}}
 
     of each filament, with the inverse masses w of its nodes and the angle θ between its links l and l + 1. C is the
-    metric :math:`J M^{-1} J^T` of the constraints on the lengths of links, without factors that are constant.
+    metric :math:`J M^{-1} J^T` of the constraints on the lengths of links, without factors that are constant. Of
+    twistable filaments it is that of all their constraints, see Notes.
 
     Parameters
     ----------
@@ -237,6 +343,16 @@ class FixmanPotential(_FilamentForce):
 
     U is zero where all joints are at right angles, and does not depend on lengths. It has no lower bound where fixed
     nodes hold a filament straight at its full length; constraints cannot hold that either.
+
+    A director is held to unit length, which adds constants only, and at a right angle to its link. The metric of that
+    is :math:`w_l + w_{l+1} + L_l^2/I_l` with the length L and moment of inertia I, and links l, l + 1 have in C
+
+    .. math:: C_{l,l+1} = -w_{l+1} \begin{pmatrix} u\cdot u' & u\cdot p' \\ p\cdot u' & p\cdot p' \end{pmatrix}
+
+    divided by the roots of the diagonal elements; u are unit vectors along links, p directors, primed those of link
+    l + 1. U is then zero for filaments of one link, and depends on how directors are turned: the lighter nodes are
+    against directors, the less. Away from the constraints, U is continued by the same products, whatever the length
+    of a link and whatever a director.
 
     Cost: O(nodes). The determinant of one filament is computed in order, on one thread.
 
@@ -286,17 +402,21 @@ class FixmanPotential(_FilamentForce):
 
     def bind(self, layout):
         handle = self._filaments
-        node, owned, joint = _table(handle, layout.slice_of(handle).start)
+        node, owned, director, joint = _table(handle, layout)
         w = np.where(handle.fixed_beads, 0.0, 1.0 / handle.mass)
         links, nodes = handle.links, _joints(handle)
-        both = w[links].sum(axis=1)
+        # Of each link, of every way it has to pull: the metric of that constraint with itself, for unit vectors.
+        metric = w[links].sum(axis=1)[:, None]
+        if handle.directors is not None:
+            metric = np.column_stack([metric, metric[:, 0] + handle.link_lengths**2 / handle.directors.mass])
         before, after = _links_of_joints(handle, nodes)
-        q = _in_rows(joint, w[nodes] / np.sqrt(both[before] * both[after]))
+        q = w[nodes, None, None] / np.sqrt(metric[before, :, None] * metric[after, None, :])
         counts = np.diff(handle.starts)
         start = np.flatnonzero(owned)[handle.starts[:-1]] - 2
-        return fixman.Fixman(
-            self.name, node, owned, q, start.astype(np.int32), counts.astype(np.int32), handle.closed,
-            self._numbers["kT"],
+        kernel = fixman if handle.directors is None else fixman_twistable
+        return kernel.Fixman(
+            self.name, node, owned, director, _in_rows(joint, q.reshape(len(nodes), metric.shape[1] ** 2)),
+            start.astype(np.int32), counts.astype(np.int32), handle.closed, self._numbers["kT"],
         )  # fmt: skip
 
 
@@ -316,9 +436,18 @@ def _links_of_joints(filaments: Filaments, joints: np.ndarray) -> tuple[np.ndarr
     return np.where(first, filaments.starts[which + 1], joints) - 1, joints
 
 
-def _table(filaments: Filaments, first: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The rows of _kernels/joints.pxd and two more at both ends: place of the node, whether the row is its own, and
-    the number of the joint or -1."""
+def _sincos(angle: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Of any angles, with the same bits on all machines."""
+    # The remainder is exact; that 2π is rounded changes less than the rounding of such a number.
+    angle = np.fmod(angle, 2.0 * np.pi)
+    sine, cosine = np.empty(len(angle)), np.empty(len(angle))
+    numerics.sincos(angle, sine, cosine)
+    return sine, cosine
+
+
+def _table(filaments: Filaments, layout: "Layout") -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """The rows of _kernels/joints.pxd and two more at both ends: place of the node, whether the row is its own, place
+    of the director of its link or -1, and the number of the joint or -1."""
     starts, repeats = filaments.starts, 2 if filaments.closed else 0
     n = np.diff(starts)
     rows = n + 2 * repeats
@@ -329,15 +458,21 @@ def _table(filaments: Filaments, first: int) -> tuple[np.ndarray, np.ndarray, np
     owned = (k >= 0) & (k < n[which])
     inner = (k >= -1) & (k <= n[which]) if filaments.closed else (k > 0) & (k < n[which] - 1)
     joint = np.where(inner, node if filaments.closed else node - 2 * which - 1, -1)
+    director = np.full(len(node), -1)
+    if filaments.directors is not None:
+        link = node if filaments.closed else node - which
+        has_link = filaments.closed | (k < n[which] - 1)
+        director = np.where(has_link, layout.slice_of(filaments.directors).start + link, -1)
     return (
-        (first + np.pad(node, 2, mode="edge")).astype(np.int32),
+        (layout.slice_of(filaments).start + np.pad(node, 2, mode="edge")).astype(np.int32),
         np.pad(owned, 2).astype(np.int32),
+        np.pad(director, 2, constant_values=-1).astype(np.int32),
         np.pad(joint, 2, constant_values=-1),
     )
 
 
 def _in_rows(joint: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """A number of every joint, where the table has the joint; 0 elsewhere."""
-    out = np.zeros(len(joint))
+    """The numbers of every joint, where the table has the joint; 0 elsewhere."""
+    out = np.zeros((len(joint), *values.shape[1:]))
     out[joint >= 0] = values[joint[joint >= 0]]
     return out

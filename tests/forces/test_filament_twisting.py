@@ -1,0 +1,406 @@
+"""Twist of filaments, and the Fixman potential of twistable ones: closed forms, places where twist is hard to tell,
+shapes that constraints do not allow, changes, bits and refusals. Components one by one: test_contract.py."""
+
+import copy
+
+import numpy as np
+import pytest
+
+import medyanpy as mp
+from medyanpy.errors import ParameterError, SimulationError, TopologyError
+from medyanpy.forces import FilamentBending, FilamentTwisting, FixmanPotential
+
+
+def twistable(counts, closed=False, seed=3, **options):
+    """(topology, handle): random filaments with different masses and random directors."""
+    rng = np.random.default_rng(seed)
+    topology = mp.Topology()
+    nodes = [np.cumsum(rng.normal(0.0, 2.0, (n, 3)), axis=0) for n in counts]
+    links = [np.diff(np.vstack([x, x[:1]]) if closed else x, axis=0) for x in nodes]
+    directors = [np.cross(d, rng.normal(size=d.shape)) for d in links]
+    return topology, topology.add_filaments(
+        nodes, rng.uniform(0.5, 3.0, sum(counts)), closed=closed, directors=directors,
+        director_mass=rng.uniform(0.5, 3.0, sum(map(len, links))), **options,
+    )  # fmt: skip
+
+
+def one(nodes, directors="parallel", **options):
+    topology = mp.Topology()
+    return topology, topology.add_filament(nodes, 1.0, directors=directors, director_mass=1.0, **options)
+
+
+def context_of(topology, *forces, threads=1, timestep=1e-3):
+    system = mp.System(topology)
+    for force in forces:
+        system.add_force(force)
+    return mp.Context(system, mp.SplittingIntegrator("BAB", timestep), threads=threads)
+
+
+def energy_and_forces(topology, *forces, threads=1):
+    state = context_of(topology, *forces, threads=threads).get_state(energy=True, forces=True)
+    return state.potential_energy, state.forces
+
+
+def straight(n, turns):
+    """Nodes and directors of a straight filament along z, each link turned by the next of `turns`."""
+    angle = np.cumsum([0.3, *turns])
+    directors = np.column_stack([np.cos(angle), np.sin(angle), np.zeros(n - 1)])
+    return np.arange(n)[:, None] * [0.0, 0.0, 2.0], directors
+
+
+def polygon(n, radius=1.0):
+    angle = 2.0 * np.pi * np.arange(n) / n
+    return radius * np.column_stack([np.cos(angle), np.sin(angle), np.zeros(n)])
+
+
+def anywhere(topology, *forces):
+    """f(x): energy and forces at any positions of nodes and directors, on the constraints or not, in topology order."""
+    context = context_of(topology, *forces)
+
+    def at(x):
+        context._x[:] = x[context.layout.order]
+        context.positions_changed()
+        state = context.get_state(energy=True, forces=True)
+        return state.potential_energy, state.forces
+
+    return at, context.get_state(positions=True).positions
+
+
+def slopes(at, x, h=1e-5):
+    """Minus central differences of energies."""
+    out = np.zeros_like(x)
+    for i, c in np.ndindex(x.shape):
+        step = np.zeros_like(x)
+        step[i, c] = h
+        out[i, c] = (at(x - step)[0] - at(x + step)[0]) / (2.0 * h)
+    return out
+
+
+# Twist --------------------------------------------------------------------------------------------------------
+
+
+def test_straight_filaments_have_the_twist_they_were_given():
+    turns = np.array([0.4, -1.1, 3.0, 0.0])
+    topology, filament = one(*straight(6, turns))
+    energy, forces = energy_and_forces(topology, FilamentTwisting(filament, 6.0))
+    assert energy == pytest.approx(6.0 / 2.0 / 2.0 * (turns**2).sum(), rel=1e-14)
+    # A straight filament is not pushed; the torque of each joint acts on the two directors, across them.
+    assert np.abs(forces[:6]).max() < 1e-14
+    p = filament.directors.positions
+    torque = 3.0 * np.diff([0.0, *turns, 0.0])
+    assert forces[6:] == pytest.approx(torque[:, None] * np.cross([0.0, 0.0, 1.0], p), abs=1e-13)
+
+
+@pytest.mark.parametrize("angle", [1e-3, 1e-6, 1e-9])
+def test_slight_twists_keep_their_digits(angle):
+    # The director of the first link is an axis: nothing is rounded but the twist itself.
+    directors = [[1.0, 0.0, 0.0], [np.cos(angle), np.sin(angle), 0.0]]
+    topology, filament = one(np.arange(3)[:, None] * [0.0, 0.0, 2.0], directors)
+    energy, forces = energy_and_forces(topology, FilamentTwisting(filament, 6.0))
+    assert energy == pytest.approx(1.5 * angle**2, rel=1e-12)
+    assert forces[3, 1] == pytest.approx(3.0 * angle, rel=1e-12)
+
+
+@pytest.mark.parametrize(("n", "coil"), [(3, 0.0), (7, 0.0), (60, 0.4)])
+def test_parallel_directors_spread_evenly_what_closes_a_ring(n, coil):
+    """That is minus the angle by which a vector turns when it is carried around: the area inside the tangents."""
+    phi = 2.0 * np.pi * np.arange(n) / n
+    x = polygon(n) * (1.0 + coil * np.cos(3.0 * phi))[:, None] + np.outer(coil * np.sin(3.0 * phi), [0.0, 0.0, 1.0])
+    topology, ring = one(x, closed=True)
+    t = np.diff(np.vstack([x, x[:1]]), axis=0)
+    t /= np.linalg.norm(t, axis=1)[:, None]
+    area, pole = 0.0, np.array([0.0, 0.0, 1.0])
+    for a, b in zip(t, np.roll(t, -1, axis=0), strict=True):
+        area += 2.0 * np.arctan2(a @ np.cross(b, pole), 1.0 + a @ b + b @ pole + pole @ a)
+    area -= 2.0 * np.pi * np.round(area / (2.0 * np.pi))
+    assert (abs(area) > 0.1) == (coil > 0.0)
+    energy, forces = energy_and_forces(topology, FilamentTwisting(ring, 5.0, -area / n))
+    assert energy < 1e-24
+    assert np.abs(forces).max() < 1e-10
+
+
+@pytest.mark.parametrize("turn", [3.1415, -3.1415, 3.2, 2.0])
+def test_twist_is_that_of_the_shorter_way(turn):
+    topology, filament = one(*straight(3, [turn]))
+    for rest in (0.0, 0.2, -100.0, 3e6):
+        off = turn - rest
+        off -= 2.0 * np.pi * np.round(off / (2.0 * np.pi))
+        energy, forces = energy_and_forces(topology, FilamentTwisting(filament, 6.0, rest))
+        assert energy == pytest.approx(1.5 * off**2, rel=1e-8)
+        assert np.linalg.norm(forces[3]) == pytest.approx(3.0 * abs(off), rel=1e-8)
+
+
+def test_half_a_turn_is_the_kink():
+    for rest, sign in ((1e-9, 1.0), (-1e-9, -1.0)):
+        topology, filament = one(np.arange(3)[:, None] * [0.0, 0.0, 2.0], [[1.0, 0.0, 0.0], [-1.0, 0.0, 0.0]])
+        energy, forces = energy_and_forces(topology, FilamentTwisting(filament, 6.0, rest))
+        assert energy == pytest.approx(1.5 * np.pi**2, rel=1e-8)
+        assert forces[3] == pytest.approx([0.0, 3.0 * np.pi * sign, 0.0], rel=1e-8, abs=1e-8)
+
+
+def turned(p, a, b):
+    """p after the smallest rotation from a to b, by quaternions."""
+    q = np.array([1.0 + a @ b, *np.cross(a, b)])
+    q /= np.linalg.norm(q)
+    scalar, axis = q[0], q[1:]
+    return p + 2.0 * np.cross(axis, np.cross(axis, p) + scalar * p)
+
+
+@pytest.mark.parametrize("bend", [0.0, 1e-7, 0.5, 1.5, 2.8, 3.1])
+@pytest.mark.parametrize("twist", [-2.9, -1e-6, 0.7, 3.1])
+def test_bends_of_any_size(bend, twist):
+    """Against directors made by turning, and forces against differences, where a joint is nearly folded too."""
+    rng = np.random.default_rng(int(100 * bend + 10 * twist) + 100)
+    frame = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+    a, b = frame[0], np.cos(bend) * frame[0] + np.sin(bend) * frame[1]
+    p = np.cos(1.1) * frame[1] + np.sin(1.1) * frame[2]
+    q = turned(p, a, b)
+    q = np.cos(twist) * q + np.sin(twist) * np.cross(b, q)
+    topology, filament = one(np.array([-1.5 * a, [0.0, 0.0, 0.0], 2.5 * b]), [p, q])
+    at, x = anywhere(topology, FilamentTwisting(filament, 4.0))
+    energy, forces = at(x)
+    assert energy == pytest.approx(4.0 / 2.0 / 2.0 * twist**2, rel=1e-9, abs=1e-14)
+    scale = max(np.abs(forces).max(), 1e-3 / np.cos(bend / 2.0))
+    assert np.abs(forces - slopes(at, x, 1e-6)).max() < 1e-6 * scale
+    assert np.abs(forces[:3].sum(axis=0)).max() < 1e-13 * scale
+    assert np.abs(np.cross(x, forces).sum(axis=0)).max() < 1e-12 * scale
+
+
+def test_folded_joints_have_no_twist():
+    rng = np.random.default_rng(1)
+    for _ in range(10):
+        d = rng.normal(size=3)
+        directors = np.cross(d, rng.normal(size=(2, 3)))
+        topology, filament = one([[0.0, 0.0, 0.0], d, [0.0, 0.0, 0.0]], directors)
+        energy, forces = energy_and_forces(topology, FilamentTwisting(filament, 4.0, 0.3))
+        assert energy == 0.0
+        assert (forces == 0.0).all()
+
+
+@pytest.mark.parametrize("closed", [False, True])
+@pytest.mark.parametrize("kind", ["twist", "fixman"])
+def test_forces_are_slopes_off_the_constraints_too(closed, kind):
+    """Nodes pulled apart, directors of any length and at any angle to their links."""
+    topology, filaments = twistable([3, 6, 4] if closed else [2, 6, 3], closed)
+    joints = len(FilamentTwisting(filaments, 1.0).joints)
+    force = FilamentTwisting(filaments, np.linspace(2.0, 5.0, joints), np.linspace(-1.0, 1.0, joints))
+    force = force if kind == "twist" else FixmanPotential(filaments, kT=2.0)
+    at, x = anywhere(topology, force)
+    rng = np.random.default_rng(9)
+    size = 0.1 if kind == "fixman" else 0.4
+    x = x + rng.normal(0.0, size, x.shape)
+    energy, forces = at(x)
+    assert np.abs(forces - slopes(at, x)).max() < 1e-7 * np.abs(forces).max()
+    # Lengths do not matter, nor does turning and moving it all.
+    nodes = len(filaments)
+    turn, away = np.linalg.qr(rng.normal(size=(3, 3)))[0], rng.normal(0.0, 5.0, 3)
+    turn *= np.linalg.det(turn)
+    other = x @ turn.T
+    other[:nodes] = 3.0 * other[:nodes] + away
+    if kind == "twist":
+        other[nodes:] *= rng.uniform(0.5, 2.0, len(x) - nodes)[:, None]
+    assert at(other)[0] == pytest.approx(energy, rel=1e-12)
+    assert np.abs(forces[:nodes].sum(axis=0)).max() < 1e-12 * np.abs(forces).max()
+    assert np.abs(np.cross(x, forces).sum(axis=0)).max() < 1e-12 * np.abs(forces).max() * np.abs(x).max()
+
+
+def test_a_mirror_changes_the_sign_of_twist():
+    topology, filaments = twistable([7, 4])
+    at, x = anywhere(topology, FilamentTwisting(filaments, 2.0, 0.4))
+    opposite, _ = anywhere(topology, FilamentTwisting(filaments, 2.0, -0.4))
+    assert at(x * [1.0, -1.0, 1.0])[0] == pytest.approx(opposite(x)[0], rel=1e-13)
+    assert abs(at(x)[0] / opposite(x)[0] - 1.0) > 0.01
+
+
+def test_joints_are_the_inner_nodes_in_order():
+    assert FilamentTwisting(twistable([2, 4, 3])[1], 1.0).joints.tolist() == [3, 4, 7]
+    assert FilamentTwisting(twistable([3, 4], closed=True)[1], 1.0).joints.tolist() == list(range(7))
+    topology, filaments = twistable([2, 4, 3])
+    # Only the joint that is stiff: nodes 6, 7, 8 and links 4, 5.
+    forces = energy_and_forces(topology, FilamentTwisting(filaments, [0.0, 0.0, 6.0]))[1]
+    assert np.flatnonzero(forces.any(axis=1)).tolist() == [6, 7, 8, 9 + 4, 9 + 5]
+
+
+def test_numbers_change_between_steps():
+    topology, filaments = twistable([6, 3])
+    force = FilamentTwisting(filaments, 1.0)
+    context = context_of(topology, force)
+    before = context.get_state(energy=True).potential_energy
+    force.set(twist_modulus=4.0)
+    assert context.get_state(energy=True).potential_energy == 4.0 * before
+    force.set(rest_twist=-0.3, twist_modulus=np.linspace(1.0, 2.0, 5))
+    other = energy_and_forces(topology, FilamentTwisting(filaments, np.linspace(1.0, 2.0, 5), -0.3))[0]
+    assert context.get_state(energy=True).potential_energy == other != before
+
+
+# Fixman -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("closed", [False, True])
+def test_fixman_potential_takes_away_the_root_of_the_metric(closed):
+    """Against all three constraints of each link, with their derivatives as they are, on shapes that satisfy them."""
+    rng = np.random.default_rng(8)
+    n, kT, logs, alone = 7, 1.7, [], []
+    m = n if closed else n - 1
+    mass, moment = rng.uniform(0.5, 4.0, n), rng.uniform(0.2, 4.0, m)
+    for _ in range(6):
+        x = rng.normal(0.0, 1.5, (n, 3))
+        d = np.roll(x, -1, axis=0)[:m] - x[:m]
+        p = np.cross(d, rng.normal(size=d.shape))
+        p /= np.linalg.norm(p, axis=1)[:, None]
+        topology = mp.Topology()
+        filament = topology.add_filament(x, mass, closed=closed, directors=p, director_mass=moment, fixed_nodes=[2])
+        energy = energy_and_forces(topology, FixmanPotential(filament, kT=kT))[0]
+        jacobian = np.zeros((3, m, n + m, 3))
+        link, after = np.arange(m), (np.arange(m) + 1) % n
+        for row, on_nodes in enumerate((d, p)):
+            jacobian[row, link, link] -= on_nodes
+            jacobian[row, link, after] += on_nodes
+        jacobian[1, link, n + link], jacobian[2, link, n + link] = d, p
+        w = np.concatenate([1.0 / mass, 1.0 / moment])
+        w[2] = 0.0
+        jacobian = jacobian.reshape(3 * m, n + m, 3)
+        length = np.linalg.norm(d, axis=1)
+        both = w[link] + w[after]
+        # Lengths of links differ from shape to shape here; what U leaves out depends on them.
+        constant = np.log(length**4 * both * (both / length**2 + w[n:]) * w[n:]).sum()
+        alone.append(0.5 * np.linalg.slogdet(np.einsum("lnc,n,mnc->lm", jacobian, w, jacobian))[1] - 0.5 * constant)
+        logs.append(alone[-1] - energy / kT)
+    assert np.abs(logs).max() < 1e-11
+    assert np.ptp(alone) > 0.1
+
+
+def test_light_directors_leave_the_metric_of_plain_filaments():
+    """They keep their right angles themselves, and nodes do nothing for it."""
+    for closed in (False, True):
+        _, filaments = twistable([6, 5], closed)
+        plain, light = mp.Topology(), mp.Topology()
+        options = {"starts": filaments.starts, "closed": closed}
+        other = plain.add_filaments(filaments.positions, filaments.mass, **options)
+        filaments = light.add_filaments(
+            filaments.positions, filaments.mass, directors=filaments.directors.positions, director_mass=1e-13, **options
+        )
+        expected = energy_and_forces(plain, FixmanPotential(other, kT=2.0))
+        energy, forces = energy_and_forces(light, FixmanPotential(filaments, kT=2.0))
+        assert energy == pytest.approx(expected[0], rel=1e-11)
+        assert np.abs(forces[: len(filaments)] - expected[1]).max() < 1e-10 * np.abs(expected[1]).max()
+
+
+def test_taut_twistable_filaments_have_no_fixman_potential():
+    topology, filaments = twistable([4, 3], fixed_nodes=[4, 6])
+    context = context_of(topology, FixmanPotential(filaments, kT=1.0))
+    # Past what the topology and the constraints refuse.
+    context._x[4:7] = [[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [2.0, 0.0, 0.0]]
+    context._x[7 + 3 : 7 + 5] = [0.0, 1.0, 0.0]
+    context.positions_changed()
+    with pytest.raises(SimulationError, match="FixmanPotential") as error:
+        context.get_state(forces=True)
+    assert (error.value.bead, error.value.force) == (4, "FixmanPotential")
+
+
+# All --------------------------------------------------------------------------------------------------------
+
+
+def all_forces(filaments):
+    return [
+        FilamentBending(filaments, 3.0), FilamentTwisting(filaments, 2.0, 0.4), FixmanPotential(filaments, kT=1.3),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("closed", [False, True])
+def test_bits_depend_on_no_thread_and_no_neighbour(closed):
+    """Many blocks, filaments that end anywhere in a batch; alone and among others each has the same forces."""
+    counts = [3, 130, 127, 5, 4, 1500, 3, 256, *[7] * 130, 640]
+    topology, filaments = twistable(counts, closed)
+    expected = None
+    for threads in (1, 2, 3, 4):
+        state = context_of(topology, *all_forces(filaments), threads=threads).get_state(forces=True, energy=True)
+        expected = expected or state
+        assert (state.forces == expected.forces).all()
+        assert state.energies == expected.energies
+    directors = filaments.directors
+    for i in (0, 1, 2, 4, 5, 7, 100, len(counts) - 1):
+        nodes, links = slice(*filaments.starts[i : i + 2]), slice(*filaments.link_starts[i : i + 2])
+        alone = mp.Topology()
+        handle = alone.add_filament(
+            filaments.positions[nodes], filaments.mass[nodes], closed=closed, directors=directors.positions[links],
+            director_mass=directors.mass[links],
+        )  # fmt: skip
+        forces = energy_and_forces(alone, *all_forces(handle))[1]
+        assert (forces[: counts[i]] == expected.forces[nodes]).all()
+        assert (forces[counts[i] :] == expected.forces[directors.beads[links]]).all()
+
+
+def test_energies_add_up_over_filaments():
+    for closed in (False, True):
+        topology, filaments = twistable([5, 700, 3, 90], closed)
+        whole = context_of(topology, *all_forces(filaments)).get_state(energy=True).energies
+        parts = dict.fromkeys(whole, 0.0)
+        for i in range(4):
+            nodes, links = slice(*filaments.starts[i : i + 2]), slice(*filaments.link_starts[i : i + 2])
+            alone = mp.Topology()
+            handle = alone.add_filament(
+                filaments.positions[nodes], filaments.mass[nodes], closed=closed,
+                directors=filaments.directors.positions[links], director_mass=filaments.directors.mass[links],
+            )  # fmt: skip
+            for name, energy in context_of(alone, *all_forces(handle)).get_state(energy=True).energies.items():
+                parts[name] += energy
+        assert parts == pytest.approx(whole, rel=1e-12)
+
+
+def test_filaments_without_joints_do_nothing():
+    topology, filaments = twistable([2, 2, 2])
+    energy, forces = energy_and_forces(topology, FilamentTwisting(filaments, []), FixmanPotential(filaments, kT=1.0))
+    assert energy == 0.0
+    assert (forces == 0.0).all()
+
+
+def test_copies_and_documents_give_the_same_bits():
+    topology, filaments = twistable([6, 3, 9])
+    forces = all_forces(filaments)
+    forces[1].set(twist_modulus=np.linspace(1.0, 2.0, 12), rest_twist=-29.0)
+    system = mp.System(topology)
+    for force in forces:
+        system.add_force(force)
+
+    def look(system):
+        return mp.Context(system, mp.SplittingIntegrator("BAB", 1e-3)).get_state(energy=True, forces=True)
+
+    expected = look(system)
+    for other in (copy.deepcopy(system), mp.deserialize(mp.serialize(system))):
+        assert look(other).energies == expected.energies
+        assert (look(other).forces == expected.forces).all()
+
+
+# Refusals ---------------------------------------------------------------------------------------------------
+
+
+def test_what_has_no_directors_is_refused():
+    topology = mp.Topology()
+    beads = topology.add_beads([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0]], mass=1.0)
+    plain = topology.add_filament(np.arange(4)[:, None] * [1.0, 0.0, 0.0], 1.0, name="actin")
+    with pytest.raises(TopologyError, match=r"FilamentTwisting: filaments must be the handle of filaments, not Beads"):
+        FilamentTwisting(beads, 1.0)
+    with pytest.raises(TopologyError, match=r"twist: Filaments\('actin'.* has no directors.*with directors= .*mass="):
+        FilamentTwisting(plain, 1.0, name="twist")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"twist_modulus": -1.0}, r"FilamentTwisting: twist_modulus = -1.0 but must be finite and >= 0"),
+        ({"twist_modulus": [1.0, 1.0, np.nan]}, r"twist_modulus\[2\] = nan"),
+        ({"twist_modulus": [1.0, 2.0]}, r"twist_modulus must be a number or have shape \(3,\), not \(2,\)"),
+        ({"twist_modulus": 1.0, "rest_twist": np.inf}, r"rest_twist = inf but must be finite"),
+        ({"twist_modulus": 1.0, "rest_twist": [0.0, -np.inf, 0.0]}, r"rest_twist\[1\] = -inf"),
+        ({"twist_modulus": 1.0, "rest_twist": [0.0]}, r"rest_twist must be a number or have shape \(3,\), not \(1,\)"),
+    ],
+)
+def test_bad_numbers(arguments, message):
+    filaments = twistable([3, 4])[1]
+    with pytest.raises(ParameterError, match=message):
+        FilamentTwisting(filaments, **arguments)
+    force = FilamentTwisting(filaments, 2.0, 0.1)
+    with pytest.raises(ParameterError, match=message):
+        force.set(**arguments)
+    assert force.parameters["twist_modulus"].tolist() == [2.0] * 3
