@@ -1,0 +1,407 @@
+"""The shapes of filaments: end-to-end vectors, curvature, tangent correlations, persistence length.
+
+Every function takes frames in one of these forms: a State, a Frame or Trajectory (or several states or frames in a
+list), positions of shape (n, 3), or positions of many frames, (m, n, 3). Rows of positions are all beads of the
+topology, or the nodes of the filaments alone. With one frame results have no axis of frames.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from medyanpy.errors import ParameterError, TopologyError
+from medyanpy.topology import Filaments
+from medyanpy.trajectory import Trajectory
+from medyanpy.validation import array, number
+
+__all__ = [
+    "Estimate",
+    "TangentCorrelation",
+    "contour_curvature",
+    "end_to_end",
+    "persistence_length",
+    "tangent_correlation",
+]
+
+# Errors are estimated from about this many independent parts of the data at least.
+_PARTS = 20
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number and its standard error.
+
+    Attributes
+    ----------
+    value, error : float, finite
+        In the unit of what was measured.
+    """
+
+    value: float
+    error: float
+
+    def __repr__(self) -> str:
+        return f"Estimate({self.value:.6g} ± {self.error:.2g})"
+
+
+@dataclass(frozen=True)
+class TangentCorrelation:
+    """⟨t_i · t_(i+k)⟩ of links that are k apart on one filament.
+
+    Attributes
+    ----------
+    separation : (K,) float array, nm
+        Mean distance along the contour between the middles of the two links; K separations, from k = 0.
+    value : (K,) float array
+    error : (K,) float array
+        Standard errors.
+    pairs : (K,) int array
+        Pairs of links in a frame.
+    """
+
+    separation: np.ndarray
+    value: np.ndarray
+    error: np.ndarray
+    pairs: np.ndarray
+
+
+def end_to_end(source: Any, filaments: Filaments) -> np.ndarray:
+    """From the first to the last node of every filament.
+
+    Parameters
+    ----------
+    source : frames; see the module
+    filaments : Filaments
+        Of f filaments; not rings.
+
+    Returns
+    -------
+    (m, f, 3) or (f, 3) float, nm
+
+    Raises
+    ------
+    TopologyError
+        Not filaments, or rings, which have no ends.
+    ParameterError
+        Positions of wrong shape.
+
+    Examples
+    --------
+    >>> import medyanpy as mp
+    >>> topology = mp.Topology()
+    >>> actin = topology.add_filament([[0.0, 0, 0], [27.0, 0, 0], [27.0, 27, 0]], node_mass=4e-12)
+    >>> context = mp.Context(mp.System(topology), mp.VerletIntegrator(1e-9))
+    >>> mp.analysis.end_to_end(context.get_state(positions=True), actin).tolist()
+    [[27.0, 27.0, 0.0]]
+    """
+    filaments = _open("end_to_end", filaments)
+    first, last = filaments.starts[:-1], filaments.starts[1:] - 1
+    return _collect(source, "end_to_end", filaments, lambda x: x[last] - x[first])
+
+
+def contour_curvature(source: Any, filaments: Filaments) -> np.ndarray:
+    r"""Curvature at every inner node (of rings: at every node).
+
+    .. math:: \kappa = \frac{|t_b - t_a|}{\ell} = \frac{2 \sin(\theta/2)}{\ell}
+
+    with the unit tangents t of the two links, the angle θ between them and the mean ℓ of their lengths: the bending
+    energy of `FilamentBending` without a rest angle is :math:`\sum \tfrac12 B \kappa^2 \ell`.
+
+    Parameters
+    ----------
+    source : frames; see the module
+    filaments : Filaments
+
+    Returns
+    -------
+    (m, J) or (J,) float, 1/nm
+        In the order of ``FilamentBending.joints``.
+
+    Raises
+    ------
+    TopologyError, ParameterError
+        As `end_to_end`.
+    """
+    filaments = _filaments("contour_curvature", filaments)
+    after = np.arange(len(filaments.link_lengths))
+    if filaments.closed:
+        # The joint at a node is before the link of its number; that at the first node of a ring after its last link.
+        before = after - 1
+        before[filaments.link_starts[:-1]] = filaments.link_starts[1:] - 1
+    else:
+        after = np.delete(after, filaments.link_starts[:-1])
+        before = after - 1
+
+    def curvature(x):
+        tangent, length = _tangents(x, filaments)
+        return np.linalg.norm(tangent[after] - tangent[before], axis=1) / (0.5 * (length[before] + length[after]))
+
+    return _collect(source, "contour_curvature", filaments, curvature)
+
+
+def tangent_correlation(source: Any, filaments: Filaments, max_separation: float | None = None) -> TangentCorrelation:
+    """How much of its direction a filament keeps along its contour.
+
+    Parameters
+    ----------
+    source : frames; see the module
+    filaments : Filaments
+        Of any lengths. Links of rings are counted both ways round.
+    max_separation : float, nm, optional
+        Separations with a larger mean are left out; none where none is given.
+
+    Returns
+    -------
+    TangentCorrelation
+
+    Raises
+    ------
+    TopologyError, ParameterError
+        As `end_to_end`.
+
+    Notes
+    -----
+    Pairs are grouped by the number of links between them. The cost is that of all pairs: of long filaments give a
+    max_separation. Errors are those of the jackknife over filaments; of fewer
+    than 20 filaments, over blocks of successive frames of each. Filaments, and blocks, are taken to be
+    independent: give frames that are far enough apart, or so many that a block is longer than what it remembers.
+    """
+    sums, counts, separation, pairs = _pair_sums("tangent_correlation", source, filaments, max_separation)
+    lost, error = _jackknife(sums, counts, lambda total, n: total / n)
+    return TangentCorrelation(separation, 1.0 - lost, error, pairs)
+
+
+def persistence_length(source: Any, filaments: Filaments, max_separation: float | None = None) -> Estimate:
+    r"""Persistence length, from tangent correlations in three dimensions.
+
+    The least-squares fit of :math:`\ln\langle t_i \cdot t_{i+k}\rangle = -s_k/\ell_p` over the separations s, with
+    weights from the errors.
+
+    Parameters
+    ----------
+    source : frames; see the module
+    filaments : Filaments
+        Of any lengths; not rings.
+    max_separation : float, nm, optional
+        The longest separation that is used. Where none is given: up to where the correlation falls to 1/e, or is no
+        longer known to 20 %.
+
+    Returns
+    -------
+    Estimate, nm
+        Standard error and the correction of the bias are those of the jackknife over filaments, or blocks of frames;
+        see `tangent_correlation`.
+
+    Raises
+    ------
+    TopologyError
+        As `end_to_end`.
+    ParameterError
+        Positions of wrong shape, filaments of one link, filaments that are straight in all frames, or correlations
+        that are not positive where they are needed.
+
+    Notes
+    -----
+    Of a chain of links ℓ with the bending modulus B, :math:`\ell_p = -\ell/\ln u` with :math:`u = \coth a - 1/a`,
+    :math:`a = B/\ell kT`: shorter than B/kT, by about ℓ/2 where that is large. Constraints without the Fixman
+    potential change it a little.
+
+    References
+    ----------
+    O. Kratky, G. Porod, Recl. Trav. Chim. Pays-Bas 68, 1106 (1949). Jackknife: B. Efron, C. Stein, Ann. Statist. 9,
+    586 (1981).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import medyanpy as mp
+    >>> rng = np.random.default_rng(1)
+    >>> turns = rng.normal(0.0, 0.1, (200, 50, 3))     # 200 chains whose direction wanders
+    >>> tangents = np.cumsum(turns, axis=1) + [10.0, 0.0, 0.0]
+    >>> tangents /= np.linalg.norm(tangents, axis=2, keepdims=True)
+    >>> nodes = np.concatenate([np.zeros((200, 1, 3)), np.cumsum(tangents, axis=1)], axis=1)
+    >>> topology = mp.Topology()
+    >>> chains = topology.add_filaments(list(nodes), node_mass=1.0)
+    >>> estimate = mp.analysis.persistence_length(nodes.reshape(-1, 3), chains)
+    >>> bool(abs(estimate.value - 1e4) < 5 * estimate.error)
+    True
+    """
+    what = "persistence_length"
+    filaments = _open(what, filaments)
+    sums, counts, separation, _ = _pair_sums(what, source, filaments, max_separation)
+    lost, error = _jackknife(sums, counts, lambda total, n: total / n)
+    use = np.arange(1, len(separation))
+    if max_separation is None:
+        short = (lost > 1.0 - np.exp(-1.0)) | ~(error < 0.2 * (1.0 - lost))
+        use = use[: int(np.argmax(np.append(short[1:], True)))]
+        # The nearest neighbours always count.
+        use = use if len(use) else np.arange(1, min(2, len(separation)))
+    if not len(use):
+        raise ParameterError(f"{what}: no filament has two links within the longest separation")
+    if (lost[use] >= 1.0).any():
+        k = use[np.argmax(lost[use] >= 1.0)]
+        raise ParameterError(
+            f"{what}: the correlation at {separation[k]:g} nm is {1.0 - lost[k]:g}, not positive: choose a shorter "
+            "max_separation"
+        )
+    if not lost[use].any():
+        raise ParameterError(f"{what}: the filaments are straight in all frames")
+    s = separation[use]
+    # Var(ln C) = Var(C)/C²; a single part tells no errors.
+    weight = ((1.0 - lost[use]) / error[use]) ** 2 if (error[use] > 0.0).all() else np.ones(len(use))
+
+    def fitted(total, n):
+        logarithm = np.log1p(-np.minimum(total[..., use] / n[..., use], 1.0 - 1e-9))
+        with np.errstate(divide="ignore"):
+            return -(weight * s * s).sum() / (weight * s * logarithm).sum(axis=-1)
+
+    value, spread = _jackknife(sums, counts, fitted, correct_bias=True)
+    return Estimate(float(value), float(spread))
+
+
+# How it is done -----------------------------------------------------------------------------------------------
+
+
+def _filaments(what: str, filaments: Any) -> Filaments:
+    if not isinstance(filaments, Filaments):
+        raise TopologyError(f"{what}: filaments must be the handle of filaments, not {filaments!r}")
+    return filaments
+
+
+def _open(what: str, filaments: Any) -> Filaments:
+    if _filaments(what, filaments).closed:
+        raise TopologyError(f"{what}: {filaments!r} are rings, which have no ends")
+    return filaments
+
+
+def _frames(source: Any, what: str, filaments: Filaments) -> tuple[bool, Iterator[np.ndarray]]:
+    """Whether there is one frame only; and the positions of the nodes in every frame."""
+    if isinstance(source, Trajectory):
+        return False, (_nodes(frame.positions, what, filaments) for frame in source)
+    if hasattr(source, "positions"):
+        return True, iter([_nodes(source.positions, what, filaments)])
+    if isinstance(source, list | tuple) and source and all(hasattr(frame, "positions") for frame in source):
+        return False, (_nodes(frame.positions, what, filaments) for frame in source)
+    x = np.asarray(source)
+    if x.ndim == 2:
+        return True, iter([_nodes(x, what, filaments)])
+    x = array(f"{what}: positions", source, (None, None, 3))
+    return False, (_nodes(frame, what, filaments) for frame in x)
+
+
+def _nodes(x: Any, what: str, filaments: Filaments) -> np.ndarray:
+    x = array(f"{what}: positions", x, (None, 3))
+    if len(x) == filaments.topology.n_beads:
+        return x[filaments.first_bead : filaments.first_bead + len(filaments)]
+    if len(x) == len(filaments):
+        return x
+    raise ParameterError(
+        f"{what}: positions have {len(x)} rows, but the topology has {filaments.topology.n_beads} beads and "
+        f"{filaments!r} {len(filaments)} nodes"
+    )
+
+
+def _collect(source: Any, what: str, filaments: Filaments, compute) -> np.ndarray:
+    one, frames = _frames(source, what, filaments)
+    rows = [compute(x) for x in frames]
+    if not rows:
+        raise ParameterError(f"{what}: there are no frames")
+    return rows[0] if one else np.stack(rows)
+
+
+def _tangents(x: np.ndarray, filaments: Filaments) -> tuple[np.ndarray, np.ndarray]:
+    """(l, 3) and (l,): unit vectors and lengths of the links."""
+    a, b = filaments.links.T
+    d = x[b] - x[a]
+    length = np.linalg.norm(d, axis=1)
+    return d / length[:, None], length
+
+
+class _Pairs:
+    """Which links are k apart on one filament."""
+
+    def __init__(self, filaments: Filaments) -> None:
+        self.closed = filaments.closed
+        #: Links of each filament; for each link, its filament and its number there.
+        self.links = np.diff(filaments.link_starts)
+        self.filament = np.repeat(np.arange(filaments.n_filaments), self.links)
+        self._start = filaments.link_starts[:-1][self.filament]
+        self._number = np.arange(len(self.filament)) - self._start
+        self._left = self.links[self.filament]
+        end = np.cumsum(filaments.link_lengths)
+        self._middle = end - 0.5 * filaments.link_lengths
+        self._perimeter = np.add.reduceat(filaments.link_lengths, filaments.link_starts[:-1])[self.filament]
+        longest = int(self.links.max())
+        #: Separations that there are, 0 among them.
+        self.count = longest // 2 + 1 if self.closed else longest
+
+    def at(self, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """Links, and those k further along."""
+        if self.closed:
+            first = np.flatnonzero(k < self._left)
+            return first, self._start[first] + (self._number[first] + k) % self._left[first]
+        first = np.flatnonzero(self._number + k < self._left)
+        return first, first + k
+
+    def separation(self, k: int) -> float:
+        """Mean distance along the contour at rest between their middles, nm."""
+        i, j = self.at(k)
+        return float(np.mean(self._middle[j] - self._middle[i] + np.where(j < i, self._perimeter[i], 0.0)))
+
+
+def _pair_sums(
+    what: str, source: Any, filaments: Any, max_separation: float | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """(parts, K) sums of 1 - t·t and numbers of pairs, in independent parts of the data; (K,) mean separations and
+    pairs in a frame."""
+    filaments = _filaments(what, filaments)
+    pairs, n_filaments = _Pairs(filaments), filaments.n_filaments
+    separation = []
+    longest = np.inf if max_separation is None else number(f"{what}: max_separation", max_separation, at_least=0.0)
+    for k in range(pairs.count):
+        separation.append(pairs.separation(k))
+        if separation[-1] > longest * (1.0 + 1e-12):
+            separation.pop()
+            break
+    _, frames = _frames(source, what, filaments)
+    per_frame = []
+    for x in frames:
+        tangent, _ = _tangents(x, filaments)
+        sums = np.empty((n_filaments, len(separation)))
+        for k in range(len(separation)):
+            i, j = pairs.at(k)
+            # Differences keep the digits of what is almost straight.
+            lost = 0.5 * np.sum((tangent[j] - tangent[i]) ** 2, axis=1)
+            sums[:, k] = np.bincount(pairs.filament[i], lost, minlength=n_filaments)
+        per_frame.append(sums)
+    if not per_frame:
+        raise ParameterError(f"{what}: there are no frames")
+    in_frame = [np.bincount(pairs.filament[pairs.at(k)[0]], minlength=n_filaments) for k in range(len(separation))]
+    counts = np.stack(in_frame, axis=1)
+    blocks = min(len(per_frame), -(-_PARTS // n_filaments))
+    cuts = list(pairwise(np.linspace(0, len(per_frame), blocks + 1).round().astype(int)))
+    sums = np.concatenate([np.sum(per_frame[a:b], axis=0) for a, b in cuts])
+    return sums, np.concatenate([counts * (b - a) for a, b in cuts]), np.array(separation), counts.sum(axis=0)
+
+
+def _jackknife(sums: np.ndarray, counts: np.ndarray, estimate, correct_bias: bool = False):
+    """An estimate from the totals of independent parts, and its standard error (NaN of a single part)."""
+    total, n = sums.sum(axis=0), counts.sum(axis=0)
+    whole = estimate(total, n)
+    parts = len(sums)
+    # Parts that hold no pair of some separation change nothing there; without the others nothing may be left.
+    rest = n - counts
+    left = np.where(rest > 0, total - sums, total)
+    without = estimate(left, np.where(rest > 0, rest, n))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = without.mean(axis=0)
+        error = np.sqrt((parts - 1) / parts * ((without - mean) ** 2).sum(axis=0)) if parts > 1 else np.nan * whole
+    # A separation that one part alone knows has no error that could be estimated.
+    if np.ndim(whole):
+        error = np.where((counts > 0).sum(axis=0) > 1, error, np.nan)
+    if correct_bias and parts > 1 and np.isfinite(mean):
+        whole = parts * whole - (parts - 1) * mean
+    return whole, error

@@ -1,0 +1,307 @@
+"""Filaments and crosslinkers of the cell, as numbers with their sources.
+
+>>> import numpy as np
+>>> import medyanpy as mp
+>>> actin = mp.presets.actin()
+>>> round(actin.persistence_length(300.0) / mp.units.micrometer, 1)
+17.6
+>>> topology = mp.Topology()
+>>> nodes = np.linspace([0.0, 0.0, 0.0], [540.0, 0.0, 0.0], 21)
+>>> filament = topology.add_filament(**actin.arguments(nodes, relaxation_time=1e-7))
+>>> system = mp.System(topology)
+>>> system.add_force(mp.forces.FilamentBending(filament, actin.bending_modulus))
+FilamentBending(bending_modulus=73000, rest_angle=0)
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from medyanpy import units
+from medyanpy.errors import ParameterError
+from medyanpy.validation import array, number
+
+__all__ = ["Crosslinker", "FilamentMaterial", "actin", "alpha_actinin", "microtubule"]
+
+#: Of water at 20 °C, pN s/nm². Cytoplasm is several to thousand times more viscous, more for larger things.
+WATER = 1e-3 * units.pascal_second
+
+
+@dataclass(frozen=True)
+class FilamentMaterial:
+    """What a filament is made of, as far as mechanics needs it.
+
+    Attributes
+    ----------
+    name : str
+    radius : float, nm
+    bending_modulus : float, pN nm²
+        B = EI. The persistence length is B/kT.
+    twist_modulus : float or None, pN nm²
+        C; None where it has not been measured.
+    stretching_modulus : float, pN
+        Y, Young's modulus times cross-section; of use for filaments that are not constrained.
+    mass_per_length : float, pN s²/nm²
+        Of the protein alone.
+    collision_stiffness : float, pN/nm
+        Of the soft repulsion between two of these. A numerical choice, not a measurement: stiff enough that filaments
+        do not pass through each other, soft enough for the timestep.
+    link_length : float, nm
+        A common choice of the distance between nodes.
+    source : str
+        Where the numbers are from.
+    """
+
+    name: str
+    radius: float
+    bending_modulus: float
+    twist_modulus: float | None
+    stretching_modulus: float
+    mass_per_length: float
+    collision_stiffness: float
+    link_length: float
+    source: str
+
+    def persistence_length(self, temperature: float) -> float:
+        """B/kT, nm: over which tangents forget their direction at a temperature in kelvin."""
+        return self.bending_modulus / (units.boltzmann * number(f"{self.name}: temperature", temperature, above=0.0))
+
+    def friction_per_length(self, length: float, viscosity: float = WATER) -> tuple[float, float]:
+        r"""Friction along and across a straight rod of this material, per length.
+
+        .. math:: \frac{\zeta_\parallel}{L} = \frac{2\pi\eta}{\ln p + \nu_\parallel}, \quad
+                  \nu_\parallel = -0.207 + \frac{0.980}{p} - \frac{0.133}{p^2}, \qquad
+                  \frac{\zeta_\perp}{L} = \frac{4\pi\eta}{\ln p + \nu_\perp}, \quad
+                  \nu_\perp = 0.839 + \frac{0.185}{p} + \frac{0.233}{p^2}
+
+        with p = L/2r.
+
+        Parameters
+        ----------
+        length : float, nm
+            L, >= 4 r. Of the whole filament; in a network the distance to the next filament, beyond which the flow
+            that a filament makes is screened. The friction of filaments of one network differs little: it depends on L
+            by the logarithm.
+        viscosity : float, pN s/nm²
+            η.
+
+        Returns
+        -------
+        (along, across) : float, pN s/nm²
+
+        Raises
+        ------
+        ParameterError
+            A number outside its domain.
+
+        References
+        ----------
+        M. M. Tirado, C. López Martínez, J. García de la Torre, J. Chem. Phys. 81, 2047 (1984): cylinders with
+        2 <= p <= 30, to which the end corrections are fitted; for longer ones they are nearly constant.
+        """
+        eta = number(f"{self.name}: viscosity", viscosity, above=0.0)
+        p = number(f"{self.name}: length", length, above=0.0) / (2.0 * self.radius)
+        if p < 2.0:
+            raise ParameterError(
+                f"{self.name}: length = {length:g} nm but must be >= {4.0 * self.radius:g} nm, twice the diameter: the "
+                "formula is of rods"
+            )
+        along = np.log(p) - 0.207 + 0.980 / p - 0.133 / p**2
+        across = np.log(p) + 0.839 + 0.185 / p + 0.233 / p**2
+        return float(2.0 * np.pi * eta / along), float(4.0 * np.pi * eta / across)
+
+    def rotational_friction_per_length(self, viscosity: float = WATER) -> float:
+        """4πηr², pN s: against turning of a long rod about its axis, per length; of a link, times its length."""
+        return 4.0 * np.pi * number(f"{self.name}: viscosity", viscosity, above=0.0) * self.radius**2
+
+    def arguments(
+        self,
+        nodes: Any,
+        *,
+        viscosity: float = WATER,
+        relaxation_time: float | None = None,
+        screening_length: float | None = None,
+        closed: bool = False,
+        directors: Any = None,
+    ) -> dict[str, Any]:
+        """What ``add_filament`` (one filament) or ``add_filaments`` (a list) of a topology is given.
+
+        Parameters
+        ----------
+        nodes : (n, 3) float, or list of (n_i, 3) float, nm
+            Each node has half of the links that meet in it: mass and friction of inner nodes are those of one link,
+            of end nodes half of it.
+        viscosity : float, pN s/nm²
+        relaxation_time : float, s, optional
+            Mass of a node divided by its friction across, instead of the mass that is real. See the notes.
+        screening_length : float, nm, optional
+            L of `friction_per_length`; the length of each filament where none is given.
+        closed : bool
+            Whether the filaments are rings.
+        directors : optional
+            As ``add_filament`` takes them, for twistable filaments: ``"parallel"``, or one direction for each link.
+
+        Returns
+        -------
+        dict
+            ``nodes``, ``node_mass``, ``node_friction`` (along, across), ``closed``; with directors ``directors``,
+            ``director_mass``, the moment of inertia of each link as a solid cylinder (or by the relaxation time), and
+            ``director_friction``.
+
+        Raises
+        ------
+        ParameterError
+            A number outside its domain, or nodes of wrong shape.
+
+        Notes
+        -----
+        The real mass of 27 nm of actin moving in water forgets its velocity within some picoseconds, and a timestep has
+        to resolve that of its stiffest motion. Nothing that cells do is so fast. A larger mass, up to a
+        relaxation time well below the times of interest, allows timesteps larger by its square root, and changes
+        neither equilibrium (with the Fixman potential; without it only the ratio of masses matters) nor what is
+        slower than the relaxation time.
+        """
+        name = self.name
+        one = not isinstance(nodes, list | tuple) or (len(nodes) > 0 and np.ndim(nodes[0]) == 1)
+        parts: Iterable = [nodes] if one else nodes
+        parts = [array(f"{name}: nodes of filament {i}", x, (None, 3)) for i, x in enumerate(parts)]
+        if relaxation_time is not None:
+            number(f"{name}: relaxation_time", relaxation_time, above=0.0)
+        shares, along, across, links = [np.empty(0)], [np.empty(0)], [np.empty(0)], [np.empty(0)]
+        for x in parts:
+            # Of an open filament the last is none.
+            link = np.linalg.norm(np.diff(x, axis=0, append=x[:1] if closed else x[-1:]), axis=1)
+            links.append(link if closed else link[:-1])
+            shares.append(0.5 * (link + np.roll(link, 1)))
+            zeta = self.friction_per_length(link.sum() if screening_length is None else screening_length, viscosity)
+            along.append(zeta[0] * shares[-1])
+            across.append(zeta[1] * shares[-1])
+        friction = np.concatenate(along), np.concatenate(across)
+        mass = self.mass_per_length * np.concatenate(shares)
+        if relaxation_time is not None:
+            mass = relaxation_time * friction[1]
+        nodes = parts[0] if one else parts
+        arguments = {"nodes": nodes, "node_mass": mass, "node_friction": friction, "closed": bool(closed)}
+        if directors is None:
+            return arguments
+        turning = self.rotational_friction_per_length(viscosity) * np.concatenate(links)
+        inertia = 0.5 * self.mass_per_length * self.radius**2 * np.concatenate(links)
+        if relaxation_time is not None:
+            inertia = relaxation_time * turning
+        return {**arguments, "directors": directors, "director_mass": inertia, "director_friction": turning}
+
+    def longest_timestep(self, node_mass: float, link_length: float | None = None) -> float:
+        r"""The timestep at which bending becomes unstable, s: stay below half of it.
+
+        .. math:: \Delta t = \frac{2}{\omega}, \qquad \omega^2 = \frac{16 B}{\ell^3 m}
+
+        with the frequency ω of the zigzag in which each node moves against its neighbours, of a straight filament
+        whose links keep their lengths.
+
+        Parameters
+        ----------
+        node_mass : float, pN s²/nm
+        link_length : float, nm, optional
+            The material's own where none is given.
+        """
+        m = number(f"{self.name}: node_mass", node_mass, above=0.0)
+        length = self.link_length if link_length is None else link_length
+        length = number(f"{self.name}: link_length", length, above=0.0)
+        return float(2.0 / np.sqrt(16.0 * self.bending_modulus / (length**3 * m)))
+
+
+@dataclass(frozen=True)
+class Crosslinker:
+    """A protein that ties two filaments together.
+
+    Attributes
+    ----------
+    name : str
+    stiffness : float, pN/nm
+    length : float, nm
+        Between the axes of the filaments, relaxed.
+    source : str
+    """
+
+    name: str
+    stiffness: float
+    length: float
+    source: str
+
+    @property
+    def arguments(self) -> dict[str, float]:
+        """What `Links` is given besides its ends: ``Links(a, b, **alpha_actinin().arguments)``."""
+        return {"stiffness": self.stiffness, "length": self.length}
+
+
+def actin() -> FilamentMaterial:
+    """An actin filament (F-actin).
+
+    Bending: 7.3e-26 N m², stabilised by phalloidin (Gittes et al. 1993): a persistence length of 17.7 µm at 298 K;
+    17 ± 2 µm in van Mameren et al. (2009). Filaments without phalloidin are about half as stiff (Isambert et al. 1995).
+    Twist: (8.0 ± 1.2)e-26 N m² (Tsuda et al. 1996). Stretching: 43.7 pN/nm of 1 µm (Kojima et al. 1994). Mass: one
+    monomer of 42 kDa for every 2.75 nm. Radius and collision stiffness as in MEDYAN, radius 3 nm, 750 pN/nm. Link
+    length: ten monomers.
+
+    References
+    ----------
+    F. Gittes, B. Mickey, J. Nettleton, J. Howard, J. Cell Biol. 120, 923 (1993). H. Isambert et al., J. Biol. Chem.
+    270, 11437 (1995). H. Kojima, A. Ishijima, T. Yanagida, Proc. Natl. Acad. Sci. USA 91, 12962 (1994). J. van Mameren,
+    K. C. Vermeulen, F. Gittes, C. F. Schmidt, J. Phys. Chem. B 113, 3837 (2009). Y. Tsuda, H. Yasutake, A. Ishijima,
+    T. Yanagida, Proc. Natl. Acad. Sci. USA 93, 12937 (1996).
+    """
+    return FilamentMaterial(
+        name="actin",
+        radius=3.0,
+        bending_modulus=7.3e4,
+        twist_modulus=8.0e4,
+        stretching_modulus=4.37e4,
+        mass_per_length=42e3 * units.dalton / 2.75,
+        collision_stiffness=750.0,
+        link_length=27.5,
+        source="Gittes 1993, Tsuda 1996, Kojima 1994",
+    )
+
+
+def microtubule() -> FilamentMaterial:
+    """A microtubule of 13 protofilaments.
+
+    Bending: 2.2e-23 N m², stabilised by taxol (Gittes et al. 1993): a persistence length of 5.2 mm at 298 K. Short
+    microtubules are softer, by more than a factor of 20 between lengths of 2.6 and 48 µm, because protofilaments shear
+    against each other (Pampaloni et al. 2006): a rod of one modulus is a model of long ones. Twist: None, not measured
+    so that its number could be relied on. Stretching: that of a homogeneous
+    tube with this bending modulus, radii 8.5 and 12.5 nm, Y = 4B/(12.5² + 8.5²); a derived number. Mass: 13 dimers of
+    110 kDa for every 8 nm. Collision stiffness: as actin. Link length: one hundredth of a typical length of 10 µm.
+
+    References
+    ----------
+    F. Gittes, B. Mickey, J. Nettleton, J. Howard, J. Cell Biol. 120, 923 (1993). F. Pampaloni et al., Proc. Natl. Acad.
+    Sci. USA 103, 10248 (2006).
+    """
+    outer, inner, modulus = 12.5, 8.5, 2.2e7
+    return FilamentMaterial(
+        name="microtubule",
+        radius=outer,
+        bending_modulus=modulus,
+        twist_modulus=None,
+        stretching_modulus=4.0 * modulus / (outer**2 + inner**2),
+        mass_per_length=13 * 110e3 * units.dalton / 8.0,
+        collision_stiffness=750.0,
+        link_length=100.0,
+        source="Gittes 1993",
+    )
+
+
+def alpha_actinin() -> Crosslinker:
+    """α-actinin between two actin filaments, with the numbers used in MEDYAN: 8 pN/nm and 35 nm.
+
+    The protein is a rod about 35 nm long; the stiffness is an estimate that models of actin networks share, not a
+    measurement.
+
+    References
+    ----------
+    K. Popov, J. Komianos, G. A. Papoian, PLoS Comput. Biol. 12, e1004877 (2016): MEDYAN.
+    """
+    return Crosslinker(name="α-actinin", stiffness=8.0, length=35.0, source="MEDYAN (Popov 2016)")
