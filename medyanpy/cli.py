@@ -5,9 +5,13 @@ import sys
 from collections.abc import Sequence
 
 from medyanpy._version import __version__
-from medyanpy.errors import MedyanError, SimulationError
+from medyanpy.errors import MedyanError, ParameterError, SimulationError
 
 __all__ = ["main"]
+
+
+# The function that runs each demo, and the options that are only for it.
+_DEMOS = {"points": ("run_demo", ("mesh", "points")), "filaments": ("run_filament_demo", ("filaments",))}
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -18,22 +22,39 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     demo = commands.add_parser(
         "demo",
-        help="simulate proteins on a cell membrane and compare with theory",
-        description="Simulates mutually repelling proteins on a thermally undulating red blood cell, or on a mesh of "
-        "your own; writes trajectory.h5, state.csv, run.checkpoint, summary.json and picture.png; and prints what "
-        "was measured beside what theory expects. Takes under a minute on two cores.",
+        help="simulate a cell membrane with proteins or with actin filaments, and compare with theory",
+        description="points: mutually repelling proteins on a thermally undulating red blood cell, or on a mesh of "
+        "your own. filaments: actin filaments inside a vesicle, some of them tied to proteins of its membrane. Either "
+        "writes trajectory.h5, state.csv, run.checkpoint, summary.json and picture.png, and prints what was measured "
+        "beside what theory expects. Takes under a minute on two cores.",
     )
-    demo.add_argument("--mesh", metavar="FILE", help="PLY, OBJ, OFF or STL file; scaled to 8 µm")
-    demo.add_argument("--points", type=int, default=2000, metavar="N", help="proteins (default: %(default)s)")
-    demo.add_argument("--steps", type=int, default=6000, metavar="N", help="time steps (default: %(default)s)")
+    demo.add_argument("which", nargs="?", choices=sorted(_DEMOS), default="points", help="default: %(default)s")
+    demo.add_argument("--mesh", metavar="FILE", help="points: PLY, OBJ, OFF or STL file; scaled to 8 µm")
+    demo.add_argument("--points", type=int, metavar="N", help="points: proteins (default: 2000)")
+    demo.add_argument("--filaments", type=int, metavar="N", help="filaments: how many of them (default: 300)")
+    demo.add_argument("--steps", type=int, metavar="N", help="time steps (default: 6000; with filaments 10000)")
     demo.add_argument("--threads", type=int, metavar="N", help="default: as many as the machine offers")
-    demo.add_argument("--seed", type=int, default=1, metavar="N", help="of the noise (default: %(default)s)")
+    demo.add_argument("--seed", type=int, metavar="N", help="of the noise (default: 1)")
     demo.add_argument(
-        "--out", default="medyanpy-demo", metavar="DIR", help="folder for the files (default: ./%(default)s)"
+        "--out", metavar="DIR", help="folder for the files (default: ./medyanpy-demo; ./medyanpy-demo-filaments)"
     )
     demo.add_argument("--overwrite", action="store_true", help="replace the files of an earlier demo")
     commands.add_parser("info", help="show version, threads and optional parts")
     return parser
+
+
+def _demo(options: argparse.Namespace) -> None:
+    from medyanpy import demo
+
+    for which, (_, own) in _DEMOS.items():
+        for name in own:
+            if which != options.which and getattr(options, name) is not None:
+                raise ParameterError(f"--{name} is for 'medyanpy demo {which}', not for 'demo {options.which}'")
+    run, own = _DEMOS[options.which]
+    common = ("out", "steps", "threads", "seed", "overwrite")
+    # What is not given is left to the defaults of the function.
+    given = {name: getattr(options, name) for name in (*common, *own) if getattr(options, name) is not None}
+    getattr(demo, run)(**given)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -63,17 +84,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             for name, value in rows:
                 print(f"{name:<{width}}  {value}")
         else:
-            from medyanpy.demo import run_demo
-
-            run_demo(
-                options.out,
-                mesh=options.mesh,
-                points=options.points,
-                steps=options.steps,
-                threads=options.threads,
-                seed=options.seed,
-                overwrite=options.overwrite,
-            )
+            _demo(options)
     except SimulationError as error:
         print(f"medyanpy: the run failed: {error}", file=sys.stderr)
         return 1

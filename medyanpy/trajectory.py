@@ -31,6 +31,10 @@ class TrajectoryHandle:
         On which in-triangle points live; None for other kinds.
     points : slice or None
         Their rows in ``frame.triangles`` and ``frame.barycentric``.
+    links : (l, 2) int array or None
+        Of filaments: pairs of their own nodes, counted from their first.
+    in_space : bool
+        Whether positions are places in space; those of directors are directions.
     """
 
     name: str
@@ -40,6 +44,8 @@ class TrajectoryHandle:
     faces: np.ndarray | None
     membrane: str | None
     points: slice | None
+    links: np.ndarray | None
+    in_space: bool
 
     def __len__(self) -> int:
         return len(self.beads)
@@ -196,6 +202,8 @@ class Trajectory:
                 group["faces"][()] if "faces" in group else None,
                 str(group.attrs["membrane"]) if "membrane" in group.attrs else None,
                 None if start is None else slice(int(start), int(start) + n),
+                group["links"][()] if "links" in group else None,
+                bool(group.attrs.get("in_space", True)),
             )
 
     @property

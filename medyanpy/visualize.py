@@ -5,7 +5,7 @@ Matplotlib sorts polygons and cannot hide what is behind a fold; Matplotlib adds
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from medyanpy.errors import ParameterError
 from medyanpy.mesh import TriangleMesh, geometry
 from medyanpy.reporters._base import new_file
 from medyanpy.simulation import Simulation
-from medyanpy.topology import Balls, InTrianglePoints, Membrane
+from medyanpy.topology import Balls, Filaments, InTrianglePoints, Membrane
 from medyanpy.trajectory import Frame
 from medyanpy.validation import array, number, whole_number
 
@@ -57,6 +57,20 @@ class _Spheres:
     radius: np.ndarray | None
     #: Whether they are on a surface that shows its other side too.
     two_sided: bool = False
+    #: Pairs of them with a tube between: filaments.
+    links: np.ndarray | None = None
+
+
+class _Part(NamedTuple):
+    """Some beads to be drawn."""
+
+    name: str
+    beads: np.ndarray
+    faces: np.ndarray | None = None
+    # Of in-triangle points: the membrane, and their faces.
+    on: tuple[str, np.ndarray] | None = None
+    radius: np.ndarray | None = None
+    links: np.ndarray | None = None
 
 
 def draw(
@@ -67,12 +81,13 @@ def draw(
     label: str = "",
     colormap: str = "viridis",
     point_radius: float | None = None,
+    inside: bool = False,
     view: tuple[float, float] | None = None,
     size: tuple[int, int] = (1600, 1200),
     title: str | None = None,
     overwrite: bool = False,
 ) -> Any:
-    """Draw membranes, shaded, with their points and other beads as small spheres, and a scale bar.
+    """Draw membranes, shaded, filaments as tubes, points and other beads as small spheres, and a scale bar.
 
     Parameters
     ----------
@@ -87,7 +102,9 @@ def draw(
     colormap : str
         One of Matplotlib's.
     point_radius : float, nm, > 0, optional
-        Of the spheres; where none is given, as large as looks well.
+        Of the spheres and, half as thick, of filaments; where none is given, as large as looks well.
+    inside : bool
+        Leave out the side of closed membranes that is turned to the viewer, and what is in it: what they hold is seen.
     view : (elevation, azimuth), degrees, optional
         From where to look, the z axis being up. By default from 35 degrees above the plane in which the mesh is
         widest.
@@ -124,7 +141,7 @@ def draw(
         raise ParameterError("draw: there is nothing to draw")
     _give_values(surfaces, values)
     camera = _camera(surfaces, spheres, view)
-    image, extent = _render(surfaces, spheres, camera, (width, height), point_radius, colormap)
+    image, extent = _render(surfaces, spheres, camera, (width, height), point_radius, colormap, inside)
     figure = _frame(image, extent, surfaces, spheres, label, colormap, title)
     if path is not None:
         figure.savefig(path, dpi=figure.dpi)
@@ -140,23 +157,32 @@ def _scene(what: Any) -> tuple[list[_Surface], list[_Spheres]]:
     if isinstance(what, Context):
         state = what.get_state(positions=True)
         triangles = state.intriangle.triangles
-        handles = [
-            (
+        parts = [
+            _Part(
                 h.name,
                 h.beads,
                 h.mesh.faces if isinstance(h, Membrane) else None,
                 (h.membrane.name, triangles[h.points]) if isinstance(h, InTrianglePoints) else None,
                 h.radius if isinstance(h, Balls) else None,
+                h.links if isinstance(h, Filaments) else None,
             )
             for h in what.system.topology.handles
+            if h.in_space
         ]
-        return _parts(state.positions, handles)
+        return _objects(state.positions, parts)
     if isinstance(what, Frame):
-        handles = [
-            (h.name, h.beads, h.faces, None if h.points is None else (h.membrane, what.triangles[h.points]), None)
+        parts = [
+            _Part(
+                h.name,
+                h.beads,
+                h.faces,
+                None if h.points is None else (h.membrane, what.triangles[h.points]),
+                links=h.links,
+            )
             for h in what.handles.values()
+            if h.in_space
         ]
-        return _parts(np.asarray(what.positions, float), handles)
+        return _objects(np.asarray(what.positions, float), parts)
     if isinstance(what, TriangleMesh):
         return [_Surface(what.vertices, what.faces, what.is_closed)], []
     raise ParameterError(
@@ -165,21 +191,21 @@ def _scene(what: Any) -> tuple[list[_Surface], list[_Spheres]]:
     )
 
 
-def _parts(x: np.ndarray, handles: list[tuple]) -> tuple[list[_Surface], list[_Spheres]]:
+def _objects(x: np.ndarray, parts: list[_Part]) -> tuple[list[_Surface], list[_Spheres]]:
     surfaces = {
-        name: _Surface(x[beads], faces, _is_closed(faces)) for name, beads, faces, _, _ in handles if faces is not None
+        p.name: _Surface(x[p.beads], p.faces, _is_closed(p.faces)) for p in parts if p.faces is not None
     }
     spheres = []
-    for name, beads, faces, on, radius in handles:
-        if faces is not None:
+    for part in parts:
+        if part.faces is not None:
             continue
         normals, two_sided = None, False
-        if on is not None:
-            surface = surfaces[on[0]]
-            n = geometry.area_vectors(surface.vertices, surface.faces[on[1]])
+        if part.on is not None:
+            surface = surfaces[part.on[0]]
+            n = geometry.area_vectors(surface.vertices, surface.faces[part.on[1]])
             normals = n / np.maximum(np.linalg.norm(n, axis=1), 1e-300)[:, None]
             two_sided = not surface.closed
-        spheres.append(_Spheres(name, x[beads], normals, radius, two_sided))
+        spheres.append(_Spheres(part.name, x[part.beads], normals, part.radius, two_sided, part.links))
     return list(surfaces.values()), spheres
 
 
@@ -279,7 +305,7 @@ def _boxes(low: np.ndarray, high: np.ndarray, buffer: _Buffer):
         start = stop
 
 
-def _render(surfaces, spheres, camera, size, point_radius, colormap):
+def _render(surfaces, spheres, camera, size, point_radius, colormap, inside):
     """RGB (height, width, 3), and its extent in nm."""
     x = np.concatenate([s.vertices for s in surfaces] + [s.centers for s in spheres]) @ camera.T
     low, high = x.min(axis=0), x.max(axis=0)
@@ -297,9 +323,9 @@ def _render(surfaces, spheres, camera, size, point_radius, colormap):
         p = (points @ camera.T - middle) / fine
         return np.column_stack([center[0] + p[:, 0], center[1] - p[:, 1], p[:, 2]])
 
-    triangles, normals, colors = _triangles(surfaces, camera, to_pixels, colormap)
+    triangles, normals, colors = _triangles(surfaces, camera, to_pixels, colormap, inside)
     inverse = _put_triangles(buffer, triangles)
-    balls = _balls(surfaces, spheres, point_radius, scale, to_pixels, camera, fine)
+    balls = _balls(surfaces, spheres, point_radius, scale, to_pixels, camera, fine, inside)
     _put_spheres(buffer, balls, len(triangles))
     rgb, alpha = _shade(buffer, triangles, inverse, normals, colors, balls)
     image = _reduce(rgb, alpha, buffer)
@@ -307,7 +333,7 @@ def _render(surfaces, spheres, camera, size, point_radius, colormap):
     return image, extent
 
 
-def _triangles(surfaces, camera, to_pixels, colormap):
+def _triangles(surfaces, camera, to_pixels, colormap, inside):
     """Corners (n, 3, 3) in pixels, their normals in view, and colours; those that cannot be seen left out."""
     corners, normals, colors = [np.empty((0, 3, 3))], [np.empty((0, 3, 3))], [np.empty((0, 3, 3))]
     limits = _limits(surfaces)
@@ -326,7 +352,7 @@ def _triangles(surfaces, camera, to_pixels, colormap):
         color = np.broadcast_to(np.array(MEMBRANE_COLOR), n.shape).copy()
         if s.values is not None:
             color = _color_of(s.values, limits, colormap)
-        keep = facing > 0.0 if s.closed else np.abs(facing) > 0.0
+        keep = (facing < 0.0 if inside else facing > 0.0) if s.closed else np.abs(facing) > 0.0
         # Seen from behind: the other side's normal and colour.
         behind = facing < 0.0
         n[behind] *= -1.0
@@ -379,7 +405,7 @@ def _put_triangles(buffer: _Buffer, t: np.ndarray) -> np.ndarray:
     return inverse
 
 
-def _balls(surfaces, spheres, point_radius, scale, to_pixels, camera, fine):
+def _balls(surfaces, spheres, point_radius, scale, to_pixels, camera, fine, inside):
     """Centres in pixels, radii in pixels, and the number of the colour of every sphere."""
     if point_radius is not None:
         point_radius = number("draw: point_radius", point_radius, above=0.0)
@@ -395,16 +421,31 @@ def _balls(surfaces, spheres, point_radius, scale, to_pixels, camera, fine):
         r = np.full(len(s.centers), default) if s.radius is None else np.broadcast_to(s.radius, len(s.centers))
         # Points sit on the membrane rather than in it, or half of each would be hidden; on the side that is seen
         # where the surface is open.
-        shift = 0.0
+        x = s.centers
         if s.normals is not None:
             n = s.normals
-            if s.two_sided:
-                n = n * np.where(n @ camera[2] < 0.0, -1.0, 1.0)[:, None]
-            shift = 0.5 * r[:, None] * n
-        centers.append(to_pixels(s.centers + shift))
+            away = n @ camera[2] < 0.0
+            if s.two_sided or inside:
+                n = n * np.where(away, -1.0, 1.0)[:, None]
+            x = x + 0.5 * r[:, None] * n
+            if inside and not s.two_sided:
+                x, r = x[away], r[away]
+        if s.links is not None:
+            x, r = _tubes(x, s.links, 0.5 * r[0])
+        centers.append(to_pixels(x))
         radii.append(r / fine)
         which.append(np.full(len(r), k))
     return np.concatenate(centers), np.concatenate(radii), np.concatenate(which)
+
+
+def _tubes(x: np.ndarray, links: np.ndarray, radius: float) -> tuple[np.ndarray, np.ndarray]:
+    """Centres and radii of spheres so close along links that they look like tubes."""
+    d = x[links[:, 1]] - x[links[:, 0]]
+    n = np.maximum(1, np.ceil(np.linalg.norm(d, axis=1) / (0.5 * radius)).astype(int))
+    which = np.repeat(np.arange(len(links)), n)
+    along = (np.arange(len(which)) - np.repeat(np.cumsum(n) - n, n)) / n[which]
+    beads = np.concatenate([x[links[which, 0]] + along[:, None] * d[which], x])
+    return beads, np.full(len(beads), radius)
 
 
 def _put_spheres(buffer: _Buffer, balls, first: int) -> None:
@@ -532,7 +573,8 @@ def _frame(image, extent, surfaces, spheres, label, colormap, title):
     )
     marks = [
         Line2D([], [], ls="", marker="o", ms=0.75 * text, mfc=POINT_COLORS[k % len(POINT_COLORS)], mec="none",
-               label=f"{len(s.centers):,} {s.name}".replace(",", "\u2009"))
+               # Of filaments the number of nodes would say nothing.
+               label=s.name if s.links is not None else f"{len(s.centers):,} {s.name}".replace(",", "\u2009"))
         for k, s in enumerate(spheres)
     ]
     if marks:

@@ -1,6 +1,7 @@
 """The command: what it prints, what it writes, and how it ends."""
 
 import csv
+import io
 import json
 import re
 import subprocess
@@ -10,8 +11,11 @@ import numpy as np
 import pytest
 
 import medyanpy as mp
-from medyanpy import demo
 from medyanpy.cli import main
+from medyanpy.demo import filaments as filament_demo
+from medyanpy.demo import points as demo
+from medyanpy.demo import run_filament_demo
+from medyanpy.demo.report import OUTPUTS, temperature_line
 from medyanpy.trajectory import Trajectory
 
 BRANCHED = """v 0 0 0
@@ -43,7 +47,7 @@ def test_a_small_demo_writes_everything(small):
     out, run = small
     # Quiet in a pipe: no progress bar, no warnings.
     assert run.stderr == ""
-    assert sorted(p.name for p in out.iterdir()) == sorted(demo.OUTPUTS)
+    assert sorted(p.name for p in out.iterdir()) == sorted(OUTPUTS)
     summary = json.loads((out / "summary.json").read_text())
     assert summary["version"] == mp.__version__
     assert summary["mesh"]["faces"] == 9680
@@ -188,6 +192,109 @@ def test_a_failed_run_ends_with_1(tmp_path, capsys, monkeypatch):
     said = capsys.readouterr().err
     assert said.startswith("medyanpy: the run failed: step ")
     assert "Traceback" not in said
+
+
+# Filaments ---------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def with_filaments(tmp_path_factory):
+    """What a small demo of filaments printed and wrote."""
+    out = tmp_path_factory.mktemp("filaments") / "out"
+    text = io.StringIO()
+    done = run_filament_demo(out, filaments=40, steps=60, threads=1, stream=text)
+    return out, done, text.getvalue()
+
+
+def test_a_small_demo_of_filaments_writes_everything(with_filaments):
+    out, done, text = with_filaments
+    assert sorted(p.name for p in out.iterdir()) == sorted(OUTPUTS)
+    summary = json.loads((out / "summary.json").read_text())
+    assert summary == done.summary
+    assert (summary["filaments"], summary["proteins"], summary["steps"], summary["seed"]) == (40, 20, 60, 1)
+    verdicts = {r["quantity"]: r["verdict"] for r in summary["results"]}
+    # Sixty steps are too few for a temperature; all else is measured.
+    assert {v for q, v in verdicts.items() if "temperature" in q} == {"--"}
+    assert {v for q, v in verdicts.items() if "temperature" not in q} == {"OK"}
+    assert summary["ok"]
+    assert list(verdicts) == [
+        "temperature of vertices",
+        "temperature of filament nodes",
+        "temperature of proteins",
+        "largest error of links, relative",
+        "nodes outside the vesicle",
+        "bend of a joint, <1 - cos>",
+        "persistence length",
+        "end to end, 1 - <R²>/L²",
+        "energy of a tie",
+    ]
+    # Overlaps are gone: what is left is much less than one contact, k L²/2 = 1100 kT.
+    before, after = map(float, re.search(r"collisions from (\d+) kT to ([\d.]+) kT", text).groups())
+    assert before > 100.0 * after
+    with Trajectory(out / "trajectory.h5") as trajectory:
+        assert trajectory.steps.tolist() == list(range(1, 61))
+        assert len(trajectory.handles["actin"]) == 40 * 13
+    assert (out / "picture.png").read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
+    assert mp.Simulation.resume(out / "run.checkpoint").current_step == 60
+
+
+def test_what_theory_says_of_filaments(with_filaments):
+    """The numbers expected, another way: Gaussian bends and a long tie, with their first corrections."""
+    expected = {line.quantity: line.expected for line in with_filaments[1].lines}
+    kT, persistence = 300.0 * mp.units.boltzmann, mp.presets.actin().persistence_length(300.0)
+    assert expected["bend of a joint, <1 - cos>"] == pytest.approx(27.5 / persistence, rel=1e-12)
+    assert expected["persistence length"] == pytest.approx(1e-3 * (persistence - 27.5 / 2), rel=1e-6)
+    # A continuous chain much shorter than its persistence length: 1 - L/3p.
+    assert expected["end to end, 1 - <R²>/L²"] == pytest.approx(12 * 27.5 / (3.0 * persistence), rel=0.02)
+    assert expected["energy of a tie"] == pytest.approx(0.5 + kT / 8.0 / 10.0**2, rel=1e-3)
+
+
+def test_a_filament_that_left_or_stretched_is_noticed(with_filaments):
+    _, done, _ = with_filaments
+    assert filament_demo._outside(done.mesh, np.array([[0.0, 0, 499], [0, 0, 501], [0, 0, 0]])).verdict == "CHECK"
+    assert filament_demo._bound("links", 2e-10, 1e-10).verdict == "CHECK"
+
+
+def test_a_temperature_needs_samples_that_are_independent():
+    """A short series cannot tell how long it remembers; friction can: here for 50 samples."""
+    topology = mp.Topology()
+    beads = topology.add_beads(np.zeros((1000, 3)), mass=1.0, friction=1.0)
+    series = np.random.default_rng(1).normal(300.0, 300.0 * np.sqrt(2.0 / 3000.0), 3000)
+    assert temperature_line(beads, series[:300], 0.01).verdict == "--"
+    line = temperature_line(beads, series, 0.01)
+    assert line.verdict == "OK"
+    assert line.error == pytest.approx(300.0 * np.sqrt(2.0 / 3000.0 / (2000 / 100)), rel=1e-9)
+    assert temperature_line(beads, series + 40.0, 0.01).verdict == "CHECK"
+
+
+def test_overlapping_filaments_are_straight_and_inside_at_the_start():
+    feet = mp.TriangleMesh.icosphere(500.0, 2).face_normals[:30] * 499.0
+    nodes = np.array(filament_demo._straight(feet, 100, np.random.default_rng(1)))
+    assert nodes.shape == (100, 13, 3)
+    np.testing.assert_allclose(np.linalg.norm(nodes[:, -1] - nodes[:, 0], axis=1), 330.0, rtol=1e-12)
+    np.testing.assert_allclose(np.linalg.norm(nodes[:30, 0] - feet, axis=1), 10.0, rtol=1e-12)
+    assert np.linalg.norm(nodes[30:], axis=2).max() < 485.0
+    assert np.linalg.norm(nodes[:30, 1:], axis=2).max() < 490.0
+
+
+def test_each_demo_takes_its_own_options_only(with_filaments, tmp_path, capsys):
+    out, _, _ = with_filaments
+    for arguments, message in (
+        (["filaments", "--out", out], "holds trajectory.h5, "),
+        (["filaments", "--out", tmp_path / "out", "--filaments", "0"], "filaments = 0 but must be a whole number"),
+        (["filaments", "--out", tmp_path / "out", "--filaments", "1001"], "filaments = 1001 but must be"),
+        (["filaments", "--out", tmp_path / "out", "--steps", "0"], "steps = 0 but must be a whole number >= 1"),
+        (["filaments", "--out", tmp_path / "out", "--threads", "0"], "threads = 0"),
+        (["filaments", "--points", "5"], "--points is for 'medyanpy demo points', not for 'demo filaments'"),
+        (["filaments", "--mesh", "a.ply"], "--mesh is for 'medyanpy demo points', not for 'demo filaments'"),
+        (["--filaments", "5"], "--filaments is for 'medyanpy demo filaments', not for 'demo points'"),
+    ):
+        assert main(["demo", *map(str, arguments)]) == 2
+        said = capsys.readouterr()
+        assert said.out == ""
+        assert said.err.startswith("medyanpy: ")
+        assert message in said.err
+    assert not (tmp_path / "out").exists()
 
 
 def test_info_prints_versions_threads_and_parts(capsys):

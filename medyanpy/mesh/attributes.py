@@ -121,12 +121,7 @@ class MeshAttributes:
 
         By the divergence theorem. MeshError for a mesh with borders, which encloses nothing.
         """
-        if not self.is_closed:
-            n = len(self.borders)
-            raise MeshError(
-                "TriangleMesh: volume is not defined: "
-                f"the mesh has {n} border{'s' * (n > 1)}, so it encloses nothing"
-            )
+        self._expect_closed("volume")
         return float(geometry.signed_volumes(self.vertices, self.faces).sum())
 
     @cached_property
@@ -231,3 +226,39 @@ class MeshAttributes:
                 "but must be >= 0 with sum 1 (inside its triangle)"
             )
         return np.einsum("ij,ijk->ik", weights, self.vertices[self.faces[f]])
+
+    def contains(self, points: object) -> np.ndarray:
+        """Whether points are inside a closed mesh.
+
+        Parameters
+        ----------
+        points : (n, 3) float, nm, finite
+
+        Returns
+        -------
+        (n,) bool
+            True where the surface goes round the point, either way; of points within rounding of the surface either.
+
+        Raises
+        ------
+        MeshError
+            For a mesh with borders, which encloses nothing.
+        ParameterError
+            For a wrong shape or a coordinate that is not finite.
+
+        Notes
+        -----
+        From the winding number, the sum of the signed solid angles of all faces: O(n F).
+        """
+        self._expect_closed("contains")
+        x = arguments.finite_vectors("TriangleMesh.contains", "points", points)
+        turns = [geometry.winding_number(point, self.vertices, self.faces) for point in x]
+        return np.abs(np.array(turns, dtype=np.float64)) > 0.5
+
+    def _expect_closed(self, what: str) -> None:
+        if not self.is_closed:
+            n = len(self.borders)
+            raise MeshError(
+                f"TriangleMesh: {what} is not defined: "
+                f"the mesh has {n} border{'s' * (n > 1)}, so it encloses nothing"
+            )

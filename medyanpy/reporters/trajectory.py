@@ -19,7 +19,7 @@ import numpy as np
 from medyanpy._version import __version__
 from medyanpy.errors import ParameterError
 from medyanpy.reporters._base import Reporter, new_file
-from medyanpy.topology import InTrianglePoints, Membrane, Topology
+from medyanpy.topology import Filaments, InTrianglePoints, Membrane, Topology
 
 if TYPE_CHECKING:
     import h5py
@@ -470,6 +470,9 @@ def _describe(file: "h5py.File", simulation: "Simulation") -> None:
         for name, value in zip(("name", "kind", "first_bead", "n_beads"), row, strict=True):
             group.attrs[name] = value
         group.attrs["fixed"] = handle.fixed
+        group.attrs["in_space"] = handle.in_space
+        if isinstance(handle, Filaments):
+            group.create_dataset("links", data=handle.links, compression="gzip", shuffle=True)
         if isinstance(handle, Membrane):
             group.create_dataset("faces", data=handle.mesh.faces, compression="gzip", shuffle=True)
         if isinstance(handle, InTrianglePoints):

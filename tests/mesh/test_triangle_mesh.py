@@ -262,3 +262,18 @@ def test_winding_number_inside_and_outside(wobbly):
     assert winding_number(centre + np.array([3.0, 0, 0]), wobbly.vertices, wobbly.faces) == pytest.approx(
         1.0, abs=1e-12
     )
+
+
+def test_a_closed_mesh_knows_what_it_contains(wobbly):
+    torus = TriangleMesh.torus(3.0, 1.0, 24, 12)
+    inside = torus.contains([[3.0, 0, 0], [0, 0, 0], [0, -3, 0.5], [0, 0, 9]])
+    assert inside.tolist() == [True, False, True, False]
+    assert TriangleMesh(torus.vertices, torus.faces[:, ::-1]).contains([[3.0, 0, 0], [0, 0, 0]]).tolist() == [
+        True,
+        False,
+    ]
+    assert wobbly.contains(np.empty((0, 3))).shape == (0,)
+    with pytest.raises(MeshError, match="contains is not defined: the mesh has 1 border,"):
+        TriangleMesh.flat_sheet(4, 4, 1.0).contains([[0.0, 0, 0]])
+    with pytest.raises(ParameterError, match=r"TriangleMesh.contains: points\[1\]"):
+        torus.contains([[0.0, 0, 0], [0, np.nan, 0]])

@@ -1,4 +1,4 @@
-"""The demo: proteins on a living cell membrane, and what theory says about them.
+"""Proteins on a living cell membrane.
 
 It chooses its numbers for any mesh. Lengths, energies, temperature and the diffusion constant of the proteins are
 those of a cell. Masses are not: the inertia of a protein in a membrane is immeasurably small, so they only set the
@@ -8,10 +8,6 @@ timestep; see `vertex_masses`.
 
 import heapq
 import itertools
-import json
-import sys
-import time
-from dataclasses import asdict, dataclass
 from math import exp, sqrt, tanh
 from pathlib import Path
 from typing import Any, TextIO
@@ -19,32 +15,34 @@ from typing import Any, TextIO
 import numpy as np
 
 from medyanpy import units
-from medyanpy._version import __version__
 from medyanpy.context import Context
-from medyanpy.errors import ParameterError
-from medyanpy.forces import MembraneArea, MembraneBending, MembraneEdgeSprings, MembraneVolume, SoftSphere
+from medyanpy.demo.membrane import (
+    BENDING_MODULUS,
+    THIN,
+    about_membrane_forces,
+    add_membrane_forces,
+    heights,
+    lowest_heights,
+    thin_places,
+)
+from medyanpy.demo.report import (
+    SMALLEST_P,
+    TEMPERATURE,
+    Demo,
+    Line,
+    Report,
+    facts_of,
+    not_measured,
+    size_of,
+    z_line,
+)
+from medyanpy.forces import SoftSphere
 from medyanpy.integrators import BAGOGABIntegrator
 from medyanpy.mesh import TriangleMesh
-from medyanpy.reporters import CheckpointReporter, Reporter, StateDataReporter, TrajectoryReporter
-from medyanpy.simulation import Simulation
 from medyanpy.system import System
-from medyanpy.threads import choose_threads
 from medyanpy.topology import Topology
-from medyanpy.validation import seed as check_seed
 from medyanpy.validation import whole_number
-from medyanpy.visualize import draw
 
-__all__ = ["Demo", "Line", "run_demo"]
-
-OUTPUTS = ("trajectory.h5", "state.csv", "run.checkpoint", "summary.json", "picture.png")
-
-TEMPERATURE = 300.0
-# 20 kT: lipid bilayers.
-BENDING_MODULUS = 82.0
-# pN/nm: between a bilayer's (250) and that of a membrane with folds and caveolae to unfold.
-AREA_MODULUS = 50.0
-# pN/nm²: holds the volume to a thousandth; a cell's (ion pumps, osmosis) holds it tighter but as slowly.
-VOLUME_MODULUS = 1e-3
 # nm²/s: a membrane protein that diffuses freely.
 PROTEIN_DIFFUSION = 1e6
 # γ dt / 2m of the proteins: their velocities forget in a step, and x coth x differs from 1 by 8 %, which is seen.
@@ -59,43 +57,6 @@ COVERAGE = 0.1
 LARGEST_PHASE = 0.25
 # γ dt / M of the vertices: weak, so that the membrane undulates.
 VERTEX_X = 0.05
-# Triangles lower than this share of the median height are no place for curvature.
-THIN = 0.1
-# A deviation of five standard errors happens once in two million.
-LARGEST_Z = 5.0
-SMALLEST_P = 5.7e-7
-
-
-@dataclass
-class Line:
-    """One line of measured against expected."""
-
-    quantity: str
-    measured: float | None
-    error: float | None
-    expected: float | None
-    unit: str
-    criterion: str
-    verdict: str
-
-
-@dataclass
-class Demo:
-    """What a demo did and found.
-
-    Attributes
-    ----------
-    mesh : TriangleMesh
-    topology : Topology
-    lines : list of Line
-    summary : dict
-        The content of summary.json.
-    """
-
-    mesh: TriangleMesh
-    topology: Topology
-    lines: list[Line]
-    summary: dict[str, Any]
 
 
 def run_demo(
@@ -136,84 +97,29 @@ def run_demo(
     SimulationError
         The run failed.
     """
-    started = time.perf_counter()
-    out = Path(out)
     points = whole_number("points", points, at_least=1)
-    steps = whole_number("steps", steps, at_least=1)
-    seed = check_seed("seed", seed)
-    n_threads = choose_threads(threads)
-    existing = [name for name in OUTPUTS if (out / name).exists()]
-    if existing and not overwrite:
-        raise ParameterError(f"{out} holds {', '.join(existing)} already: choose another --out, or give --overwrite")
-    if out.exists() and not out.is_dir():
-        raise ParameterError(f"{out} is not a folder")
-
-    def say(text: str) -> None:
-        print(text, file=stream or sys.stdout, flush=True)
-
+    report = Report(out, steps=steps, threads=threads, seed=seed, overwrite=overwrite, stream=stream)
     surface, about = _load(mesh)
-    out.mkdir(parents=True, exist_ok=True)
-    say(f"medyanpy {__version__}")
-    say(f"mesh      {about}")
-    system, notes = _build(surface, points, seed)
+    report.begin(about)
+    system, notes = _build(surface, points, report.seed)
     vesicle, proteins = system.topology.handles
     for note in notes:
-        say(f"          {note}")
-
-    note = ""
-    if threads is None and n_threads > 1:
-        n_threads, note = _faster(system, n_threads)
-    say(
-        f"run       {steps} steps of BAGOGAB at {TEMPERATURE:g} K, dt = {TIMESTEP / units.microsecond:g} µs, "
-        f"{n_threads} thread{'s' * (n_threads > 1)}{note}"
+        report.say(f"          {note}")
+    temperatures, state = report.run(system, TIMESTEP)
+    report.say("frozen    the same mesh held still, without interactions: uniformity and diffusion")
+    lines = [temperatures[handle.name] for handle in (vesicle, proteins)]
+    lines.append(_uniformity(surface, report.seed, report.threads))
+    lines.append(_diffusion(surface, report.seed, report.threads))
+    return report.finish(
+        surface,
+        system.topology,
+        lines,
+        mesh=facts_of(surface, "red blood cell" if mesh is None else str(mesh)),
+        notes=notes,
+        points=points,
+        timestep=TIMESTEP,
+        area_at_the_end=_area_of(surface, state.positions[vesicle.beads]),
     )
-    integrator = BAGOGABIntegrator(TIMESTEP, temperature=TEMPERATURE, seed=seed)
-    with Simulation(system, integrator, n_threads) as simulation:
-        simulation.context.set_velocities_to_temperature(TEMPERATURE, seed=seed)
-        seconds, samples = _run(simulation, out, steps, closed=surface.is_closed)
-        say("picture   picture.png")
-        draw(simulation, out / "picture.png", overwrite=True)
-    state = simulation.context.get_state(positions=True)
-
-    say("frozen    the same mesh held still, without interactions: uniformity and diffusion")
-    lines = [_temperature(handle, samples[handle.name]) for handle in (vesicle, proteins)]
-    lines.append(_uniformity(surface, seed, n_threads))
-    lines.append(_diffusion(surface, seed, n_threads))
-
-    speed = steps / seconds
-    per_bead = 1e9 * seconds / (steps * system.topology.n_beads)
-    total = time.perf_counter() - started
-    say("")
-    for text in _table(lines):
-        say(text)
-    say("")
-    say(f"speed     {speed:.0f} steps/s, {per_bead:.0f} ns per bead and step; {total:.1f} s in all")
-    say(f"files     {out}: {', '.join(OUTPUTS)}")
-    summary = {
-        "version": __version__,
-        "mesh": {
-            "name": "red blood cell" if mesh is None else str(mesh),
-            "vertices": len(surface.vertices),
-            "faces": len(surface.faces),
-            "closed": surface.is_closed,
-            "genus": surface.genus,
-            "area": surface.area,
-            "volume": surface.volume if surface.is_closed else None,
-        },
-        "notes": notes,
-        "points": points,
-        "steps": steps,
-        "timestep": TIMESTEP,
-        "temperature": TEMPERATURE,
-        "threads": n_threads,
-        "seed": seed,
-        "speed": {"steps_per_second": speed, "ns_per_bead_and_step": per_bead, "seconds_in_all": total},
-        "area_at_the_end": _area_of(surface, state.positions[vesicle.beads]),
-        "results": [asdict(line) for line in lines],
-        "ok": all(line.verdict != "CHECK" for line in lines),
-    }
-    (out / "summary.json").write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
-    return Demo(surface, system.topology, lines, summary)
 
 
 # The mesh and the forces ------------------------------------------------------------------------------------
@@ -224,22 +130,13 @@ def _load(path: Any) -> tuple[TriangleMesh, str]:
     if path is None:
         # 9 680 faces.
         mesh = TriangleMesh.red_blood_cell(frequency=22)
-        return mesh, f"red blood cell (Evans & Fung): {_size(mesh)}"
+        return mesh, f"red blood cell (Evans & Fung): {size_of(mesh)}"
     raw = TriangleMesh.from_file(path)
     extent = float(np.ptp(raw.vertices, axis=0).max())
     mesh = raw.translated(-raw.vertices.mean(axis=0)).scaled(CELL_SIZE / extent)
     if mesh.is_closed and mesh.volume < 0.0:
         mesh = TriangleMesh(mesh.vertices, mesh.faces[:, ::-1])
-    return mesh, f"{Path(path).name}, scaled to {CELL_SIZE / units.micrometer:g} µm: {_size(mesh)}"
-
-
-def _size(mesh: TriangleMesh) -> str:
-    parts = [f"{len(mesh.vertices)} vertices", f"{len(mesh.faces)} faces", f"{mesh.area * 1e-6:.3g} µm²"]
-    if mesh.is_closed:
-        parts.append(f"{mesh.volume * 1e-9:.3g} µm³")
-    else:
-        parts.append(f"{len(mesh.borders)} border{'s' * (len(mesh.borders) > 1)}")
-    return ", ".join(parts)
+    return mesh, f"{Path(path).name}, scaled to {CELL_SIZE / units.micrometer:g} µm: {size_of(mesh)}"
 
 
 def _area_of(mesh: TriangleMesh, vertices: np.ndarray) -> float:
@@ -247,26 +144,20 @@ def _area_of(mesh: TriangleMesh, vertices: np.ndarray) -> float:
     return 0.5 * float(np.linalg.norm(np.cross(b - a, c - a), axis=1).sum())
 
 
-def _heights(mesh: TriangleMesh) -> np.ndarray:
-    """(F,) the lowest height of each triangle, nm."""
-    corners = mesh.vertices[mesh.faces]
-    longest = np.linalg.norm(corners - np.roll(corners, 1, axis=1), axis=2).max(axis=1)
-    return 2.0 * mesh.face_areas / longest
-
-
 def _build(mesh: TriangleMesh, points: int, seed: int) -> tuple[System, list[str]]:
     """Topology and forces, and what there is to say about them."""
     kT = TEMPERATURE * units.boltzmann
-    height = _heights(mesh)
-    typical = float(np.median(height))
-    lowest = np.full(len(mesh.vertices), np.inf)
-    np.minimum.at(lowest, mesh.faces.ravel(), np.repeat(height, 3))
-    thin = lowest < THIN * typical
+    thin = thin_places(mesh)
     friction = kT / PROTEIN_DIFFUSION
     mass = friction * TIMESTEP / (2.0 * PROTEIN_X)
     diameter = sqrt(COVERAGE * mesh.area / points / (np.pi / 4.0))
     # Two equal masses m on a spring k: ω² = 2k/m; three times as much for a protein among several.
     softness = LARGEST_PHASE**2 * mass / (6.0 * TIMESTEP**2)
+    notes = [
+        f"{points} proteins that repel each other within {diameter:.0f} nm, D = "
+        f"{PROTEIN_DIFFUSION / units.micrometer2_per_second:g} µm²/s, kT = {kT:.2f} pN nm",
+        about_membrane_forces(mesh),
+    ]
 
     def system_with(vertex_mass: np.ndarray) -> System:
         topology = Topology()
@@ -275,33 +166,17 @@ def _build(mesh: TriangleMesh, points: int, seed: int) -> tuple[System, list[str
             vesicle, points, mass=mass, friction=friction, seed=seed, name="proteins"
         )
         system = System(topology)
-        system.add_force(MembraneBending(vesicle, np.where(thin, 0.0, BENDING_MODULUS)))
-        system.add_force(MembraneArea(vesicle, AREA_MODULUS))
-        if mesh.is_closed:
-            system.add_force(MembraneVolume(vesicle, VOLUME_MODULUS))
-        # Bending and area leave vertices free to slide within the membrane. Springs that are this weak let them
-        # slide by some 5 % of a triangle.
-        sides = mesh.edge_faces
-        of_edge = np.minimum(height[sides[:, 0]], np.where(sides[:, 1] >= 0, height[sides[:, 1]], np.inf))
-        springs = 200.0 * kT / np.maximum(of_edge, THIN * typical) ** 2
-        system.add_force(MembraneEdgeSprings(vesicle, springs))
+        add_membrane_forces(system, vesicle)
         system.add_force(SoftSphere(proteins, proteins, softness, diameter))
         return system
 
-    masses = vertex_masses(mesh, lowest, thin, points * mass, system_with)
-    notes = [
-        f"{points} proteins that repel each other within {diameter:.0f} nm, D = "
-        f"{PROTEIN_DIFFUSION / units.micrometer2_per_second:g} µm²/s, kT = {kT:.2f} pN nm",
-        f"bending {BENDING_MODULUS:g} pN nm, area {AREA_MODULUS:g} pN/nm, "
-        + (f"volume {VOLUME_MODULUS:g} pN/nm², " if mesh.is_closed else "no volume to keep, ")
-        + "weak springs along the edges",
-    ]
+    system = system_with(vertex_masses(mesh, lowest_heights(mesh), thin, points * mass, system_with))
     if thin.any():
         notes.append(
             f"{int(thin.sum())} of {len(thin)} vertices touch triangles that are too thin to have a curvature: "
             "no bending there, and masses so large that they hardly move"
         )
-    return system_with(masses), notes
+    return system, notes
 
 
 def vertex_masses(mesh: TriangleMesh, lowest: np.ndarray, thin: np.ndarray, load: float, system_with) -> np.ndarray:
@@ -356,7 +231,7 @@ def _fastest(system: System, masses: np.ndarray) -> float:
     root = np.sqrt(masses)[:, None]
     u = np.random.default_rng(1).normal(size=(len(masses), 3)) * light[:, None]
     largest = 0.0
-    reach = 1e-3 * float(np.median(_heights(vesicle.mesh)))
+    reach = 1e-3 * float(np.median(heights(vesicle.mesh)))
     for _ in range(30):
         u /= np.linalg.norm(u)
         shift = u / root
@@ -368,105 +243,7 @@ def _fastest(system: System, masses: np.ndarray) -> float:
     return 1.1 * largest
 
 
-def _faster(system: System, most: int) -> tuple[int, str]:
-    """One thread or as many as the machine offers, whichever is faster now; and a remark.
-
-    Threads wait for each other many times a step. On a machine that is busy with other work, waiting for one that
-    does not run costs more than it brings. The results are the same to the last bit.
-    """
-    contexts = {}
-    for n in (1, most):
-        integrator = BAGOGABIntegrator(TIMESTEP, temperature=TEMPERATURE)
-        contexts[n] = Context(system, integrator, n)
-        contexts[n].step(5)
-    seconds = dict.fromkeys(contexts, 0.0)
-    for _ in range(3):
-        for n, context in contexts.items():
-            started = time.perf_counter()
-            context.step(20)
-            seconds[n] += time.perf_counter() - started
-    if seconds[most] < seconds[1]:
-        return most, ""
-    return 1, f" ({most} would be slower now)"
-
-
-# The run ----------------------------------------------------------------------------------------------------
-
-
-def _run(simulation: Simulation, out: Path, steps: int, *, closed: bool) -> tuple[float, dict[str, np.ndarray]]:
-    """Run with all reporters; seconds, and the temperature of each handle at every sampled step."""
-    samples = _Temperatures(max(1, min(10, steps // 10)))
-    interval = max(1, steps // 60)
-    simulation.reporters += [
-        samples,
-        StateDataReporter(
-            out / "state.csv",
-            interval,
-            step=True,
-            time=True,
-            potential_energy=True,
-            kinetic_energy=True,
-            temperature=True,
-            temperatures=True,
-            area=True,
-            volume=closed,
-            speed=True,
-            overwrite=True,
-        ),
-        TrajectoryReporter(out / "trajectory.h5", interval, precision="single", overwrite=True),
-        CheckpointReporter(out / "run.checkpoint", max(1, steps // 4), overwrite=True),
-    ]
-    started = time.perf_counter()
-    simulation.step(steps)
-    seconds = time.perf_counter() - started
-    simulation.save_checkpoint(out / "run.checkpoint")
-    return seconds, {name: np.array(rows) for name, rows in samples.of.items()}
-
-
-class _Temperatures(Reporter):
-    """Keeps the temperatures of all handles."""
-
-    include = ("energy",)
-
-    def __init__(self, interval: int) -> None:
-        super().__init__(interval)
-        self.of: dict[str, list[float]] = {}
-
-    def report(self, simulation, state) -> None:
-        for name, temperature in state.temperatures.items():
-            self.of.setdefault(name, []).append(temperature)
-
-
 # Measured against expected ----------------------------------------------------------------------------------
-
-
-def _z_line(quantity: str, measured: float, error: float, expected: float, unit: str) -> Line:
-    z = (measured - expected) / error
-    verdict = "OK" if abs(z) < LARGEST_Z else "CHECK"
-    return Line(quantity, measured, error, expected, unit, f"z = {z:+.1f}, |z| < {LARGEST_Z:g}", verdict)
-
-
-def _not_measured(quantity: str, expected: float | None, unit: str, why: str) -> Line:
-    return Line(quantity, None, None, expected, unit, why, "--")
-
-
-def _temperature(handle, series: np.ndarray) -> Line:
-    """Mean over the last two thirds. Its error: degrees of freedom, and how many samples are independent."""
-    name = f"temperature of {'proteins' if handle.kind == 'points' else 'vertices'}"
-    kept = series[len(series) // 3 :]
-    # Integrated correlation time in samples: summed up to where it is lost in noise (Sokal's window).
-    d = kept - kept.mean()
-    tau = 0.5
-    if len(kept) > 3 and d @ d > 0.0:
-        for lag in range(1, len(kept) // 2):
-            tau += float(d[:-lag] @ d[lag:]) / float(d @ d)
-            if lag >= 5.0 * tau:
-                break
-    independent = len(kept) / (2.0 * max(tau, 0.5))
-    if independent < 10.0:
-        return _not_measured(name, TEMPERATURE, "K", "too few independent samples: more --steps")
-    error = TEMPERATURE * sqrt(2.0 / (handle.degrees_of_freedom * independent))
-    return _z_line(name, float(kept.mean()), error, TEMPERATURE, "K")
 
 
 def _tracers(mesh: TriangleMesh, threads: int, noise: int, *, mass: float, friction: float, **where) -> Context:
@@ -503,7 +280,7 @@ def _uniformity(mesh: TriangleMesh, seed: int, threads: int) -> Line:
     expected = n * np.bincount(group, mesh.face_areas) / mesh.area
     counts = np.bincount(group[triangles], minlength=len(expected))
     if len(expected) < 2 or expected.min() < 5.0:
-        return _not_measured("uniformity, chi-square p", None, "", "triangles too few to compare")
+        return not_measured("uniformity, chi-square p", None, "", "triangles too few to compare")
     # The tail of the chi-square distribution (scipy.stats has it too, and takes seconds to import).
     p = float(gammaincc(0.5 * (len(expected) - 1), 0.5 * ((counts - expected) ** 2 / expected).sum()))
     verdict = "OK" if p > SMALLEST_P else "CHECK"
@@ -542,7 +319,7 @@ def _diffusion(mesh: TriangleMesh, seed: int, threads: int) -> Line:
         if len(patches) == 100:
             break
     if not patches:
-        return _not_measured(what, expected * 1e-6, unit, "no flat place, large enough, on this mesh")
+        return not_measured(what, expected * 1e-6, unit, "no flat place, large enough, on this mesh")
     each = 20_000 // len(patches)
     faces = np.repeat(np.fromiter(patches, np.int64), each)
     context = _tracers(
@@ -564,7 +341,7 @@ def _diffusion(mesh: TriangleMesh, seed: int, threads: int) -> Line:
     ratio = float(moved.mean()) / square
     # r² of a normal displacement in the plane has the standard deviation of its mean.
     measured, error = ratio * expected, expected / sqrt(len(moved))
-    return _z_line(what, measured * 1e-6, error * 1e-6, expected * 1e-6, unit)
+    return z_line(what, measured * 1e-6, error * 1e-6, expected * 1e-6, unit)
 
 
 def _perimeters(mesh: TriangleMesh) -> np.ndarray:
@@ -653,35 +430,3 @@ def _gap(a: np.ndarray, b: np.ndarray) -> float:
     e = b - a
     t = float(np.clip(-(a @ e) / (e @ e), 0.0, 1.0))
     return float(np.linalg.norm(a + t * e))
-
-
-def _table(lines: list[Line]) -> list[str]:
-    """The lines, aligned."""
-
-    def number(value: float | None, error: float | None = None) -> str:
-        if value is None:
-            return "-"
-        return f"{value:.4g}" if error is None else f"{value:.{_decimals(error)}f} ± {error:.{_decimals(error)}f}"
-
-    rows = [("", "measured", "expected", "", "", "")]
-    for line in lines:
-        expected = "-"
-        if line.expected is not None:
-            digits = 4 if line.error is None else _decimals(line.error)
-            expected = f"{line.expected:.{digits}f}" if line.error is not None else f"{line.expected:.{digits}g}"
-        rows.append(
-            (line.quantity, number(line.measured, line.error), expected, line.unit, line.verdict, line.criterion)
-        )
-    widths = [max(len(row[k]) for row in rows) for k in range(6)]
-    return [
-        "  ".join(
-            text.rjust(width) if k in (1, 2) else text.ljust(width)
-            for k, (text, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]
-
-
-def _decimals(error: float) -> int:
-    """Decimals that show two digits of an error."""
-    return max(0, 1 - int(np.floor(np.log10(error)))) if error > 0.0 else 3

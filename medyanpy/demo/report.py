@@ -1,0 +1,339 @@
+"""What all demos have in common: checks, the run with its files, and the table of measured against expected."""
+
+import json
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from math import sqrt
+from pathlib import Path
+from typing import Any, TextIO
+
+import numpy as np
+
+from medyanpy import units
+from medyanpy._version import __version__
+from medyanpy.context import Context
+from medyanpy.errors import ParameterError
+from medyanpy.integrators import BAGOGABIntegrator
+from medyanpy.mesh import TriangleMesh
+from medyanpy.reporters import CheckpointReporter, Reporter, StateDataReporter, TrajectoryReporter
+from medyanpy.simulation import Simulation
+from medyanpy.state import State
+from medyanpy.system import System
+from medyanpy.threads import choose_threads
+from medyanpy.topology import Handle, Topology
+from medyanpy.validation import seed as check_seed
+from medyanpy.validation import whole_number
+from medyanpy.visualize import draw
+
+OUTPUTS = ("trajectory.h5", "state.csv", "run.checkpoint", "summary.json", "picture.png")
+
+TEMPERATURE = 300.0
+# A deviation of five standard errors happens once in two million.
+LARGEST_Z = 5.0
+SMALLEST_P = 5.7e-7
+
+
+@dataclass
+class Line:
+    """One line of measured against expected."""
+
+    quantity: str
+    measured: float | None
+    error: float | None
+    expected: float | None
+    unit: str
+    criterion: str
+    verdict: str
+
+
+@dataclass
+class Demo:
+    """What a demo did and found.
+
+    Attributes
+    ----------
+    mesh : TriangleMesh
+    topology : Topology
+    lines : list of Line
+    summary : dict
+        The content of summary.json.
+    """
+
+    mesh: TriangleMesh
+    topology: Topology
+    lines: list[Line]
+    summary: dict[str, Any]
+
+
+class Report:
+    """What a demo is asked for, its run, and all that it prints and writes.
+
+    Parameters
+    ----------
+    out, steps, threads, seed, overwrite, stream
+        As `run_demo`; checked here, before anything is written.
+    """
+
+    def __init__(
+        self, out: Any, *, steps: int, threads: int | None, seed: int, overwrite: bool, stream: TextIO | None
+    ) -> None:
+        self.started = time.perf_counter()
+        self.out = Path(out)
+        self.steps = whole_number("steps", steps, at_least=1)
+        self.seed = check_seed("seed", seed)
+        self.threads = choose_threads(threads)
+        self._may_choose = threads is None
+        self._stream = stream
+        existing = [name for name in OUTPUTS if (self.out / name).exists()]
+        if existing and not overwrite:
+            raise ParameterError(
+                f"{self.out} holds {', '.join(existing)} already: choose another --out, or give --overwrite"
+            )
+        if self.out.exists() and not self.out.is_dir():
+            raise ParameterError(f"{self.out} is not a folder")
+
+    def say(self, text: str) -> None:
+        print(text, file=self._stream or sys.stdout, flush=True)
+
+    def begin(self, about: str) -> None:
+        """Make the folder and say what the mesh is; nothing that was given is wrong."""
+        self.out.mkdir(parents=True, exist_ok=True)
+        self.say(f"medyanpy {__version__}")
+        self.say(f"mesh      {about}")
+
+    def run(
+        self,
+        system: System,
+        timestep: float,
+        start: State | None = None,
+        reporters: Sequence[Reporter] = (),
+        **picture: Any,
+    ) -> tuple[dict[str, Line], State]:
+        """The run, its files and its picture, from where the topology or a state has the beads.
+
+        Returns
+        -------
+        dict, State
+            A line on the temperature of each handle, by its name; and the last state.
+        """
+        note = ""
+        if self._may_choose and self.threads > 1:
+            self.threads, note = _faster(system, timestep, self.threads, start)
+        self.say(
+            f"run       {self.steps} steps of BAGOGAB at {TEMPERATURE:g} K, dt = {timestep / units.microsecond:g} µs, "
+            f"{self.threads} thread{'s' * (self.threads > 1)}{note}"
+        )
+        integrator = BAGOGABIntegrator(timestep, temperature=TEMPERATURE, seed=self.seed)
+        samples = _Temperatures(sampling_interval(self.steps))
+        interval = max(1, self.steps // 60)
+        with Simulation(system, integrator, self.threads) as simulation:
+            _place(simulation.context, start)
+            simulation.context.set_velocities_to_temperature(TEMPERATURE, seed=self.seed)
+            simulation.reporters += [
+                samples,
+                *reporters,
+                StateDataReporter(
+                    self.out / "state.csv",
+                    interval,
+                    step=True,
+                    time=True,
+                    potential_energy=True,
+                    kinetic_energy=True,
+                    temperature=True,
+                    temperatures=True,
+                    area=True,
+                    volume=all(m.mesh.is_closed for m in system.topology.membranes),
+                    speed=True,
+                    overwrite=True,
+                ),
+                TrajectoryReporter(self.out / "trajectory.h5", interval, precision="single", overwrite=True),
+                CheckpointReporter(self.out / "run.checkpoint", max(1, self.steps // 4), overwrite=True),
+            ]
+            started = time.perf_counter()
+            simulation.step(self.steps)
+            seconds = time.perf_counter() - started
+            simulation.save_checkpoint(self.out / "run.checkpoint")
+            self.say("picture   picture.png")
+            draw(simulation, self.out / "picture.png", overwrite=True, **picture)
+        self._per_second = self.steps / seconds
+        self._per_bead = 1e9 * seconds / (self.steps * system.topology.n_beads)
+        spacing = samples.interval * timestep
+        lines = {
+            handle.name: temperature_line(handle, np.array(samples.of[handle.name]), spacing)
+            for handle in system.topology.handles
+        }
+        return lines, simulation.context.get_state(positions=True)
+
+    def finish(self, mesh: TriangleMesh, topology: Topology, lines: list[Line], /, **summary: Any) -> Demo:
+        """Print the table, write the summary, and return both."""
+        total = time.perf_counter() - self.started
+        self.say("")
+        for text in _table(lines):
+            self.say(text)
+        self.say("")
+        self.say(
+            f"speed     {self._per_second:.0f} steps/s, {self._per_bead:.0f} ns per bead and step; "
+            f"{total:.1f} s in all"
+        )
+        self.say(f"files     {self.out}: {', '.join(OUTPUTS)}")
+        summary = {
+            "version": __version__,
+            **summary,
+            "steps": self.steps,
+            "temperature": TEMPERATURE,
+            "threads": self.threads,
+            "seed": self.seed,
+            "speed": {
+                "steps_per_second": self._per_second,
+                "ns_per_bead_and_step": self._per_bead,
+                "seconds_in_all": total,
+            },
+            "results": [asdict(line) for line in lines],
+            "ok": all(line.verdict != "CHECK" for line in lines),
+        }
+        (self.out / "summary.json").write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
+        return Demo(mesh, topology, lines, summary)
+
+
+# The mesh, described ----------------------------------------------------------------------------------------
+
+
+def size_of(mesh: TriangleMesh) -> str:
+    parts = [f"{len(mesh.vertices)} vertices", f"{len(mesh.faces)} faces", f"{mesh.area * 1e-6:.3g} µm²"]
+    if mesh.is_closed:
+        parts.append(f"{mesh.volume * 1e-9:.3g} µm³")
+    else:
+        parts.append(f"{len(mesh.borders)} border{'s' * (len(mesh.borders) > 1)}")
+    return ", ".join(parts)
+
+
+def facts_of(mesh: TriangleMesh, name: str) -> dict[str, Any]:
+    """For the summary."""
+    return {
+        "name": name,
+        "vertices": len(mesh.vertices),
+        "faces": len(mesh.faces),
+        "closed": mesh.is_closed,
+        "genus": mesh.genus,
+        "area": mesh.area,
+        "volume": mesh.volume if mesh.is_closed else None,
+    }
+
+
+# The run ----------------------------------------------------------------------------------------------------
+
+
+def _place(context: Context, start: State | None) -> None:
+    if start is not None:
+        context.set_state(start)
+
+
+def _faster(system: System, timestep: float, most: int, start: State | None) -> tuple[int, str]:
+    """One thread or as many as the machine offers, whichever is faster now; and a remark.
+
+    Threads wait for each other many times a step. On a machine that is busy with other work, waiting for one that
+    does not run costs more than it brings. The results are the same to the last bit.
+    """
+    contexts = {}
+    for n in (1, most):
+        integrator = BAGOGABIntegrator(timestep, temperature=TEMPERATURE)
+        contexts[n] = Context(system, integrator, n)
+        _place(contexts[n], start)
+        contexts[n].step(5)
+    seconds = dict.fromkeys(contexts, 0.0)
+    for _ in range(3):
+        for n, context in contexts.items():
+            started = time.perf_counter()
+            context.step(20)
+            seconds[n] += time.perf_counter() - started
+    if seconds[most] < seconds[1]:
+        return most, ""
+    return 1, f" ({most} would be slower now)"
+
+
+def sampling_interval(steps: int) -> int:
+    """Steps between samples of what the table needs."""
+    return max(1, min(10, steps // 10))
+
+
+class _Temperatures(Reporter):
+    """Keeps the temperatures of all handles."""
+
+    include = ("energy",)
+
+    def __init__(self, interval: int) -> None:
+        super().__init__(interval)
+        self.of: dict[str, list[float]] = {}
+
+    def report(self, simulation, state) -> None:
+        for name, temperature in state.temperatures.items():
+            self.of.setdefault(name, []).append(temperature)
+
+
+# Measured against expected ----------------------------------------------------------------------------------
+
+
+def z_line(quantity: str, measured: float, error: float, expected: float, unit: str) -> Line:
+    z = (measured - expected) / error
+    verdict = "OK" if abs(z) < LARGEST_Z else "CHECK"
+    return Line(quantity, measured, error, expected, unit, f"z = {z:+.1f}, |z| < {LARGEST_Z:g}", verdict)
+
+
+def not_measured(quantity: str, expected: float | None, unit: str, why: str) -> Line:
+    return Line(quantity, None, None, expected, unit, why, "--")
+
+
+def temperature_line(handle: Handle, series: np.ndarray, spacing: float) -> Line:
+    """Mean over the last two thirds of samples that are `spacing` (s) apart. Its error: degrees of freedom, and how
+    many samples are independent."""
+    name = f"temperature of {'proteins' if handle.kind == 'points' else handle.kind}"
+    kept = series[len(series) // 3 :]
+    # Integrated correlation time in samples: summed up to where it is lost in noise (Sokal's window).
+    d = kept - kept.mean()
+    tau = 0.5
+    if len(kept) > 3 and d @ d > 0.0:
+        for lag in range(1, len(kept) // 2):
+            tau += float(d[:-lag] @ d[lag:]) / float(d @ d)
+            if lag >= 5.0 * tau:
+                break
+    # Of a short series that says too little: friction alone takes m/2γ to change a kinetic energy.
+    memory = float(np.mean(handle.mass / handle.friction)) / (2.0 * spacing)
+    independent = len(kept) / (2.0 * max(tau, memory, 0.5))
+    if independent < 10.0:
+        return not_measured(name, TEMPERATURE, "K", "too few independent samples: more --steps")
+    error = TEMPERATURE * sqrt(2.0 / (handle.degrees_of_freedom * independent))
+    return z_line(name, float(kept.mean()), error, TEMPERATURE, "K")
+
+
+def _table(lines: list[Line]) -> list[str]:
+    """The lines, aligned."""
+
+    def number(value: float | None, error: float | None = None) -> str:
+        if value is None:
+            return "-"
+        return f"{value:.4g}" if error is None else f"{value:.{_decimals(error)}f} ± {error:.{_decimals(error)}f}"
+
+    rows = [("", "measured", "expected", "", "", "")]
+    for line in lines:
+        expected = "-"
+        if line.expected is not None:
+            digits = 4 if line.error is None else _decimals(line.error)
+            expected = f"{line.expected:.{digits}f}" if line.error is not None else f"{line.expected:.{digits}g}"
+        rows.append(
+            (line.quantity, number(line.measured, line.error), expected, line.unit, line.verdict, line.criterion)
+        )
+    widths = [max(len(row[k]) for row in rows) for k in range(6)]
+    return [
+        "  ".join(
+            text.rjust(width) if k in (1, 2) else text.ljust(width)
+            for k, (text, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]
+
+
+def _decimals(error: float) -> int:
+    """Decimals that show two digits of an error."""
+    return max(0, 1 - int(np.floor(np.log10(error)))) if error > 0.0 else 3
