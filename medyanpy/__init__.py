@@ -15,7 +15,7 @@ except ImportError as _cause:
         f"({_cause})"
     ) from _cause
 
-from medyanpy import forces, reporters, units, visualize
+from medyanpy import analysis, forces, presets, reporters, units, visualize
 from medyanpy._version import __version__
 from medyanpy.context import Context
 from medyanpy.errors import MedyanError, MeshError, ParameterError, SimulationError, TopologyError
@@ -47,8 +47,10 @@ __all__ = [
     "TriangleMesh",
     "VerletIntegrator",
     "__version__",
+    "analysis",
     "deserialize",
     "forces",
+    "presets",
     "reporters",
     "serialize",
     "units",

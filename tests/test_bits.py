@@ -195,9 +195,38 @@ def links_that_come_and_go():
     return system, {3: grow, 6: cut, 10: rearrange}
 
 
-def filaments():
-    """Chains and rings of many lengths, one of each long enough to be cut into segments, some held."""
-    rng = np.random.default_rng(11)
+def angles_that_come_and_go():
+    """Angles at sites of filaments, points and anchors, and between directions."""
+    rng = np.random.default_rng(13)
+    topology = mp.Topology()
+    nodes = rng.normal(0.0, 5.0, (250, 1, 3)) + np.cumsum(rng.normal(0.0, 0.3, (250, 12, 3)) + [1.0, 0, 0], axis=1)
+    chains = topology.add_filaments(list(nodes), node_mass=1.0, node_friction=0.5)
+    membrane = topology.add_membrane(sphere(8.0, 4), vertex_mass=1.0, vertex_friction=0.3)
+    points = topology.add_intriangle_points(membrane, 1100, mass=1.0, friction=0.2, seed=5)
+    system = mp.System(topology)
+    system.add_force(forces.MembraneEdgeSprings(membrane, 30.0))
+
+    def somewhere(n):
+        return chains.sites(rng.integers(0, 250, n), rng.integers(0, 11, n), rng.uniform(0.0, 1.0, n))
+
+    anchors = mp.Sites.anchors(rng.normal(0.0, 4.0, (1100, 3)))
+    rest = rng.uniform(0.0, np.pi, 2200)
+    corners = (somewhere(2200), mp.Sites.beads(points) + somewhere(1100), anchors + somewhere(1100))
+    system.add_force(forces.AngleLinks(*corners, 1.0, rest))
+    system.add_force(forces.DirectionLinks(*(somewhere(2200) for _ in range(4)), 2.0, rest, group=1))
+
+    def change(system):
+        corners, crossings = system.forces[1:3]
+        points = system.topology.handles[2].beads
+        corners.remove(np.arange(0, 2200, 3))
+        crossings.add(*(points[k::4] for k in range(4)), angle=1.0)
+        crossings.move(crossings.ids[100:200], b=anchors[:100], c=points[:100])
+
+    return system, {6: change}
+
+
+def chains_and_rings(rng, **options):
+    """A topology with chains and rings of many lengths, one of each long enough to be cut into segments, some held."""
 
     def nodes(n, closed):
         turns = rng.normal(0.0, 0.2 if n < 100 else 0.05, (n, 3)) + [1.0, 0.0, 0.0]
@@ -213,13 +242,51 @@ def filaments():
         n = int(sum(counts))
         topology.add_filaments(
             [nodes(m, closed) for m in counts], rng.uniform(0.5, 2.0, n), rng.uniform(0.0, 5.0, n), closed=closed,
-            fixed_nodes=np.cumsum(counts)[:9],
+            fixed_nodes=np.cumsum(counts)[:9], **options,
         )  # fmt: skip
+    return topology
+
+
+def filaments():
+    topology = chains_and_rings(np.random.default_rng(11))
     system = mp.System(topology)
     handles = list(topology.handles)
     links = np.concatenate([h.first_bead + h.links for h in handles])
     system.add_force(forces.SoftSphere(handles, handles, 5.0, 0.8, exclusions=links, skin=0.2))
     system.add_force(forces.HarmonicTrap(handles, [0.01, 0.02, 0.03], [0.0, 0.0, 0.0], group=1))
+    return system
+
+
+def shapes_that_collide():
+    """Filaments, balls and points of a vesicle, all against all; the lists are made anew now and then."""
+    rng = np.random.default_rng(14)
+    topology = mp.Topology()
+    membrane = topology.add_membrane(sphere(9.0, 3), vertex_mass=1.0, vertex_friction=0.3)
+    points = topology.add_intriangle_points(membrane, 600, mass=1.0, friction=0.2, seed=5)
+    nodes = rng.normal(0.0, 4.0, (140, 1, 3)) + np.cumsum(rng.normal(0.0, 0.3, (140, 9, 3)) + [0.5, 0, 0], axis=1)
+    chains = topology.add_filaments(list(nodes), node_mass=1.0, node_friction=0.5)
+    balls = topology.add_balls(rng.normal(0.0, 4.0, (400, 3)), rng.uniform(0.2, 0.5, 400), mass=1.0, friction=0.5)
+    system = mp.System(topology)
+    shapes = [membrane, chains, balls, points]
+    system.add_force(forces.SoftCollisions(shapes, 20.0, [0.3, 0.2, None, 0.25], skin=0.15))
+    system.add_force(forces.MembraneEdgeSprings(membrane, 30.0, group=1))
+    return system
+
+
+def twistable_filaments():
+    """With all that acts on them inside."""
+    topology = chains_and_rings(
+        np.random.default_rng(17), directors="parallel", director_mass=0.7, director_friction=0.4
+    )
+    system = mp.System(topology)
+    for handle in topology.handles:
+        if isinstance(handle, mp.topology.Filaments):
+            name = "rings" if handle.closed else "chains"
+            n = len(forces.FilamentBending(handle, 1.0).joints)
+            system.add_force(forces.FilamentBending(handle, 3.0, name=f"bending of {name}"))
+            rest = np.linspace(-5.0, 5.0, n)
+            system.add_force(forces.FilamentTwisting(handle, 2.0, rest, group=1, name=f"twisting of {name}"))
+            system.add_force(forces.FixmanPotential(handle, kT=1.0, name=f"metric of {name}"))
     return system
 
 
@@ -234,7 +301,9 @@ KINDS = {
     "fields and Python": fields_and_python,
     "numbers that change": numbers_that_change,
     "links that come and go": links_that_come_and_go,
+    "angles that come and go": angles_that_come_and_go,
     "filaments": filaments,
+    "shapes that collide": shapes_that_collide,
 }
 
 # The last kicks group 0 twice as often as group 1.

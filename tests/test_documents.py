@@ -268,7 +268,7 @@ def test_no_file_knows_a_machine_or_an_index():
 
 PUBLIC = [
     (module, name)
-    for module in ("medyanpy", "medyanpy.forces", "medyanpy.reporters")
+    for module in ("medyanpy", "medyanpy.analysis", "medyanpy.forces", "medyanpy.presets", "medyanpy.reporters")
     for name in importlib.import_module(module).__all__
     if not name.startswith("__") and not inspect.ismodule(getattr(importlib.import_module(module), name))
 ]

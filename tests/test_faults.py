@@ -201,6 +201,22 @@ def a_bead_flies_to_infinity():
     return Scene(context, lambda: context.set_velocities(np.zeros((1300, 3))), 731, "gas", "pairs")
 
 
+@fault("collisions.pyx", "_surround", "NOT_FINITE", "Collisions", SMALLER)
+def a_node_flies_to_infinity():
+    topology = mp.Topology()
+    topology.add_beads([[9.0, 9.0, 9.0]], mass=1.0)
+    nodes = np.random.default_rng(3).uniform(0.0, 10.0, (300, 1, 3)) + [[0.0, 0, 0], [1.0, 0, 0]]
+    rods = topology.add_filaments(nodes, 1.0, constrained=False, name="rods")
+    system = mp.System(topology)
+    system.add_force(forces.SoftCollisions(rods, 0.1, 0.2, name="contacts"))
+    context = make(system, "BAB", 10.0)
+    context.step(4)
+    v = np.zeros((601, 3))
+    v[432, 1] = 1e308
+    context.set_velocities(v)
+    return Scene(context, lambda: context.set_velocities(np.zeros((601, 3))), 432, "rods", "contacts")
+
+
 def collapsing(form):
     def build():
         topology = mp.Topology()
@@ -229,7 +245,7 @@ for form, kernel in (("vertex", "membrane_bending.pyx"), ("dihedral", "membrane_
     )
 
 
-@fault("constraints.pyx", "_batch", "NOT_CONVERGED", "LengthConstraints",
+@fault("constraints.pxi", "_batch", "NOT_CONVERGED", "Constraints",
        r"node \d of filament (31|70)\): its links cannot keep their lengths.*relative residual \d.*timestep is too")
 def links_cannot_keep_their_lengths():
     """A spring far too stiff for the timestep shakes two filaments of many."""
@@ -268,7 +284,7 @@ def open_up(context):
     return lambda: context.set_positions(x)
 
 
-@fault("constraints.pyx", "_batch", "NOT_CONVERGED", "LengthConstraints",
+@fault("constraints.pxi", "_batch", "NOT_CONVERGED", "Constraints",
        r"node 0 of filament 0\): its links cannot keep their lengths.*filament is folded onto itself")  # fmt: skip
 def links_of_a_folded_filament_say_the_same():
     _, _, system = folded()
@@ -276,7 +292,7 @@ def links_of_a_folded_filament_say_the_same():
     return Scene(context, open_up(context), 1, "hairpin")
 
 
-@fault("fixman.pyx", "_filaments", "NOT_FINITE", "Fixman", SMALLER)
+@fault("fixman.pxi", "_filaments", "NOT_FINITE", "Fixman", SMALLER)
 def a_filament_that_cannot_move_has_no_determinant():
     _, hairpin, system = folded()
     system.add_force(forces.FixmanPotential(hairpin, kT=1.0))
@@ -445,7 +461,7 @@ FUNCTION = re.compile(r"^\s*(?:cdef|cpdef|def) (?:inline )?[^=]*?(\w+)\(")
 
 def sites():
     """(file, function, code) of every place in the installed kernels, as often as it is there."""
-    for path in sorted(KERNELS.glob("*.p[yx][xd]")):
+    for path in sorted(KERNELS.glob("*.p[yx][xdi]")):
         function = ""
         for line in path.read_text().splitlines():
             found = FUNCTION.match(line)

@@ -37,7 +37,7 @@ def built():
 def sources():
     """What of the source folder belongs into the wheel."""
     for path in SOURCE.rglob("*"):
-        if path.suffix in (".py", ".pyx", ".pxd", ".pyi") or path.name == "py.typed":
+        if path.suffix in (".py", ".pyx", ".pxd", ".pxi", ".pyi") or path.name == "py.typed":
             yield PurePosixPath("medyanpy", path.relative_to(SOURCE).as_posix())
 
 

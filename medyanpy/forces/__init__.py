@@ -2,17 +2,21 @@
 
 from medyanpy.forces._base import Force
 from medyanpy.forces.bonds import HarmonicBonds, MembraneEdgeSprings
+from medyanpy.forces.collisions import SoftCollisions
 from medyanpy.forces.external import HarmonicTrap, UniformField
-from medyanpy.forces.filaments import FilamentBending, FilamentStretching, FixmanPotential
-from medyanpy.forces.links import Links
+from medyanpy.forces.filaments import FilamentBending, FilamentStretching, FilamentTwisting, FixmanPotential
+from medyanpy.forces.links import AngleLinks, DirectionLinks, Links
 from medyanpy.forces.membrane import MembraneArea, MembraneBending, MembraneTension, MembraneVolume
 from medyanpy.forces.pairs import WCA, SoftSphere
 from medyanpy.forces.python import PythonForce
 
 __all__ = [
     "WCA",
+    "AngleLinks",
+    "DirectionLinks",
     "FilamentBending",
     "FilamentStretching",
+    "FilamentTwisting",
     "FixmanPotential",
     "Force",
     "HarmonicBonds",
@@ -24,6 +28,7 @@ __all__ = [
     "MembraneTension",
     "MembraneVolume",
     "PythonForce",
+    "SoftCollisions",
     "SoftSphere",
     "UniformField",
 ]

@@ -157,13 +157,13 @@ def links_of_means():
     topology, h = lumpy_scene()
     a, b = mixed_ends(h)
     keep = [0, 1, 4, 5, 7]
-    return topology, mp.forces.Links(a[keep], b[[0, 1, 3, 6, 8]], LINK_K[keep])
+    return topology, mp.forces.Links(a[keep], b[[0, 1, 4, 6, 8]], LINK_K[keep])
 
 
 def links_of_means_energy(x):
     a, b = mixed_ends(lumpy_scene()[1])
     keep = [0, 1, 4, 5, 7]
-    return 0.5 * np.sum(LINK_K[keep, None] * (places(b, x)[[0, 1, 3, 6, 8]] - places(a, x)[keep]) ** 2)
+    return 0.5 * np.sum(LINK_K[keep, None] * (places(b, x)[[0, 1, 4, 6, 8]] - places(a, x)[keep]) ** 2)
 
 
 LINKS = [
@@ -172,6 +172,44 @@ LINKS = [
     ForceCase("links of beads", links_of_beads, mixed_bonds_energy, 1.5),
     ForceCase("links of means", links_of_means, links_of_means_energy, 5.0),
 ]
+
+
+# Angles between sites: of every kind, with sites in several terms.
+
+
+def angle_ends(h, n_ends, anchored):
+    a, b = mixed_ends(h)
+    keep = np.arange(9) if anchored else np.array([0, 1, 4, 5, 7])
+    mates = np.arange(9) if anchored else np.array([0, 1, 4, 6, 8])
+    a, b = a[keep], b[mates]
+    n = len(a)
+    return (a, b, a[np.roll(np.arange(n), 2)], b[np.roll(np.arange(n), -1 if anchored else -3)])[:n_ends]
+
+
+def angles(n_ends, anchored):
+    kind = mp.forces.AngleLinks if n_ends == 3 else mp.forces.DirectionLinks
+    n = 9 if anchored else 5
+    k, rest = np.linspace(20.0, 50.0, n), np.linspace(0.0, 2.8, n)
+
+    def build():
+        topology, h = lumpy_scene()
+        return topology, kind(*angle_ends(h, n_ends, anchored), k, rest)
+
+    def energy(x):
+        places_of = [places(sites, x) for sites in angle_ends(lumpy_scene()[1], n_ends, anchored)]
+        first, second, third, fourth = places_of if n_ends == 4 else [places_of[i] for i in (1, 0, 1, 2)]
+        p, q = second - first, fourth - third
+        assert min(np.linalg.norm(d, axis=1).min() for d in (p, q)) > 1.0
+        theta = np.arctan2(np.linalg.norm(np.cross(p, q), axis=1), np.sum(p * q, axis=1))
+        assert theta.min() > 0.1
+        assert theta.max() < 3.0
+        return np.sum(k * (1.0 - np.cos(theta - rest)))
+
+    what = "angles" if n_ends == 3 else "directions"
+    return ForceCase(what + (" with anchors" if anchored else ""), build, energy, 2.0)
+
+
+ANGLES = [angles(n_ends, anchored) for n_ends in (3, 4) for anchored in (False, True)]
 
 
 # Membranes --------------------------------------------------------------------------------------------------
@@ -432,7 +470,7 @@ BETWEEN_BEADS = [
 # Filaments --------------------------------------------------------------------------------------------------
 
 
-def filament_scene(closed, constrained=True):
+def filament_scene(closed, constrained=True, twistable=False):
     """Filaments of several lengths among other beads, with different masses and fixed nodes: (topology, handle)."""
     rng = np.random.default_rng(23)
     topology = mp.Topology()
@@ -440,8 +478,13 @@ def filament_scene(closed, constrained=True):
     counts = [3, 7, 4, 12] if closed else [2, 5, 3, 2, 11, 4]
     nodes = [np.cumsum(rng.normal(0.0, 2.0, (n, 3)), axis=0) for n in counts]
     fixed = [4, 6, 17] if closed else [0, 4, 9, 15]
+    mass, options = rng.uniform(0.5, 3.0, sum(counts)), {}
+    if twistable:
+        links = [np.diff(np.vstack([x, x[:1]]) if closed else x, axis=0) for x in nodes]
+        directors = [np.cross(d, rng.normal(size=d.shape)) for d in links]
+        options = {"directors": directors, "director_mass": rng.uniform(0.5, 8.0, sum(map(len, links)))}
     filaments = topology.add_filaments(
-        nodes, rng.uniform(0.5, 3.0, sum(counts)), constrained=constrained, closed=closed, fixed_nodes=fixed
+        nodes, mass, constrained=constrained, closed=closed, fixed_nodes=fixed, **options
     )
     sheet = topology.add_membrane(mp.TriangleMesh.flat_sheet(2, 2, 4.0), vertex_mass=2.0)
     topology.add_intriangle_points(sheet, 3, mass=0.5, seed=3)
@@ -545,11 +588,115 @@ def fixman(closed):
     return ForceCase("Fixman potential of " + ("rings" if closed else "filaments"), build, energy, 1.0)
 
 
+def filament_twisting(closed):
+    joints = filament_joints(closed).tolist()
+    topology, filaments = filament_scene(closed, twistable=True)
+    number = {tuple(pair): link for link, pair in enumerate((filaments.first_bead + filaments.links).tolist())}
+    links = np.array([[number[a, b], number[b, c]] for a, b, c in joints])
+
+    def turns(x):
+        """Each director is turned with its link, by the matrix of that turn, and compared with the next."""
+        out = []
+        for (before, node, after), pair in zip(joints, links, strict=True):
+            a, b = ((x[j] - x[i]) / np.linalg.norm(x[j] - x[i]) for i, j in ((before, node), (node, after)))
+            p, q = x[filaments.directors.first_bead + pair]
+            p, q = p - (p @ a) * a, q - (q @ b) * b
+            assert a @ b > -0.98
+            axis = np.cross(a, b)
+            m = np.array([[0, -axis[2], axis[1]], [axis[2], 0, -axis[0]], [-axis[1], axis[0], 0]])
+            p = p + m @ p + m @ m @ p / (1.0 + a @ b)
+            out.append(np.arctan2(np.cross(p, q) @ b, p @ q))
+        return np.array(out)
+
+    modulus = np.linspace(3.0, 8.0, len(joints))[::-1]
+    # The kink at half a turn is far from all.
+    start = np.concatenate([handle.positions for handle in topology.handles])
+    rest = turns(start) + np.linspace(-2.5, 2.5, len(joints)) - 8.0 * np.pi
+
+    def build():
+        topology, filaments = filament_scene(closed, twistable=True)
+        return topology, mp.forces.FilamentTwisting(filaments, modulus, rest)
+
+    def energy(x):
+        off = turns(x) - rest
+        off -= 2.0 * np.pi * np.round(off / (2.0 * np.pi))
+        assert np.abs(off).max() < 3.0
+        return np.sum(0.5 * modulus / filaments.link_lengths[links].mean(axis=1) * off**2)
+
+    return ForceCase("twisting of " + ("rings" if closed else "filaments"), build, energy, 1.0)
+
+
+def fixman_twistable(closed):
+    def build():
+        topology, filaments = filament_scene(closed, twistable=True)
+        return topology, mp.forces.FixmanPotential(filaments, kT=2.5)
+
+    filaments = filament_scene(closed, twistable=True)[1]
+    inverse_mass = np.where(filaments.fixed_beads, 0.0, 1.0 / filaments.mass)
+
+    def energy(x):
+        """The metric of lengths and right angles, with unit vectors along links, directors as they are, and a
+        diagonal that is constant."""
+        links, n = filaments.links, len(filaments)
+        nodes, p = x[filaments.beads], x[filaments.directors.beads]
+        u = nodes[links[:, 1]] - nodes[links[:, 0]]
+        u /= np.linalg.norm(u, axis=1)[:, None]
+        jacobian = np.zeros((2, len(links), n, 3))
+        for way, e in enumerate((u, p)):
+            jacobian[way, np.arange(len(links)), links[:, 0]] = -e
+            jacobian[way, np.arange(len(links)), links[:, 1]] = e
+        jacobian = jacobian.reshape(2 * len(links), n, 3)
+        metric = np.einsum("lnc,n,mnc->lm", jacobian, inverse_mass, jacobian)
+        both = inverse_mass[links].sum(axis=1)
+        diagonal = np.concatenate([both, both + filaments.link_lengths**2 / filaments.directors.mass])
+        one = np.arange(2 * len(links))
+        # What the right angle of a link has to do with its own length is zero where they hold.
+        metric[one, np.roll(one, len(links))] = 0.0
+        metric[one, one] = diagonal
+        sign, log = np.linalg.slogdet(metric)
+        assert sign == 1.0
+        return 0.5 * 2.5 * (log - np.log(diagonal).sum())
+
+    return ForceCase("Fixman potential of twistable " + ("rings" if closed else "filaments"), build, energy, 1.0)
+
+
 FILAMENTS = [
     *[filament_bending(closed, rest) for closed in (False, True) for rest in (False, True)],
     *[filament_stretching(closed) for closed in (False, True)],
     *[fixman(closed) for closed in (False, True)],
+    *[filament_twisting(closed) for closed in (False, True)],
+    *[fixman_twistable(closed) for closed in (False, True)],
 ]
+
+
+# Collisions: see test_collisions.py for the other pairs of shapes. ----------------------------------------------------
+
+
+def collisions():
+    """Balls and points against each other and against the triangles of a sheet that the points do not live in."""
+    topology, h = lumpy_scene()
+    return topology, mp.forces.SoftCollisions([h["points"], h["open"], h["balls"]], [3.0, 5.0, 7.0], [2.0, 0.7, None])
+
+
+def collisions_energy(x):
+    _, h = lumpy_scene()
+    at = np.r_[h["points"].beads, h["balls"].beads]
+    radius, k = np.r_[np.full(7, 2.0), h["balls"].radius], np.r_[np.full(7, 3.0), np.full(5, 7.0)]
+    i, j = np.triu_indices(12, 1)
+    overlap = np.maximum(radius[i] + radius[j] - np.linalg.norm(x[at[i]] - x[at[j]], axis=1), 0.0)
+    total = 0.5 * np.sum(k[i] * k[j] / (k[i] + k[j]) * overlap**2)
+    corners = x[h["open"].beads][h["open"].mesh.faces]
+    p = x[at][:, None, None]
+    # The closest of three sides, or of the plane where its foot is inside.
+    side = np.roll(corners, -1, axis=1) - corners
+    along = np.clip(np.sum((p - corners) * side, -1) / np.sum(side**2, -1), 0.0, 1.0)
+    r = np.linalg.norm(corners + along[..., None] * side - p, axis=-1).min(axis=-1)
+    normal = np.cross(side[:, 0], side[:, 1])
+    normal /= np.linalg.norm(normal, axis=1)[:, None]
+    inside = (np.sum(np.cross(normal[:, None], side) * (p - corners), -1) > 0.0).all(axis=-1)
+    r = np.where(inside, np.abs(np.sum(normal * (p[:, 0] - corners[:, 0]), -1)), r)
+    overlap = np.maximum(radius[:, None] + 0.7 - r, 0.0)
+    return total + 0.5 * np.sum((k * 5.0 / (k + 5.0))[:, None] * overlap**2)
 
 
 CASES = [
@@ -557,9 +704,11 @@ CASES = [
     ForceCase("edge springs", edge_springs, edge_springs_energy, 4.0),
     ForceCase("bonds of all kinds", mixed_bonds, mixed_bonds_energy, 1.5),
     *LINKS,
+    *ANGLES,
     *MEMBRANES,
     *BETWEEN_BEADS,
     *FILAMENTS,
+    ForceCase("collisions", collisions, collisions_energy, 0.02),
 ]
 
 
