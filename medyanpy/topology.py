@@ -565,7 +565,7 @@ class Topology:
         directors: Any = None,
         *,
         director_mass: Any = None,
-        director_friction: Any = 0.0,
+        director_friction: Any = None,
         node_friction_along: Any = None,
         link_lengths: Any = None,
         fixed_nodes: Any = (),
@@ -591,9 +591,9 @@ class Topology:
             of a ring, with what is needed to close it spread evenly.
         director_mass : float or (l,) float, pN s² nm, > 0
             The moment of inertia of each link about its axis; needed with `directors`.
-        director_friction : float or (l,) float, pN nm s, >= 0
-            Against rotation of each link about its axis; of a rod of radius a in a fluid of viscosity η, 4πηa² a
-            length.
+        director_friction : float or (l,) float, pN nm s, >= 0, optional
+            Against rotation of each link about its axis, 0 where none is given; of a rod of radius a in a fluid of
+            viscosity η, 4πηa² a length.
         node_friction_along : float or (n,) float, pN s/nm, >= 0, optional
             Another way to say it: `node_friction` is then that across.
         link_lengths : float or (l,) float, nm, > 0, optional
@@ -632,7 +632,7 @@ class Topology:
         *,
         starts: Any = None,
         director_mass: Any = None,
-        director_friction: Any = 0.0,
+        director_friction: Any = None,
         node_friction_along: Any = None,
         link_lengths: Any = None,
         fixed_nodes: Any = (),
@@ -653,7 +653,7 @@ class Topology:
             Of all.
         directors : list of (l_i, 3) float, or (l, 3) float, not zero, or "parallel", optional
             Of the links of each filament, or of all together.
-        director_mass, director_friction : float or (l,) float, pN s² nm, > 0, and pN nm s, >= 0
+        director_mass, director_friction : float or (l,) float, pN s² nm, > 0, and pN nm s, >= 0, optional
             Of all links, filament after filament.
         starts : (f + 1,) int, optional
             Where the nodes of each filament start, and the number of all nodes.
@@ -752,6 +752,8 @@ class Topology:
                 if directors != "parallel":
                     raise ParameterError(f'{what}: directors must be an array or "parallel", not {directors!r}')
                 directors = parallel_directors(handle)
+            if director_friction is None:
+                director_friction = 0.0
             turning = (
                 _perpendicular(f"{what}: directors", directors, x[links[:, 1]] - x[links[:, 0]], of),
                 *_inertia(what, "director_", len(links), director_mass, director_friction),
