@@ -66,11 +66,10 @@ class FilamentFlow(Flow):
         if f.friction_along is not None:
             return False
         # Fixed nodes do not move, whatever their friction.
-        rate, filament = f.friction / f.mass, np.repeat(np.arange(f.n_filaments), np.diff(f.starts))
-        rate, filament = rate[~f.fixed_beads], filament[~f.fixed_beads]
+        rate, filament = (f.friction / f.mass)[~f.fixed_beads], f.node_filaments[~f.fixed_beads]
         if f.directors is not None:
             rate = np.concatenate([rate, f.directors.friction / f.directors.mass])
-            filament = np.concatenate([filament, np.repeat(np.arange(f.n_filaments), np.diff(f.link_starts))])
+            filament = np.concatenate([filament, f.link_filaments])
         first = np.zeros(f.n_filaments)
         first[filament] = rate
         # Up to a rounding of a user's products.

@@ -122,6 +122,33 @@ class Filaments(Beads):
         return self.starts if self.closed else self.starts - np.arange(len(self.starts))
 
     @property
+    def node_filaments(self) -> np.ndarray:
+        """(n,) the filament of every node."""
+        return np.repeat(np.arange(self.n_filaments), np.diff(self.starts))
+
+    @property
+    def link_filaments(self) -> np.ndarray:
+        """(l,) the filament of every link."""
+        return np.repeat(np.arange(self.n_filaments), np.diff(self.link_starts))
+
+    @property
+    def joints(self) -> np.ndarray:
+        """(J,) nodes between two links: of rings all, else all but the ends."""
+        nodes = np.arange(len(self))
+        return nodes if self.closed else np.delete(nodes, np.r_[self.starts[:-1], self.starts[1:] - 1])
+
+    @property
+    def links_at_joints(self) -> tuple[np.ndarray, np.ndarray]:
+        """(J,), (J,) the links before and after each joint."""
+        joints = self.joints
+        which = self.node_filaments[joints]
+        if not self.closed:
+            # Each filament before has one link less than nodes.
+            return joints - which - 1, joints - which
+        first = joints == self.starts[which]
+        return np.where(first, self.starts[which + 1], joints) - 1, joints
+
+    @property
     def fixed_beads(self) -> np.ndarray:
         out = np.zeros(len(self), bool)
         out[self.fixed_nodes] = True
@@ -260,6 +287,11 @@ class Filaments(Beads):
         i = self.filament_of(bead)
         return f"node {bead - self.first_bead - self.starts[i]} of filament {i}"
 
+    def describe_link(self, link: int) -> str:
+        """Which link of which filament one of the handle's links is, for messages."""
+        i = int(np.searchsorted(self.link_starts, link, side="right")) - 1
+        return f"link {link - self.link_starts[i]} of filament {i}"
+
     def bind(self, layout):
         return FilamentFlow(self, layout) if self.constrained or self.friction_along is not None else None
 
@@ -322,9 +354,7 @@ class Directors(Beads):
         return 0
 
     def describe(self, bead: int) -> str:
-        link = bead - self.first_bead
-        i = int(np.searchsorted(self.filaments.link_starts, link, side="right")) - 1
-        return f"link {link - self.filaments.link_starts[i]} of filament {i}"
+        return self.filaments.describe_link(bead - self.first_bead)
 
 
 class Membrane(Handle):
@@ -707,8 +737,7 @@ class Topology:
         )  # fmt: skip
 
         def of(link: int) -> str:
-            i = int(np.searchsorted(handle.link_starts, link, side="right")) - 1
-            return f"{what}: link {link - handle.link_starts[i]} of filament {i}"
+            return f"{what}: {handle.describe_link(link)}"
 
         fewest = 3 if closed else 2
         short = np.diff(starts) < fewest

@@ -126,14 +126,7 @@ def contour_curvature(source: Any, filaments: Filaments) -> np.ndarray:
         As `end_to_end`.
     """
     filaments = _filaments("contour_curvature", filaments)
-    after = np.arange(len(filaments.link_lengths))
-    if filaments.closed:
-        # The joint at a node is before the link of its number; that at the first node of a ring after its last link.
-        before = after - 1
-        before[filaments.link_starts[:-1]] = filaments.link_starts[1:] - 1
-    else:
-        after = np.delete(after, filaments.link_starts[:-1])
-        before = after - 1
+    before, after = filaments.links_at_joints
 
     def curvature(x):
         tangent, length = _tangents(x, filaments)
@@ -327,7 +320,7 @@ class _Pairs:
         self.closed = filaments.closed
         #: Links of each filament; for each link, its filament and its number there.
         self.links = np.diff(filaments.link_starts)
-        self.filament = np.repeat(np.arange(filaments.n_filaments), self.links)
+        self.filament = filaments.link_filaments
         self._start = filaments.link_starts[:-1][self.filament]
         self._number = np.arange(len(self.filament)) - self._start
         self._left = self.links[self.filament]

@@ -10,7 +10,7 @@ from medyanpy._kernels.sites import SiteTable
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.forces._base import Force
 from medyanpy.forces.pairs import excluded_beads, exclusion_pairs
-from medyanpy.topology import Balls, Directors, Filaments, Handle, InTrianglePoints, Membrane
+from medyanpy.topology import Balls, Filaments, Handle, InTrianglePoints, Membrane
 from medyanpy.validation import number, per_item, whole_number
 
 __all__ = ["SoftCollisions"]
@@ -163,7 +163,7 @@ class SoftCollisions(Force):
         if not isinstance(given, Sequence) or not len(given) or not all(isinstance(h, Handle) for h in given):
             raise TopologyError(f"{self.name}: shapes must be handles, not {shapes!r}")
         for i, handle in enumerate(given):
-            if isinstance(handle, Directors):
+            if not handle.in_space:
                 raise TopologyError(f"{self.name}: shapes[{i}]: {handle!r} have no place in space")
             if handle in given[:i]:
                 raise TopologyError(f"{self.name}: shapes[{i}]: {handle!r} is there twice")
@@ -286,9 +286,8 @@ def _no_chain(n: int) -> np.ndarray:
 
 def _chain(filaments: Filaments, first: int) -> np.ndarray:
     """(l, 3) filament, number along it, and number of links if it is a ring, else 0."""
-    starts = filaments.link_starts
+    starts, filament = filaments.link_starts, filaments.link_filaments
     counts = np.diff(starts)
-    filament = np.repeat(np.arange(len(counts)), counts)
     along = np.arange(starts[-1]) - starts[filament]
     return np.column_stack([first + filament, along, counts[filament] * filaments.closed]).astype(np.int32)
 

@@ -42,7 +42,7 @@ class _JointForce(_FilamentForce):
 
     def __init__(self, filaments: Filaments, *, name: str | None, group: int) -> None:
         super().__init__(filaments, name=name, group=group)
-        self._joints = _joints(filaments)
+        self._joints = filaments.joints
         self._joints.flags.writeable = False
 
     @property
@@ -52,7 +52,7 @@ class _JointForce(_FilamentForce):
 
     def _per_length(self, modulus: np.ndarray) -> np.ndarray:
         """(J,) pN nm; moduli divided by the mean rest length of the two links of each joint."""
-        before, after = _links_of_joints(self._filaments, self._joints)
+        before, after = self._filaments.links_at_joints
         length = self._filaments.link_lengths
         return modulus / (0.5 * (length[before] + length[after]))
 
@@ -404,12 +404,12 @@ class FixmanPotential(_FilamentForce):
         handle = self._filaments
         node, owned, director, joint = _table(handle, layout)
         w = np.where(handle.fixed_beads, 0.0, 1.0 / handle.mass)
-        links, nodes = handle.links, _joints(handle)
+        links, nodes = handle.links, handle.joints
         # Of each link, of every way it has to pull: the metric of that constraint with itself, for unit vectors.
         metric = w[links].sum(axis=1)[:, None]
         if handle.directors is not None:
             metric = np.column_stack([metric, metric[:, 0] + handle.link_lengths**2 / handle.directors.mass])
-        before, after = _links_of_joints(handle, nodes)
+        before, after = handle.links_at_joints
         q = w[nodes, None, None] / np.sqrt(metric[before, :, None] * metric[after, None, :])
         counts = np.diff(handle.starts)
         start = np.flatnonzero(owned)[handle.starts[:-1]] - 2
@@ -418,22 +418,6 @@ class FixmanPotential(_FilamentForce):
             self.name, node, owned, director, _in_rows(joint, q.reshape(len(nodes), metric.shape[1] ** 2)),
             start.astype(np.int32), counts.astype(np.int32), handle.closed, self._numbers["kT"],
         )  # fmt: skip
-
-
-def _joints(filaments: Filaments) -> np.ndarray:
-    """(J,) nodes between two links: of rings all, else all but the ends."""
-    nodes = np.arange(len(filaments))
-    return nodes if filaments.closed else np.delete(nodes, np.r_[filaments.starts[:-1], filaments.starts[1:] - 1])
-
-
-def _links_of_joints(filaments: Filaments, joints: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(J,), (J,) the links before and after each joint."""
-    which = np.searchsorted(filaments.starts, joints, side="right") - 1
-    if not filaments.closed:
-        # Each filament before has one link less than nodes.
-        return joints - which - 1, joints - which
-    first = joints == filaments.starts[which]
-    return np.where(first, filaments.starts[which + 1], joints) - 1, joints
 
 
 def _sincos(angle: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
