@@ -15,11 +15,11 @@ except ImportError as _cause:
         f"({_cause})"
     ) from _cause
 
-from medyanpy import analysis, forces, presets, reporters, units, visualize
+from medyanpy import analysis, forces, presets, reporters, rigid, surfaces, units, visualize
 from medyanpy._version import __version__
 from medyanpy.context import Context
 from medyanpy.errors import MedyanError, MeshError, ParameterError, SimulationError, TopologyError
-from medyanpy.integrators import BAGOGABIntegrator, SplittingIntegrator, VerletIntegrator
+from medyanpy.integrators import BAGOGABIntegrator, BrownianIntegrator, SplittingIntegrator, VerletIntegrator
 from medyanpy.mesh import TriangleMesh
 from medyanpy.serialize import deserialize, serialize
 from medyanpy.simulation import Simulation
@@ -31,6 +31,7 @@ from medyanpy.trajectory import Trajectory
 
 __all__ = [
     "BAGOGABIntegrator",
+    "BrownianIntegrator",
     "Context",
     "MedyanError",
     "MeshError",
@@ -52,7 +53,9 @@ __all__ = [
     "forces",
     "presets",
     "reporters",
+    "rigid",
     "serialize",
+    "surfaces",
     "units",
     "visualize",
 ]

@@ -11,7 +11,12 @@ __all__ = ["main"]
 
 
 # The function that runs each demo, and the options that are only for it.
-_DEMOS = {"points": ("run_demo", ("mesh", "points")), "filaments": ("run_filament_demo", ("filaments",))}
+_DEMOS = {
+    "points": ("run_demo", ("mesh", "points")),
+    "filaments": ("run_filament_demo", ("filaments",)),
+    "surface": ("run_surface_demo", ("walkers",)),
+    "rigid": ("run_rigid_demo", ("bodies",)),
+}
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -22,21 +27,30 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     demo = commands.add_parser(
         "demo",
-        help="simulate a cell membrane with proteins or with actin filaments, and compare with theory",
+        help="simulate proteins on a cell membrane, actin filaments in a vesicle, beads on a surface, or rigid bodies, "
+        "and compare with theory",
         description="points: mutually repelling proteins on a thermally undulating red blood cell, or on a mesh of "
-        "your own. filaments: actin filaments inside a vesicle, some of them tied to proteins of its membrane. Either "
-        "writes trajectory.h5, state.csv, run.checkpoint, summary.json and picture.png, and prints what was measured "
-        "beside what theory expects. Takes under a minute on two cores.",
+        "your own. filaments: actin filaments inside a vesicle, some of them tied to proteins of its membrane. "
+        "surface: beads that fall along a surface with two holes, without units. rigid: ellipsoids in a trap, and "
+        "spinning tops. Each writes trajectory.h5, "
+        "state.csv, run.checkpoint, summary.json and picture.png (surface: movie.gif too), and prints what was "
+        "measured beside what theory expects. Takes under a minute on two cores.",
     )
     demo.add_argument("which", nargs="?", choices=sorted(_DEMOS), default="points", help="default: %(default)s")
     demo.add_argument("--mesh", metavar="FILE", help="points: PLY, OBJ, OFF or STL file; scaled to 8 µm")
     demo.add_argument("--points", type=int, metavar="N", help="points: proteins (default: 2000)")
     demo.add_argument("--filaments", type=int, metavar="N", help="filaments: how many of them (default: 300)")
-    demo.add_argument("--steps", type=int, metavar="N", help="time steps (default: 6000; with filaments 10000)")
+    demo.add_argument("--walkers", type=int, metavar="N", help="surface: Brownian points (default: 4000)")
+    demo.add_argument("--bodies", type=int, metavar="N", help="rigid: ellipsoids in the trap (default: 400)")
+    demo.add_argument(
+        "--steps", type=int, metavar="N", help="time steps (default: 6000; filaments 10000, surface 2000, rigid 8000)"
+    )
     demo.add_argument("--threads", type=int, metavar="N", help="default: as many as the machine offers")
     demo.add_argument("--seed", type=int, metavar="N", help="of the noise (default: 1)")
     demo.add_argument(
-        "--out", metavar="DIR", help="folder for the files (default: ./medyanpy-demo; ./medyanpy-demo-filaments)"
+        "--out",
+        metavar="DIR",
+        help="folder for the files (default: ./medyanpy-demo; of the others ./medyanpy-demo-filaments and so on)",
     )
     demo.add_argument("--overwrite", action="store_true", help="replace the files of an earlier demo")
     commands.add_parser("info", help="show version, threads and optional parts")

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,12 +15,14 @@ from medyanpy._kernels.kinetic import KineticEnergies
 from medyanpy._kernels.numerics import PURPOSES, normals
 from medyanpy._kernels.points import Flatten, Place
 from medyanpy._kernels.program import Program, ProgramFault
-from medyanpy._kernels.selected import drift, geodesic, thermostat
+from medyanpy._kernels.selected import brownian, drift, geodesic, thermostat
 from medyanpy._kernels.virial import Virial
 from medyanpy.errors import ParameterError, SimulationError, TopologyError
-from medyanpy.flows import Flow, Stage, ornstein_uhlenbeck
+from medyanpy.flows import Flow, Stage, euler_maruyama, ornstein_uhlenbeck
+from medyanpy.handles import Handle
 from medyanpy.integrators import Letter, SplittingIntegrator
 from medyanpy.layout import Layout
+from medyanpy.oriented import unit_quaternions
 from medyanpy.state import InTriangle, State
 from medyanpy.system import System
 from medyanpy.threads import choose_threads
@@ -48,7 +51,8 @@ class Context:
     TopologyError
         No beads, or bead numbers in a force that do not exist.
     ParameterError
-        An integrator in use, in-triangle points under a word without G, a force group that no letter kicks.
+        An integrator in use, in-triangle points under a word without G, a force group that no letter kicks; beads
+        that `BrownianIntegrator` cannot move.
     """
 
     def __init__(self, system: System, integrator: SplittingIntegrator, threads: int | None = None) -> None:
@@ -72,11 +76,21 @@ class Context:
         self._inverse_mass = 1.0 / self._mass
         for handle in layout.handles:
             self._inverse_mass[layout.slice_of(handle)][layout.in_order(handle, handle.fixed_beads)] = 0.0
+        self._orientation = np.empty((layout.n_oriented, 4))
+        self._spin = np.zeros((layout.n_oriented, 3))
+        self._inertia = np.ones((layout.n_oriented, 3))
+        for handle in layout.oriented:
+            self._orientation[handle.rows] = handle.orientations
+            self._inertia[handle.rows] = handle.inertia
+        turns = self._inverse_mass[layout.oriented_places, None] > 0.0
+        self._inverse_inertia = np.where(turns, 1.0 / self._inertia, 0.0)
         self._triangle = np.empty(layout.n_points, np.int32)
         self._barycentric = np.empty((layout.n_points, 2))
         self._faces, self._opposite = self._join_meshes()
         self._membranes_move = moving = any(not p.membrane.fixed for p in topology.point_handles)
-        self._program = self.make_program(self._v, self._mass, self._inverse_mass)
+        self._program = self.make_program(
+            self._v, self._mass, self._inverse_mass, self._spin, self._inverse_inertia
+        )
         #: What points push on the corners of their triangles is added up here.
         self.corners = Accumulator(layout.n_vertices if moving else 0, self._threads)
         self._before = np.empty((layout.n_vertices if moving else 0, 3))
@@ -92,7 +106,10 @@ class Context:
         self._place = Place()
         self._flatten = Flatten()
         self._coefficients = self._thermostat_coefficients()
-        self._flows = [flow for handle in layout.handles if (flow := handle.bind(layout)) is not None]
+        flows = {handle: flow for handle in layout.handles if (flow := handle.bind(layout)) is not None}
+        self._flows = list(flows.values())
+        if integrator.overdamped:
+            self._check_displacement(flows)
         self._meter: WorkMeter | None = None
         self._bind_forces()
         self._compile()
@@ -108,18 +125,34 @@ class Context:
     def _check_word(system: System, integrator: SplittingIntegrator) -> None:
         kinds = {letter.kind for letter in integrator.letters}
         points = system.topology.point_handles
+        if points and integrator.overdamped:
+            raise ParameterError(f"BrownianIntegrator cannot move {points[0]!r}: it moves by G alone, with velocities")
         if points and "G" not in kinds:
             raise ParameterError(
                 f"the word {integrator.word!r} has no G, but {points[0]!r} moves by G alone: "
                 "use BAGOGAB instead of BAOAB, BAGAB instead of BAB"
             )
-        groups = {letter.group for letter in integrator.letters if letter.kind == "B"}
+        groups = {letter.group for letter in integrator.letters if letter.kind in "BD"}
         if groups != {None}:
             for name, force in zip(system.force_names, system.forces, strict=True):
                 if force.group not in groups:
                     raise ParameterError(
                         f"the word {integrator.word!r} never kicks group {force.group}, to which {name} belongs"
                     )
+
+    def _check_displacement(self, flows: dict[Handle, Flow]) -> None:
+        """Beads that move without velocities have friction, and nothing holds them."""
+        for handle in self.layout.handles:
+            flow = flows.get(handle)
+            if flow is not None and flow.obstacle:
+                raise ParameterError(f"BrownianIntegrator cannot move {handle!r}: {flow.obstacle}")
+            still = ~handle.fixed_beads & (handle.friction == 0.0)
+            if flow is None and still.any():
+                i = int(np.argmax(still))
+                raise ParameterError(
+                    f"BrownianIntegrator: bead {handle.first_bead + i} ({handle.name!r}): friction[{i}] = 0 but must "
+                    "be > 0: the bead would move without bound"
+                )
 
     def _join_meshes(self) -> tuple[np.ndarray, np.ndarray]:
         """Faces and opposite corners of all membranes together."""
@@ -146,12 +179,14 @@ class Context:
         self._barycentric[rows] = weights
 
     def _thermostat_coefficients(self) -> tuple[np.ndarray, np.ndarray] | None:
-        """c1 and c2 of every bead for one O, or None where the word has none."""
-        letters = [letter for letter in self.integrator.letters if letter.kind == "O"]
+        """c1 and c2 of every bead for one O or D, or None where the word has none."""
+        letters = [letter for letter in self.integrator.letters if letter.kind in "DO"]
         if not letters:
             return None
         h = letters[0].fraction * self.integrator.timestep
         friction = self.layout.gather("scalar_friction")
+        if self.integrator.overdamped:
+            return euler_maruyama(friction, h, self.integrator.kT, self.movable_beads())
         return ornstein_uhlenbeck(friction, h, self.integrator.kT, self._inverse_mass)
 
     def _bind_forces(self) -> None:
@@ -159,7 +194,7 @@ class Context:
         forces = self.system.forces
         self._versions = [force.version for force in forces]
         self._bound = [force.bind(self.layout) for force in forces]
-        groups = dict.fromkeys(letter.group for letter in self.integrator.letters if letter.kind == "B")
+        groups = dict.fromkeys(letter.group for letter in self.integrator.letters if letter.kind in "BD")
         self._force_sums = {group: self.make_force_sum(self._of_group(group)) for group in groups}
 
     def _of_group(self, group: int | None) -> list:
@@ -174,17 +209,30 @@ class Context:
     def _compile(self) -> None:
         """Turn the word into operations."""
         operations: list[Any] = []
-        letters = self.integrator.letters
-        last_o = max((i for i, letter in enumerate(letters) if letter.kind == "O"), default=None)
+        word = self._word()
+        last_o = max((stage.index for stage, _ in word if stage.kind == "O"), default=None)
         flows = [*self._flows, *self._instruments()]
-        for i, letter in enumerate(letters):
-            stage = Stage(i, letter.kind, letter.fraction * self.integrator.timestep, self.integrator.kT)
+        for stage, letter in word:
             operations += self.around(stage, self._operations_of(letter, stage), flows)
-            if i == last_o:
+            if stage.index == last_o:
                 operations.append(KineticEnergies(self._ranges, self._after_o, False))
         self._program.load(operations)
         # The kinetic energies after O are nan until they are measured, so they are remembered as bits.
         self._program.remember([*self._moving_arrays().values(), self._after_o.view(np.int64)])
+
+    def _word(self) -> list[tuple[Stage, Letter]]:
+        """The letters that do something here. G does nothing where there are no in-triangle points; two As that then
+        meet are one flight."""
+        word: list[tuple[Stage, Letter]] = []
+        for i, letter in enumerate(self.integrator.letters):
+            stage = Stage(i, letter.kind, letter.fraction * self.integrator.timestep, self.integrator.kT)
+            if letter.kind == "G" and not self.around(stage, self._operations_of(letter, stage)):
+                continue
+            if letter.kind == "A" and word and word[-1][0].kind == "A":
+                before, letter = word.pop()
+                stage = replace(before, h=before.h + stage.h)
+            word.append((stage, letter))
+        return word
 
     def _instruments(self) -> list[Flow]:
         """Flows that only measure."""
@@ -198,7 +246,15 @@ class Context:
             return [self.drift(stage.h)]
         if letter.kind == "G":
             return self.flight(stage.h)
+        if letter.kind == "D":
+            return self._displacement(stage, self._force_sums[letter.group])
         return [thermostat.Thermostat(stage.index, *self._coefficients)]
+
+    def _displacement(self, stage: Stage, forces: ForceSum) -> list:
+        """D by forces: first they are added up."""
+        plain = (c[: self.layout.first_oriented] for c in self._coefficients)
+        own = [operation for flow in self._flows for operation in flow.displace(stage, forces)]
+        return [forces, brownian.Displacement(stage.index, forces, *plain), *own]
 
     def drift(self, h: float) -> Any:
         """A for a time h."""
@@ -215,8 +271,15 @@ class Context:
         after = [operation for flow in flows for operation in flow.after(stage)]
         return [*before, *operations, *after]
 
-    def make_program(self, v: np.ndarray, mass: np.ndarray, inverse_mass: np.ndarray) -> Program:
-        """A program that moves the beads of this context, with velocities and masses of its own."""
+    def make_program(
+        self,
+        v: np.ndarray,
+        mass: np.ndarray,
+        inverse_mass: np.ndarray,
+        spin: np.ndarray,
+        inverse_inertia: np.ndarray,
+    ) -> Program:
+        """A program that moves the beads of this context, with velocities, angular momenta and masses of its own."""
         return Program(
             x=self._x,
             v=v,
@@ -231,6 +294,10 @@ class Context:
             membranes_move=self._membranes_move,
             seed=self.integrator.seed,
             threads=self._threads,
+            first_oriented=self.layout.first_oriented,
+            orientation=self._orientation,
+            spin=spin,
+            inverse_inertia=inverse_inertia,
         )
 
     def make_force_sum(self, forces: list) -> ForceSum:
@@ -239,7 +306,7 @@ class Context:
         return ForceSum(
             forces,
             np.zeros((self.layout.n if forces else 0, 3)),
-            np.zeros((0, 3)),
+            np.zeros((self.layout.n_oriented if forces else 0, 3)),
             np.zeros((self.layout.n_vertices if passes_on else 0, 3)),
             self.layout.n_points,
             self.corners,
@@ -306,6 +373,10 @@ class Context:
         """(n,) nm; how far each bead, by place, moves while its coordinates change by 1."""
         return self.layout.gather("step_lengths")
 
+    def gyration_radii(self) -> np.ndarray:
+        """(m, 3) nm; how far mass is from each axis of the oriented beads: what turning by 1 radian moves it."""
+        return np.sqrt(self._inertia / self._mass[self.layout.oriented_places, None])
+
     def shortest_length(self) -> float:
         """nm; the shortest edge of meshes and link of filaments, or, without any, roughly the distance of beads."""
         edges = []
@@ -327,11 +398,14 @@ class Context:
         forces: bool = False,
         energy: bool = False,
         virial: bool = False,
+        multipliers: bool = False,
     ) -> State:
         """A snapshot of what is asked for. Taking one changes nothing, not even the last bit of a later step.
 
         Raises
         ------
+        ParameterError
+            Multipliers of a surface without second derivatives (`PythonSurface` needs ``hessian=``).
         SimulationError
             A force that cannot be computed at the present positions.
         """
@@ -342,20 +416,28 @@ class Context:
             self.perform(self._place, changes_state=False)
             parts["positions"] = _frozen(self._x[layout.rank])
             parts["intriangle"] = self._intriangle()
+            parts["orientations"] = _frozen(self._orientation.copy())
         if velocities:
             parts["velocities"] = _frozen(self._v[layout.rank])
+            parts["angular_momenta"] = _frozen(self._spin.copy())
         if virial:
             # Before forces: it leaves those of single forces where their sum belongs.
             parts["virials"] = self._virials()
-        if forces or energy:
+        if forces or energy or multipliers:
             total = np.zeros((layout.n, 3))
+            torques = np.zeros((layout.n_oriented, 3))
             for force_sum in self._force_sums.values():
                 with self._explained():
                     force_sum.refresh(self._program, energy)
                 if force_sum.forces.operations:
-                    total += np.asarray(force_sum.f_array)
+                    total += force_sum.f_array
+                    torques += force_sum.torque_array
+            total = total[layout.rank]
             if forces:
-                parts["forces"] = _frozen(total[layout.rank])
+                parts["forces"] = _frozen(total)
+                parts["torques"] = _frozen(torques)
+            if multipliers:
+                parts["multipliers"] = self._multipliers(total)
         if energy:
             parts["energies"] = {name: operation.energy for name, operation in self.bound_forces.items()}
             self.perform(self._kinetic_now, changes_state=False)
@@ -365,6 +447,14 @@ class Context:
             if self._meter is not None:
                 parts.update(self._meter.readings(sum(parts["energies"].values())))
         return State(self.step_count, self.time, parts)
+
+    def _multipliers(self, forces: np.ndarray) -> dict[str, np.ndarray]:
+        """Those of every handle that has any; `forces` in topology order."""
+        x, v = self._x[self.layout.rank], self._v[self.layout.rank]
+        found = {
+            h.name: h.multipliers(x[h.beads], v[h.beads], forces[h.beads]) for h in self.layout.topology.handles
+        }
+        return {name: _frozen(values) for name, values in found.items() if values is not None}
 
     def _virials(self) -> dict[str, np.ndarray]:
         """The virial of every force."""
@@ -508,6 +598,9 @@ class Context:
             total -= 3
             energy -= 0.5 * float(momentum @ momentum) / float(self._mass[rows].sum())
         mean = float(2.0 * energy / (total * units.boltzmann)) if total > 0 else float("nan")
+        if self.integrator.overdamped:
+            # There are no velocities to measure it by.
+            mean, by_handle = float("nan"), dict.fromkeys(by_handle, float("nan"))
         return {"temperature": mean, "temperatures": by_handle}
 
     def _momentum_is_conserved(self) -> bool:
@@ -601,10 +694,47 @@ class Context:
             self._v[:] = v[self.layout.order]
             self._admit_velocities()
 
+    def set_orientations(self, orientations: Any) -> None:
+        """Turn the oriented beads.
+
+        Parameters
+        ----------
+        orientations : (m, 4) float, dimensionless
+            Unit quaternions to 1e-6, scalar first, body to space, of all oriented beads of the topology in its order.
+
+        Raises
+        ------
+        TopologyError
+            Wrong shape, or a quaternion that is not of length 1.
+        """
+        q = unit_quaternions("set_orientations: orientations", orientations, self.layout.n_oriented)
+        with self.counted_as_protocol():
+            self._orientation[:] = q
+            self.positions_changed()
+
+    def set_angular_momenta(self, angular_momenta: Any) -> None:
+        """Set the angular momenta of the oriented beads about their centres.
+
+        Parameters
+        ----------
+        angular_momenta : (m, 3) float, pN nm s
+            In the frame of each body, in topology order; rows of fixed beads are taken as zero.
+
+        Raises
+        ------
+        TopologyError
+            Wrong shape, or a number that is not finite.
+        """
+        shape = self._spin.shape
+        spin = array("set_angular_momenta: angular_momenta", angular_momenta, shape, error=TopologyError)
+        with self.counted_as_protocol():
+            self._spin[:] = spin
+            self._admit_velocities()
+
     def set_velocities_to_temperature(
         self, temperature: float | None = None, seed: int = 0, *, kT: float | None = None
     ) -> None:
-        """Draw all velocities from the Maxwell distribution; of in-triangle points, in their planes.
+        """Draw velocities and angular momenta from the Maxwell distribution; of in-triangle points, in their planes.
 
         Parameters
         ----------
@@ -625,10 +755,14 @@ class Context:
         with self.counted_as_protocol():
             normals(self._v, self.layout.order, seed, 0, 0, 0, PURPOSES["velocities"])
             self._v *= np.sqrt(energy / self._mass)[:, None]
+            oriented = self.layout.order[self.layout.oriented_places]
+            normals(self._spin, oriented, seed, 0, 0, 1, PURPOSES["velocities"])
+            self._spin *= np.sqrt(energy * self._inertia)
             self._admit_velocities()
 
     def set_state(self, state: State) -> None:
-        """Take over positions and velocities of a state, of which it must hold both; and its step.
+        """Take over positions and velocities of a state, of which it must hold both, with orientations and angular
+        momenta; and its step.
 
         Raises
         ------
@@ -641,6 +775,9 @@ class Context:
         self.set_positions(x)
         if self.layout.n_points:
             self.set_intriangle(places.triangles, places.barycentric)
+        if self.layout.n_oriented:
+            self.set_orientations(state.orientations)
+            self.set_angular_momenta(state.angular_momenta)
         self.set_velocities(v)
         self._program.step = state.step
 
@@ -652,6 +789,8 @@ class Context:
             "triangle": self._triangle,
             "barycentric": self._barycentric,
         }
+        if self.layout.n_oriented:
+            arrays |= {"orientation": self._orientation, "spin": self._spin}
         for flow in [*self._flows, *self._instruments()]:
             arrays.update(flow.arrays())
         return arrays
@@ -659,7 +798,7 @@ class Context:
     def positions(self) -> list[np.ndarray]:
         """The arrays that say where everything is."""
         arrays = self._moving_arrays()
-        return [arrays[name] for name in ("x", "triangle", "barycentric")]
+        return [arrays[name] for name in ("x", "triangle", "barycentric", "orientation") if name in arrays]
 
     def dynamical_arrays(self) -> dict[str, np.ndarray]:
         """All that a step reads and is not given by topology, forces and word: the content of a checkpoint."""
@@ -699,7 +838,9 @@ class Context:
 
     def _admit_velocities(self) -> None:
         """Velocities have been set from outside: leave of them what each kind of bead can have."""
-        self._v[self._inverse_mass == 0.0] = 0.0
+        none = self.integrator.overdamped
+        self._v[none | (self._inverse_mass == 0.0)] = 0.0
+        self._spin[none | (self._inverse_inertia == 0.0)] = 0.0
         self._after_o[:] = np.nan
         self.perform(self._flatten)
         for flow in self._flows:
@@ -729,7 +870,7 @@ class Context:
         if bool(on) == self.report_work:
             return
         self._refresh()
-        self._meter = WorkMeter(self._ranges) if on else None
+        self._meter = WorkMeter(self._ranges, self.integrator.overdamped) if on else None
         self._compile()
         if on:
             self._meter.start(*self._energies())
@@ -808,7 +949,8 @@ class Context:
         return [name for name in self.bound_forces if not np.isfinite(self._strength(name, fault.bead))]
 
     def _strength(self, name: str, place: int) -> float:
-        """How strongly one force alone pulls at a bead, pN; inf where that is no number or cannot be computed."""
+        """How strongly one force alone pulls at a bead, pN, or turns it, pN nm; inf where that is no number or cannot
+        be computed."""
         operation = self.bound_forces[name]
         if not operation.repeatable:
             return 0.0
@@ -818,7 +960,10 @@ class Context:
         except ProgramFault:
             return np.inf
         with np.errstate(over="ignore"):
-            strength = float(np.linalg.norm(np.asarray(force_sum.f_array)[place]))
+            strength = float(np.linalg.norm(force_sum.f_array[place]))
+            row = place - self.layout.first_oriented
+            if 0 <= row < self.layout.n_oriented:
+                strength += float(np.linalg.norm(force_sum.torque_array[row]))
         return strength if np.isfinite(strength) else np.inf
 
 
@@ -831,6 +976,10 @@ _CAUSES = {
     "that keeps its triangles in shape (MembraneEdgeSprings, MembraneArea(per_triangle=True)) or a smaller timestep",
     "not converged": "its links cannot keep their lengths: the constraint solve did not converge (relative residual "
     "{value:.1e}). The timestep is too large for the forces or velocities here, or the filament is folded onto itself",
+    "lost surface": "it does not come back to its surface (distance {value:.1e} nm): Newton's method finds no root "
+    "near by, the gradient vanishes there, or another sheet was reached. The timestep is too large for the forces or "
+    "velocities here and for the curvature of the surface; or positions from outside were too far from it, and must "
+    "be brought onto it first: surface.project(positions)",
     "python": "Python code called from the step raised (see above)",
     "out of memory": "no memory for the neighbour list or the Hessian: are the beads far denser than the cutoff "
     "suggests?",

@@ -6,6 +6,7 @@ import numpy as np
 
 from medyanpy._kernels.selected import constraints, constraints_twistable, thermostat
 from medyanpy.flows import Flow, Stage, ornstein_uhlenbeck
+from medyanpy.quaternions import product, smallest_turn, turned
 
 __all__ = ["FilamentFlow", "parallel_directors"]
 
@@ -48,6 +49,10 @@ class FilamentFlow(Flow):
             return (self._solve(action="flight", h=stage.h, kT=0.0, letter=0),) if self._solve else ()
         operations = [self._friction(stage)] if stage.kind == "O" and self._filaments.friction_along is not None else []
         return [*operations, *self.tangent()] if stage.kind in "BO" else ()
+
+    @property
+    def obstacle(self):
+        return "its links are constraints" if self._solve else "its frictions along and across turn with its links"
 
     def tangent(self):
         return (self._tangent,) if self._tangent else ()
@@ -148,45 +153,24 @@ def parallel_directors(filaments) -> np.ndarray:
     t /= np.linalg.norm(t, axis=1)[:, None]
     starts, counts = filaments.link_starts[:-1], np.diff(filaments.link_starts)
     since = np.arange(len(t)) - np.repeat(starts, counts)
-    turns = _smallest_turn(np.roll(t, 1, axis=0), t)
+    turns = smallest_turn(np.roll(t, 1, axis=0), t)
     turns[starts] = [1.0, 0.0, 0.0, 0.0]
     # Products of all turns since the first link: of 1, 2, 4, ... of them.
     reach = 1
     while reach < counts.max():
         late = np.flatnonzero(since >= reach)
-        longer = _product(turns[late], turns[late - reach])
+        longer = product(turns[late], turns[late - reach])
         turns[late] = longer / np.linalg.norm(longer, axis=1)[:, None]
         reach *= 2
     first = np.eye(3)[np.argmin(np.abs(t[starts]), axis=1)]
     first -= np.einsum("ij,ij->i", first, t[starts])[:, None] * t[starts]
-    p = _turned(turns, np.repeat(first, counts, axis=0))
+    p = turned(turns, np.repeat(first, counts, axis=0))
     if filaments.closed:
         last = starts + counts - 1
-        arrived = _turned(_smallest_turn(t[last], t[starts]), p[last])
+        arrived = turned(smallest_turn(t[last], t[starts]), p[last])
         across = np.cross(t[starts], first)
         missing = -np.arctan2(np.einsum("ij,ij->i", arrived, across), np.einsum("ij,ij->i", arrived, first))
         angle = (since * np.repeat(missing / counts, counts))[:, None]
         p = np.cos(angle) * p + np.sin(angle) * np.cross(t, p)
     p -= np.einsum("ij,ij->i", p, t)[:, None] * t
     return p / np.linalg.norm(p, axis=1)[:, None]
-
-
-def _smallest_turn(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """(n, 4) quaternions, scalar first, of the smallest rotations from unit vectors a to b; of opposite ones, any."""
-    q = np.column_stack([1.0 + np.einsum("ij,ij->i", a, b), np.cross(a, b)])
-    opposite = np.linalg.norm(q, axis=1) < 1e-8
-    if opposite.any():
-        axis = np.cross(a[opposite], np.eye(3)[np.argmin(np.abs(a[opposite]), axis=1)])
-        q[opposite] = np.column_stack([np.zeros(len(axis)), axis])
-    return q / np.linalg.norm(q, axis=1)[:, None]
-
-
-def _product(p: np.ndarray, q: np.ndarray) -> np.ndarray:
-    scalar = p[:, 0] * q[:, 0] - np.einsum("ij,ij->i", p[:, 1:], q[:, 1:])
-    return np.column_stack([scalar, p[:, :1] * q[:, 1:] + q[:, :1] * p[:, 1:] + np.cross(p[:, 1:], q[:, 1:])])
-
-
-def _turned(q: np.ndarray, a: np.ndarray) -> np.ndarray:
-    """Vectors a after the rotations q."""
-    s = 2.0 * np.cross(q[:, 1:], a)
-    return a + q[:, :1] * s + np.cross(q[:, 1:], s)

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
+    from medyanpy._kernels.kick import ForceSum
     from medyanpy._kernels.program import Operation
 
-__all__ = ["Flow", "Stage", "ornstein_uhlenbeck"]
+__all__ = ["Flow", "Stage", "euler_maruyama", "ornstein_uhlenbeck"]
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,7 @@ class Stage:
     index : int
         Place of the letter in the word.
     kind : str
-        ``"A"``, ``"B"``, ``"G"`` or ``"O"``.
+        ``"A"``, ``"B"``, ``"D"``, ``"G"`` or ``"O"``.
     h : float, s
         For how long the letter runs.
     kT : float or None, pN nm
@@ -42,6 +43,15 @@ def ornstein_uhlenbeck(
     return np.exp(-exponent), np.sqrt(-np.expm1(-2.0 * exponent) * (kT * inverse_mass))
 
 
+def euler_maruyama(
+    friction: np.ndarray, h: float, kT: float, movable: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """c1 and c2 of D for a time h, x <- x + c1 F + c2 xi; 0 without friction, and for beads that are not movable."""
+    moves = movable & (friction > 0.0)
+    c1 = np.divide(h, friction, out=np.zeros(len(friction)), where=moves)
+    return c1, np.sqrt(2.0 * kT * c1)
+
+
 class Flow:
     """Operations around the letters of a word.
 
@@ -49,7 +59,14 @@ class Flow:
     needs more (a constraint, a rotation, another friction) or an instrument that measures says here what runs
     before and after the letter. A handle's `bind` makes the flow of its beads; see "How to give letters a meaning
     for a new kind of bead" in the documentation.
+
+    Attributes
+    ----------
+    obstacle : str
+        Why the letter D, which knows no velocities, cannot move these beads; empty where `displace` does.
     """
+
+    obstacle = "what holds or moves it is written for velocities"
 
     def before(self, stage: Stage) -> Sequence["Operation"]:
         """Operations to run before a letter."""
@@ -57,6 +74,10 @@ class Flow:
 
     def after(self, stage: Stage) -> Sequence["Operation"]:
         """Operations to run after a letter."""
+        return ()
+
+    def displace(self, stage: Stage, forces: "ForceSum") -> Sequence["Operation"]:
+        """Operations that are the letter D for these beads, by forces that have been added up."""
         return ()
 
     def tangent(self) -> Sequence["Operation"]:

@@ -83,6 +83,11 @@ class Handle:
         """() or (n,) nm; how far a bead moves while its coordinates change by 1: 1 where these are lengths."""
         return 1.0
 
+    def multipliers(self, positions: np.ndarray, velocities: np.ndarray, forces: np.ndarray) -> np.ndarray | None:
+        """Lagrange multipliers of the constraints on these beads, from the rows of (n, 3) arrays in their order; None
+        where there are no constraints, or where these are not offered."""
+        return None
+
     def describe(self, bead: int) -> str:
         """What a bead of the topology is within this handle, for messages; empty where there is nothing to say."""
         return ""

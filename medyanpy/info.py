@@ -17,6 +17,7 @@ _PARTS = {
     "h5py": "trajectories",
     "matplotlib": "pictures",
     "tqdm": "progress bars",
+    "scikit-image": "meshes and pictures of implicit surfaces",
     "MDAnalysis": "analysis of trajectories elsewhere",
 }
 

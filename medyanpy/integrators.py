@@ -1,4 +1,4 @@
-"""Integrators: words of the letters A, B, G and O."""
+"""Integrators: words of the letters A, B, G and O, and the word D."""
 
 import re
 import weakref
@@ -15,7 +15,7 @@ from medyanpy.validation import seed as check_seed
 if TYPE_CHECKING:
     from medyanpy.context import Context
 
-__all__ = ["BAGOGABIntegrator", "Letter", "SplittingIntegrator", "VerletIntegrator"]
+__all__ = ["BAGOGABIntegrator", "BrownianIntegrator", "Letter", "SplittingIntegrator", "VerletIntegrator"]
 
 _TOKEN = re.compile(r"(B\d+|[ABGO])")
 
@@ -24,7 +24,7 @@ _TOKEN = re.compile(r"(B\d+|[ABGO])")
 class Letter:
     """One letter of a word: which flow, for which fraction of the timestep, and of which force group.
 
-    `group` is None for a kick by all forces and for letters other than B.
+    `group` is None for a kick or displacement by all forces and for letters that need none.
     """
 
     kind: str
@@ -50,11 +50,15 @@ def parse_word(word: str, symmetric: bool = True) -> tuple[Letter, ...]:
     tokens: list[tuple[str, int]] = []
     place = 0
     upper = word.upper()
+    if upper.strip() == "D":
+        return (Letter("D", 1.0),)
     while place < len(word):
         if word[place].isspace():
             place += 1
             continue
         found = _TOKEN.match(upper, place)
+        if upper[place] == "D":
+            raise refuse(place, "D moves beads without velocities: it is a word of its own, without other letters")
         if found is None:
             raise refuse(place, f"{word[place]!r} is not a letter of a word: A, B (or B0 to B31), G and O are")
         tokens.append((found.group(), place))
@@ -95,6 +99,8 @@ class SplittingIntegrator(Described):
     A       free flight of beads and vertices; in-triangle points ride along
     G       geodesic flight of in-triangle points over the mesh, with recoil on its vertices
     O       Ornstein-Uhlenbeck: friction and noise
+    D       displacement by forces, friction and noise, without velocities: a word of its own, see
+            `BrownianIntegrator`
     ======  ================================================================================================
 
     Parameters
@@ -103,7 +109,7 @@ class SplittingIntegrator(Described):
         Compact or spaced, of either case.
     timestep : float, s, > 0
     temperature : float, kelvin, > 0
-        Needed, this or `kT`, if the word has an O.
+        Needed, this or `kT`, if the word has an O or is D.
     kT : float, pN nm, > 0
         Instead of `temperature`; dimensionless work needs nothing else.
     seed : int, 0 to 2^64 - 1
@@ -142,8 +148,10 @@ class SplittingIntegrator(Described):
         self._letters = parse_word(word, symmetric)
         self._timestep = number("timestep", timestep, above=0.0)
         self._kT = thermal_energy(temperature, kT)
-        if self._kT is None and any(letter.kind == "O" for letter in self._letters):
-            raise ParameterError(f"the word {self.word!r} has an O: it needs temperature= (kelvin) or kT= (pN nm)")
+        noise = next((letter.kind for letter in self._letters if letter.kind in "DO"), None)
+        if self._kT is None and noise is not None:
+            has = "has an O" if noise == "O" else "has noise"
+            raise ParameterError(f"the word {self.word!r} {has}: it needs temperature= (kelvin) or kT= (pN nm)")
         self._seed = check_seed("seed", seed)
         self._context: weakref.ref[Context] | None = None
 
@@ -157,6 +165,11 @@ class SplittingIntegrator(Described):
         return " ".join(
             letter.kind if letter.group is None else f"{letter.kind}{letter.group}" for letter in self._letters
         )
+
+    @property
+    def overdamped(self) -> bool:
+        """Whether beads move without velocities: whether the word is D."""
+        return self._letters[0].kind == "D"
 
     @property
     def timestep(self) -> float:
@@ -223,8 +236,72 @@ class BAGOGABIntegrator(SplittingIntegrator):
         super().__init__("BAGOGAB", timestep, temperature=temperature, kT=kT, seed=seed)
 
 
+class BrownianIntegrator(SplittingIntegrator):
+    r"""Brownian dynamics, without velocities, of plain and oriented beads: the word D.
+
+    A plain bead moves by :math:`h F/\gamma + \sqrt{2kTh/\gamma}\,\xi` (Euler and Maruyama). An oriented bead moves in
+    the frame that it has before the step, by the diffusion tensor D about its centre of mass,
+
+    .. math:: d = \tfrac{h}{kT}\, D\,(F, T) + h\,b + (2hD)^{1/2}\,\xi, \qquad b_k = \sum_{ij}\epsilon_{kji}D_{ij}
+
+    with i the translations and j the rotations: its centre by the first three components, its orientation exactly by
+    the rotation vector of the last three. The mean step h b is there where the coupling of D is not symmetric: where
+    the centre of mass is not the centre of diffusion. Steps are of weak order 1; forces and mobilities must hardly
+    change within one.
+
+    It stands for any word with friction where velocities relax much faster (m/γ) than forces change; then the timestep
+    is bounded by the stiffness k and no longer by m/γ: :math:`h \ll \gamma/k`. Masses, inertias and velocities have no
+    part in it: velocities are zero and stay so, kinetic energies are zero, temperatures are nan. Random numbers, equal
+    bits, checkpoints, reporters and forces are those of other words, and the forces of all groups act in every step.
+    Where work is measured, all that steps do to the energy is heat.
+
+    Every bead that moves needs friction, an oriented one friction of rotation too. Constrained filaments, filaments
+    with frictions along and across, beads on surfaces and in-triangle points are refused.
+
+    Parameters
+    ----------
+    timestep, temperature, kT, seed
+        As `SplittingIntegrator`; one of `temperature` and `kT` is needed.
+
+    Raises
+    ------
+    ParameterError
+        A number outside its domain; by the Context: beads that cannot move like this, or have no friction.
+
+    References
+    ----------
+    H. Brenner, J. Colloid Interface Sci. 23, 407 (1967): diffusion about any point of a body.
+    M. X. Fernandes, J. Garcia de la Torre, Biophys. J. 83, 3039 (2002): steps in the frame of the body.
+    R. L. Davidchack, T. E. Ouldridge, M. V. Tretyakov, J. Chem. Phys. 147, 224103 (2017): the limit of Langevin
+    equations with full tensors, and other methods for it.
+
+    Examples
+    --------
+    >>> import medyanpy as mp
+    >>> topology = mp.Topology()
+    >>> beads = topology.add_beads([[0.0, 0, 0]], mass=1.0, friction=2.0)
+    >>> system = mp.System(topology)
+    >>> _ = system.add_force(mp.forces.UniformField(beads, [4.0, 0, 0]))
+    >>> context = mp.Context(system, mp.BrownianIntegrator(0.1, kT=1e-12), threads=1)
+    >>> context.step(10)
+    >>> context.get_state(positions=True).positions.round(3)
+    array([[2., 0., 0.]])
+    """
+
+    def __init__(
+        self,
+        timestep: float,
+        *,
+        temperature: float | None = None,
+        kT: float | None = None,
+        seed: int = 0,
+    ) -> None:
+        super().__init__("D", timestep, temperature=temperature, kT=kT, seed=seed)
+
+
 class VerletIntegrator(SplittingIntegrator):
-    """Constant energy: B A G A B, which is velocity Verlet where there are no in-triangle points.
+    """Constant energy: B A G A B; where there are no in-triangle points B A B, which is velocity Verlet (RATTLE where
+    there are constraints).
 
     Parameters
     ----------

@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from medyanpy.topology import Directors, InTrianglePoints, Membrane, Topology
+from medyanpy.topology import Directors, InTrianglePoints, Membrane, OrientedBeads, Topology
 
 __all__ = ["Layout"]
 
 
 class Layout:
     """Where the beads of a topology are in the arrays of a Context: vertices, other Cartesian beads, the last of which
-    are directors, and points.
+    are oriented beads and then directors, and points.
 
     Attributes
     ----------
@@ -18,6 +18,8 @@ class Layout:
         For which kernels must have work space.
     n, n_vertices, n_cartesian, n_points : int
         The first `n_cartesian` beads are Cartesian, the first `n_vertices` of them vertices of membranes.
+    first_oriented, n_oriented : int
+        The oriented beads are those from place `first_oriented` on, in topology order.
     directors : slice
         The beads that are directions, without a place in space.
     order : (n,) int32 array
@@ -33,18 +35,27 @@ class Layout:
         vertices = [h for h in handles if isinstance(h, Membrane)]
         points = [h for h in handles if isinstance(h, InTrianglePoints)]
         directors = [h for h in handles if isinstance(h, Directors)]
-        others = [h for h in handles if not isinstance(h, Membrane | InTrianglePoints | Directors)]
+        #: Handles of oriented beads, in topology order.
+        self.oriented = oriented = [h for h in handles if isinstance(h, OrientedBeads)]
+        others = [h for h in handles if not isinstance(h, Membrane | InTrianglePoints | Directors | OrientedBeads)]
         #: Handles in internal order.
-        self.handles = vertices + others + directors + points
+        self.handles = vertices + others + oriented + directors + points
         self.n = topology.n_beads
         self.n_vertices = sum(map(len, vertices))
         self.n_points = sum(map(len, points))
         self.n_cartesian = self.n - self.n_points
         self.directors = slice(self.n_cartesian - sum(map(len, directors)), self.n_cartesian)
+        self.n_oriented = sum(map(len, oriented))
+        self.first_oriented = self.directors.start - self.n_oriented
         self._start = dict(zip(self.handles, np.cumsum([0, *map(len, self.handles)]).tolist(), strict=False))
         self.order = np.concatenate([self._order_of(h) for h in self.handles])
         self.rank = np.empty(self.n, np.int32)
         self.rank[self.order] = np.arange(self.n, dtype=np.int32)
+
+    @property
+    def oriented_places(self) -> slice:
+        """The places of the oriented beads."""
+        return slice(self.first_oriented, self.first_oriented + self.n_oriented)
 
     @staticmethod
     def _order_of(handle) -> np.ndarray:

@@ -27,15 +27,23 @@ class Relaxation:
 
     Directors are measured as the lengths of their links, so that turning one by an angle and moving a node as far as
     that carries the link's end are alike: their mass is the square of that length, and `v` and `force` are as of such
-    coordinates.
+    coordinates. The axes of oriented beads are measured as the distance of mass from them: their rows of `v` and
+    `force` follow those of the beads.
     """
 
     def __init__(self, context) -> None:
         self.context = context
-        self._length = context.step_lengths()[:, None]
-        self._v = np.zeros((context.layout.n, 3))
-        mass = self._length[:, 0] ** 2
-        self.program = context.make_program(self._v, mass, np.where(context.movable_beads(), 1.0 / mass, 0.0))
+        n = context.layout.n
+        lengths = np.broadcast_to(context.step_lengths()[:, None], (n, 3))
+        self._length = np.concatenate([lengths, context.gyration_radii()])
+        #: Velocities of beads, and angular momenta over these lengths.
+        self._v, self._spin = np.zeros((n, 3)), np.zeros((len(self._length) - n, 3))
+        mass, inertia = self._length[:n, 0] ** 2, self._length[n:] ** 2
+        movable = context.movable_beads()
+        turns = movable[context.layout.oriented_places, None]
+        self.program = context.make_program(
+            self._v, mass, np.where(movable, 1.0 / mass, 0.0), self._spin, np.where(turns, 1.0 / inertia, 0.0)
+        )
         self.forces = context.make_force_sum(list(context.bound_forces.values()))
         self.kick = Sequence(context.around(Stage(0, "B", 1.0, None), [Kick(self.forces, 1.0)]))
         self.program.remember(context.positions())
@@ -48,19 +56,22 @@ class Relaxation:
 
     @property
     def v(self) -> np.ndarray:
-        return self._v * self._length
+        n = len(self._v)
+        return np.concatenate([self._v * self._length[:n], self._spin / self._length[n:]])
 
     @v.setter
     def v(self, v: np.ndarray) -> None:
-        np.divide(v, self._length, out=self._v)
+        n = len(self._v)
+        np.divide(v[:n], self._length[:n], out=self._v)
+        np.multiply(v[n:], self._length[n:], out=self._spin)
 
     def _force(self) -> np.ndarray:
         """Generalised forces: with what points pass on to vertices, and in the plane of their triangles."""
-        kept = self._v.copy()
-        self._v[:] = 0.0
+        kept = self.v
+        self.v = np.zeros_like(kept)
         self._perform(self.kick)
         out = self.v
-        self._v[:] = kept
+        self.v = kept
         return out
 
     def advance(self, h: float) -> None:

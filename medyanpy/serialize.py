@@ -98,7 +98,8 @@ def deserialize(text_or_path: str | os.PathLike, *, functions: Functions | None 
     text_or_path : str or path
         A document (a str that begins with a brace), or a file that holds one.
     functions : dict of str to callable, optional
-        The Python functions of forces that call one, by the name of the force.
+        The Python functions of forces that call one, by the name of the force; those of a surface by the name of
+        the beads on it and its argument, such as ``"walkers.gradient"``.
 
     Returns
     -------
@@ -296,7 +297,7 @@ class _Rebuilder:
     def __init__(self, functions: Functions | None = None) -> None:
         self.functions = {} if functions is None else functions
         if not isinstance(self.functions, Mapping) or not all(map(callable, self.functions.values())):
-            raise ParameterError("functions must be a dict of callables by the names of forces")
+            raise ParameterError("functions must be a dict of callables by the names of forces and beads")
         self.topology: Topology | None = None
         self._called: set[str] = set()
 
@@ -304,7 +305,7 @@ class _Rebuilder:
         for name in self.functions:
             if name not in self._called:
                 known = ", ".join(map(repr, sorted(self._called))) or "none"
-                raise ParameterError(f"{where}: functions names {name!r}; forces that call a function: {known}")
+                raise ParameterError(f"{where}: functions names {name!r}; those that call a function: {known}")
 
     def anything(self, tree: Any, where: str) -> Any:
         kind = _members(tree, where, ("type",), more=True)["type"]
@@ -333,7 +334,9 @@ class _Rebuilder:
             here = f"{where}.objects[{i}]"
             thing = _members(item, here, ("type", "arguments"))
             kind = find_type(thing["type"], Handle, f"{here}.type")
-            arguments = self._arguments(thing["arguments"], f"{here}.arguments", "")
+            given = thing["arguments"]
+            name = given.get("name") if isinstance(given, dict) else None
+            arguments = self._arguments(given, f"{here}.arguments", name if isinstance(name, str) else "")
             add = kind.adder(topology)
             _check_plain(inspect.signature(add), arguments, f"{here}.arguments")
             with _errors_at(here):
@@ -397,7 +400,7 @@ class _Rebuilder:
             return self._arguments(_members(tree, where, ("dict",))["dict"], f"{where}.dict", name)
         if "type" in tree:
             if tree["type"] not in ("TriangleMesh", "Sites"):
-                return self.described(tree, where, Described)
+                return self.described(tree, where, Described, name or None)
             given = _members(tree, where, ("type", "arguments"))["arguments"]
             of_mesh = tree["type"] == "TriangleMesh"
             _members(given, f"{where}.arguments", ("vertices", "faces") if of_mesh else _SITES)

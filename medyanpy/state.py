@@ -40,6 +40,13 @@ class State:
     positions : (n, 3) float array, nm
     velocities : (n, 3) float array, nm/s
         Of in-triangle points: in-plane, relative to the triangle.
+    orientations : (m, 4) float array, dimensionless
+        With `positions`: unit quaternions of the oriented beads, scalar first, that turn vectors of the body frame into
+        space. Rows of one handle: ``state.orientations[handle.rows]``.
+    angular_momenta : (m, 3) float array, pN nm s
+        With `velocities`: of the oriented beads about their centres, in the frame of each body.
+    torques : (m, 3) float array, pN nm
+        With `forces`: on the oriented beads, in the frame of each body.
     forces : (n, 3) float array, pN
         -∂PE/∂(3D position) of each bead. What points pass on to the corners of their triangles (the chain rule)
         is not part of the vertices' rows.
@@ -52,12 +59,16 @@ class State:
         2 KE / (degrees of freedom · k_B), with the velocities as they were after the word's last O. In harmonic
         wells, and for points on a frozen mesh, they have the Maxwell distribution exactly there, elsewhere much more
         nearly than at the end of the step, where a harmonic well of frequency ω reads 1 - (ω dt)²/4 of it.
-        For words without O, and before the first step, from the velocities as they are.
+        For words without O, and before the first step, from the velocities as they are; nan where beads move without
+        velocities (`BrownianIntegrator`).
     virials : dict of str to (3, 3) float array, pN nm
         Virial of every force, by its name: -∂U/∂ε in a homogeneous strain x → x + εᵀ x of space, which is
         Σ x_i ⊗ F_i over all beads.
     virial : (3, 3) float array, pN nm
         Their sum.
+    multipliers : dict of str to (n,) float array, pN over the unit of ∇g
+        Lagrange multipliers λ of constraints, by handle name: of beads on a surface g = 0, the force -λ ∇g that keeps
+        a bead with these velocities and forces on it.
     heat, shadow_work, protocol_work : float, pN nm
         With ``energy=True`` while work is measured, see `Simulation.report_work`.
     kT : float, pN nm
@@ -94,6 +105,18 @@ class State:
         return self._part("forces", "forces")
 
     @property
+    def orientations(self) -> np.ndarray:
+        return self._part("orientations", "positions")
+
+    @property
+    def angular_momenta(self) -> np.ndarray:
+        return self._part("angular_momenta", "velocities")
+
+    @property
+    def torques(self) -> np.ndarray:
+        return self._part("torques", "forces")
+
+    @property
     def energies(self) -> dict[str, float]:
         return dict(self._part("energies", "energy"))
 
@@ -104,6 +127,10 @@ class State:
     @property
     def virial(self) -> np.ndarray:
         return sum(self.virials.values(), np.zeros((3, 3)))
+
+    @property
+    def multipliers(self) -> dict[str, np.ndarray]:
+        return dict(self._part("multipliers", "multipliers"))
 
     @property
     def heat(self) -> float:

@@ -12,17 +12,27 @@ from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.filaments import FilamentFlow, parallel_directors
 from medyanpy.handles import Handle
 from medyanpy.mesh import TriangleMesh
+from medyanpy.oriented import OrientedFlow, friction_tensors, unit_quaternions
 from medyanpy.sites import Sites
+from medyanpy.surfaces.flow import REACH, SurfaceFlow
+from medyanpy.surfaces.surface import Surface
 from medyanpy.validation import array, number, per_item, whole_number
 from medyanpy.validation import seed as check_seed
 
-__all__ = ["Balls", "Beads", "Directors", "Filaments", "Handle", "InTrianglePoints", "Membrane", "Topology"]
+__all__ = [
+    "Balls", "Beads", "Directors", "Filaments", "Handle", "InTrianglePoints", "Membrane", "OrientedBeads",
+    "RigidBodies", "SurfacePoints", "Topology",
+]  # fmt: skip
 
 # Beads are numbered by 32-bit integers, in arrays and in the counter of the random numbers.
 _MAX_BEADS = 2**31 - 1
 # How far nodes given by a user may miss the lengths of their links, relative, before that is an error (they are
 # put right when a Context is made).
 _LENGTH_TOLERANCE = 1e-3
+# A principal moment below this, relative to the largest, is that of a line.
+_LINE_TOLERANCE = 1e-12
+# How far a principal moment may exceed the sum of the others, relative: rounding of flat bodies.
+_FLAT_TOLERANCE = 1e-6
 # How far from perpendicular to its link a director given by a user may be (the cosine of the angle), before that is an
 # error (it is put right).
 _PERPENDICULAR_TOLERANCE = 1e-3
@@ -431,6 +441,140 @@ class InTrianglePoints(Handle):
     def _arguments_now(self) -> dict[str, Any]:
         places = {"membrane": self.membrane, "triangles": self.triangles, "barycentric": self.barycentric}
         return {**places, **super()._arguments_now()}
+
+
+class SurfacePoints(Beads):
+    """Beads that stay on an implicit surface.
+
+    Attributes
+    ----------
+    surface : Surface
+    tolerance : float
+        How near to the surface beads are kept, relative to its size.
+    """
+
+    kind = "surface points"
+    degrees_of_freedom_per_bead = 2
+    added_by = "add_surface_points"
+
+    def __init__(self, topology, name, first, positions, mass, friction, surface, tolerance) -> None:
+        super().__init__(topology, name, first, positions, mass, friction)
+        self.surface = surface
+        self.tolerance = tolerance
+
+    def bind(self, layout):
+        return SurfaceFlow(self, layout)
+
+    def multipliers(self, positions, velocities, forces):
+        # d²g/dt² = 0: the acceleration along the gradient makes up for what the velocity gains on a curved surface.
+        gradient, hessian = self.surface.gradient(positions), self.surface.hessian(positions)
+        bends = np.einsum("i,ij,ijk,ik->i", self.mass, velocities, hessian, velocities)
+        return (bends + np.einsum("ij,ij->i", gradient, forces)) / np.einsum("ij,ij->i", gradient, gradient)
+
+    def _arguments_now(self) -> dict[str, Any]:
+        return {"surface": self.surface, **super()._arguments_now(), "tolerance": self.tolerance}
+
+
+class OrientedBeads(Beads):
+    """Beads that also turn: each carries a frame of its own, the body frame, along its principal axes of inertia.
+
+    Attributes
+    ----------
+    orientations : (n, 4) float array, dimensionless
+        Unit quaternions, scalar first, that turn vectors of the body frame into space.
+    inertia : (n, 3) float array, pN s² nm
+        Principal moments of inertia.
+    friction_tensors : (1 or n, 6, 6) float array
+        Friction about the centre of mass in the body frame, translation first: pN s/nm, pN s and pN s nm in its blocks.
+    rotation_parts : int
+        Parts into which the rotation of each A is cut.
+    rows : slice
+        Its rows among all oriented beads of the topology: ``state.orientations[handle.rows]``.
+    """
+
+    kind = "oriented beads"
+    degrees_of_freedom_per_bead = 6
+
+    def __init__(
+        self, topology, name, first, positions, mass, orientations, inertia, friction, first_row, parts
+    ) -> None:
+        super().__init__(topology, name, first, positions, mass, np.zeros(len(mass)))
+        self.orientations = orientations
+        self.inertia = inertia
+        self.friction_tensors = friction
+        self.rotation_parts = parts
+        self._first_row = first_row
+
+    @property
+    def rows(self) -> slice:
+        return slice(self._first_row, self._first_row + len(self))
+
+    @property
+    def has_friction(self) -> bool:
+        return bool(self.friction_tensors.any())
+
+    def bind(self, layout):
+        return OrientedFlow(self, layout)
+
+    def sites(self, arms: Any) -> Sites:
+        """Points fixed to the bodies: what acts on them also turns the bodies.
+
+        Parameters
+        ----------
+        arms : (k, 3) or (n, k, 3) float, nm
+            From the centre of mass to k points, in the body frame: the same for all bodies, or for each.
+
+        Returns
+        -------
+        Sites
+            n k of them, body by body.
+
+        Raises
+        ------
+        ParameterError
+            A wrong shape, or a number that is not finite.
+
+        Examples
+        --------
+        >>> import medyanpy as mp
+        >>> topology = mp.Topology()
+        >>> rods = topology.add_rigid_bodies([[0, 0, 0]], [[1, 0, 0, 0]], mass=1.0, inertia=[2.0, 2.0, 1.0])
+        >>> ends = rods.sites([[0, 0, -5.0], [0, 0, 5.0]])
+        >>> len(ends)
+        2
+        """
+        n = len(self)
+        given = np.asarray(arms)
+        shape = (None, 3) if given.ndim < 3 else (n, None, 3)
+        arms = array(f"{self.name}.sites: arms", arms, shape)
+        arms = np.broadcast_to(arms, (n, *arms.shape[-2:])).reshape(-1, 3)
+        k = len(arms) // n
+        return Sites.from_arrays(
+            np.arange(n * k + 1), np.repeat(self.beads, k), np.ones(n * k), np.empty((0, 3)), arms, [self]
+        )
+
+    def _arguments_now(self) -> dict[str, Any]:
+        tensors = self.friction_tensors
+        uniform = (self.inertia == self.inertia[0]).all()
+        t, r = tensors[0, [0, 3], [0, 3]]
+        plain = len(tensors) == 1 and (tensors[0] == np.diag([t, t, t, r, r, r])).all()
+        return {
+            "positions": self.positions,
+            "orientations": self.orientations,
+            "mass": scalar_if_one(self.mass),
+            "inertia": self.inertia[0] if uniform else self.inertia,
+            # Numbers may be zero, tensors must be positive definite.
+            "friction": tensors[0, [0, 3], [0, 3]] if plain else tensors[0] if len(tensors) == 1 else tensors,
+            "rotation_parts": self.rotation_parts,
+            "name": self.name,
+        }
+
+
+class RigidBodies(OrientedBeads):
+    """Rigid molecules: oriented beads at their centres of mass."""
+
+    kind = "rigid bodies"
+    added_by = "add_rigid_bodies"
 
 
 class Topology:
@@ -899,6 +1043,137 @@ class Topology:
         self._n_points += len(faces)
         return points
 
+    def add_surface_points(
+        self,
+        surface: Surface,
+        positions: Any,
+        mass: Any,
+        friction: Any = 0.0,
+        *,
+        tolerance: float = 1e-12,
+        name: str | None = None,
+    ) -> SurfacePoints:
+        """Add beads that stay on an implicit surface.
+
+        Parameters
+        ----------
+        surface : Surface
+            Such as ``medyanpy.surfaces.Sphere(500.0)``.
+        positions : (n, 3) float, nm
+            Within 1e-3 of the size of the surface (``surface.length``) from it; they are brought onto it.
+            ``surface.sample(n, seed)`` gives positions spread evenly.
+        mass : float or (n,) float, pN s²/nm, > 0
+        friction : float or (n,) float, pN s/nm, >= 0
+        tolerance : float, > 0
+            How near to the surface beads are kept, relative to its size (or to their distance from the origin, where
+            that is larger).
+        name : str, optional
+
+        Raises
+        ------
+        TopologyError
+            As `add_beads`; a surface that is none; the first position that is too far from it, or from which Newton's
+            method does not lead onto it.
+        ParameterError
+            A mass, friction or tolerance outside its domain.
+
+        Examples
+        --------
+        >>> import medyanpy as mp
+        >>> topology = mp.Topology()
+        >>> sphere = mp.surfaces.Sphere(500.0)
+        >>> walkers = topology.add_surface_points(sphere, sphere.sample(100, seed=1), mass=4e-12, friction=4e-6)
+        >>> walkers.degrees_of_freedom
+        200
+        """
+        what = "add_surface_points"
+        if not isinstance(surface, Surface):
+            raise TopologyError(f"{what}: surface must be one of medyanpy.surfaces, not {surface!r}")
+        tolerance = number(f"{what}: tolerance", tolerance, above=0.0)
+        x = self._positions(what, positions)
+        if len(x):
+            try:
+                landed = surface.project(x, tolerance)
+            except ParameterError as cause:
+                raise TopologyError(f"{what}: {cause}") from cause
+            off = np.linalg.norm(landed - x, axis=1)
+            reach = REACH * surface.length
+            far = off > reach
+            if far.any():
+                i = int(np.argmax(far))
+                raise TopologyError(
+                    f"{what}: positions[{i}] = {x[i].tolist()} is {off[i]:.3g} nm off the surface, but must be within "
+                    f"{reach:.3g} nm; surface.project(positions) brings it onto it"
+                )
+            x = landed
+            x.flags.writeable = False
+        first, name = self._room(what, len(x), name, "surface points")
+        inertia = _inertia(what, "", len(x), mass, friction)
+        return self._keep(SurfacePoints(self, name, first, x, *inertia, surface, tolerance))
+
+    def add_rigid_bodies(
+        self,
+        positions: Any,
+        orientations: Any,
+        mass: Any,
+        inertia: Any,
+        friction: Any = 0.0,
+        *,
+        friction_point: Any = None,
+        rotation_parts: int = 1,
+        name: str | None = None,
+    ) -> RigidBodies:
+        """Add rigid bodies.
+
+        Parameters
+        ----------
+        positions : (n, 3) float, nm
+            Of the centres of mass.
+        orientations : (n, 4) float, dimensionless
+            Unit quaternions, scalar first, that turn vectors of the body frame (the principal axes of inertia) into
+            space. Within 1e-6 of length 1; they are scaled to it.
+        mass : float or (n,) float, pN s²/nm, > 0
+        inertia : (3,) or (n, 3) float, pN s² nm, > 0
+            Principal moments of inertia; none may exceed the sum of the other two.
+        friction : float, (float, float), or (6, 6) or (n, 6, 6) float, pN s/nm and pN s nm, >= 0
+            One number is the friction of translation, pN s/nm, two are those of translation and rotation (pN s nm),
+            and a tensor is in the body frame, translation first, symmetric and positive definite; see
+            `medyanpy.rigid`.
+        friction_point : (3,) float, nm, optional
+            The reference point of the tensor, in the body frame; by default the centre of mass.
+        rotation_parts : int, >= 1
+            Parts into which the free rotation of each A is cut: the error of its energy falls as the square of it.
+        name : str, optional
+
+        Raises
+        ------
+        TopologyError
+            As `add_beads`; orientations that are no unit quaternions.
+        ParameterError
+            A mass, inertia or friction outside its domain.
+
+        Examples
+        --------
+        >>> import medyanpy as mp
+        >>> topology = mp.Topology()
+        >>> rods = topology.add_rigid_bodies(
+        ...     [[0, 0, 0], [30, 0, 0]], [[1, 0, 0, 0], [0.6, 0.8, 0, 0]], mass=1e-12, inertia=[2e-11, 2e-11, 4e-12]
+        ... )
+        >>> rods.degrees_of_freedom
+        12
+        """
+        what = "add_rigid_bodies"
+        x = self._positions(what, positions)
+        n = len(x)
+        q = unit_quaternions(f"{what}: orientations", orientations, n)
+        first, name = self._room(what, n, name, "rigid bodies")
+        mass = per_item(f"{what}: mass", mass, n, above=0.0)
+        moments = _inertia_of_bodies(f"{what}: inertia", inertia, n)
+        tensors = friction_tensors(f"{what}: friction", friction, n, friction_point)
+        parts = whole_number(f"{what}: rotation_parts", rotation_parts, at_least=1, at_most=1000)
+        row = sum(len(h) for h in self._handles if isinstance(h, OrientedBeads))
+        return self._keep(RigidBodies(self, name, first, x, mass, q, moments, tensors, row, parts))
+
     # How adding works ---------------------------------------------------------------------------------------
 
     def _positions(self, what: str, positions: Any) -> np.ndarray:
@@ -1071,3 +1346,20 @@ def check_places(what: str, mesh: TriangleMesh, triangles: Any, barycentric: Any
     weights[over, 2] = 1.0 - weights[over, 1]
     weights[:, 0] = (1.0 - weights[:, 1]) - weights[:, 2]
     return faces, weights
+
+
+def _inertia_of_bodies(what: str, inertia: Any, n: int) -> np.ndarray:
+    """(n, 3) principal moments of inertia, checked."""
+    given = np.asarray(inertia)
+    moments = np.broadcast_to(array(what, inertia, (3,) if given.ndim == 1 else (n, 3)), (n, 3)).copy()
+    for wrong, bound in [
+        # Rounding leaves something of the zero of a line.
+        (moments <= _LINE_TOLERANCE * np.maximum(moments.max(axis=1), 0.0)[:, None], "> 0 (a body on a line has none)"),
+        (moments > (1.0 + _FLAT_TOLERANCE) * (moments.sum(axis=1)[:, None] - moments), "at most the sum of the others"),
+    ]:
+        if wrong.any():
+            i, k = (int(a) for a in np.argwhere(wrong)[0])
+            where = f"[{k}]" if given.ndim == 1 else f"[{i}, {k}]"
+            raise ParameterError(f"{what}{where} = {moments[i, k]:g} but must be {bound}: {moments[i].tolist()}")
+    moments.flags.writeable = False
+    return moments

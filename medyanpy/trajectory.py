@@ -9,6 +9,8 @@ import numpy as np
 
 from medyanpy.errors import ParameterError
 from medyanpy.reporters import trajectory as layout
+from medyanpy.serialize import deserialize
+from medyanpy.surfaces import Surface
 from medyanpy.validation import array
 
 __all__ = ["Frame", "Trajectory", "TrajectoryHandle"]
@@ -33,8 +35,15 @@ class TrajectoryHandle:
         Their rows in ``frame.triangles`` and ``frame.barycentric``.
     links : (l, 2) int array or None
         Of filaments: pairs of their own nodes, counted from their first.
+    surface : Surface or None
+        That surface points are held to; None for other kinds, and for a PythonSurface.
     in_space : bool
         Whether positions are places in space; those of directors are directions.
+    mass : (n,) float array, pN s²/nm
+    rows : slice or None
+        Of oriented beads: their rows in ``frame.orientations`` and ``frame.angular_momenta``.
+    inertia : (n, 3) float array or None, pN s² nm
+        Of oriented beads: principal moments of inertia.
     """
 
     name: str
@@ -45,7 +54,11 @@ class TrajectoryHandle:
     membrane: str | None
     points: slice | None
     links: np.ndarray | None
+    surface: Surface | None
     in_space: bool
+    mass: np.ndarray
+    rows: slice | None
+    inertia: np.ndarray | None
 
     def __len__(self) -> int:
         return len(self.beads)
@@ -64,6 +77,11 @@ class Frame:
     triangles : (p,) int32 array
         Of all in-triangle points, numbered as the faces of each point's membrane.
     barycentric : (p, 3) float array
+    orientations : (m, 4) float array
+        Of all oriented beads: unit quaternions, scalar first, that turn vectors of the body frame into space. Rows of
+        one handle: ``frame.orientations[handle.rows]``.
+    angular_momenta : (m, 3) float array, pN nm s
+        Of the same, in the frame of each body; ParameterError if velocities were not written.
     potential_energy, kinetic_energy : float, pN nm
     temperature : float, kelvin
     """
@@ -98,6 +116,14 @@ class Frame:
         return self._read("barycentric")
 
     @property
+    def orientations(self) -> np.ndarray:
+        return self._read("orientations")
+
+    @property
+    def angular_momenta(self) -> np.ndarray:
+        return self._read("angular_momenta")
+
+    @property
     def potential_energy(self) -> float:
         return float(self._read("potential_energy"))
 
@@ -118,9 +144,17 @@ _PATHS = {
     "velocities": "particles/all/velocity",
     "triangles": "medyanpy/intriangle/triangle",
     "barycentric": "medyanpy/intriangle/barycentric",
+    "orientations": "medyanpy/oriented/orientation",
+    "angular_momenta": "medyanpy/oriented/angular_momentum",
     "potential_energy": "observables/potential_energy",
     "kinetic_energy": "observables/kinetic_energy",
     "temperature": "observables/temperature",
+}
+# Which beads have rows in the elements of a group, and the attribute of a handle that says which are its own.
+_ROWS = {
+    "particles/all": ("beads", "beads"),
+    "medyanpy/intriangle": ("in-triangle points", "points"),
+    "medyanpy/oriented": ("oriented beads", "rows"),
 }
 
 
@@ -191,9 +225,10 @@ class Trajectory:
         self.faces = {name: h.faces for name, h in self.handles.items() if h.faces is not None}
 
     def _read_handles(self) -> Iterator[tuple[str, TrajectoryHandle]]:
+        mass = self._file["particles/all/mass"][()]
         for k, (name, kind, first, n) in enumerate(layout.read_handle_rows(self._file)):
             group = self._file[f"medyanpy/handles/{k}"]
-            start = group.attrs.get("first_point")
+            start, row = group.attrs.get("first_point"), group.attrs.get("first_row")
             yield name, TrajectoryHandle(
                 name,
                 kind,
@@ -203,7 +238,11 @@ class Trajectory:
                 str(group.attrs["membrane"]) if "membrane" in group.attrs else None,
                 None if start is None else slice(int(start), int(start) + n),
                 group["links"][()] if "links" in group else None,
+                deserialize(group["surface"].asstr()[()]) if "surface" in group else None,
                 bool(group.attrs.get("in_space", True)),
+                mass[first : first + n],
+                None if row is None else slice(int(row), int(row) + n),
+                group["inertia"][()] if "inertia" in group else None,
             )
 
     @property
@@ -232,7 +271,9 @@ class Trajectory:
         if path is None:
             raise ParameterError(f"trajectory: {name!r} is none of {', '.join(_PATHS)}")
         if path not in file:
-            why = "there are no in-triangle points" if "intriangle" in path else "TrajectoryReporter was not asked to"
+            kind, rows = _ROWS[path.rpartition("/")[0]]
+            there = any(getattr(h, rows) is not None for h in self.handles.values())
+            why = "TrajectoryReporter was not asked to" if there else f"there are no {kind}"
             raise ParameterError(f"{self._path} holds no {name}: {why}")
         return file[path]["value"]
 
@@ -245,7 +286,7 @@ class Trajectory:
             An attribute of `Frame`, such as ``"positions"``.
         frames : slice
         beads : TrajectoryHandle or (k,) int, optional
-            Of positions and velocities: only these.
+            Only these beads; or, as numbers, these rows.
 
         Returns
         -------
@@ -254,7 +295,7 @@ class Trajectory:
         Raises
         ------
         ParameterError
-            A name that is none, or was not written.
+            A name that is none, or was not written, or has no rows of such beads.
         """
         dataset = self._dataset(name)
         start, stop, step = frames.indices(len(self))
@@ -265,13 +306,23 @@ class Trajectory:
             start, stop, step = (index[-1], index[0] + 1, -step) if len(index) else (0, 0, 1)
         if beads is not None:
             if isinstance(beads, TrajectoryHandle):
-                beads = beads.beads
+                beads = self._rows_of(name, beads)
             rows = array("read: beads", beads, (None,), dtype=np.int64)
             first, last = (int(rows.min()), int(rows.max()) + 1) if len(rows) else (0, 0)
             out = dataset[start:stop:step, first:last][:, rows - first]
         else:
             out = dataset[start:stop:step]
         return out[::-1] if backwards else out
+
+    @staticmethod
+    def _rows_of(name: str, handle: TrajectoryHandle) -> np.ndarray:
+        """Which rows of an element are those of a handle."""
+        kind, attribute = _ROWS.get(_PATHS[name].rpartition("/")[0], ("", ""))
+        rows = getattr(handle, attribute, None)
+        if rows is None:
+            only = f", only of {kind}" if kind else ""
+            raise ParameterError(f"read: {name} has no rows of the {handle.kind} of {handle.name!r}{only}")
+        return np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
 
     def __len__(self) -> int:
         return len(self.steps)

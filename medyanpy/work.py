@@ -21,9 +21,12 @@ class WorkMeter(Flow):
     ----------
     ranges : (h, 2) int array
         First and last + 1 place of the beads of every handle.
+    overdamped : bool
+        Beads move without velocities: friction and noise are in every step, and all that steps do is heat.
     """
 
-    def __init__(self, ranges: np.ndarray) -> None:
+    def __init__(self, ranges: np.ndarray, overdamped: bool = False) -> None:
+        self._overdamped = overdamped
         # Sums and their rests, then the energies as last seen: all that the meter must not forget.
         self._tallies = np.zeros(8)
         self._heat, self._shadow, self._protocol = (self._tallies[i : i + 2] for i in (0, 2, 4))
@@ -56,8 +59,8 @@ class WorkMeter(Flow):
 
     def readings(self, potential: float) -> dict[str, float]:
         """heat, shadow_work and protocol_work, pN nm, at the present potential energy. Reading changes nothing."""
-        return {
-            "heat": float(self._heat.sum()),
-            "shadow_work": float(self._shadow.sum() + (potential - self._potential[0])),
-            "protocol_work": float(self._protocol.sum()),
-        }
+        heat = float(self._heat.sum())
+        shadow = float(self._shadow.sum() + (potential - self._potential[0]))
+        if self._overdamped:
+            heat, shadow = heat + shadow, 0.0
+        return {"heat": heat, "shadow_work": shadow, "protocol_work": float(self._protocol.sum())}

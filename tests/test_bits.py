@@ -94,7 +94,7 @@ def fluid():
 
 
 def soft_spheres():
-    """Balls of many sizes among themselves, and against points of a membrane."""
+    """Balls of many sizes among themselves, and against points of a membrane, in wells beside."""
     rng = np.random.default_rng(4)
     topology = mp.Topology()
     balls = topology.add_balls(lattice(rng, 2000, 1.0), rng.uniform(0.4, 0.7, 2000), mass=1.0, friction=0.5)
@@ -103,6 +103,7 @@ def soft_spheres():
     system = mp.System(topology)
     system.add_force(forces.SoftSphere(balls, balls, 20.0, skin=0.1))
     system.add_force(forces.SoftSphere(balls, points, 5.0, 1.2, group=1))
+    system.add_force(forces.Ricker(points, balls, 0.5, 1.0, cutoff=2.5, skin=0.1))
     system.add_force(forces.MembraneEdgeSprings(membrane, 30.0))
     return system
 
@@ -290,6 +291,77 @@ def twistable_filaments():
     return system
 
 
+def beads_on_surfaces():
+    """On four surfaces, in all operations of their programs; those of one push each other, and links tie two."""
+    rng = np.random.default_rng(19)
+    topology = mp.Topology()
+    surfaces = [
+        (mp.surfaces.Lemniscate(2, a=8.0, r=1.0), None, 1500),
+        (mp.surfaces.Torus(9.0, 2.0, axis=[1.0, 2.0, 2.0]), None, 701),
+        (mp.surfaces.Gyroid(6.0, 0.2), [[-7.0] * 3, [7.0] * 3], 1200),
+        (mp.surfaces.Polynomial("(x**4 + y**4 + z**4)/c**3 - c", c=6.0), [[-7.0] * 3, [7.0] * 3], 330),
+    ]
+    handles = [
+        topology.add_surface_points(surface, surface.sample(n, i, box=box), rng.uniform(1.0, 2.0, n), 0.3 * i)
+        for i, (surface, box, n) in enumerate(surfaces)
+    ]
+    system = mp.System(topology)
+    system.add_force(forces.SoftSphere(handles[0], handles[0], 2.0, 0.6, skin=0.2))
+    pairs = np.column_stack([handles[1].beads[:300], rng.permutation(handles[2].beads)[:300]])
+    system.add_force(forces.HarmonicBonds(pairs, 0.1, 1.0))
+    system.add_force(forces.UniformField(handles, [0.0, 0.3, -1.0], group=1))
+    return system
+
+
+def rigid_bodies(points):
+    """Bodies that differ in mass or in friction, tied at sites beside their centres to each other, to beads and, if
+    wanted, to points of a membrane."""
+
+    def build():
+        rng = np.random.default_rng(20)
+
+        def some(n):
+            q = rng.normal(size=(n, 4))
+            return rng.normal(0.0, 4.0, (n, 3)), q / np.linalg.norm(q, axis=1)[:, None]
+
+        roots = rng.normal(size=(3, 6, 6))
+        tensors = roots @ roots.transpose(0, 2, 1) / 3.0 + np.eye(6)
+        topology = mp.Topology()
+        beads = topology.add_beads(rng.normal(0.0, 4.0, (3000, 3)), mass=1.0, friction=0.6)
+        a = topology.add_rigid_bodies(*some(4200), rng.choice([1.0, 1.5], 4200), (1.0, 2.0, 2.5), tensors[0], name="a")
+        b = topology.add_rigid_bodies(*some(300), 2.0, (1.0, 1.0, 0.5), tensors[rng.integers(1, 3, 300)], name="b")
+        membrane = topology.add_membrane(sphere(8.0, 4), vertex_mass=1.0, vertex_friction=0.5)
+        system = mp.System(topology)
+        system.add_force(forces.MembraneEdgeSprings(membrane, 30.0 if points else 5.0))
+        arms = a.sites([[0.5, -0.3, 0.2]])
+        system.add_force(forces.Links(arms[:3000], beads.beads, 0.5, 1.0))
+        corners = b.sites([[0.0, 0, 1.0], [0.0, 1.0, 0]])
+        system.add_force(forces.Links(arms[3000:3600], corners, 1.0, group=1, name="ab"))
+        system.add_force(forces.UniformField(a.sites([[0.0, 0, 2.0]]), [0.1, 0.5, 0.2], group=1))
+        if points:
+            proteins = topology.add_intriangle_points(membrane, 1100, mass=1.0, friction=0.2, seed=5)
+            ends = b.sites([[0.5, 0, 0], [-0.5, 0.1, 0]])
+            system.add_force(forces.Links(ends, proteins.beads[:600], 0.5, 1.0, name="anchors"))
+        return system
+
+    return build
+
+
+def ellipsoids():
+    """Rods that overlap, on spheres: lists are built anew now and then."""
+    rng = np.random.default_rng(21)
+    x, q = lattice(rng, 1500, 1.5), rng.normal(size=(1200, 4))
+    topology = mp.Topology()
+    balls = topology.add_balls(x[1200:], 0.5, mass=1.0, friction=0.4)
+    q /= np.linalg.norm(q, axis=1)[:, None]
+    rods = topology.add_rigid_bodies(x[:1200], q, 1.0, (0.5, 0.5, 0.2), (0.3, 0.5))
+    system = mp.System(topology)
+    axes = rng.uniform(0.5, 1.5, (1200, 3))
+    system.add_force(forces.EllipsoidRepulsion(rods, rods, 1.0, axes, form="soft", skin=0.1))
+    system.add_force(forces.EllipsoidRepulsion(balls, rods, 0.1, [0.5] * 3, axes, group=1, skin=0.1, name="balls"))
+    return system
+
+
 KINDS = {
     "vesicle": vesicle,
     "points on a fixed mesh": points_on_a_fixed_mesh,
@@ -304,10 +376,15 @@ KINDS = {
     "angles that come and go": angles_that_come_and_go,
     "filaments": filaments,
     "shapes that collide": shapes_that_collide,
+    "beads on surfaces": beads_on_surfaces,
+    "rigid bodies": rigid_bodies(points=True),
+    "ellipsoids": ellipsoids,
 }
 
 # The last kicks group 0 twice as often as group 1.
 WORDS = ["BAGOGAB", "BAGAB", "AGBOBGA", "OGABAGO", "B1 B0 A G B0 O B0 G A B0 B1"]
+# What the word D moves: no in-triangle points.
+OVERDAMPED = {"free beads": free_beads, "bodies without points": rigid_bodies(points=False)}
 
 # How the run is made ------------------------------------------------------------------------------------------
 
@@ -355,7 +432,7 @@ def add_reporters(simulation, folder):
 
 def build(kind):
     """The system, and {step: what is done to it then}."""
-    built = KINDS[kind]()
+    built = {**OVERDAMPED, **KINDS}[kind]()
     return built if isinstance(built, tuple) else (built, {})
 
 
@@ -431,7 +508,7 @@ def assert_same(got, expected):
     assert [name for name in got if got[name] != expected[name]] == []
 
 
-CASES = [(kind, word) for kind in KINDS for word in WORDS]
+CASES = [*itertools.product(KINDS, WORDS), *itertools.product(OVERDAMPED, ["D"])]
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -14,8 +14,10 @@ import medyanpy as mp
 from medyanpy.cli import main
 from medyanpy.demo import filaments as filament_demo
 from medyanpy.demo import points as demo
-from medyanpy.demo import run_filament_demo
-from medyanpy.demo.report import OUTPUTS, temperature_line
+from medyanpy.demo import rigid as rigid_demo
+from medyanpy.demo import run_filament_demo, run_rigid_demo, run_surface_demo
+from medyanpy.demo import surface as surface_demo
+from medyanpy.demo.report import OUTPUTS, _relaxation_time, bound_line, near_line, temperature_line
 from medyanpy.trajectory import Trajectory
 
 BRANCHED = """v 0 0 0
@@ -252,7 +254,7 @@ def test_what_theory_says_of_filaments(with_filaments):
 def test_a_filament_that_left_or_stretched_is_noticed(with_filaments):
     _, done, _ = with_filaments
     assert filament_demo._outside(done.mesh, np.array([[0.0, 0, 499], [0, 0, 501], [0, 0, 0]])).verdict == "CHECK"
-    assert filament_demo._bound("links", 2e-10, 1e-10).verdict == "CHECK"
+    assert bound_line("links", 2e-10, 1e-10).verdict == "CHECK"
 
 
 def test_a_temperature_needs_samples_that_are_independent():
@@ -288,6 +290,10 @@ def test_each_demo_takes_its_own_options_only(with_filaments, tmp_path, capsys):
         (["filaments", "--points", "5"], "--points is for 'medyanpy demo points', not for 'demo filaments'"),
         (["filaments", "--mesh", "a.ply"], "--mesh is for 'medyanpy demo points', not for 'demo filaments'"),
         (["--filaments", "5"], "--filaments is for 'medyanpy demo filaments', not for 'demo points'"),
+        (["surface", "--filaments", "5"], "--filaments is for 'medyanpy demo filaments', not for 'demo surface'"),
+        (["surface", "--out", tmp_path / "out", "--walkers", "99"], "walkers = 99 but must be a whole number >= 100"),
+        (["rigid", "--walkers", "100"], "--walkers is for 'medyanpy demo surface', not for 'demo rigid'"),
+        (["rigid", "--out", tmp_path / "out", "--bodies", "19"], "bodies = 19 but must be a whole number"),
     ):
         assert main(["demo", *map(str, arguments)]) == 2
         said = capsys.readouterr()
@@ -295,6 +301,144 @@ def test_each_demo_takes_its_own_options_only(with_filaments, tmp_path, capsys):
         assert said.err.startswith("medyanpy: ")
         assert message in said.err
     assert not (tmp_path / "out").exists()
+
+
+# Surfaces ----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def on_a_surface(tmp_path_factory):
+    """What a small demo of beads on a surface printed and wrote."""
+    out = tmp_path_factory.mktemp("surface") / "out"
+    text = io.StringIO()
+    done = run_surface_demo(out, walkers=400, steps=8, threads=1, stream=text)
+    return out, done, text.getvalue()
+
+
+def test_a_small_demo_on_a_surface_writes_everything(on_a_surface):
+    out, done, text = on_a_surface
+    assert sorted(p.name for p in out.iterdir()) == sorted([*OUTPUTS, "movie.gif"])
+    summary = json.loads((out / "summary.json").read_text())
+    assert summary == done.summary
+    assert (summary["beads"], summary["walkers"], summary["steps"], summary["temperature"]) == (25, 400, 8, None)
+    assert [(r["quantity"], r["verdict"]) for r in summary["results"]] == [
+        ("energy error, dt", "OK"),
+        ("energy error, dt/2", "OK"),
+        ("energy error, dt/4", "OK"),
+        ("largest distance from the surface, relative", "OK"),
+        ("temperature of surface points", "OK"),
+        ("uniformity, chi-square p", "OK"),
+        ("diffusion on a sphere, <cos θ>", "OK"),
+        ("geodesics: change of Clairaut's constant", "OK"),
+    ]
+    assert done.mesh is None
+    assert "run       8 steps of BAB, dt = 0.01, 1 thread\n" in text
+    with Trajectory(out / "trajectory.h5") as trajectory:
+        assert trajectory.steps.tolist() == list(range(1, 9))
+        x = trajectory[-1].positions
+        assert np.abs(trajectory.handles["beads"].surface.value(x)).max() < 1e-6
+    assert "Temperature" not in (out / "state.csv").read_text(encoding="utf-8")
+    assert mp.Simulation.resume(out / "run.checkpoint").current_step == 8
+    from PIL import Image
+
+    with Image.open(out / "movie.gif") as movie:
+        assert (movie.n_frames, movie.size) == (8, (480, 320))
+
+
+def test_areas_of_the_demo_in_another_way():
+    """Shells: the volume within ε of the surface is 2ε times the area, as far as the second order."""
+    rng, epsilon = np.random.default_rng(1), 0.01
+    reach = np.array([1.15, 0.55, 0.2])
+    x = rng.uniform(-reach, reach, (400_000, 3))
+    surface = surface_demo.SURFACE
+    near = x[np.abs(surface.value(x)) < epsilon * np.linalg.norm(surface.gradient(x), axis=1)]
+    where, area = surface_demo._areas(300)
+    assert np.abs(surface.value(where)).max() < 1e-12
+    total = len(near) / len(x) * np.prod(2.0 * reach) / (2.0 * epsilon)
+    # 8 % of 400 000 points: 0.6 %.
+    assert area.sum() == pytest.approx(total, rel=0.03)
+    share = np.bincount(surface_demo._cell(where), area, minlength=surface_demo.CELLS) / area.sum()
+    counts = np.bincount(surface_demo._cell(near), minlength=surface_demo.CELLS)
+    large = share > 0.005
+    assert large.sum() > 40
+    np.testing.assert_allclose(counts[large] / len(near), share[large], rtol=0.0, atol=6.0 * np.sqrt(0.03 / len(near)))
+    assert surface_demo._areas(600)[1].sum() == pytest.approx(area.sum(), rel=1e-3)
+
+
+# Rigid bodies ------------------------------------------------------------------------------------------------
+
+
+def test_a_small_demo_of_rigid_bodies_writes_everything(tmp_path):
+    out, text = tmp_path / "out", io.StringIO()
+    done = run_rigid_demo(out, bodies=40, steps=20, threads=1, stream=text)
+    assert sorted(p.name for p in out.iterdir()) == sorted(OUTPUTS)
+    summary = json.loads((out / "summary.json").read_text())
+    assert summary == done.summary | {"shapes": {name: list(axes) for name, axes in rigid_demo.SHAPES.items()}}
+    assert (summary["bodies"], summary["free"], summary["steps"]) == (40, 240, 20)
+    verdicts = {r["quantity"]: r["verdict"] for r in summary["results"]}
+    # Twenty steps are too few for a temperature of the bodies in the trap.
+    assert {q for q, v in verdicts.items() if v == "--"} == {"temperature of rods", "temperature of discs"}
+    assert "CHECK" not in verdicts.values()
+    assert summary["ok"]
+    assert list(verdicts)[2:] == [
+        "rods: diffusion along the axis",
+        "rods: diffusion across the axis",
+        "rods: <P1> after 80 ns",
+        "discs: diffusion along the axis",
+        "discs: diffusion across the axis",
+        "discs: <P1> after 80 ns",
+        "temperature of translation",
+        "temperature of rotation",
+        "rods in a field of 2 kT: <cos θ>",
+        "ellipse in a plane: D_xx",
+        "ellipse in a plane: D_yy",
+        "ellipse in a plane: D_xy",
+        "prolate top: rate in space",
+        "prolate top: rate in its frame",
+        "oblate top: rate in space",
+        "oblate top: rate in its frame",
+        "flips about the middle axis: period",
+        "energy error: dt over dt/2",
+    ]
+    # What is expected differs from the overdamped limit by little: the timestep, and getting up to speed.
+    for name, axes in rigid_demo.SHAPES.items():
+        D = np.diag(mp.rigid.ellipsoid_diffusion(axes, mp.presets.WATER, 300.0)) * 1e-6
+        expected = {r["quantity"]: r["expected"] for r in summary["results"]}
+        assert expected[f"{name}: diffusion along the axis"] == pytest.approx(D[0], rel=0.02)
+        assert expected[f"{name}: diffusion across the axis"] == pytest.approx(D[1], rel=0.02)
+        assert expected[f"{name}: <P1> after 80 ns"] == pytest.approx(np.exp(-2.0 * D[4] * 0.08), rel=0.1)
+    assert "run       20 steps of BAOAB at 300 K, dt = 0.2 ns, 1 thread\n" in text.getvalue()
+    with Trajectory(out / "trajectory.h5") as trajectory:
+        assert trajectory[-1].orientations.shape == (40, 4)
+        assert len(trajectory.handles["rods"]) == len(trajectory.handles["discs"]) == 20
+    assert mp.Simulation.resume(out / "run.checkpoint").current_step == 20
+
+
+def test_a_wrong_law_of_rigid_bodies_is_noticed(monkeypatch):
+    """Friction that is a quarter too small, in what is expected of 300 bodies."""
+    expected = rigid_demo._expected
+    monkeypatch.setattr(rigid_demo, "_expected", lambda friction, *rest: expected(0.75 * friction, *rest))
+    assert {line.verdict for line in rigid_demo._diffusion(300, 1, 1)[:6]} == {"CHECK"}
+
+
+def test_relaxation_times_of_rigid_bodies():
+    """The slowest of the six, with the coupling of translation and rotation; the mean over bodies."""
+    tensor = np.diag([2.0, 2.0, 2.0, 1.0, 4.0, 4.0])
+    tensor[0, 3] = tensor[3, 0] = 0.5
+    topology = mp.Topology()
+    bodies = topology.add_rigid_bodies(
+        np.zeros((2, 3)), [[1.0, 0, 0, 0]] * 2, [1.0, 2.0], [3.0, 3.0, 3.0], tensor
+    )
+    slowest = []
+    for mass in (1.0, 2.0):
+        root = np.sqrt([mass] * 3 + [3.0] * 3)
+        slowest.append(1.0 / np.linalg.eigvals(tensor / np.outer(root, root)).real.min())
+    assert _relaxation_time(bodies) == pytest.approx(np.mean(slowest), rel=1e-12)
+
+
+def test_what_is_computed_without_noise_is_near():
+    assert near_line("a", 1.01, 1.0, 0.02).verdict == "OK"
+    assert near_line("a", 1.03, 1.0, 0.02).verdict == "CHECK"
 
 
 def test_info_prints_versions_threads_and_parts(capsys):

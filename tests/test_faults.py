@@ -126,6 +126,55 @@ def a_point_of_a_fixed_mesh_is_kicked_by_a_force_that_is_no_number():
     return Scene(context, lambda: trap.set(stiffness=0.0), points.beads[17], "proteins", "trap")
 
 
+def bodies_in_a_field(torque):
+    """Of which one is turned with a torque too large."""
+    topology = mp.Topology()
+    rng = np.random.default_rng(2)
+    q = rng.normal(size=(300, 4))
+    q /= np.linalg.norm(q, axis=1)[:, None]
+    topology.add_beads([[0.0, 0.0, 0.0]], mass=1.0)
+    bodies = topology.add_rigid_bodies(rng.normal(size=(300, 3)), q, 1.0, (1.0, 2.0, 2.5), name="molecules")
+    system = mp.System(topology)
+    push = np.zeros((600, 3))
+    push[34], push[35] = [0.0, 0.0, torque], [0.0, 0.0, -torque]
+    field = system.add_force(forces.UniformField(bodies.sites([[1.0, 0.0, 0.0], [-1.0, 0.0, 0.0]]), push, name="field"))
+    return Scene(make(system, "BAB"), lambda: field.set(force=[0.0, 0.0, 0.0]), 18, "molecules", "field")
+
+
+@fault("kick.pyx", "_kick_spins", "NOT_FINITE", "Kick", SMALLER)
+def a_torque_overflows():
+    return bodies_in_a_field(1.7e308)
+
+
+@fault("rotation.pyx", "_rotate", "NOT_FINITE", "Rotation", SMALLER)
+def a_body_turns_too_fast():
+    return bodies_in_a_field(1e200)
+
+
+def displaced(bead, name):
+    """Beads and bodies without velocities, of which one is pulled too strongly from step 5 on."""
+    topology = mp.Topology()
+    topology.add_beads(np.random.default_rng(3).normal(size=(3000, 3)), mass=1.0, friction=1e-3, name="solvent")
+    q = np.tile([0.6, 0.0, 0.8, 0.0], (2000, 1))
+    topology.add_rigid_bodies(np.zeros((2000, 3)), q, 1.0, (1.0, 2.0, 2.5), (1e-3, 1.0), name="molecules")
+    system = mp.System(topology)
+    field = system.add_force(forces.UniformField([0, bead], [0.0, 0.0, 0.0], name="field"))
+    context = make(system, "D")
+    context.step(5)
+    field.set(force=[[0.0, 0.0, 0.0], [0.0, 1.7e308, 0.0]])
+    return Scene(context, lambda: field.set(force=[0.0, 0.0, 0.0]), bead, name, "field")
+
+
+@fault("brownian.pyx", "_displace", "NOT_FINITE", "Displacement", SMALLER)
+def a_bead_is_displaced_to_nowhere():
+    return displaced(2345, "solvent")
+
+
+@fault("brownian.pyx", "_displace_and_turn", "NOT_FINITE", "TensorDisplacement", SMALLER)
+def a_body_is_displaced_to_nowhere():
+    return displaced(4321, "molecules")
+
+
 @fault("geodesic.pyx", "_largest_momentum", "NOT_FINITE", "Geodesic", SMALLER, in_triangle=True)
 def a_point_is_so_fast_that_its_energy_overflows():
     context, points, field, _ = points_on_a_sphere(fixed=True)
@@ -317,6 +366,42 @@ def a_python_function_raises():
     return Scene(make(system, "BAB", 0.1), lambda: bound.__setitem__(0, np.inf), None, None, "table")
 
 
+@fault("surface_constraints.pyx", "_chunks", "LOST_SURFACE", "SurfaceConstraints", "does not come back to its surface")
+def a_bead_leaves_its_surface():
+    topology = mp.Topology()
+    sphere = mp.surfaces.Sphere(1.0)
+    walkers = topology.add_surface_points(sphere, sphere.sample(1000, 1), mass=1.0, name="walkers")
+    pull = np.zeros((1000, 3))
+    pull[517, 0] = 1e4
+    system = mp.System(topology)
+    field = system.add_force(forces.UniformField(walkers, pull))
+    context = make(system, "BAB")
+
+    def mend():
+        field.set(force=[0.0, 0.0, 0.0])
+        context.set_velocities_to_temperature(kT=1.0)
+
+    return Scene(context, mend, 517, "walkers")
+
+
+@fault("surface_constraints.pyx", "ask", "PYTHON_EXCEPTION", "SurfaceConstraints", r"Python code called from the step",
+       cause=OverflowError)  # fmt: skip
+def the_function_of_a_surface_raises():
+    bound = [0.9]
+
+    def square(x):
+        if (x[:, 0] > bound[0]).any():
+            raise OverflowError("out of the table")
+        return (x**2).sum(axis=1) - 1.0
+
+    topology = mp.Topology()
+    sphere = mp.surfaces.PythonSurface(square, lambda x: 2.0 * x)
+    walkers = topology.add_surface_points(sphere, [[0.0, 0.0, 1.0], [0.0, 0.6, 0.8]], mass=1.0, name="walkers")
+    system = mp.System(topology)
+    system.add_force(forces.UniformField(walkers, [1.0, 0.0, 0.0]))
+    return Scene(make(system, "BAB"), lambda: bound.__setitem__(0, np.inf), 0, "walkers")
+
+
 def everything(context):
     """What get_state can tell without computing forces, which may be what fails."""
     state = context.get_state(positions=True, velocities=True)
@@ -452,7 +537,8 @@ def test_memory_runs_out(site):
 
 # Where a kernel reports a fault: what it returns or records, and helpers that do it for whoever calls them.
 CODE = (
-    r"(NOT_FINITE|TOO_MANY_CROSSINGS|DEGENERATE_TRIANGLE|PYTHON_EXCEPTION|OUT_OF_MEMORY|NOT_CONVERGED|[A-Z_]*_FAULT)"
+    r"(NOT_FINITE|TOO_MANY_CROSSINGS|DEGENERATE_TRIANGLE|PYTHON_EXCEPTION|OUT_OF_MEMORY|NOT_CONVERGED|LOST_SURFACE"
+    r"|[A-Z_]*_FAULT)"
 )
 REPORT = re.compile(rf"record_fault\(world, {CODE}|return {CODE}$")
 HELPERS = {"bend_no_area": "DEGENERATE_TRIANGLE"}

@@ -115,3 +115,73 @@ def test_what_is_no_trajectory_is_refused(tmp_path, run):
     cut.write_bytes(run[0].read_bytes()[:3000])
     with pytest.raises(mp.ParameterError, match="damaged"):
         Trajectory(cut)
+
+
+def test_surfaces_of_beads_are_read_back(tmp_path):
+    """To the bit; but not Python functions."""
+    text = mp.surfaces.Polynomial("x**2 + y**2/k + z**4 - 1", k=3.0, bounding_box=[[-2.0] * 3, [2.0] * 3])
+    python = mp.surfaces.PythonSurface(lambda p: p[:, 2], lambda p: np.tile([0.0, 0.0, 1.0], (len(p), 1)))
+    topology = mp.Topology()
+    topology.add_surface_points(text, text.sample(3, seed=1), mass=1.0, name="text")
+    topology.add_surface_points(python, [[1.0, 0.0, 0.0]], mass=1.0, name="python")
+    topology.add_beads([[0.0, 0.0, 0.0]], mass=1.0, name="free")
+    simulation = mp.Simulation(mp.System(topology), mp.VerletIntegrator(0.1), threads=1)
+    simulation.reporters.append(mp.reporters.TrajectoryReporter(tmp_path / "run.h5", 1))
+    simulation.step(1)
+    simulation.close()
+    with Trajectory(tmp_path / "run.h5") as trajectory:
+        surfaces = {name: handle.surface for name, handle in trajectory.handles.items()}
+    x = np.random.default_rng(1).normal(size=(9, 3))
+    assert (surfaces["text"].gradient(x) == text.gradient(x)).all()
+    assert (surfaces["text"].bounding_box == text.bounding_box).all()
+    assert surfaces["python"] is None
+    assert surfaces["free"] is None
+
+
+def test_orientations(tmp_path):
+    """Rows as those of a State; angular momenta with velocities only."""
+    topology = mp.Topology()
+    turns = np.random.default_rng(1).normal(size=(5, 4))
+    turns /= np.linalg.norm(turns, axis=1)[:, None]
+    topology.add_beads(np.eye(3), mass=1.0, name="free")
+    topology.add_rigid_bodies(np.zeros((2, 3)), turns[:2], 1.0, [1.0, 2.0, 2.5], name="few")
+    topology.add_rigid_bodies(np.ones((3, 3)), turns[2:], [1.0, 2.0, 3.0], np.ones((3, 3)), name="many")
+    simulation = mp.Simulation(mp.System(topology), mp.VerletIntegrator(0.1), threads=1)
+    simulation.context.set_velocities_to_temperature(kT=1.0, seed=1)
+    for name, velocities in (("with.h5", True), ("without.h5", False)):
+        simulation.reporters.append(mp.reporters.TrajectoryReporter(tmp_path / name, 2, velocities=velocities))
+    simulation.step(6)
+    state = simulation.context.get_state(positions=True, velocities=True)
+    simulation.close()
+    with Trajectory(tmp_path / "with.h5") as trajectory:
+        frame = trajectory[-1]
+        assert (frame.orientations == state.orientations).all()
+        assert (frame.angular_momenta == state.angular_momenta).all()
+        for handle in simulation.topology.handles[1:]:
+            mine = trajectory.handles[handle.name]
+            assert mine.rows == handle.rows
+            assert (mine.inertia == handle.inertia).all()
+            assert (mine.mass == handle.mass).all()
+            rows = np.array([f.orientations[mine.rows] for f in trajectory])
+            assert (trajectory.read("orientations", beads=mine) == rows).all()
+        free = trajectory.handles["free"]
+        assert free.rows is None
+        assert free.inertia is None
+        with pytest.raises(mp.ParameterError, match="no rows of the beads of 'free', only of oriented beads"):
+            trajectory.read("orientations", beads=free)
+        with pytest.raises(mp.ParameterError, match=r"temperature has no rows of the beads of 'free'$"):
+            trajectory.read("temperature", beads=free)
+        with pytest.raises(mp.ParameterError, match="no triangles: there are no in-triangle points"):
+            trajectory.read("triangles")
+    with Trajectory(tmp_path / "without.h5") as trajectory:
+        assert (trajectory[-1].orientations == state.orientations).all()
+        with pytest.raises(mp.ParameterError, match="no angular_momenta: TrajectoryReporter was not asked to"):
+            trajectory[-1].angular_momenta  # noqa: B018
+
+
+def test_rows_of_points(run):
+    with Trajectory(run[0]) as trajectory:
+        receptors = trajectory.handles["receptors"]
+        assert (trajectory.read("triangles", beads=receptors) == trajectory.read("triangles")[:, 9:]).all()
+        with pytest.raises(mp.ParameterError, match="no orientations: there are no oriented beads"):
+            trajectory.read("orientations")

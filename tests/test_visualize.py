@@ -24,6 +24,12 @@ def like(image, color, within=0.25):
     return (norm > 0.05) & (np.linalg.norm(image / np.maximum(norm, 1e-9)[..., None] - direction, axis=2) < within)
 
 
+def gray(image):
+    """Where a surface is seen that beads are held to."""
+    light = image.max(axis=2)
+    return (light < 0.95) & (light > 0.15) & (np.ptp(image, axis=2) < 0.05)
+
+
 @pytest.fixture(scope="module")
 def simulation():
     topology = mp.Topology()
@@ -120,6 +126,317 @@ def test_frames_of_trajectories_open_meshes_and_free_beads(tmp_path):
     # From below one sees the other side.
     image = pixels(draw(simulation.topology.membranes[0].mesh, view=(-50.0, 0.0), size=SIZE))
     assert like(image, visualize.INSIDE_COLOR, within=0.1).mean() > 0.1
+
+
+# Surfaces, trails, movies ------------------------------------------------------------------------------------
+
+
+def on_a_surface(surface, positions, velocities=None, **more):
+    topology = mp.Topology()
+    topology.add_surface_points(surface, positions, mass=1.0, name="beads", **more)
+    simulation = mp.Simulation(mp.System(topology), mp.VerletIntegrator(0.02), threads=1)
+    if velocities is not None:
+        simulation.context.set_velocities(velocities)
+    return simulation
+
+
+def test_surfaces_are_drawn_with_what_is_in_front_of_them():
+    """One bead in front of a sphere, one behind; also where the gradient points inwards."""
+    pytest.importorskip("skimage")
+    outward = mp.surfaces.Sphere(2.0)
+    inward = mp.surfaces.Polynomial("4 - x**2 - y**2 - z**2", bounding_box=outward.bounding_box)
+    for surface in (outward, inward):
+        image = pixels(draw(on_a_surface(surface, [[0.0, 0.0, 2.0]]), view=(90, 0), size=SIZE, point_radius=0.3))
+        assert gray(image[:240]).mean() > 0.2
+        assert like(image[:240, 40:], visualize.POINT_COLORS[0]).sum() > 100
+        image = pixels(draw(on_a_surface(surface, [[0.0, 0.0, -2.0]]), view=(90, 0), size=SIZE, point_radius=0.3))
+        assert like(image[:240, 40:], visualize.POINT_COLORS[0]).sum() == 0
+    image = pixels(draw(outward, size=SIZE))
+    assert gray(image).mean() > 0.2
+    with pytest.raises(mp.ParameterError, match="no known bounds"):
+        draw(mp.surfaces.Plane(), size=SIZE)
+
+
+@pytest.mark.parametrize(
+    "surface",
+    [mp.surfaces.Plane(), mp.surfaces.Cylinder(1.0), mp.surfaces.Gyroid(3.0), mp.surfaces.Polynomial("x*y - z")],
+    ids=lambda s: type(s).__name__,
+)
+def test_of_surfaces_without_bounds_the_part_around_the_points_is_drawn(surface):
+    pytest.importorskip("skimage")
+    x = surface.sample(30, seed=1, box=[[-2.0] * 3, [2.0] * 3])
+    image = pixels(draw(on_a_surface(surface, x), size=SIZE, view=(50, 20)))
+    assert gray(image[:240]).mean() > 0.1
+    assert like(image, visualize.POINT_COLORS[0]).sum() > 100
+    # Of one point alone there is a patch.
+    draw(on_a_surface(surface, x[:1]), size=SIZE)
+
+
+def test_without_scikit_image_points_are_drawn_alone(monkeypatch):
+    import sys
+
+    # Both: what has been imported before is found without asking for its parent.
+    for name in ("skimage", "skimage.measure"):
+        monkeypatch.setitem(sys.modules, name, None)
+    sphere = mp.surfaces.Sphere(2.0)
+    image = pixels(draw(on_a_surface(sphere, sphere.sample(30, seed=1)), size=SIZE))
+    assert like(image, visualize.POINT_COLORS[0]).sum() > 100
+    assert gray(image[:240]).mean() < 0.01
+    with pytest.raises(ImportError, match="scikit-image"):
+        draw(mp.surfaces.Sphere(1.0), size=SIZE)
+
+
+def test_trails_are_seen_and_get_thinner_towards_the_past():
+    """A bead that came along the x axis, seen from above."""
+    topology = mp.Topology()
+    topology.add_beads([[10.0, 0.0, 0.0]], mass=1.0)
+    context = mp.Context(mp.System(topology), mp.VerletIntegrator(1.0))
+    past = [[[x, 0.0, 0.0]] for x in np.arange(10.0)]
+    options = {"view": (90.0, 0.0), "size": (600, 300), "point_radius": 0.7}
+    seen = like(pixels(draw(context, trails=past, **options))[:240], visualize.POINT_COLORS[0])
+    columns = np.flatnonzero(seen.any(axis=0))
+    width = seen.sum(axis=0)[columns[0] : columns[-1] + 1]
+    assert len(width) > 300
+    # The bead is at one end.
+    if width[-20:].max() > width[:20].max():
+        width = width[::-1]
+    assert width[:40].max() > width[100] > width[200] > width[-20] > 0
+    assert like(pixels(draw(context, trails=[], **options))[:240], visualize.POINT_COLORS[0]).any(axis=0).sum() < 400
+    with pytest.raises(mp.ParameterError, match=r"trails must have shape \(n, 1, 3\)"):
+        draw(context, trails=[[0.0, 0.0, 0.0]], size=SIZE)
+
+
+def frames_of(path):
+    """(n, height, width, 3) numbers from 0 to 1, and the milliseconds each is shown."""
+    from PIL import Image
+
+    with Image.open(path) as image:
+        frames = []
+        for k in range(image.n_frames):
+            image.seek(k)
+            frames.append(np.asarray(image.convert("RGB")) / 255.0)
+        return np.array(frames), image.info["duration"]
+
+
+def test_a_movie_of_a_running_simulation(tmp_path):
+    """A bead that circles a sphere, seen from above: it moves, nothing else does."""
+    pytest.importorskip("skimage")
+    simulation = on_a_surface(mp.surfaces.Sphere(1.0), [[1.0, 0.0, 0.0]], [[0.0, 5.0, 0.0]])
+
+    def run():
+        for _ in range(4):
+            yield simulation
+            simulation.step(4)
+
+    path = tmp_path / "a.gif"
+    visualize.movie(run(), path, trail=2, fps=20, size=SIZE, view=(70.0, 0.0), point_radius=0.15, unit="")
+    frames, milliseconds = frames_of(path)
+    assert frames.shape == (4, 300, 400, 3)
+    assert milliseconds == 50
+    blue = [like(f[:240], visualize.POINT_COLORS[0]) for f in frames]
+    counts = [b.sum() for b in blue]
+    assert min(counts) > 50
+    assert counts[2] > counts[0] + 20  # a trail
+    where = np.array([np.argwhere(b).mean(axis=0) for b in blue])
+    assert np.linalg.norm(np.diff(where, axis=0), axis=1).min() > 5.0
+    # The sphere stays where it is: its outline, far from the bead.
+    seen = [gray(f) for f in frames]
+    assert seen[0].mean() > 0.2
+    for g in seen[1:]:
+        assert (g != seen[0]).mean() < 0.05
+
+
+@pytest.mark.parametrize("kind", ["membrane", "filaments", "surface"])
+def test_a_movie_of_a_trajectory(tmp_path, kind):
+    """Of any kind of system; in the same window, though things move out of that of the first frame."""
+    topology = mp.Topology()
+    if kind == "membrane":
+        vesicle = topology.add_membrane(mp.TriangleMesh.icosphere(100.0, 1), vertex_mass=1.0)
+        topology.add_intriangle_points(vesicle, 10, mass=1.0, seed=1)
+    elif kind == "filaments":
+        topology.add_filaments([np.linspace([-100.0, 0, 0], [100.0, 0, 0], 6)], node_mass=1.0)
+        topology.add_balls([[0.0, 0.0, 50.0]], radius=20.0, mass=1.0)
+    else:
+        plane = mp.surfaces.Plane()
+        topology.add_surface_points(plane, 100.0 * plane.sample(10, 1, box=[[-1.0] * 3, [1.0] * 3]), mass=1.0)
+    simulation = mp.Simulation(mp.System(topology), mp.VerletIntegrator(1.0), threads=1)
+    v = np.zeros((topology.n_beads, 3))
+    if kind == "membrane":
+        v[: len(vesicle)] = [100.0, 0.0, 0.0]
+    else:
+        v[:] = [100.0, 0.0, 0.0]
+    simulation.context.set_velocities(v)
+    simulation.reporters.append(mp.reporters.TrajectoryReporter(tmp_path / "run.h5", 1))
+    simulation.step(3)
+    simulation.close()
+    options = {"trail": 5, "size": (200, 150), "view": (30.0, 0.0)}
+    with Trajectory(tmp_path / "run.h5") as trajectory:
+        visualize.movie(trajectory, tmp_path / "all.gif", **options)
+        visualize.movie(trajectory[::2], tmp_path / "two.gif", **options)
+    frames, _ = frames_of(tmp_path / "all.gif")
+    assert len(frames) == 3
+    assert len(frames_of(tmp_path / "two.gif")[0]) == 2
+    drawn = [(f[:110, 20:] < 0.9).any(axis=2) for f in frames]
+    assert all(d.sum() > 20 for d in drawn)
+    # Nothing touches the border.
+    assert all((f[0] > 0.98).all() and (f[:, 0] > 0.98).all() and (f[:, -1] > 0.98).all() for f in frames)
+    if kind != "surface":
+        middle = [np.argwhere(d)[:, 1].mean() for d in drawn]
+        assert abs(middle[2] - middle[0]) > 10.0
+
+
+def test_movies_that_cannot_be_made(tmp_path, monkeypatch):
+    mesh = mp.TriangleMesh.icosphere(1.0, 0)
+    for frames, name, message in (
+        ([], "a.gif", "there are no frames"),
+        (3, "a.gif", "frames must be a Trajectory or an iterable, not int"),
+        ([mesh, 3], "a.gif", "cannot draw int"),
+        ([mesh, mp.TriangleMesh.icosphere(1.0, 1)], "a.gif", "frame 1 has 42 beads, the first has 12"),
+        ([mesh], "a.avi", r"must end in \.gif or \.mp4, not '\.avi'"),
+        ([mesh], "a", "must end in"),
+    ):
+        with pytest.raises(mp.ParameterError, match=message):
+            visualize.movie(frames, tmp_path / name, size=(100, 100))
+        assert not (tmp_path / name).exists()
+    for wrong in ({"trail": -1}, {"fps": 0}, {"fps": 61}, {"size": (10, 10)}):
+        with pytest.raises(mp.ParameterError, match=f"movie: {next(iter(wrong))}"):
+            visualize.movie([mesh], tmp_path / "a.gif", **({"size": (100, 100)} | wrong))
+    visualize.movie([mesh], tmp_path / "a.gif", size=(100, 100))
+    with pytest.raises(mp.ParameterError, match="exists; give overwrite=True"):
+        visualize.movie([mesh], tmp_path / "a.gif", size=(100, 100))
+    monkeypatch.setattr("matplotlib.animation.FFMpegWriter.isAvailable", lambda: False)
+    with pytest.raises(mp.ParameterError, match=r"a\.mp4 needs the program ffmpeg, which is not here"):
+        visualize.movie([mesh], tmp_path / "a.mp4", size=(100, 100))
+
+
+def test_a_movie_by_ffmpeg(tmp_path):
+    from matplotlib.animation import FFMpegWriter
+
+    if not FFMpegWriter.isAvailable():
+        pytest.skip("there is no ffmpeg")
+    meshes = [mp.TriangleMesh.icosphere(r, 2) for r in (1.0, 1.1, 1.2)]
+    visualize.movie(meshes, tmp_path / "a.mp4", size=(201, 151))
+    assert (tmp_path / "a.mp4").read_bytes()[4:8] == b"ftyp"
+
+
+# Rigid bodies ------------------------------------------------------------------------------------------------
+
+
+def rigid(semi_axes, positions=((0.0, 0.0, 0.0),), orientations=((1.0, 0.0, 0.0, 0.0),), inertia=None):
+    topology = mp.Topology()
+    mass = 3.0
+    moments = mp.rigid.ellipsoid_inertia(semi_axes, mass) if inertia is None else inertia
+    topology.add_rigid_bodies(positions, orientations, mass, moments, name="bodies")
+    return mp.Simulation(mp.System(topology), mp.VerletIntegrator(0.1), threads=1)
+
+
+def test_a_solid_sphere_looks_like_a_ball(monkeypatch):
+    """To the eye: the paths of the light are the same."""
+    topology = mp.Topology()
+    topology.add_balls([[0.0, 0.0, 0.0], [3.0, 1.0, 0.5]], radius=2.0, mass=1.0, name="bodies")
+    ball = mp.Context(mp.System(topology), mp.VerletIntegrator(1.0))
+    turns = [[0.5, 0.5, -0.5, 0.5], [0.6, 0.0, 0.8, 0.0]]
+    body = rigid((2.0, 2.0, 2.0), [[0.0, 0.0, 0.0], [3.0, 1.0, 0.5]], turns)
+    monkeypatch.setattr(visualize, "TIP", 2.0)
+    difference = np.abs(pixels(draw(body, size=SIZE)) - pixels(draw(ball, size=SIZE)))
+    assert difference.max() < 0.1
+    assert difference.mean() < 1e-4
+
+
+@pytest.mark.parametrize("semi_axes", [(8.0, 3.0, 1.0), (6.0, 6.0, 0.5), (2.0, 2.0, 7.0)])
+def test_outlines_of_ellipsoids(semi_axes):
+    """Seen from anywhere: the area of a shadow is π √(Σ (aⱼ aₖ nᵢ)²), with n the line of sight in the body frame."""
+    a = np.array(semi_axes)
+    for k, view in enumerate(((90.0, 0.0), (0.0, 0.0), (30.0, 75.0))):
+        q = np.random.default_rng(k).normal(size=(1, 4))
+        q /= np.linalg.norm(q)
+        simulation = rigid(a, orientations=q)
+        image = pixels(draw(simulation, size=(600, 450), view=view))[:400, 60:450]
+        camera = visualize._camera([], [], view)
+        n = camera[2] @ visualize.matrices(q)[0]
+        shadow = np.pi * np.sqrt(sum((a[(i + 1) % 3] * a[(i + 2) % 3] * n[i]) ** 2 for i in range(3)))
+        surfaces, spheres = visualize._objects(visualize._scene(simulation, {}))
+        scale = visualize._window("draw", surfaces, spheres, view, None).scale((600, 450), 0.0)
+        assert ((image < 0.97).any(axis=2)).sum() * scale**2 == pytest.approx(shadow, rel=0.03)
+
+
+def test_bodies_hide_each_other_and_show_where_they_point():
+    """Seen from above: a rod along x over one along y, with its light end where its first axis points."""
+    s = np.sqrt(0.5)
+    for heights in ((2.0, -2.0), (-2.0, 2.0)):
+        places = [[0.0, 0.0, heights[0]], [0.0, 0.0, heights[1]]]
+        simulation = rigid((8.0, 2.0, 2.0), places, [[1, 0, 0, 0], [s, 0, 0, s]])
+        buffer = visualize._Buffer(400, 400)
+        _, spheres = visualize._objects(visualize._scene(simulation, {}))
+        turn = np.diag([10.0, -10.0, 10.0])
+        centers = spheres[0].centers @ turn + [200.0, 200.0, 0.0]
+        bodies = visualize._Ellipsoids(centers, turn @ spheres[0].half_axes, np.zeros(2, int))
+        visualize._put_ellipsoids(buffer, bodies, 0)
+        item = buffer.item.reshape(400, 400)
+        assert item[200, 200] == int(heights[1] > heights[0])
+        assert item[200, 270] == 0
+        assert item[130, 200] == item[270, 200] == 1
+        assert item[130, 130] == -1
+        # The highest points: of the upper rod its radius over the axis.
+        assert buffer.depth.max() == pytest.approx(40.0, abs=0.01)
+    image = pixels(draw(rigid((8.0, 2.0, 2.0)), view=(90.0, 0.0), size=SIZE))[:240]
+    light = image.min(axis=2)
+    body = np.argwhere((light < 0.9) & like(image, visualize.POINT_COLORS[0]))
+    tip = np.argwhere((light > 0.35) & (light < 0.95))
+    assert len(tip) > 100
+    ahead = visualize._camera([], [], (90.0, 0.0))[:2, 0]
+    along = (tip.mean(axis=0) - body.mean(axis=0))[::-1] * [1.0, -1.0]
+    assert along @ ahead > 0.9 * np.linalg.norm(along) > 20.0
+
+
+def test_semi_axes_of_inertia_and_given_ones():
+    mass = np.array([2.0, 2.0])
+    moments = np.array([mp.rigid.ellipsoid_inertia((5.0, 2.0, 3.0), 2.0), [1.0, 1.0, 2.0]])
+    a = visualize._solid(mass, moments)
+    np.testing.assert_allclose(a[0], [5.0, 2.0, 3.0], rtol=1e-14)
+    # A disc of no thickness gets some.
+    np.testing.assert_allclose(a[1], np.sqrt(2.5) * np.array([1.0, 1.0, visualize.THINNEST]), rtol=1e-14)
+    flat = rigid(None, inertia=[1.0, 1.0, 2.0])
+    flat_seen = [like(pixels(draw(flat, size=SIZE, **more)), visualize.POINT_COLORS[0], 0.4)[:240].sum() for more in (
+        {}, {"semi_axes": {"bodies": (1e-9, 1.0, 1e-9)}}, {"semi_axes": {"bodies": [[1.0, 1.0, 1.0]]}},
+    )]  # fmt: skip
+    assert 50 < flat_seen[1] < flat_seen[0] < flat_seen[2]
+    for given, message in (
+        ({"others": (1.0, 1.0, 1.0)}, "'others' are no rigid bodies, only bodies are"),
+        ({"bodies": np.ones((2, 3))}, r"semi_axes\['bodies'\] must have shape \(3,\) or \(1, 3\), not \(2, 3\)"),
+        ({"bodies": (1.0, 0.0, 1.0)}, r"semi_axes\['bodies'\] = 0 but must be > 0"),
+        ({"bodies": (1.0, 1.0)}, "must have shape"),
+        (3.0, "semi_axes must be a dict of names of handles, not float"),
+    ):
+        with pytest.raises(mp.ParameterError, match=message):
+            draw(flat, size=SIZE, semi_axes=given)
+    with pytest.raises(mp.ParameterError, match="'bodies' are no rigid bodies, there are none"):
+        draw(mp.TriangleMesh.icosphere(1.0, 0), semi_axes={"bodies": (1.0, 1.0, 1.0)}, size=SIZE)
+
+
+def test_a_movie_of_a_body_that_turns(tmp_path):
+    """A rod that flies and turns about z; frames of the file look like the simulation."""
+    simulation = rigid((6.0, 2.0, 2.0))
+    inertia = simulation.topology.handles[0].inertia[0, 2]
+    simulation.context.set_angular_momenta([[0.0, 0.0, inertia * np.pi]])
+    simulation.context.set_velocities([[5.0, 0.0, 0.0]])
+    simulation.reporters.append(mp.reporters.TrajectoryReporter(tmp_path / "run.h5", 5))
+    options = {"size": SIZE, "view": (90.0, 0.0)}
+    pictures = []
+    for _ in range(3):
+        simulation.step(5)
+        pictures.append(pixels(draw(simulation, **options)))
+    simulation.close()
+    with Trajectory(tmp_path / "run.h5") as trajectory:
+        for frame, picture in zip(trajectory, pictures, strict=True):
+            assert np.abs(pixels(draw(frame, **options)) - picture).max() < 1e-6
+        visualize.movie(trajectory, tmp_path / "a.gif", trail=1, semi_axes={"bodies": (6.0, 2.0, 1.0)}, **options)
+    frames, _ = frames_of(tmp_path / "a.gif")
+    seen = [(f[:230, 20:] < 0.9).any(axis=2) for f in frames]
+    # Half a turn a second: across, along, and across again.
+    spread = [np.ptp(np.argwhere(b), axis=0) for b in seen]
+    assert spread[0][0] > 1.5 * spread[1][0] or spread[1][0] > 1.5 * spread[0][0]
+    assert all((f[0] > 0.98).all() and (f[:, 0] > 0.98).all() and (f[:, -1] > 0.98).all() for f in frames)
 
 
 def test_depth_decides_what_is_seen_not_the_order():

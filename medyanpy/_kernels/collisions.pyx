@@ -28,7 +28,9 @@ from medyanpy._kernels.box cimport displacement
 from medyanpy._kernels.closest cimport Closest, point_to_segment, point_to_triangle, segment_to_segment
 from medyanpy._kernels.elementary cimport exp_
 from medyanpy._kernels.neighbors cimport ROWS_PER_BLOCK, NeighborList, Neighbors
-from medyanpy._kernels.parallel cimport n_blocks, ordered_max, ordered_sum, over_blocks, record_fault
+from medyanpy._kernels.parallel cimport (
+    SUM_BLOCK, n_blocks, ordered_max, over_blocks, record_fault, sum_in_blocks,
+)
 from medyanpy._kernels.program cimport NOT_FINITE, Operation, World
 from medyanpy._kernels.sites cimport SiteArrays, SiteTable
 from medyanpy._kernels.vec3 cimport cross, dot
@@ -60,7 +62,7 @@ cdef struct Shapes:
     double* around
     double* longest           # (3, blocks) of `around`, by group
     double* energy            # (n,)
-    double* partial           # (blocks,)
+    double* partial           # for the sum of energies
     Py_ssize_t blocks
     const Law* law
     Neighbors* near           # once the lists are thinned, rows hold numbers of shapes
@@ -300,12 +302,6 @@ cdef int _forces(void* task, World* world, Py_ssize_t first, Py_ssize_t last, in
     return 0
 
 
-cdef int _sums(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
-    cdef Shapes* t = <Shapes*> task
-    t.partial[first // BLOCK] = ordered_sum(t.energy + first, last - first)
-    return 0
-
-
 cdef class Search:
     """Shapes of at most two kinds, among which neighbours are looked for.
 
@@ -342,7 +338,7 @@ cdef class Search:
         self.n_corners = node.shape[0]
         blocks = n_blocks(n, BLOCK)
         around, longest, center = np.array(radius), np.zeros(3 * blocks), np.zeros((n, 3))
-        energy, partial = np.zeros(n), np.zeros(blocks)
+        energy, partial = np.zeros(n), np.zeros(n_blocks(n, SUM_BLOCK))
         number = np.arange(n, dtype=np.int32)
         self.neighbors = NeighborList(
             number, groups, around, 0.0, skin, np.zeros(n + 1, np.int32), np.zeros(0, np.int32))
@@ -399,8 +395,7 @@ cdef class Search:
         if not world.want_energy:
             return 0.0
         # In the order of numbers: that of slots depends on when the list was made.
-        over_blocks(_sums, t, world, t.n, BLOCK)
-        return ordered_sum(t.partial, t.blocks)
+        return sum_in_blocks(world, t.energy, t.n, t.partial)
 
 
 cdef struct Nodes:

@@ -507,6 +507,10 @@ cdef void _load(Batch* b, Task* t, World* world, Py_ssize_t which, int thread) n
         b.spin_noise = b.spin + 3 * m
         b.excess = b.spin_noise + 3 * m
         b.shrink = b.excess + m
+    else:
+        # Never read; but addresses in them are computed, and must exist.
+        b.director = b.node
+        b.a = b.spin = b.spin_noise = b.excess = b.shrink = work
     for k in range(LANES):
         b.count[k] = 0
     real_before = lanes_of(0.0)

@@ -1,10 +1,10 @@
-"""Energies of single beads, quadratic and linear in their positions.
+"""Energies of single sites, quadratic and linear in their positions.
 
     U = sum_i sum_c  k_c/2 (x_ic - o_ic)^2 - g_ic x_ic
     F_ic = g_ic - k_c (x_ic - o_ic)
 
-Shapes: m beads; o and g have m rows, or one that is the same for all. Units: nm, pN, pN/nm. The caller has
-checked bead numbers, that no bead occurs twice, and shapes.
+Shapes: m rows of a table of sites; o and g have m rows, or one that is the same for all. Units: nm, pN, pN/nm. The
+caller has checked rows, that none occurs twice, and shapes.
 """
 import numpy as np
 
@@ -13,12 +13,14 @@ from libc.stdint cimport int32_t
 from medyanpy._kernels.box cimport displacement
 from medyanpy._kernels.parallel cimport n_blocks, ordered_sum, over_blocks
 from medyanpy._kernels.program cimport AddBlock, Operation, World
+from medyanpy._kernels.sites cimport SiteArrays, SiteTable
 
 cdef Py_ssize_t BLOCK = 2048
 
 
 cdef struct FieldTask:
-    const int32_t* bead
+    SiteArrays sites
+    const int32_t* row
     const double* stiffness   # (3,)
     const double* center
     const double* force
@@ -37,8 +39,8 @@ cdef int _field(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int
     cdef Py_ssize_t i
     cdef int c
     for i in range(first, last):
-        x = world.x + 3 * <Py_ssize_t> t.bead[i]
-        f = world.f + 3 * <Py_ssize_t> t.bead[i]
+        x = t.sites.x + 3 * <Py_ssize_t> t.row[i]
+        f = t.sites.f + 3 * <Py_ssize_t> t.row[i]
         g = t.force + i * t.next_force
         displacement(&world.box, t.center + i * t.next_center, x, d)
         for c in range(3):
@@ -50,31 +52,38 @@ cdef int _field(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int
 
 
 cdef class Field(Operation):
-    """A trap and a constant force on single beads."""
-    cdef const int32_t[::1] bead
+    """A trap and a constant force on single sites."""
+    cdef SiteTable sites
+    cdef const int32_t[::1] row
     cdef const double[::1] stiffness
     cdef const double[:, ::1] center
     cdef const double[:, ::1] force
     cdef double[::1] partial
 
-    def __init__(self, str name, const int32_t[::1] bead, const double[::1] stiffness,
+    def __init__(self, str name, SiteTable sites, const int32_t[::1] row, const double[::1] stiffness,
                  const double[:, ::1] center, const double[:, ::1] force):
         self.name = name
-        # The third derivative of a quadratic energy is zero: `contract` adds nothing.
-        self.derivatives = 3
-        self.bead = bead
+        # The third derivative of a quadratic energy is zero: `contract` adds nothing. With arms it is not quadratic.
+        self.derivatives = 1 if sites.has_arms else 3
+        self.sites = sites
+        self.row = row
         self.stiffness = stiffness
         self.center = center
         self.force = force
-        self.partial = np.zeros(n_blocks(bead.shape[0], BLOCK))
+        self.partial = np.zeros(n_blocks(row.shape[0], BLOCK))
 
     cdef int run(self, World* world) noexcept nogil:
         cdef FieldTask task
-        cdef Py_ssize_t n = self.bead.shape[0]
+        cdef Py_ssize_t n = self.row.shape[0]
+        cdef int fault
         self.energy = 0.0
         if n == 0:
             return 0
-        task.bead = &self.bead[0]
+        fault = self.sites.gather(world)
+        if fault != 0:
+            return fault
+        task.sites = self.sites.now
+        task.row = &self.row[0]
         task.stiffness = &self.stiffness[0]
         task.center = &self.center[0, 0]
         task.force = &self.force[0, 0]
@@ -84,7 +93,7 @@ cdef class Field(Operation):
         over_blocks(_field, &task, world, n, BLOCK)
         if world.want_energy:
             self.energy = ordered_sum(task.partial, n_blocks(n, BLOCK))
-        return 0
+        return self.sites.scatter(world)
 
     cdef int hessian(self, World* world, AddBlock add, void* sink) noexcept nogil:
         cdef double block[9]
@@ -94,8 +103,8 @@ cdef class Field(Operation):
             block[c] = 0.0
         for c in range(3):
             block[4 * c] = self.stiffness[c]
-        for i in range(self.bead.shape[0]):
-            fault = add(sink, self.bead[i], self.bead[i], block)
+        for i in range(self.row.shape[0]):
+            fault = self.sites.add_single(self.row[i], block, add, sink)
             if fault != 0:
                 return fault
         return 0

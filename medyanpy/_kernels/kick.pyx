@@ -1,6 +1,7 @@
 """The letter B: kick by the potential.
 
     free bead         v += h F / M
+    oriented bead     the same, and L += h T, torque and angular momentum in the frame of the body
     in-triangle point p_lambda += h A^T f, that is, v += h P f / m with P the projection into its plane,
                       and lambda_i f on corner i of its triangle (the chain rule through r = sum_i lambda_i R_i)
 
@@ -156,6 +157,7 @@ cdef class ForceSum(Operation):
 cdef struct KickTask:
     const double* f
     const double* chain       # NULL where no point has passed anything on
+    const double* torque
     double h
 
 
@@ -192,6 +194,22 @@ cdef int _kick_beads(void* task, World* world, Py_ssize_t first, Py_ssize_t last
         v = world.v + 3 * i
         if not (0.0 * (v[0] + v[1] + v[2]) == 0.0):
             return record_fault(world, NOT_FINITE, i, -1)
+    return 0
+
+
+cdef int _kick_spins(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    cdef KickTask* t = <KickTask*> task
+    cdef double* spin
+    cdef double h
+    cdef Py_ssize_t i
+    cdef int c
+    for i in range(first, last):
+        spin = world.spin + 3 * i
+        for c in range(3):
+            h = t.h if world.inverse_inertia[3 * i + c] > 0.0 else 0.0
+            spin[c] += h * t.torque[3 * i + c]
+        if not (0.0 * (spin[0] + spin[1] + spin[2]) == 0.0):
+            return record_fault(world, NOT_FINITE, world.first_oriented + i, -1)
     return 0
 
 
@@ -240,6 +258,9 @@ cdef class Kick(Operation):
             task.chain = &self.forces.chain[0, 0]
         task.h = self.h
         fault = over_blocks(_kick_beads, &task, world, world.n_cartesian, BEADS)
+        if fault == 0 and world.n_oriented > 0:
+            task.torque = &self.forces.torque[0, 0]
+            fault = over_blocks(_kick_spins, &task, world, world.n_oriented, BEADS)
         if fault == 0 and self.forces.acts_on_points:
             fault = over_blocks(_kick_points, &task, world, world.n_points, POINTS)
         return fault

@@ -15,11 +15,18 @@ cdef struct KineticTask:
 cdef int _kinetic(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
     cdef KineticTask* t = <KineticTask*> task
     cdef const double* v
+    cdef const double* w
     cdef double total = 0.0
     cdef Py_ssize_t i
     for i in range(t.start + first, t.start + last):
         v = world.v + 3 * i
         total += 0.5 * world.mass[i] * (v[0] * v[0] + v[1] * v[1] + v[2] * v[2])
+    # The beads of a handle are oriented or not, all of them.
+    if world.first_oriented <= t.start + first < world.first_oriented + world.n_oriented:
+        for i in range(t.start + first - world.first_oriented, t.start + last - world.first_oriented):
+            v = world.spin + 3 * i
+            w = world.inverse_inertia + 3 * i
+            total += 0.5 * (w[0] * v[0] * v[0] + w[1] * v[1] * v[1] + w[2] * v[2] * v[2])
     t.partial[first // BLOCK] = total
     return 0
 

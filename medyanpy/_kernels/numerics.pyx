@@ -14,6 +14,7 @@ PURPOSES = {
     "thermostat": <int>_philox.THERMOSTAT,
     "velocities": <int>_philox.VELOCITIES,
     "placement": <int>_philox.PLACEMENT,
+    "rotation": <int>_philox.ROTATION,
     "test": <int>_philox.TEST,
 }
 

@@ -13,17 +13,17 @@ from libc.stdint cimport int32_t
 
 from medyanpy._kernels.box cimport displacement
 from medyanpy._kernels.neighbors cimport AHEAD, ROWS_PER_BLOCK, NeighborList, Neighbors, prefetch
-from medyanpy._kernels.parallel cimport n_blocks, ordered_sum, over_blocks
+from medyanpy._kernels.parallel cimport SUM_BLOCK, n_blocks, over_blocks, sum_in_blocks
 from medyanpy._kernels.program cimport AddBlock, Operation, World
-from medyanpy._kernels.radial cimport SOFT_SPHERE, WCA, WCA_END_SQUARED, Derivative, derive, evaluate, pull
+from medyanpy._kernels.radial cimport (
+    RICKER, SOFT_SPHERE, WCA, WCA_END_SQUARED, Derivative, derive, evaluate, pull, ricker,
+)
 from medyanpy._kernels.sites cimport SiteTable
 from medyanpy._kernels.vec3 cimport dot
 
 # Entries of a row that are worked on at a time; most rows are shorter.
 cdef enum:
     PART = 64
-# Members whose energies are added up before their sum is added to the others.
-cdef Py_ssize_t BLOCK = 1024
 
 
 cdef struct PairTask:
@@ -31,6 +31,7 @@ cdef struct PairTask:
     int kind
     double a                  # parameters of the radial function
     double b                  # for SOFT_SPHERE: the sum of two radii, where all are equal
+    double end                # for RICKER: what is taken off the energy
     double end_squared        # square of the range, where it is the same for all pairs
     double* energy            # by member
 
@@ -73,14 +74,14 @@ cdef inline void _block(
                 # predictor.
                 n += rr[n] < end_squared
             for k in range(n):
-                c[k] = pull(kind, t.a, t.b if equal else b[k], rr[k], &u)
+                c[k] = pull(kind, t.a, t.b if equal else b[k], t.end, rr[k], &u)
             for k in range(n):
                 total[0] += c[k] * d[3 * k]
                 total[1] += c[k] * d[3 * k + 1]
                 total[2] += c[k] * d[3 * k + 2]
             if world.want_energy:
                 for k in range(n):
-                    pull(kind, t.a, t.b if equal else b[k], rr[k], &u)
+                    pull(kind, t.a, t.b if equal else b[k], t.end, rr[k], &u)
                     # Half from each end: both see the same r, so the two halves make one whole exactly.
                     energy += 0.5 * u
             row += part
@@ -98,17 +99,12 @@ cdef int _pairs(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int
     cdef PairTask* t = <PairTask*> task
     if t.kind == WCA:
         _block(WCA, True, t, world, first, last)
+    elif t.kind == RICKER:
+        _block(RICKER, True, t, world, first, last)
     elif t.list.equal:
         _block(SOFT_SPHERE, True, t, world, first, last)
     else:
         _block(SOFT_SPHERE, False, t, world, first, last)
-    return 0
-
-
-cdef int _sums(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
-    """Energy of a block of members, into its first."""
-    cdef PairTask* t = <PairTask*> task
-    t.energy[first] = ordered_sum(t.energy + first, last - first)
     return 0
 
 
@@ -119,9 +115,9 @@ cdef class Pairs(Operation):
     ----------
     name : str
     kind : int
-        Number of the radial function in radial.pxd: SOFT_SPHERE or WCA.
-    a, b : float
-        Its parameters. For SOFT_SPHERE b is not read: beads touch at the sum of their radii.
+        Number of the radial function in radial.pxd: SOFT_SPHERE, WCA or RICKER.
+    parameters : sequence of 2 or 3 float
+        Those of the function. For SOFT_SPHERE the second is not read: beads touch at the sum of their radii.
     neighbors : NeighborList
     sites : SiteTable
         What the rows of the list are rows of.
@@ -129,27 +125,39 @@ cdef class Pairs(Operation):
     cdef SiteTable sites
     cdef readonly NeighborList neighbors
     cdef int kind
-    cdef double a
-    cdef double b
+    cdef double[3] p
+    cdef double end
+    cdef double end_squared   # not of SOFT_SPHERE with radii that differ
     cdef double[::1] energies
+    cdef double[::1] partial
 
-    def __init__(self, str name, int kind, double a, double b, NeighborList neighbors, SiteTable sites):
+    def __init__(self, str name, int kind, parameters, NeighborList neighbors, SiteTable sites):
+        cdef double e
+        cdef int k
         self.name = name
         self.sites = sites
         # How a body turns is not among the positions that derivatives are taken in.
         self.derivatives = 1 if sites.has_arms else 3
         self.kind = kind
-        self.a = a
-        self.b = b
+        for k in range(len(parameters)):
+            self.p[k] = parameters[k]
         if kind == SOFT_SPHERE and neighbors.list.n > 0:
             # Where all radii are equal; where not, the loop adds up those of each pair.
-            self.b = neighbors.list.radius[0] + neighbors.list.radius[0]
+            self.p[1] = neighbors.list.radius[0] + neighbors.list.radius[0]
+        self.end = 0.0
+        self.end_squared = self.p[1] * self.p[1]
+        if kind == WCA:
+            self.end_squared *= WCA_END_SQUARED
+        elif kind == RICKER:
+            self.end = ricker(self.p[0], self.p[2] * self.p[2] / self.end_squared, &e)
+            self.end_squared = self.p[2] * self.p[2]
         self.neighbors = neighbors
         self.energies = np.zeros(max(1, neighbors.list.n))
+        self.partial = np.zeros(max(1, n_blocks(neighbors.list.n, SUM_BLOCK)))
 
     cdef int run(self, World* world) noexcept nogil:
         cdef PairTask task
-        cdef Py_ssize_t block, n = self.neighbors.list.n
+        cdef Py_ssize_t n = self.neighbors.list.n
         cdef int fault
         self.energy = 0.0
         if n == 0:
@@ -159,18 +167,15 @@ cdef class Pairs(Operation):
             return fault
         task.list = &self.neighbors.list
         task.kind = self.kind
-        task.a = self.a
-        task.b = self.b
-        task.end_squared = self.b * self.b
-        if self.kind == WCA:
-            task.end_squared *= WCA_END_SQUARED
+        task.a = self.p[0]
+        task.b = self.p[1]
+        task.end = self.end
+        task.end_squared = self.end_squared
         task.energy = &self.energies[0]
         over_blocks(_pairs, &task, world, n, ROWS_PER_BLOCK)
         if world.want_energy:
             # In the order of members: that of slots depends on when the list was built.
-            over_blocks(_sums, &task, world, n, BLOCK)
-            for block in range(n_blocks(n, BLOCK)):
-                self.energy += task.energy[block * BLOCK]
+            self.energy = sum_in_blocks(world, task.energy, n, &self.partial[0])
         return self.sites.scatter(world)
 
     cdef int look(self, World* world) noexcept nogil:
@@ -185,16 +190,20 @@ cdef class Pairs(Operation):
         cdef const Neighbors* near = &self.neighbors.list
         cdef const double* me = near.now + 4 * <Py_ssize_t> own
         cdef const double* you = near.now + 4 * <Py_ssize_t> other
-        cdef double p[2]
-        cdef double r
+        cdef double p[3]
+        cdef double r, end_squared = self.end_squared
         # Each pair once: it is in the rows of both its ends.
         if near.row[own] > near.row[other]:
             return -1.0
-        p[0] = self.a
-        p[1] = self.b if self.kind == WCA else me[3] + you[3]
+        p[0] = self.p[0]
+        p[1] = self.p[1]
+        p[2] = self.p[2]
+        if self.kind == SOFT_SPHERE:
+            p[1] = me[3] + you[3]
+            end_squared = p[1] * p[1]
         displacement(&world.box, me, you, d)
         r = dot(d, d)
-        if r >= p[1] * p[1] * (WCA_END_SQUARED if self.kind == WCA else 1.0):
+        if r >= end_squared:
             return -1.0
         r = sqrt(r)
         evaluate(self.kind, p, r, 3, u)

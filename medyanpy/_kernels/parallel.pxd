@@ -28,6 +28,14 @@ cdef inline double ordered_sum(const double* partial, Py_ssize_t n) noexcept nog
     return total
 
 
+# Items of a block of `sum_in_blocks`.
+cdef enum:
+    SUM_BLOCK = 1024
+
+# The sum of n items by blocks; partial (n_blocks(n, SUM_BLOCK),) is work space.
+cdef double sum_in_blocks(World* world, const double* items, Py_ssize_t n, double* partial) noexcept nogil
+
+
 # Maxima over blocks, likewise; of numbers >= 0.
 cdef inline double ordered_max(const double* partial, Py_ssize_t n) noexcept nogil:
     cdef double largest = 0.0

@@ -83,6 +83,25 @@ cdef int over_blocks(
     return NO_FAULT
 
 
+cdef struct SumTask:
+    const double* items
+    double* partial
+
+
+cdef int _sums(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    cdef SumTask* t = <SumTask*> task
+    t.partial[first // SUM_BLOCK] = ordered_sum(t.items + first, last - first)
+    return 0
+
+
+cdef double sum_in_blocks(World* world, const double* items, Py_ssize_t n, double* partial) noexcept nogil:
+    cdef SumTask task
+    task.items = items
+    task.partial = partial
+    over_blocks(_sums, &task, world, n, SUM_BLOCK)
+    return ordered_sum(partial, n_blocks(n, SUM_BLOCK))
+
+
 cdef int record_fault(World* world, int code, Py_ssize_t bead, Py_ssize_t triangle) noexcept nogil:
     """Note a fault of one bead and return its code. Of several in one operation the lowest bead's is kept."""
     keep_lowest(&world.fault.code, &world.fault.bead, &world.fault.triangle, code, bead, triangle)

@@ -28,6 +28,7 @@ cdef enum Purpose:
     VELOCITIES = 2
     PLACEMENT = 3
     CONSTRAINTS = 4
+    ROTATION = 5
     TEST = 255
 
 cdef enum:
@@ -125,3 +126,10 @@ cdef inline void normals_block(const int* ids, int n, uint64_t seed, int64_t ste
     for i in range(n):
         sincos2pi(unit_interval(angle_words[i + n]), &s, &c)
         gz[i] = radius[i + n] * c
+
+
+cdef inline void six_normals_block(const int* ids, int n, uint64_t seed, int64_t step, uint32_t letter,
+                                   double g[6][NORMALS_BLOCK]) noexcept nogil:
+    """Six independent standard normals for each of n <= NORMALS_BLOCK oriented beads, for translation and rotation."""
+    normals_block(ids, n, seed, step, letter, 0, THERMOSTAT, 0, g[0], g[1], g[2])
+    normals_block(ids, n, seed, step, letter, 0, ROTATION, 0, g[3], g[4], g[5])

@@ -18,6 +18,7 @@ cdef enum FaultCode:
     PYTHON_EXCEPTION = 4      # Python code called from the step raised
     OUT_OF_MEMORY = 5
     NOT_CONVERGED = 6         # constraints that cannot be held
+    LOST_SURFACE = 7          # a bead that does not come back to its surface
 
 
 cdef struct Fault:
@@ -52,6 +53,8 @@ cdef struct World:
     Py_ssize_t first_oriented
     Py_ssize_t n_oriented
     double* orientation       # (n_oriented, 4) unit quaternions, scalar first: body to space
+    double* spin              # (n_oriented, 3) angular momenta in the frame of each body
+    double* inverse_inertia   # (n_oriented, 3) of the principal axes, which are those of the body frame; 0 for fixed
 
     # Triangles of all membranes, and the points in them.
     Py_ssize_t n_faces

@@ -10,7 +10,8 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
 from medyanpy._kernels.program cimport (
-    DEGENERATE_TRIANGLE, NOT_CONVERGED, NOT_FINITE, OUT_OF_MEMORY, PYTHON_EXCEPTION, TOO_MANY_CROSSINGS,
+    DEGENERATE_TRIANGLE, LOST_SURFACE, NOT_CONVERGED, NOT_FINITE, OUT_OF_MEMORY, PYTHON_EXCEPTION,
+    TOO_MANY_CROSSINGS,
 )
 
 cdef extern from * nogil:
@@ -56,6 +57,7 @@ FAULTS = {
     PYTHON_EXCEPTION: "python",
     OUT_OF_MEMORY: "out of memory",
     NOT_CONVERGED: "not converged",
+    LOST_SURFACE: "lost surface",
 }
 
 
@@ -166,9 +168,13 @@ cdef class Program:
         int threads,
         Py_ssize_t first_oriented=0,
         double[:, ::1] orientation=None,
+        double[:, ::1] spin=None,
+        double[:, ::1] inverse_inertia=None,
     ):
         cdef World* w = &self.world
-        self.arrays = (x, v, mass, inverse_mass, id, faces, opposite, triangle, barycentric, orientation)
+        self.arrays = (
+            x, v, mass, inverse_mass, id, faces, opposite, triangle, barycentric, orientation, spin, inverse_inertia,
+        )
         self.word = Sequence([])
         w.step = 0
         w.positions = 1
@@ -184,6 +190,8 @@ cdef class Program:
         w.first_oriented = first_oriented
         w.n_oriented = 0 if orientation is None else orientation.shape[0]
         w.orientation = NULL if orientation is None else _doubles(orientation)
+        w.spin = NULL if spin is None else _doubles(spin)
+        w.inverse_inertia = NULL if inverse_inertia is None else _doubles(inverse_inertia)
         w.n_faces = faces.shape[0]
         w.x = _doubles(x)
         w.v = _doubles(v)

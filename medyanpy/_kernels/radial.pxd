@@ -5,6 +5,7 @@ bonds and over neighbours are written once and know nothing else.
 """
 from libc.math cimport sqrt
 
+from medyanpy._kernels.elementary cimport exp_
 from medyanpy._kernels.program cimport AddBlock
 from medyanpy._kernels.sites cimport SiteTable
 
@@ -14,6 +15,7 @@ cdef enum Radial:
     SOFT_SPHERE = 1    # p = (k, d):           k/2 (d - r)^2 for r < d, else 0
     WCA = 2            # p = (epsilon, sigma): 4 epsilon [(sigma/r)^12 - (sigma/r)^6] + epsilon for r < 2^(1/6) sigma
     ROPE = 3           # p = (k, L):           k/2 (r - L)^2 for r > L, else 0
+    RICKER = 4         # p = (U_e, r_e, r_c):  `ricker`, less its value at r_c, for r < r_c
 
 
 cdef extern from * nogil:
@@ -24,10 +26,32 @@ cdef extern from * nogil:
     const double WCA_END_SQUARED "MEDYANPY_WCA_END_SQUARED"
 
 
+cdef inline double ricker(double depth, double s, double* e) noexcept nogil:
+    """U_e/2 (1 - 3 s) exp(3/2 (1 - s)),   s = (r/r_e)^2; and e = U_e exp(3/2 (1 - s))."""
+    e[0] = depth * exp_(1.5 - 1.5 * s)
+    return (0.5 - 1.5 * s) * e[0]
+
+
 cdef inline void evaluate(int kind, const double* p, double r, int order, double* u) noexcept nogil:
     """u[0..order]: energy and derivatives at distance r >= 0."""
-    cdef double s, s2, s6, e
-    if kind != WCA:
+    cdef double s, s2, s6, e, q
+    if kind == RICKER:
+        if r >= p[2]:
+            u[0] = u[1] = 0.0
+            if order > 1:
+                u[2] = u[3] = 0.0
+            return
+        q = 1.0 / (p[1] * p[1])
+        u[0] = -ricker(p[0], p[2] * p[2] * q, &e)
+        s = r * r * q
+        u[0] += ricker(p[0], s, &e)
+        q = 4.5 * e * q
+        u[1] = q * (s - 1.0) * r
+        if order > 1:
+            # U'/r + r (U'/r)': `third` divides what the first leaves by r, so its bits must be the same there.
+            u[2] = (u[1] / r if r > 0.0 else -q) + q * s * (5.0 - 3.0 * s)
+            u[3] = q * r / (p[1] * p[1]) * (15.0 - 30.0 * s + 9.0 * s * s)
+    elif kind != WCA:
         s = r - p[1]
         # At r = L, where the second derivative jumps, a rope has that of its taut side: with L = 0 it is a spring.
         if (kind == SOFT_SPHERE and s >= 0.0) or (kind == ROPE and s < 0.0):
@@ -58,11 +82,12 @@ cdef inline void evaluate(int kind, const double* p, double r, int order, double
             u[3] = -e * s * s * s * (2184.0 * s6 * s6 - 336.0 * s6)
 
 
-cdef inline double pull(int kind, double a, double b, double rr, double* u) noexcept nogil:
+cdef inline double pull(int kind, double a, double b, double end, double rr, double* u) noexcept nogil:
     """U'(r) / r of two beads within range, and u[0] = U(r); from r^2 and p = (a, b).
 
-    What a sum over neighbours needs and no more: no root for WCA, and no branch that depends on r. Within
-    range means r < b (SOFT_SPHERE) or r^2 < WCA_END_SQUARED b^2 (WCA); the caller skips other pairs.
+    What a sum over neighbours needs and no more: no root where it can be done without, and no branch that depends on
+    r. Within range means r < b (SOFT_SPHERE), r^2 < WCA_END_SQUARED b^2 (WCA) or r < r_c (RICKER); the caller skips
+    other pairs. `end` is the value of `ricker` at r_c.
     """
     cdef double r, s, q
     if kind == WCA:
@@ -72,6 +97,11 @@ cdef inline double pull(int kind, double a, double b, double rr, double* u) noex
         u[0] = 4.0 * a * (s * s - s) + a
         # At r = 0 this is -inf, and times a displacement of 0 no number: the run stops, as it should.
         return -24.0 * a * (s * (s + s) - s) * q
+    if kind == RICKER:
+        q = 1.0 / (b * b)
+        s = rr * q
+        u[0] = ricker(a, s, &r) - end
+        return 4.5 * r * q * (s - 1.0)
     r = sqrt(rr)
     s = r - b
     u[0] = 0.5 * a * s * s

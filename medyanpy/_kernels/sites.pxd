@@ -51,6 +51,8 @@ cdef class SiteTable:
     # For higher derivatives of an energy of d = x_b - x_a of two sites without arms: d = sum_i c_i x_i over beads.
     # Give the blocks c_i c_j K, K = d2U/dd2 (3, 3).
     cdef int add_pair(self, Py_ssize_t a, Py_ssize_t b, const double* k, AddBlock add, void* sink) noexcept nogil
+    # The same of one site: the blocks w_i w_j K of x = sum_i w_i x_i.
+    cdef int add_single(self, Py_ssize_t site, const double* k, AddBlock add, void* sink) noexcept nogil
     # out (3,) = sum_i c_i v_i, of v by place.
     cdef void difference(self, Py_ssize_t a, Py_ssize_t b, const double* v, double* out) noexcept nogil
     # out_i += c_i t, of out by place.

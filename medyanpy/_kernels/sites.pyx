@@ -229,6 +229,22 @@ cdef class SiteTable:
         bead[0] = self.rows.bead[s]
         return self.rows.weight[s]
 
+    cdef int add_single(self, Py_ssize_t site, const double* k, AddBlock add, void* sink) noexcept nogil:
+        cdef double block[9]
+        cdef const SiteRows* t = &self.rows
+        cdef Py_ssize_t p, q
+        cdef int e, fault
+        if self.are_beads:
+            return add(sink, site, site, k)
+        for p in range(t.start[site], t.start[site + 1]):
+            for q in range(t.start[site], p + 1):
+                for e in range(9):
+                    block[e] = t.weight[p] * t.weight[q] * k[e]
+                fault = add(sink, t.bead[p], t.bead[q], block)
+                if fault != 0:
+                    return fault
+        return 0
+
     cdef int add_pair(self, Py_ssize_t a, Py_ssize_t b, const double* k, AddBlock add, void* sink) noexcept nogil:
         cdef double block[9]
         cdef double cp, c

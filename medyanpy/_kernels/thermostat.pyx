@@ -29,6 +29,15 @@ cdef struct ThermostatTask:
     const double* c2
 
 
+cdef inline bint _is_idle(const ThermostatTask* t, Py_ssize_t first, Py_ssize_t n) noexcept nogil:
+    """Whether O does nothing to these beads: without friction, or because their flow does it."""
+    cdef double sum = 0.0
+    cdef Py_ssize_t i
+    for i in range(first, first + n):
+        sum += (1.0 - t.c1[i]) + t.c2[i]
+    return sum == 0.0
+
+
 cdef int _thermostat(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
     cdef ThermostatTask* t = <ThermostatTask*> task
     cdef double gx[NORMALS_BLOCK]
@@ -40,6 +49,9 @@ cdef int _thermostat(void* task, World* world, Py_ssize_t first, Py_ssize_t last
     start = first
     while start < last:
         n = min(<Py_ssize_t> NORMALS_BLOCK, last - start)
+        if _is_idle(t, start, n):
+            start += n
+            continue
         normals_block(
             <const int*> (world.id + start), <int> n, world.seed, world.step, t.letter, 0, THERMOSTAT, 0, gx, gy, gz)
         for k in range(n):

@@ -7,7 +7,7 @@ slow against the timestep. The fastest zigzag of a filament is then some four ti
 ten times; links do not vibrate, they are constrained.
 """
 
-from math import sqrt, tanh
+from math import tanh
 from typing import Any, TextIO
 
 import numpy as np
@@ -21,7 +21,9 @@ from medyanpy.demo.report import (
     Demo,
     Line,
     Report,
+    bound_line,
     facts_of,
+    mean_line,
     sampling_interval,
     size_of,
     z_line,
@@ -108,11 +110,12 @@ def run_filament_demo(
     start, before, after = _relax(system, report.threads)
     report.say(f"relax     pushed apart what overlapped: collisions from {before:.0f} kT to {after:.1f} kT")
     errors = _LinkErrors(sampling_interval(report.steps), actin)
-    temperatures, state = report.run(system, TIMESTEP, start, [errors], inside=True, point_radius=7.0)
+    integrator = BAGOGABIntegrator(TIMESTEP, temperature=TEMPERATURE, seed=report.seed)
+    temperatures, state = report.run(system, integrator, start, [errors], inside=True, point_radius=7.0)
     end = mesh.with_vertices(state.positions[vesicle.beads])
     report.say("free      filaments without collisions, each tied to a vesicle held still: shapes and ties")
     lines = [temperatures[handle.name] for handle in (vesicle, actin, proteins)]
-    lines.append(_bound("largest error of links, relative", errors.largest, LENGTH_TOLERANCE))
+    lines.append(bound_line("largest error of links, relative", errors.largest, LENGTH_TOLERANCE))
     lines.append(_outside(end, state.positions[actin.beads]))
     lines += _shapes_and_ties(report.seed, report.threads)
     return report.finish(
@@ -226,19 +229,9 @@ class _LinkErrors(Reporter):
 # Measured against expected ----------------------------------------------------------------------------------
 
 
-def _bound(quantity: str, measured: float, bound: float) -> Line:
-    return Line(quantity, measured, None, None, "", f"< {bound:g}", "OK" if measured < bound else "CHECK")
-
-
 def _outside(mesh: TriangleMesh, nodes: np.ndarray) -> Line:
     outside = int((~mesh.contains(nodes)).sum())
     return Line("nodes outside the vesicle", outside, None, 0, "", "none", "OK" if outside == 0 else "CHECK")
-
-
-def _mean_line(quantity: str, samples: np.ndarray, expected: float, unit: str = "") -> Line:
-    """The mean of independent samples."""
-    error = float(samples.std(ddof=1)) / sqrt(len(samples))
-    return z_line(quantity, float(samples.mean()), error, expected, unit)
 
 
 def _shapes_and_ties(seed: int, threads: int) -> list[Line]:
@@ -282,13 +275,13 @@ def _shapes_and_ties(seed: int, threads: int) -> list[Line]:
     ties = 0.5 * TIE_STIFFNESS * (reach - TIE_LENGTH) ** 2 / kT
     s2 = kT / TIE_STIFFNESS
     return [
-        _mean_line("bend of a joint, <1 - cos>", bends.reshape(SIDE_LOOKS, SIDE_FILAMENTS, -1).mean(axis=(0, 2)), lost),
+        mean_line("bend of a joint, <1 - cos>", bends.reshape(SIDE_LOOKS, SIDE_FILAMENTS, -1).mean(axis=(0, 2)), lost),
         z_line(
             "persistence length", measured_p.value / units.micrometer, measured_p.error / units.micrometer,
             expected_p / units.micrometer, "µm",
         ),
-        _mean_line("end to end, 1 - <R²>/L²", shorter.mean(axis=0), 1.0 - square / contour**2),
-        _mean_line(
+        mean_line("end to end, 1 - <R²>/L²", shorter.mean(axis=0), 1.0 - square / contour**2),
+        mean_line(
             "energy of a tie", ties.mean(axis=0), 0.5 * (TIE_LENGTH**2 + 3.0 * s2) / (TIE_LENGTH**2 + s2), "kT"
         ),
     ]

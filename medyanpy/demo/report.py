@@ -1,5 +1,6 @@
 """What all demos have in common: checks, the run with its files, and the table of measured against expected."""
 
+import copy
 import json
 import sys
 import time
@@ -15,14 +16,14 @@ from medyanpy import units
 from medyanpy._version import __version__
 from medyanpy.context import Context
 from medyanpy.errors import ParameterError
-from medyanpy.integrators import BAGOGABIntegrator
+from medyanpy.integrators import SplittingIntegrator
 from medyanpy.mesh import TriangleMesh
 from medyanpy.reporters import CheckpointReporter, Reporter, StateDataReporter, TrajectoryReporter
 from medyanpy.simulation import Simulation
 from medyanpy.state import State
 from medyanpy.system import System
 from medyanpy.threads import choose_threads
-from medyanpy.topology import Handle, Topology
+from medyanpy.topology import Handle, OrientedBeads, Topology
 from medyanpy.validation import seed as check_seed
 from medyanpy.validation import whole_number
 from medyanpy.visualize import draw
@@ -30,6 +31,7 @@ from medyanpy.visualize import draw
 OUTPUTS = ("trajectory.h5", "state.csv", "run.checkpoint", "summary.json", "picture.png")
 
 TEMPERATURE = 300.0
+ENOUGH_FOR_SPEED = 1000
 # A deviation of five standard errors happens once in two million.
 LARGEST_Z = 5.0
 SMALLEST_P = 5.7e-7
@@ -54,14 +56,15 @@ class Demo:
 
     Attributes
     ----------
-    mesh : TriangleMesh
+    mesh : TriangleMesh or None
+        Of the demos that have one.
     topology : Topology
     lines : list of Line
     summary : dict
         The content of summary.json.
     """
 
-    mesh: TriangleMesh
+    mesh: TriangleMesh | None
     topology: Topology
     lines: list[Line]
     summary: dict[str, Any]
@@ -74,10 +77,20 @@ class Report:
     ----------
     out, steps, threads, seed, overwrite, stream
         As `run_demo`; checked here, before anything is written.
+    outputs : sequence of str
+        Names of the files.
     """
 
     def __init__(
-        self, out: Any, *, steps: int, threads: int | None, seed: int, overwrite: bool, stream: TextIO | None
+        self,
+        out: Any,
+        *,
+        steps: int,
+        threads: int | None,
+        seed: int,
+        overwrite: bool,
+        stream: TextIO | None,
+        outputs: Sequence[str] = OUTPUTS,
     ) -> None:
         self.started = time.perf_counter()
         self.out = Path(out)
@@ -86,7 +99,8 @@ class Report:
         self.threads = choose_threads(threads)
         self._may_choose = threads is None
         self._stream = stream
-        existing = [name for name in OUTPUTS if (self.out / name).exists()]
+        self.outputs = tuple(outputs)
+        existing = [name for name in self.outputs if (self.out / name).exists()]
         if existing and not overwrite:
             raise ParameterError(
                 f"{self.out} holds {', '.join(existing)} already: choose another --out, or give --overwrite"
@@ -97,42 +111,53 @@ class Report:
     def say(self, text: str) -> None:
         print(text, file=self._stream or sys.stdout, flush=True)
 
-    def begin(self, about: str) -> None:
+    def begin(self, about: str, what: str = "mesh") -> None:
         """Make the folder and say what the mesh is; nothing that was given is wrong."""
         self.out.mkdir(parents=True, exist_ok=True)
         self.say(f"medyanpy {__version__}")
-        self.say(f"mesh      {about}")
+        self.say(f"{what:<10}{about}")
 
     def run(
         self,
         system: System,
-        timestep: float,
+        integrator: SplittingIntegrator,
         start: State | None = None,
         reporters: Sequence[Reporter] = (),
+        *,
+        frames: int = 60,
         **picture: Any,
     ) -> tuple[dict[str, Line], State]:
         """The run, its files and its picture, from where the topology or a state has the beads.
 
+        With a thermostat the velocities are drawn at its temperature; without one, numbers have no units.
+
         Returns
         -------
         dict, State
-            A line on the temperature of each handle, by its name; and the last state.
+            With a thermostat a line on the temperature of each handle, by its name; and the last state.
         """
+        thermal = integrator.kT is not None
         note = ""
         if self._may_choose and self.threads > 1:
-            self.threads, note = _faster(system, timestep, self.threads, start)
+            self.threads, note = _faster(system, integrator, self.threads, start)
+        dt = f"{integrator.timestep:g}"
+        if thermal:
+            name, unit = ("µs", units.microsecond) if integrator.timestep > 1e-8 else ("ns", units.nanosecond)
+            dt = f"{integrator.timestep / unit:g} {name}"
         self.say(
-            f"run       {self.steps} steps of BAGOGAB at {TEMPERATURE:g} K, dt = {timestep / units.microsecond:g} µs, "
+            f"run       {self.steps} steps of {integrator.word.replace(' ', '')}"
+            f"{f' at {TEMPERATURE:g} K' if thermal else ''}, dt = {dt}, "
             f"{self.threads} thread{'s' * (self.threads > 1)}{note}"
         )
-        integrator = BAGOGABIntegrator(timestep, temperature=TEMPERATURE, seed=self.seed)
         samples = _Temperatures(sampling_interval(self.steps))
-        interval = max(1, self.steps // 60)
+        interval = max(1, self.steps // frames)
+        membranes = system.topology.membranes
         with Simulation(system, integrator, self.threads) as simulation:
             _place(simulation.context, start)
-            simulation.context.set_velocities_to_temperature(TEMPERATURE, seed=self.seed)
+            if thermal:
+                simulation.context.set_velocities_to_temperature(TEMPERATURE, seed=self.seed)
+                simulation.reporters.append(samples)
             simulation.reporters += [
-                samples,
                 *reporters,
                 StateDataReporter(
                     self.out / "state.csv",
@@ -141,10 +166,10 @@ class Report:
                     time=True,
                     potential_energy=True,
                     kinetic_energy=True,
-                    temperature=True,
-                    temperatures=True,
-                    area=True,
-                    volume=all(m.mesh.is_closed for m in system.topology.membranes),
+                    temperature=thermal,
+                    temperatures=thermal,
+                    area=bool(membranes),
+                    volume=bool(membranes) and all(m.mesh.is_closed for m in membranes),
                     speed=True,
                     overwrite=True,
                 ),
@@ -159,30 +184,30 @@ class Report:
             draw(simulation, self.out / "picture.png", overwrite=True, **picture)
         self._per_second = self.steps / seconds
         self._per_bead = 1e9 * seconds / (self.steps * system.topology.n_beads)
-        spacing = samples.interval * timestep
+        spacing = samples.interval * integrator.timestep
         lines = {
             handle.name: temperature_line(handle, np.array(samples.of[handle.name]), spacing)
             for handle in system.topology.handles
+            if thermal
         }
         return lines, simulation.context.get_state(positions=True)
 
-    def finish(self, mesh: TriangleMesh, topology: Topology, lines: list[Line], /, **summary: Any) -> Demo:
+    def finish(self, mesh: TriangleMesh | None, topology: Topology, lines: list[Line], /, **summary: Any) -> Demo:
         """Print the table, write the summary, and return both."""
         total = time.perf_counter() - self.started
         self.say("")
         for text in _table(lines):
             self.say(text)
         self.say("")
-        self.say(
-            f"speed     {self._per_second:.0f} steps/s, {self._per_bead:.0f} ns per bead and step; "
-            f"{total:.1f} s in all"
-        )
-        self.say(f"files     {self.out}: {', '.join(OUTPUTS)}")
+        # Of a few beads it would be the time of looking at them.
+        per_bead = f", {self._per_bead:.0f} ns per bead and step" if topology.n_beads >= ENOUGH_FOR_SPEED else ""
+        self.say(f"speed     {self._per_second:.0f} steps/s{per_bead}; {total:.1f} s in all")
+        self.say(f"files     {self.out}: {', '.join(self.outputs)}")
         summary = {
             "version": __version__,
+            "temperature": TEMPERATURE,
             **summary,
             "steps": self.steps,
-            "temperature": TEMPERATURE,
             "threads": self.threads,
             "seed": self.seed,
             "speed": {
@@ -230,7 +255,7 @@ def _place(context: Context, start: State | None) -> None:
         context.set_state(start)
 
 
-def _faster(system: System, timestep: float, most: int, start: State | None) -> tuple[int, str]:
+def _faster(system: System, integrator: SplittingIntegrator, most: int, start: State | None) -> tuple[int, str]:
     """One thread or as many as the machine offers, whichever is faster now; and a remark.
 
     Threads wait for each other many times a step. On a machine that is busy with other work, waiting for one that
@@ -238,8 +263,7 @@ def _faster(system: System, timestep: float, most: int, start: State | None) -> 
     """
     contexts = {}
     for n in (1, most):
-        integrator = BAGOGABIntegrator(timestep, temperature=TEMPERATURE)
-        contexts[n] = Context(system, integrator, n)
+        contexts[n] = Context(system, copy.copy(integrator), n)
         _place(contexts[n], start)
         contexts[n].step(5)
     seconds = dict.fromkeys(contexts, 0.0)
@@ -285,7 +309,35 @@ def not_measured(quantity: str, expected: float | None, unit: str, why: str) -> 
     return Line(quantity, None, None, expected, unit, why, "--")
 
 
-def temperature_line(handle: Handle, series: np.ndarray, spacing: float) -> Line:
+def bound_line(quantity: str, measured: float, bound: float, unit: str = "") -> Line:
+    return Line(quantity, measured, None, None, unit, f"< {bound:g}", "OK" if measured < bound else "CHECK")
+
+
+def near_line(quantity: str, measured: float, expected: float, within: float, unit: str = "") -> Line:
+    """What is computed without noise."""
+    verdict = "OK" if abs(measured / expected - 1.0) < within else "CHECK"
+    return Line(quantity, measured, None, expected, unit, f"within {100 * within:g} %", verdict)
+
+
+def mean_line(quantity: str, samples: np.ndarray, expected: float, unit: str = "") -> Line:
+    """The mean of independent samples."""
+    error = float(samples.std(ddof=1)) / sqrt(len(samples))
+    return z_line(quantity, float(samples.mean()), error, expected, unit)
+
+
+def uniformity_line(counts: np.ndarray, expected: np.ndarray) -> Line:
+    """Chi-square of counts; their sum is given."""
+    from scipy.special import gammaincc
+
+    # The tail of the chi-square distribution (scipy.stats has it too, and takes seconds to import).
+    p = float(gammaincc(0.5 * (len(expected) - 1), 0.5 * ((counts - expected) ** 2 / expected).sum()))
+    verdict = "OK" if p > SMALLEST_P else "CHECK"
+    return Line("uniformity, chi-square p", p, None, None, "", f"p > {SMALLEST_P:g}", verdict)
+
+
+def temperature_line(
+    handle: Handle, series: np.ndarray, spacing: float, expected: float = TEMPERATURE, unit: str = "K"
+) -> Line:
     """Mean over the last two thirds of samples that are `spacing` (s) apart. Its error: degrees of freedom, and how
     many samples are independent."""
     name = f"temperature of {'proteins' if handle.kind == 'points' else handle.kind}"
@@ -299,12 +351,21 @@ def temperature_line(handle: Handle, series: np.ndarray, spacing: float) -> Line
             if lag >= 5.0 * tau:
                 break
     # Of a short series that says too little: friction alone takes m/2γ to change a kinetic energy.
-    memory = float(np.mean(handle.mass / handle.friction)) / (2.0 * spacing)
+    memory = _relaxation_time(handle) / (2.0 * spacing)
     independent = len(kept) / (2.0 * max(tau, memory, 0.5))
     if independent < 10.0:
-        return not_measured(name, TEMPERATURE, "K", "too few independent samples: more --steps")
-    error = TEMPERATURE * sqrt(2.0 / (handle.degrees_of_freedom * independent))
-    return z_line(name, float(kept.mean()), error, TEMPERATURE, "K")
+        return not_measured(name, expected, unit, "too few independent samples: more --steps")
+    error = expected * sqrt(2.0 / (handle.degrees_of_freedom * independent))
+    return z_line(name, float(kept.mean()), error, expected, unit)
+
+
+def _relaxation_time(handle: Handle) -> float:
+    """s: how long friction lets velocities last; of oriented beads the longest lasting ones."""
+    if not isinstance(handle, OrientedBeads):
+        return float(np.mean(handle.mass / handle.friction))
+    masses = np.sqrt(np.column_stack([handle.mass, handle.mass, handle.mass, handle.inertia]))
+    rates = np.linalg.eigvalsh(handle.friction_tensors / masses[:, :, None] / masses[:, None, :])
+    return float(np.mean(1.0 / rates[:, 0]))
 
 
 def _table(lines: list[Line]) -> list[str]:

@@ -3,17 +3,19 @@
 from medyanpy.forces._base import Force
 from medyanpy.forces.bonds import HarmonicBonds, MembraneEdgeSprings
 from medyanpy.forces.collisions import SoftCollisions
+from medyanpy.forces.ellipsoids import EllipsoidRepulsion
 from medyanpy.forces.external import HarmonicTrap, UniformField
 from medyanpy.forces.filaments import FilamentBending, FilamentStretching, FilamentTwisting, FixmanPotential
 from medyanpy.forces.links import AngleLinks, DirectionLinks, Links
 from medyanpy.forces.membrane import MembraneArea, MembraneBending, MembraneTension, MembraneVolume
-from medyanpy.forces.pairs import WCA, SoftSphere
+from medyanpy.forces.pairs import WCA, Ricker, SoftSphere
 from medyanpy.forces.python import PythonForce
 
 __all__ = [
     "WCA",
     "AngleLinks",
     "DirectionLinks",
+    "EllipsoidRepulsion",
     "FilamentBending",
     "FilamentStretching",
     "FilamentTwisting",
@@ -28,6 +30,7 @@ __all__ = [
     "MembraneTension",
     "MembraneVolume",
     "PythonForce",
+    "Ricker",
     "SoftCollisions",
     "SoftSphere",
     "UniformField",

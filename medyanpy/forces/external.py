@@ -5,8 +5,10 @@ from typing import Any
 import numpy as np
 
 from medyanpy._kernels.external import Field
+from medyanpy._kernels.sites import SiteTable
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.forces._base import Force, handles_in
+from medyanpy.sites import Sites
 from medyanpy.validation import array
 
 __all__ = ["HarmonicTrap", "UniformField"]
@@ -20,9 +22,13 @@ class _SingleBeadForce(Force):
     def __init__(self, beads: Any, *, name: str | None, group: int, **numbers: Any) -> None:
         super().__init__(name=name, group=group)
         self._handles = handles_in(beads)
+        self._sites = beads if isinstance(beads, Sites) else None
         if self._handles:
             beads = np.concatenate([handle.beads for handle in self._handles])
         # In the order given: rows of numbers that differ from bead to bead are in it.
+        if self._sites is not None:
+            beads = self._sites.single_beads
+            self._handles = self._sites.handles
         self._beads = array(f"{self.name}: beads", beads, (None,), dtype=np.int64, error=TopologyError).copy()
         self._beads.flags.writeable = False
         self._declare(**numbers)
@@ -32,9 +38,9 @@ class _SingleBeadForce(Force):
         return self._handles
 
     @property
-    def beads(self) -> np.ndarray:
-        """(n,) bead numbers, in the order of rows of numbers."""
-        return self._beads
+    def beads(self) -> "np.ndarray | Sites":
+        """(n,) bead numbers, in the order of rows of numbers; the sites, where it acts on such."""
+        return self._beads if self._sites is None else self._sites
 
     def _vectors(self, which: str, value: Any) -> np.ndarray:
         """One vector for all beads, (3,), or one for each, (n, 3)."""
@@ -49,15 +55,21 @@ class _SingleBeadForce(Force):
         return out
 
     def _bind(self, layout, stiffness: np.ndarray, center: np.ndarray, force: np.ndarray) -> Field:
-        layout.topology.bead_indices(f"{self.name}: beads", self._beads)
-        place = layout.internal(self._beads)
+        if self._sites is not None:
+            self._sites.check(f"{self.name}: beads", layout.topology)
+            table, place = self._sites.bind(layout), np.arange(len(self._sites))
+            on_points = self._sites.on_points(layout)
+        else:
+            layout.topology.bead_indices(f"{self.name}: beads", self._beads)
+            table, place = SiteTable(), layout.internal(self._beads)
+            on_points = bool((place >= layout.n_cartesian).any())
         order = np.argsort(place)
         rows = [
             np.ascontiguousarray(np.atleast_2d(v)[order] if v.ndim == 2 and len(v) == len(order) else np.atleast_2d(v))
             for v in (center, force)
         ]
-        operation = Field(self.name, place[order].astype(np.int32), stiffness, *rows)
-        operation.acts_on_points = bool((place >= layout.n_cartesian).any())
+        operation = Field(self.name, table, place[order].astype(np.int32), stiffness, *rows)
+        operation.acts_on_points = on_points
         return operation
 
 
@@ -68,7 +80,7 @@ class UniformField(_SingleBeadForce):
 
     Parameters
     ----------
-    beads : handle, list of handles, or (n,) int
+    beads : handle, list of handles, (n,) int, or Sites
         Of any kind.
     force : (3,) or (n, 3) float, pN
         F: the same for all, or one row for each bead, in the order in which the beads are given.
@@ -116,7 +128,7 @@ class HarmonicTrap(_SingleBeadForce):
 
     Parameters
     ----------
-    beads : handle, list of handles, or (n,) int
+    beads : handle, list of handles, (n,) int, or Sites
         Of any kind.
     stiffness : float or (3,) float, pN/nm, >= 0
         k, the same in all directions or one along each axis: 0 along x and y makes a trap in z alone.

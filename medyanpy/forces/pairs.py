@@ -1,4 +1,4 @@
-"""Repulsion between all beads that come near each other."""
+"""Energies of all pairs of beads that come near each other."""
 
 from typing import Any, NamedTuple
 
@@ -14,13 +14,16 @@ from medyanpy.sites import Sites, as_sites
 from medyanpy.topology import Balls
 from medyanpy.validation import array, number
 
-__all__ = ["WCA", "SoftSphere"]
+__all__ = ["WCA", "Ricker", "SoftSphere"]
 
 # Numbers of the radial functions in _kernels/radial.pxd.
 _SOFT_SPHERE = 1
 _WCA = 2
+_RICKER = 4
 # Where WCA ends, in units of sigma.
 _WCA_END = 2.0 ** (1.0 / 6.0)
+# Where Ricker ends, in units of the distance of its minimum: what is left of the energy there is 4e-9 of the depth.
+_RICKER_END = 4.0
 # Share of the range. Wider means fewer builds of the list and longer rows; see
 # tests/benchmarks/bench_pairs.py.
 _SKIN = 0.4
@@ -113,16 +116,21 @@ class _PairForce(Force):
             sites.on_points(layout),
         )
 
-    def _bind(self, layout, kind: int, a: float, b: float, radius_of) -> Operation:
+    def _bind(self, layout, kind: int, parameters: tuple[float, ...], radius_of) -> Operation:
         """The operation for one radial function; `radius_of` gives half the range of members by their bead numbers."""
         members = self._members(layout)
-        radius = np.zeros(0)
+        radius = radius_of(members.bead) if len(members.row) else np.zeros(0)
+        operation = pairs.Pairs(self.name, kind, parameters, self._neighbors(members, radius), members.table)
+        operation.acts_on_points = members.on_points
+        return operation
+
+    def _neighbors(self, members: "_Members", radius: np.ndarray) -> NeighborList:
+        """The list of members, given half the range of each."""
         reach = 0.0
         if len(members.row):
-            radius = radius_of(members.bead)
             reach = float(radius[members.group != 2].max() + radius[members.group != 1].max())
         skin = self._numbers["skin"]
-        neighbors = NeighborList(
+        return NeighborList(
             members.row,
             members.group,
             radius,
@@ -130,9 +138,6 @@ class _PairForce(Force):
             _SKIN * reach if skin is None else skin,
             *_excluded(self.name, self._exclusions, members),
         )
-        operation = pairs.Pairs(self.name, kind, a, b, neighbors, members.table)
-        operation.acts_on_points = members.on_points
-        return operation
 
 
 class _Members(NamedTuple):
@@ -248,7 +253,7 @@ class SoftSphere(_PairForce):
     def bind(self, layout):
         k, d = self._numbers["stiffness"], self._numbers["diameter"]
         if d is not None:
-            return self._bind(layout, _SOFT_SPHERE, k, 0.0, lambda beads: np.full(len(beads), 0.5 * d))
+            return self._bind(layout, _SOFT_SPHERE, (k, d), lambda beads: np.full(len(beads), 0.5 * d))
 
         def radius_of(beads: np.ndarray) -> np.ndarray:
             out = np.full(layout.n, np.nan)
@@ -260,7 +265,7 @@ class SoftSphere(_PairForce):
                 raise self._no_radius(repr(layout.topology.handle_of(int(beads[np.argmax(np.isnan(out))]))))
             return out
 
-        return self._bind(layout, _SOFT_SPHERE, k, 0.0, radius_of)
+        return self._bind(layout, _SOFT_SPHERE, (k, 0.0), radius_of)
 
 
 class WCA(_PairForce):
@@ -339,7 +344,95 @@ class WCA(_PairForce):
 
     def bind(self, layout):
         epsilon, sigma = self._numbers["epsilon"], self._numbers["sigma"]
-        return self._bind(layout, _WCA, epsilon, sigma, lambda beads: np.full(len(beads), 0.5 * _WCA_END * sigma))
+        return self._bind(layout, _WCA, (epsilon, sigma), lambda beads: np.full(len(beads), 0.5 * _WCA_END * sigma))
+
+
+class Ricker(_PairForce):
+    r"""A soft well: beads of two groups repel each other below a distance and attract each other beyond it.
+
+    .. math:: U = \sum_{(i, j)} \tfrac12 U_e (1 - 3 \rho^2)\, e^{3/2\, (1 - \rho^2)} - U_c
+              \quad\text{for}\; \rho = |x_j - x_i| / r_e < r_c / r_e
+
+    over all pairs with one bead in each group, each pair once. U_c is what the first term is at the cutoff.
+
+    Parameters
+    ----------
+    group_a, group_b : handle, list of handles, (n,) int, or Sites
+        As in `SoftSphere`.
+    depth : float, pN nm, >= 0
+        U_e: the energy is lowest, -U_e, at the distance r_e.
+    distance : float, nm, > 0
+        r_e.
+    cutoff : float, nm, > 0, optional
+        r_c, beyond which beads do not interact; 4 r_e where none is given.
+    exclusions : (E, 2) int, optional
+        As in `SoftSphere`.
+    skin : float, nm, >= 0, optional
+        As in `SoftSphere`; 0.4 times the cutoff where none is given.
+    name, group
+        See `Force`.
+
+    Raises
+    ------
+    ParameterError, TopologyError
+        As `SoftSphere`.
+
+    Notes
+    -----
+    Beads pass through each other at a price of e^(3/2) U_e/2 = 2.24 U_e, and feel no force where they are in one
+    place. The well has the stiffness U''(r_e) = 9 U_e/r_e²: two beads of mass m in it oscillate with the frequency
+    ω² = 18 U_e/(m r_e²). The force is largest at 0.43 r_e (repulsion) and 1.35 r_e (attraction).
+
+    Energies are continuous at the cutoff. Forces jump there by (9/2) ρ (ρ² - 1) e^(3/2 (1 - ρ²)) U_e/r_e: 5e-8 of
+    U_e/r_e at the default cutoff, where U_c = -4e-9 U_e; 7e-4 at 3 r_e, 0.3 at 2 r_e, and none at r_e, which leaves
+    the repulsion alone.
+
+    References
+    ----------
+    The profile of N. Ricker, Geophysics 18, 10 (1953), with the side lobe as a well.
+
+    Examples
+    --------
+    >>> import medyanpy as mp
+    >>> topology = mp.Topology()
+    >>> beads = topology.add_beads([[0.0, 0, 0], [3.0, 0, 0]], mass=1.0)
+    >>> system = mp.System(topology)
+    >>> system.add_force(mp.forces.Ricker(beads, beads, depth=8.0, distance=3.0))
+    Ricker(depth=8, distance=3, cutoff=None, skin=None)
+    >>> round(mp.Context(system, mp.VerletIntegrator(0.01)).get_state(energy=True).potential_energy, 6)
+    -8.0
+    """
+
+    changeable = ("depth", "distance", "cutoff", "skin")
+
+    def __init__(
+        self,
+        group_a: Any,
+        group_b: Any,
+        depth: float,
+        distance: float,
+        *,
+        cutoff: float | None = None,
+        exclusions: Any = None,
+        skin: float | None = None,
+        name: str | None = None,
+        group: int = 0,
+    ) -> None:
+        numbers = {"depth": depth, "distance": distance, "cutoff": cutoff, "skin": skin}
+        super().__init__(group_a, group_b, exclusions=exclusions, name=name, group=group, **numbers)
+
+    def _checked(self, *, depth: Any, distance: Any, cutoff: Any, skin: Any) -> dict[str, Any]:
+        return {
+            "depth": number(f"{self.name}: depth", depth, at_least=0.0),
+            "distance": number(f"{self.name}: distance", distance, above=0.0),
+            "cutoff": None if cutoff is None else number(f"{self.name}: cutoff", cutoff, above=0.0),
+            "skin": self._skin(skin),
+        }
+
+    def bind(self, layout):
+        depth, distance, cutoff = (self._numbers[name] for name in ("depth", "distance", "cutoff"))
+        end = _RICKER_END * distance if cutoff is None else cutoff
+        return self._bind(layout, _RICKER, (depth, distance, end), lambda beads: np.full(len(beads), 0.5 * end))
 
 
 def _frozen_group(what: str, beads: Any) -> Any:

@@ -19,7 +19,9 @@ import numpy as np
 from medyanpy._version import __version__
 from medyanpy.errors import ParameterError
 from medyanpy.reporters._base import Reporter, new_file
-from medyanpy.topology import Filaments, InTrianglePoints, Membrane, Topology
+from medyanpy.serialize import serialize
+from medyanpy.surfaces import PythonSurface
+from medyanpy.topology import Filaments, InTrianglePoints, Membrane, OrientedBeads, SurfacePoints, Topology
 
 if TYPE_CHECKING:
     import h5py
@@ -55,6 +57,8 @@ _POSITION = "particles/all/position"
 _VELOCITY = "particles/all/velocity"
 _TRIANGLE = "medyanpy/intriangle/triangle"
 _BARYCENTRIC = "medyanpy/intriangle/barycentric"
+_ORIENTATION = "medyanpy/oriented/orientation"
+_ANGULAR_MOMENTUM = "medyanpy/oriented/angular_momentum"
 _ENERGIES = ("potential_energy", "kinetic_energy", "temperature")
 
 
@@ -68,7 +72,7 @@ def import_h5py() -> Any:
 
 
 class TrajectoryReporter(Reporter):
-    """Writes positions every `interval` steps to an HDF5 file, which `medyanpy.Trajectory` reads.
+    """Writes positions, and orientations, every `interval` steps to an HDF5 file, which `medyanpy.Trajectory` reads.
 
     Parameters
     ----------
@@ -78,9 +82,9 @@ class TrajectoryReporter(Reporter):
         Steps between frames; frames are at multiples of it, never at step 0. (``reporter.report(simulation,
         simulation.context.get_state(positions=True, energy=True))`` writes one at any time.)
     velocities : bool
-        Write velocities too; they are then asked of the context.
+        Write velocities too, and of oriented beads angular momenta; they are then asked of the context.
     precision : "double" or "single"
-        Of positions, velocities and barycentric coordinates. Double keeps every bit; single halves the file, and
+        Of all of these and of barycentric coordinates. Double keeps every bit; single halves the file, and
         is good to 0.0005 nm in a cell of 10 µm.
     overwrite : bool
         Replace an existing file.
@@ -137,6 +141,10 @@ class TrajectoryReporter(Reporter):
         if simulation.topology.point_handles:
             values[_TRIANGLE] = state.intriangle.triangles
             values[_BARYCENTRIC] = state.intriangle.barycentric
+        if _oriented(simulation.topology):
+            values[_ORIENTATION] = state.orientations
+            if self._velocities:
+                values[_ANGULAR_MOMENTUM] = state.angular_momenta
         for name in _ENERGIES:
             values[f"observables/{name}"] = getattr(state, name)
         self._attach(simulation).add(state.step, state.time, values)
@@ -184,6 +192,10 @@ class TrajectoryReporter(Reporter):
         if points:
             out[_TRIANGLE] = ((points,), np.dtype("<i4"), "")
             out[_BARYCENTRIC] = ((points, 3), self._real, "")
+        if oriented := sum(map(len, _oriented(topology))):
+            out[_ORIENTATION] = ((oriented, 4), self._real, "")
+            if self._velocities:
+                out[_ANGULAR_MOMENTUM] = ((oriented, 3), self._real, "pN nm s")
         for name in _ENERGIES:
             out[f"observables/{name}"] = ((), np.dtype("<f8"), "K" if name == "temperature" else "pN nm")
         return out
@@ -325,8 +337,8 @@ class Writer:
 
 def element_paths(file: "h5py.File") -> list[str]:
     """The time-dependent elements of a trajectory."""
-    known = [_POSITION, _VELOCITY, _TRIANGLE, _BARYCENTRIC, *(f"observables/{name}" for name in _ENERGIES)]
-    return [path for path in known if path in file]
+    known = [_POSITION, _VELOCITY, _TRIANGLE, _BARYCENTRIC, _ORIENTATION, _ANGULAR_MOMENTUM]
+    return [path for path in (*known, *(f"observables/{name}" for name in _ENERGIES)) if path in file]
 
 
 def truncate(file: "h5py.File", n: int) -> None:
@@ -423,6 +435,10 @@ def check_format(file: "h5py.File", path: Any) -> None:
         raise ParameterError(f"{path} has format {version}; this version of medyanpy reads format {FORMAT}")
 
 
+def _oriented(topology: Topology) -> list[OrientedBeads]:
+    return [h for h in topology.handles if isinstance(h, OrientedBeads)]
+
+
 def _handle_rows(topology: Topology) -> list[tuple[str, str, int, int]]:
     return [(h.name, h.kind, h.first_bead, len(h)) for h in topology.handles]
 
@@ -478,3 +494,11 @@ def _describe(file: "h5py.File", simulation: "Simulation") -> None:
         if isinstance(handle, InTrianglePoints):
             group.attrs["membrane"] = handle.membrane.name
             group.attrs["first_point"] = handle.points.start
+        if isinstance(handle, OrientedBeads):
+            group.attrs["first_row"] = handle.rows.start
+            # Mostly that of one species.
+            inertia = group.create_dataset("inertia", data=handle.inertia, compression="gzip", shuffle=True)
+            inertia.attrs["unit"] = "pN s+2 nm"
+        # What calls Python functions, a file cannot hold.
+        if isinstance(handle, SurfacePoints) and not isinstance(handle.surface, PythonSurface):
+            group.create_dataset("surface", data=serialize(handle.surface))

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from medyanpy import quaternions
 from medyanpy._kernels.derivatives import Contraction, HessianBlocks
 from medyanpy.context import Context
 from medyanpy.forces import Force
@@ -27,14 +28,15 @@ class ForceCase:
         Makes both anew: nothing at rest, numbers of terms and beads in no order, beads in no term and in many, a
         different parameter in every term.
     energy : callable ((n, 3) array) -> float
-        The energy of the force at given 3D positions of every bead, in plain NumPy and sharing no code with it.
+        The energy of the force at given 3D positions of every bead, in plain NumPy and sharing no code with it. Where
+        the topology has m oriented beads it is called with their (m, 4) unit quaternions, body to space, as well.
     length : float, nm
         Distance over which the energy changes shape: differences are taken over small parts of it.
     """
 
     name: str
     build: Callable[[], tuple[Topology, Force]]
-    energy: Callable[[np.ndarray], float]
+    energy: Callable[..., float]
     length: float
 
 
@@ -49,6 +51,12 @@ def _state(case: ForceCase, threads: int = 1, copies: int = 1, energy: bool = Tr
     return state, state.positions
 
 
+def _rotations(vectors: np.ndarray) -> np.ndarray:
+    """(m, 4) unit quaternions of rotation vectors (m, 3), radians."""
+    half = 0.5 * np.linalg.norm(vectors, axis=1)[:, None]
+    return np.column_stack([np.cos(half), 0.5 * np.sinc(half / np.pi) * vectors])
+
+
 def _twin(force: Force) -> Force:
     """Another force of the same beads and numbers."""
     twin = object.__new__(type(force))
@@ -61,26 +69,37 @@ def check_force(case: ForceCase) -> None:
 
     The energy equals the independent one to 1e-12 relative. Every component of the force is minus the central
     difference of the *independent* energy, and along random directions the error falls as h²; the virial is minus
-    its difference in a strain of space, which leaves directors alone. Forces have the same bits on 1, 2, 3 and 4
-    threads, and whether the energy is wanted or not; two equal forces give exactly twice one. A force that claims to
-    conserve momentum has no net force and no net torque; directors have a part in torques only.
+    its difference in a strain of space, which leaves directors and orientations alone. Every component of the torque
+    on an oriented bead is minus the difference in turning it about that axis of its body frame. Forces and torques have
+    the same bits on 1, 2, 3 and 4 threads, and whether the energy is wanted or not; two equal forces give exactly twice
+    one. A force that claims to conserve momentum has no net force and no net torque; directors and torques on oriented
+    beads have a part in the latter only.
 
     Second derivatives of the energy, where a force offers them, are symmetric and equal central differences of the
     force; third ones equal differences of the second. No term of the case may be near a place where they jump.
     """
     state, x = _state(case)
-    f = state.forces
-    scale = np.abs(f).max()
+    f, q, torques = state.forces, state.orientations, state.torques
+    turns = len(q) > 0
+    # Torques are compared as forces at this distance.
+    scale = max(np.abs(f).max(), np.abs(torques).max(initial=0.0) / case.length)
     assert np.isfinite(f).all(), f"{case.name}: forces are not finite"
+    assert np.isfinite(torques).all(), f"{case.name}: torques are not finite"
     assert scale > 0.0, f"{case.name}: the case exerts no force, so it tests nothing"
 
-    energy, expected = state.potential_energy, case.energy(x)
+    def energy_at(x: np.ndarray, turn: np.ndarray | float = 0.0) -> float:
+        """With oriented beads turned by rotation vectors (m, 3) in their body frames."""
+        if not turns:
+            return case.energy(x)
+        return case.energy(x, quaternions.product(q, _rotations(np.broadcast_to(turn, (len(q), 3)))))
+
+    energy, expected = state.potential_energy, energy_at(x)
     assert abs(energy - expected) <= 1e-12 * max(abs(expected), scale * case.length), (
         f"{case.name}: energy {energy!r}, independently {expected!r}"
     )
 
-    def slope(direction: np.ndarray, h: float) -> float:
-        return (case.energy(x + h * direction) - case.energy(x - h * direction)) / (2.0 * h)
+    def slope(direction: np.ndarray, h: float, about: np.ndarray | float = 0.0) -> float:
+        return (energy_at(x + h * direction, h * about) - energy_at(x - h * direction, -h * about)) / (2.0 * h)
 
     h = 1e-5 * case.length
     for i, c in np.ndindex(x.shape):
@@ -88,6 +107,15 @@ def check_force(case: ForceCase) -> None:
         unit[i, c] = 1.0
         assert abs(slope(unit, h) + f[i, c]) <= 2e-6 * scale, (
             f"{case.name}: force on bead {i}, component {c} is {f[i, c]!r}, by differences {-slope(unit, h)!r}"
+        )
+
+    for i, c in np.ndindex(torques.shape):
+        about = np.zeros_like(torques)
+        about[i, c] = 1.0
+        by_differences = -slope(np.zeros_like(x), 1e-5, about)
+        assert abs(torques[i, c] - by_differences) <= 2e-6 * scale * case.length, (
+            f"{case.name}: torque on oriented bead {i}, component {c} is {torques[i, c]!r}, by differences "
+            f"{by_differences!r}"
         )
 
     topology = case.build()[0]
@@ -105,28 +133,31 @@ def check_force(case: ForceCase) -> None:
 
     rng = np.random.default_rng(0)
     for _ in range(3):
-        direction = rng.normal(size=x.shape)
-        exact = -float(np.vdot(f, direction))
+        direction, about = rng.normal(size=x.shape), rng.normal(size=torques.shape) / case.length
+        exact = -float(np.vdot(f, direction) + np.vdot(torques, about))
         steps = case.length * np.array([8e-3, 4e-3, 2e-3])
-        error = np.abs([slope(direction, s) - exact for s in steps])
+        error = np.abs([slope(direction, s, about) - exact for s in steps])
         floor = 1e-9 * np.linalg.norm(f) * np.linalg.norm(direction)
         if error[0] > 100.0 * floor:
             order = np.log2(error[:-1] / error[1:])
             assert (np.abs(order - 2.0) < 0.4).all(), f"{case.name}: error falls as h^{order}, not h²"
 
+    def same(other: State, factor: float = 1.0) -> bool:
+        return bool((other.forces == factor * f).all() and (other.torques == factor * torques).all())
+
     for threads in (2, 3, 4):
         other = _state(case, threads=threads)[0]
-        assert (other.forces == f).all(), f"{case.name}: forces differ between 1 and {threads} threads"
+        assert same(other), f"{case.name}: forces differ between 1 and {threads} threads"
         assert other.energies == state.energies, f"{case.name}: energy differs between 1 and {threads} threads"
     bare = _state(case, energy=False)[0]
-    assert (bare.forces == f).all(), f"{case.name}: forces depend on whether the energy is wanted"
+    assert same(bare), f"{case.name}: forces depend on whether the energy is wanted"
     twice = _state(case, copies=2)[0]
-    assert (twice.forces == 2.0 * f).all(), f"{case.name}: two equal forces do not give twice one"
+    assert same(twice, 2.0), f"{case.name}: two equal forces do not give twice one"
 
     if case.build()[1].conserves_momentum:
         assert np.abs(f[placed].sum(axis=0)).max() <= 1e-10 * scale, f"{case.name}: there is a net force"
         centred = np.where(placed[:, None], x - x[placed].mean(axis=0), x)
-        torque = np.cross(centred, f).sum(axis=0)
+        torque = np.cross(centred, f).sum(axis=0) + quaternions.turned(q, torques).sum(axis=0)
         assert np.abs(torque).max() <= 1e-10 * scale * np.abs(centred).max(), f"{case.name}: there is a net torque"
 
     check_higher_derivatives(case)

@@ -179,7 +179,7 @@ def test_bits_are_those_of_every_other_cpu_and_version():
 
 
 def test_purposes_keep_their_numbers():
-    assert PURPOSES == {"thermostat": 1, "velocities": 2, "placement": 3, "test": 255}
+    assert PURPOSES == {"thermostat": 1, "velocities": 2, "placement": 3, "rotation": 5, "test": 255}
 
 
 @pytest.mark.parametrize(("field", "value"), [

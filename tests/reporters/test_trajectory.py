@@ -22,6 +22,9 @@ def make(seed=1, n_points=20, subdivisions=1, timestep=1e-7):
     other = topology.add_membrane(mesh.translated([500.0, 0, 0]), vertex_mass=1.0, fixed=True)
     topology.add_intriangle_points(other, 7, mass=4e-12, friction=4e-6, seed=seed, name="on the other")
     topology.add_intriangle_points(vesicle, n_points, mass=4e-12, friction=4e-6, seed=seed)
+    turns = np.random.default_rng(seed).normal(size=(5, 4))
+    turns /= np.linalg.norm(turns, axis=1)[:, None]
+    topology.add_rigid_bodies(np.zeros((5, 3)), turns, 1e-12, [2e-11, 2e-11, 4e-12], (1e-6, 1e-5), name="rods")
     system = mp.System(topology)
     system.add_force(mp.forces.MembraneEdgeSprings(vesicle, stiffness=0.01))
     assert first.first_bead == 0
@@ -46,11 +49,13 @@ def check(trajectory, states, velocities=True):
         assert (frame.positions == state.positions).all()
         assert (frame.triangles == state.intriangle.triangles).all()
         assert (frame.barycentric == state.intriangle.barycentric).all()
+        assert (frame.orientations == state.orientations).all()
         assert frame.potential_energy == state.potential_energy
         assert frame.kinetic_energy == state.kinetic_energy
         assert frame.temperature == state.temperature
         if velocities:
             assert (frame.velocities == state.velocities).all()
+            assert (frame.angular_momenta == state.angular_momenta).all()
 
 
 @pytest.mark.parametrize("n_frames", [1, 5, 64, 150])
@@ -297,6 +302,7 @@ def test_the_file_is_h5md(tmp_path):
         assert beads["mass"].attrs["unit"] == "pN s+2 nm-1"
         assert file["observables/potential_energy/value"].attrs["unit"] == "pN nm"
         assert file["medyanpy/intriangle/triangle/value"].shape == (4, 27)
+        assert file["medyanpy/oriented/orientation/value"].shape == (4, 5, 4)
         assert file["medyanpy"].attrs["word"] == "B A G O G A B"
 
 

@@ -1,0 +1,242 @@
+"""The letter D: Brownian displacement without velocities, Euler and Maruyama's step.
+
+    plain bead      x += h F / gamma + sqrt(2 kT h / gamma) xi
+    oriented bead   d = (h / kT) D (F, T) + h b + sqrt(2 h) D^(1/2) xi,    x += R d_t,    q <- q exp(d_r / 2)
+
+with force, torque, D (6x6, about the centre of mass) and d in the frame of the body as it is before the step. Where the
+coupling block of D is not symmetric, the bead turns while it moves and the other way round, and a mean step is left:
+b_k = sum_ij eps_kji D_ij over translations i and rotations j. Derived in docs/theory/brownian.md.
+"""
+from libc.math cimport sqrt
+from libc.stdint cimport int32_t
+
+from medyanpy._kernels.elementary cimport sincos_
+from medyanpy._kernels.kick cimport ForceSum
+from medyanpy._kernels.parallel cimport over_blocks, record_fault
+from medyanpy._kernels.philox cimport NORMALS_BLOCK, THERMOSTAT, normals_block, six_normals_block
+from medyanpy._kernels.program cimport NOT_FINITE, Operation, World
+from medyanpy._kernels.quaternion cimport into_body, into_space, matrix_of, scale_to_unit
+
+cdef enum:
+    # Rows of the numbers of a species, and their columns: rows of 6, padded to whole vectors.
+    ROWS = 13
+    PADDED = 8
+
+# Beads per parallel block: whole blocks of normals.
+cdef Py_ssize_t BLOCK = 8 * NORMALS_BLOCK
+
+
+cdef struct PlainTask:
+    int letter
+    const double* f           # NULL where there are no forces
+    const double* c1
+    const double* c2
+
+
+cdef int _displace(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    cdef PlainTask* t = <PlainTask*> task
+    cdef double g[3][NORMALS_BLOCK]
+    cdef double* x
+    cdef double check
+    cdef Py_ssize_t start, k, n, i
+    cdef int c
+    start = first
+    while start < last:
+        n = min(<Py_ssize_t> NORMALS_BLOCK, last - start)
+        normals_block(
+            <const int*> (world.id + start), <int> n, world.seed, world.step, t.letter, 0, THERMOSTAT, 0,
+            g[0], g[1], g[2])
+        check = 0.0
+        for k in range(n):
+            i = start + k
+            x = world.x + 3 * i
+            for c in range(3):
+                x[c] += t.c2[i] * g[c][k]
+                if t.f != NULL:
+                    x[c] += t.c1[i] * t.f[3 * i + c]
+                check += 0.0 * x[c]
+        if not (check == 0.0):
+            for i in range(start, start + n):
+                x = world.x + 3 * i
+                if not (0.0 * (x[0] + x[1] + x[2]) == 0.0):
+                    return record_fault(world, NOT_FINITE, i, -1)
+        start += n
+    return 0
+
+
+cdef class Displacement(Operation):
+    """D for the first n beads, as the letter number `letter` of its word, by forces that have been added up.
+
+    c1, c2 (n,): h / gamma and sqrt(2 kT h / gamma); 0 for beads that stay.
+    """
+    cdef int letter
+    cdef ForceSum forces
+    cdef const double[::1] c1
+    cdef const double[::1] c2
+
+    def __init__(self, int letter, ForceSum forces, const double[::1] c1, const double[::1] c2):
+        self.letter = letter
+        self.forces = forces
+        self.c1 = c1
+        self.c2 = c2
+
+    cdef int run(self, World* world) noexcept nogil:
+        cdef PlainTask task
+        if self.c1.shape[0] == 0:
+            return 0
+        task.letter = self.letter
+        task.f = &self.forces.f[0, 0] if self.forces.forces.count > 0 else NULL
+        task.c1 = &self.c1[0]
+        task.c2 = &self.c2[0]
+        world.positions += 1
+        return over_blocks(_displace, &task, world, self.c1.shape[0], BLOCK)
+
+
+# Orientations of a block, and the rotation vectors by which they turn.
+cdef struct Turns:
+    double q[4][NORMALS_BLOCK]
+    double r[3][NORMALS_BLOCK]
+    double s[NORMALS_BLOCK]
+    double c[NORMALS_BLOCK]
+
+
+cdef inline double _turn(Turns* b, Py_ssize_t n) noexcept nogil:
+    """q <- q (cos, sin) of half the angle, for n of them; 0, or no number where one of them is none."""
+    cdef double w, x, y, z, s, c, angle, check = 0.0
+    cdef Py_ssize_t k
+    for k in range(n):
+        b.c[k] = sqrt(b.r[0][k] * b.r[0][k] + b.r[1][k] * b.r[1][k] + b.r[2][k] * b.r[2][k])
+    for k in range(n):
+        angle = b.c[k]
+        sincos_(0.5 * angle, &s, &c)
+        b.c[k] = c
+        # sin(angle / 2) / angle
+        b.s[k] = s / (angle if angle > 0.0 else 1.0)
+        b.s[k] = b.s[k] if angle > 0.0 else 0.5
+    for k in range(n):
+        s = b.s[k]
+        c = b.c[k]
+        w = c * b.q[0][k] - s * (b.q[1][k] * b.r[0][k] + b.q[2][k] * b.r[1][k] + b.q[3][k] * b.r[2][k])
+        x = c * b.q[1][k] + s * (b.q[0][k] * b.r[0][k] + b.q[2][k] * b.r[2][k] - b.q[3][k] * b.r[1][k])
+        y = c * b.q[2][k] + s * (b.q[0][k] * b.r[1][k] + b.q[3][k] * b.r[0][k] - b.q[1][k] * b.r[2][k])
+        z = c * b.q[3][k] + s * (b.q[0][k] * b.r[2][k] + b.q[1][k] * b.r[1][k] - b.q[2][k] * b.r[0][k])
+        s = scale_to_unit(w, x, y, z)
+        b.q[0][k] = s * w
+        b.q[1][k] = s * x
+        b.q[2][k] = s * y
+        b.q[3][k] = s * z
+    for k in range(n):
+        check += 0.0 * b.q[0][k]
+    return check
+
+
+cdef struct TensorTask:
+    int letter
+    Py_ssize_t first          # row of the first body
+    const int32_t* species
+    const double* c           # (species, ROWS, PADDED)
+    const double* f           # NULL where there are no forces
+    const double* torque
+
+
+cdef int _displace_and_turn(
+    void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread,
+) noexcept nogil:
+    cdef TensorTask* t = <TensorTask*> task
+    cdef Turns b
+    cdef double g[6][NORMALS_BLOCK]
+    cdef double R[9]
+    cdef double p[6]
+    cdef double d[PADDED]
+    cdef double moved[3]
+    cdef const int* id
+    cdef const double* c
+    cdef const double* f
+    cdef double* x
+    cdef double* q
+    cdef double check
+    cdef Py_ssize_t start, k, n, row, i
+    cdef int a, j
+    start = first
+    while start < last:
+        n = min(<Py_ssize_t> NORMALS_BLOCK, last - start)
+        id = <const int*> (world.id + world.first_oriented + t.first + start)
+        six_normals_block(id, <int> n, world.seed, world.step, t.letter, g)
+        check = 0.0
+        for k in range(n):
+            row = t.first + start + k
+            i = world.first_oriented + row
+            q = world.orientation + 4 * row
+            matrix_of(q, R)
+            c = t.c + ROWS * PADDED * <Py_ssize_t> t.species[start + k]
+            for a in range(PADDED):
+                d[a] = c[12 * PADDED + a]
+            for j in range(6):
+                for a in range(PADDED):
+                    d[a] += c[PADDED * (6 + j) + a] * g[j][k]
+            if t.f != NULL:
+                f = t.f + 3 * i
+                into_body(R, f, p)
+                for a in range(3):
+                    p[3 + a] = t.torque[3 * row + a]
+                for j in range(6):
+                    for a in range(PADDED):
+                        d[a] += c[PADDED * j + a] * p[j]
+            if world.inverse_mass[i] == 0.0:
+                for a in range(PADDED):
+                    d[a] = 0.0
+            x = world.x + 3 * i
+            into_space(R, d, moved)
+            for a in range(3):
+                x[a] += moved[a]
+                b.r[a][k] = d[3 + a]
+                check += 0.0 * x[a]
+            for a in range(4):
+                b.q[a][k] = q[a]
+        check += _turn(&b, n)
+        q = world.orientation + 4 * (t.first + start)
+        for k in range(n):
+            for a in range(4):
+                q[4 * k + a] = b.q[a][k]
+        if not (check == 0.0):
+            for k in range(n):
+                i = world.first_oriented + t.first + start + k
+                x = world.x + 3 * i
+                if not (0.0 * (x[0] + x[1] + x[2] + q[4 * k]) == 0.0):
+                    return record_fault(world, NOT_FINITE, i, -1)
+        start += n
+    return 0
+
+
+cdef class TensorDisplacement(Operation):
+    """D for n oriented beads from row `first` on, as the letter number `letter` of its word.
+
+    species (n,): which numbers a bead has; c (species, 13, 8): the columns of h D / kT, those of the root of 2 h D, and
+    h b, padded by 0.
+    """
+    cdef int letter
+    cdef ForceSum forces
+    cdef Py_ssize_t first
+    cdef const int32_t[::1] species
+    cdef const double[:, :, ::1] c
+
+    def __init__(self, int letter, ForceSum forces, Py_ssize_t first, const int32_t[::1] species,
+                 const double[:, :, ::1] c):
+        self.letter = letter
+        self.forces = forces
+        self.first = first
+        self.species = species
+        self.c = c
+
+    cdef int run(self, World* world) noexcept nogil:
+        cdef TensorTask task
+        task.letter = self.letter
+        task.first = self.first
+        task.species = &self.species[0]
+        task.c = &self.c[0, 0, 0]
+        task.f = task.torque = NULL
+        if self.forces.forces.count > 0:
+            task.f = &self.forces.f[0, 0]
+            task.torque = &self.forces.torque[0, 0]
+        world.positions += 1
+        return over_blocks(_displace_and_turn, &task, world, self.species.shape[0], BLOCK)

@@ -1,0 +1,101 @@
+"""Functions of x, y, z as straight-line programs: how implicit surfaces are evaluated, WIDTH points at a time.
+
+An instruction is (operation, target, a, b), all but the first the numbers of registers. A register holds one number
+for each of WIDTH points. The first registers hold the constants, then come x, y, z, then what instructions write.
+What a point gets depends on its own coordinates alone.
+"""
+from libc.math cimport sqrt
+from libc.stdint cimport int32_t
+
+from medyanpy._kernels.elementary cimport sincos_
+
+cdef extern from * nogil:
+    """
+    #ifndef MEDYANPY_LANES_OF
+    typedef double medyanpy_lanes __attribute__((vector_size(64), aligned(8)));
+    #define MEDYANPY_LANES_OF(x) ((medyanpy_lanes) {0} + (x))
+    #endif
+    """
+    # Cython takes it for a number, and writes the operators that the compiler knows for vectors.
+    ctypedef double Lanes "medyanpy_lanes"
+    Lanes lanes_of "MEDYANPY_LANES_OF"(double x)
+
+cdef enum:
+    LANES = 8
+    # Vectors in a register: with two, the cost of reading an instruction is small beside its work.
+    VECTORS = 2
+    WIDTH = LANES * VECTORS
+
+cdef enum Code:
+    ADD = 0
+    SUBTRACT = 1
+    MULTIPLY = 2
+    DIVIDE = 3
+    SQRT = 4
+    SINCOS = 5                # sine to the target, cosine to b
+
+
+cdef struct Function:
+    const int32_t* instructions    # (n, 4)
+    Py_ssize_t n
+    const double* constants
+    Py_ssize_t n_constants
+    const int32_t* outputs         # registers in which the results are
+    Py_ssize_t n_registers
+
+
+cdef inline void prepare(const Function* f, double* registers) noexcept nogil:
+    """Write the constants; instructions leave them alone."""
+    cdef Lanes* r = <Lanes*> registers
+    cdef Py_ssize_t i, k
+    for i in range(f.n_constants):
+        for k in range(VECTORS):
+            r[VECTORS * i + k] = lanes_of(f.constants[i])
+
+
+cdef inline void evaluate(const Function* f, double* registers) noexcept nogil:
+    """From the coordinates in their registers, the results in theirs."""
+    cdef const int32_t* at = f.instructions
+    cdef const int32_t* end = at + 4 * f.n
+    cdef Lanes* target
+    cdef Lanes* a
+    cdef Lanes* b
+    cdef double s[WIDTH]
+    cdef double c[WIDTH]
+    cdef double* u
+    cdef double* w
+    cdef int k
+    while at != end:
+        target = (<Lanes*> registers) + VECTORS * <Py_ssize_t> at[1]
+        a = (<Lanes*> registers) + VECTORS * <Py_ssize_t> at[2]
+        b = (<Lanes*> registers) + VECTORS * <Py_ssize_t> at[3]
+        if at[0] == MULTIPLY:
+            for k in range(VECTORS):
+                target[k] = a[k] * b[k]
+        elif at[0] == ADD:
+            for k in range(VECTORS):
+                target[k] = a[k] + b[k]
+        elif at[0] == SUBTRACT:
+            for k in range(VECTORS):
+                target[k] = a[k] - b[k]
+        elif at[0] == DIVIDE:
+            for k in range(VECTORS):
+                target[k] = a[k] / b[k]
+        elif at[0] == SQRT:
+            u = <double*> a
+            for k in range(WIDTH):
+                s[k] = sqrt(u[k])
+            w = <double*> target
+            for k in range(WIDTH):
+                w[k] = s[k]
+        else:
+            u = <double*> a
+            for k in range(WIDTH):
+                sincos_(u[k], s + k, c + k)
+            w = <double*> target
+            for k in range(WIDTH):
+                w[k] = s[k]
+            w = <double*> b
+            for k in range(WIDTH):
+                w[k] = c[k]
+        at += 4

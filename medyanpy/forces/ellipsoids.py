@@ -1,0 +1,195 @@
+"""Repulsion of ellipsoids."""
+
+from typing import Any
+
+import numpy as np
+
+from medyanpy._kernels.selected import ellipsoids
+from medyanpy.errors import ParameterError, TopologyError
+from medyanpy.forces._base import handles_in
+from medyanpy.forces.pairs import _WCA_END, _PairForce
+from medyanpy.sites import Sites
+from medyanpy.validation import array, number
+
+__all__ = ["EllipsoidRepulsion"]
+
+# Numbers of the forms in _kernels/ellipsoids.pyx.
+_FORMS = {"WCA": 0, "soft": 1}
+
+
+class EllipsoidRepulsion(_PairForce):
+    r"""Repulsion of ellipsoids, by how much two of them must grow to touch.
+
+    .. math:: U = \sum_{(i, j)} 4 \varepsilon \left[\mu_{ij}^{-12} - \mu_{ij}^{-6}\right] + \varepsilon
+              \quad\text{for}\; \mu_{ij} < 2^{1/6},
+              \qquad \text{or, soft,}\quad \sum_{(i, j)} \varepsilon\,(1 - \mu_{ij})^2 \quad\text{for}\; \mu_{ij} < 1
+
+    over all pairs with one bead in each group, each pair once. μ is the factor by which two ellipsoids, their centres
+    and orientations as they are, have to grow until they touch: 1 where they do, less where they overlap (contact
+    function of Perram and Wertheim).
+
+    Parameters
+    ----------
+    group_a, group_b : handle, list of handles, or (n,) int
+        Oriented beads; beads of any other kind as spheres. As in `SoftSphere`.
+    epsilon : float, pN nm, >= 0
+        ε: with WCA the energy of two ellipsoids that touch, soft that of two with the same centre.
+    semi_axes : (3,) or (n, 3) float, nm, > 0
+        Those of the beads of `group_a` along the axes of the body frame: the same for all, or for each, in the order
+        of the group. Of beads that do not turn all three must be equal.
+    semi_axes_b : (3,) or (n, 3) float, nm, > 0, optional
+        Of the beads of `group_b`; `semi_axes` where none are given.
+    form : "WCA" or "soft"
+    exclusions : (E, 2) int, optional
+        As in `SoftSphere`.
+    skin : float, nm, >= 0, optional
+        As in `SoftSphere`; 0.4 times the range where none is given.
+    name, group
+        See `Force`.
+
+    Raises
+    ------
+    ParameterError
+        A number outside its domain or of another shape; different semi-axes for one bead that is in both groups; no
+        sphere for a bead that does not turn.
+    TopologyError
+        As `SoftSphere`; sites.
+
+    Notes
+    -----
+    Spheres of radii a and b have μ = r/(a + b): with WCA they interact as those of `WCA` with σ = a + b, soft as those
+    of `SoftSphere` with the stiffness 2ε/(a + b)². Of ellipsoids σ is the distance of contact in the present direction,
+    so that they look the same at any energy, but for their size: what repels with kT, with WCA and ε = kT, is the
+    ellipsoid itself, and the soft form with ε ≫ kT one smaller by √(kT/ε).
+
+    Ellipsoids with the same centre have no finite force with WCA, as in `WCA`, and none in the soft form, which is
+    the one for random starts.
+
+    Any semi-axes are allowed. Rounding errors of forces grow with the ratio of the largest to the smallest, a : b,
+    of an ellipsoid as (a/b)²: 1e-13 of the force at 10 : 1.
+
+    The range is the sum of the largest semi-axes, in the list of neighbours: very long ones among many short ones make
+    it slow.
+
+    References
+    ----------
+    J. W. Perram, M. S. Wertheim, J. Comput. Phys. 58, 409 (1985).
+
+    Examples
+    --------
+    Two needles side by side touch at twice the short semi-axis, end to end at twice the long one.
+
+    >>> import medyanpy as mp
+    >>> for place in ([2.0, 0, 0], [0, 0, 10.0]):
+    ...     topology = mp.Topology()
+    ...     needles = topology.add_rigid_bodies(
+    ...         [[0, 0, 0], place], [[1, 0, 0, 0]] * 2, mass=1.0, inertia=[5.2, 5.2, 0.4]
+    ...     )
+    ...     system = mp.System(topology)
+    ...     force = system.add_force(mp.forces.EllipsoidRepulsion(needles, needles, 4.0, [1.0, 1.0, 5.0]))
+    ...     print(round(mp.Context(system, mp.VerletIntegrator(0.01)).get_state(energy=True).potential_energy, 12))
+    4.0
+    4.0
+    """
+
+    changeable = ("epsilon", "semi_axes", "semi_axes_b", "skin")
+
+    def __init__(
+        self,
+        group_a: Any,
+        group_b: Any,
+        epsilon: float,
+        semi_axes: Any,
+        semi_axes_b: Any = None,
+        *,
+        form: str = "WCA",
+        exclusions: Any = None,
+        skin: float | None = None,
+        name: str | None = None,
+        group: int = 0,
+    ) -> None:
+        if form not in _FORMS:
+            known = " or ".join(map(repr, _FORMS))
+            raise ParameterError(f"{name or type(self).__name__}: form = {form!r} but must be {known}")
+        self._form = form
+        numbers = {"epsilon": epsilon, "semi_axes": semi_axes, "semi_axes_b": semi_axes_b, "skin": skin}
+        super().__init__(group_a, group_b, exclusions=exclusions, name=name, group=group, **numbers)
+
+    @property
+    def form(self) -> str:
+        return self._form
+
+    def _checked(self, *, epsilon: Any, semi_axes: Any, semi_axes_b: Any, skin: Any) -> dict[str, Any]:
+        if isinstance(self._groups[0], Sites):
+            raise TopologyError(f"{self.name}: groups must be handles or bead numbers: sites have no orientation")
+        axes = self._axes("semi_axes", semi_axes, self._groups[0])
+        n = len(_numbers_in(self._groups[1]))
+        if semi_axes_b is None and axes.ndim == 2 and len(axes) != n:
+            raise ParameterError(
+                f"{self.name}: give semi_axes_b=, because semi_axes has {len(axes)} rows and group_b has {n} beads"
+            )
+        return {
+            "epsilon": number(f"{self.name}: epsilon", epsilon, at_least=0.0),
+            "semi_axes": axes,
+            "semi_axes_b": None if semi_axes_b is None else self._axes("semi_axes_b", semi_axes_b, self._groups[1]),
+            "skin": self._skin(skin),
+        }
+
+    def _axes(self, which: str, value: Any, group: Any) -> np.ndarray:
+        what = f"{self.name}: {which}"
+        out = array(what, value, (len(_numbers_in(group)), 3) if np.ndim(value) > 1 else (3,)).copy()
+        bad = np.argwhere(out <= 0.0)
+        if len(bad):
+            raise ParameterError(f"{what}[{', '.join(map(str, bad[0]))}] = {out[tuple(bad[0])]} but must be > 0")
+        out.flags.writeable = False
+        return out
+
+    def _axes_of_beads(self, layout) -> np.ndarray:
+        """(n, 3) semi-axes by bead number; the groups have been looked at."""
+        topology = layout.topology
+        axes = self._numbers["semi_axes"]
+        both = axes, axes if self._numbers["semi_axes_b"] is None else self._numbers["semi_axes_b"]
+        turns = np.isin(np.arange(layout.n), layout.order[layout.oriented_places])
+        out = np.full((layout.n, 3), np.nan)
+        for beads, given in zip(map(_numbers_in, self._groups), both, strict=True):
+            given = np.broadcast_to(given, (len(beads), 3))
+            other = ~np.isnan(out[beads, 0]) & (out[beads] != given).any(axis=1)
+            if other.any():
+                i = int(np.argmax(other))
+                raise ParameterError(
+                    f"{self.name}: bead {beads[i]} is in both groups, with the semi-axes {out[beads[i]].tolist()} and "
+                    f"{given[i].tolist()}"
+                )
+            out[beads] = given
+            no_sphere = ~turns[beads] & (given != given[:, :1]).any(axis=1)
+            if no_sphere.any():
+                i = int(np.argmax(no_sphere))
+                raise ParameterError(
+                    f"{self.name}: bead {beads[i]} of {topology.handle_of(int(beads[i]))!r} does not turn: its "
+                    f"semi-axes must be equal, not {given[i].tolist()}"
+                )
+        return out
+
+    def bind(self, layout):
+        members = self._members(layout)
+        axes = self._axes_of_beads(layout)[members.bead]
+        end = _WCA_END if self._form == "WCA" else 1.0
+        row = members.row - layout.first_oriented
+        oriented = np.where((row >= 0) & (row < layout.n_oriented), row, -1).astype(np.int32)
+        operation = ellipsoids.Ellipsoids(
+            self.name,
+            _FORMS[self._form],
+            self._numbers["epsilon"],
+            self._neighbors(members, end * axes.max(axis=1, initial=0.0)),
+            axes,
+            oriented,
+            members.table,
+        )
+        operation.acts_on_points = members.on_points
+        return operation
+
+
+def _numbers_in(group: Any) -> np.ndarray:
+    """The beads of a group, in the order in which they are given."""
+    handles = handles_in(group)
+    return np.concatenate([handle.beads for handle in handles]) if handles else group

@@ -1,0 +1,142 @@
+"""The flow of oriented beads: rotation in A, friction and noise of all six momenta in O, displacement in D."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from medyanpy._kernels.selected import brownian, rotation
+from medyanpy.errors import ParameterError, TopologyError
+from medyanpy.flows import Flow, Stage
+from medyanpy.rigid.tensors import check_tensor, friction_to_diffusion, move_friction
+from medyanpy.validation import array, number, vector
+
+__all__ = ["OrientedFlow", "friction_tensors", "unit_quaternions"]
+
+# How far the length of a quaternion given by a user may be from 1, before that is an error (it is put right).
+_UNIT_TOLERANCE = 1e-6
+# Columns of the kernel's matrices: 6, padded to whole vectors.
+_PADDED = 8
+
+
+def unit_quaternions(what: str, orientations: Any, n: int) -> np.ndarray:
+    """(n, 4) quaternions scaled to length 1, which they must have to 1e-6; TopologyError naming the first other one."""
+    q = array(what, orientations, (n, 4), error=TopologyError)
+    length = np.linalg.norm(q, axis=1)
+    wrong = np.abs(length - 1.0) > _UNIT_TOLERANCE
+    if wrong.any():
+        i = int(np.argmax(wrong))
+        raise TopologyError(
+            f"{what}[{i}] = {q[i].tolist()} has length {length[i]:.9g}, but a unit quaternion must have length 1 to "
+            f"{_UNIT_TOLERANCE:g}"
+        )
+    # What has been scaled before stays as it is, to the last bit.
+    return np.where(np.abs(length - 1.0)[:, None] > 1e-15, q / length[:, None], q)
+
+
+def friction_tensors(what: str, friction: Any, n: int, point: Any = None) -> np.ndarray:
+    """(1 or n, 6, 6) friction tensors about the centre of mass, in the body frame; all zeros without friction.
+
+    Of what a user gives: a number (translation alone), two (translation, rotation), or 6×6 tensors about `point`.
+    """
+    try:
+        given = np.asarray(friction, dtype=float)
+    except (TypeError, ValueError) as cause:
+        raise ParameterError(f"{what} = {friction!r} but must be numbers") from cause
+    if given.ndim < 2:
+        if given.shape not in ((), (2,)):
+            raise ParameterError(
+                f"{what} must be a number, (translational, rotational), or a tensor of shape (6, 6) or ({n}, 6, 6), "
+                f"not of shape {given.shape}"
+            )
+        if point is not None:
+            raise ParameterError(f"{what}: only a 6×6 tensor has a reference point")
+        t, r = (given, 0.0) if given.ndim == 0 else given
+        t = number(f"{what} of translation", float(t), at_least=0.0)
+        r = number(f"{what} of rotation", float(r), at_least=0.0)
+        return np.diag([t, t, t, r, r, r])[None]
+    tensors = array(what, given, (6, 6) if given.ndim == 2 else (n, 6, 6))
+    several = tensors.ndim == 3
+    names = [f"{what}[{i}]" for i in range(n)] if several else [what]
+    tensors = np.stack([check_tensor(t, name) for t, name in zip(tensors.reshape(-1, 6, 6), names, strict=True)])
+    if point is not None:
+        shift = -vector(f"{what}: reference point", point)
+        tensors = np.stack([move_friction(t, shift) for t in tensors])
+    return tensors
+
+
+class OrientedFlow(Flow):
+    """Beads that turn (_kernels/rotation.pyx, _kernels/brownian.pyx).
+
+    Parameters
+    ----------
+    beads : handle with `orientations`, `inertia`, `friction_tensors` and `rotation_parts`
+    layout : Layout
+    """
+
+    obstacle = ""
+
+    def __init__(self, beads, layout) -> None:
+        self._beads = beads
+        self._first = layout.slice_of(beads).start - layout.first_oriented
+        self._matrices: np.ndarray | None = None
+
+    def after(self, stage: Stage):
+        if stage.kind == "A":
+            return (rotation.Rotation(self._first, len(self._beads), stage.h, self._beads.rotation_parts),)
+        return (self._stir(stage),) if stage.kind == "O" and self._beads.has_friction else ()
+
+    def displace(self, stage, forces):
+        beads = self._beads
+
+        def rows(first: int, friction: np.ndarray) -> np.ndarray:
+            what = f"BrownianIntegrator: bead {first + beads.first_bead} ({beads.name!r}): friction"
+            return _brownian(check_tensor(friction.reshape(6, 6), what), stage.h, stage.kT)
+
+        species = self._species(rows, beads.friction_tensors.reshape(-1, 36))
+        return (brownian.TensorDisplacement(stage.index, forces, self._first, species, self._matrices),)
+
+    def arrays(self):
+        # Eigenvectors and factors may differ in their last bits where a run is gone on with.
+        return {} if self._matrices is None else {f"friction of {self._beads.name}": self._matrices}
+
+    def _stir(self, stage: Stage):
+        beads = self._beads
+
+        def rows(_: int, numbers: np.ndarray) -> np.ndarray:
+            return _exact(numbers[6:].reshape(6, 6), numbers[:6], stage.h, stage.kT)
+
+        momenta = np.column_stack([beads.mass, beads.mass, beads.mass, beads.inertia])
+        tensors = np.broadcast_to(beads.friction_tensors, (len(beads), 6, 6))
+        species = self._species(rows, np.column_stack([momenta, tensors.reshape(len(beads), 36)]))
+        return rotation.TensorThermostat(stage.index, self._first, species, self._matrices)
+
+    def _species(self, rows: Callable[[int, np.ndarray], np.ndarray], numbers: np.ndarray) -> np.ndarray:
+        """(n,) which beads are alike in their `numbers` (1 or n, k). The matrices of each species, `rows` of its first
+        bead and of its numbers, are made when they are first needed, and kept."""
+        kinds, first, species = np.unique(numbers, axis=0, return_index=True, return_inverse=True)
+        if self._matrices is None:
+            made = np.array([rows(int(i), kind) for i, kind in zip(first, kinds, strict=True)])
+            self._matrices = np.zeros((*made.shape[:-1], _PADDED))
+            self._matrices[..., :6] = made
+        return np.array(np.broadcast_to(species.reshape(-1), len(self._beads)), np.int32)
+
+
+def _exact(friction: np.ndarray, mass: np.ndarray, h: float, kT: float) -> np.ndarray:
+    """(2, 6, 6) the columns of C1, and of C2, of the step p <- C1 p + C2 xi of momenta of masses (6,), for a time h."""
+    # With p = M^(1/2) u the friction is symmetric, and its eigenvectors relax one by one.
+    root = np.sqrt(mass)
+    rate, axes = np.linalg.eigh(friction / root[:, None] / root)
+    rate = np.maximum(rate, 0.0)
+    c1 = root[:, None] * (axes * np.exp(-rate * h)) @ axes.T / root
+    c2 = root[:, None] * (axes * np.sqrt(-kT * np.expm1(-2.0 * rate * h))) @ axes.T
+    return np.stack([c1.T, c2.T])
+
+
+def _brownian(friction: np.ndarray, h: float, kT: float) -> np.ndarray:
+    """(13, 6) the columns of h D / kT, then those of a root of 2 h D, then the mean step h b, for a time h."""
+    step = h * friction_to_diffusion(friction, kT=kT)
+    # Of the coupling block, its skew part: b_k = sum_ij eps_kji D_ij.
+    skew = step[:3, 3:].T - step[:3, 3:]
+    mean = [skew[1, 2], skew[2, 0], skew[0, 1], 0.0, 0.0, 0.0]
+    return np.concatenate([step / kT, np.linalg.cholesky(2.0 * step).T, [mean]])

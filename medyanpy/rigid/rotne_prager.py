@@ -1,0 +1,221 @@
+r"""Mobilities of pairs of spheres of any size at any distance, overlapping or one within the other.
+
+A bead acts on the fluid by forces spread over its surface: a force F evenly, a torque and a stresslet (together the
+first moments D, traceless) as D·n. It moves as the flow that others make moves its surface on average. D·n on the
+surface is the divergence of D times an even *ball*, so that every pair mobility is a derivative of one radial
+function, the mean distance of two points, one of each bead, drawn from its surface or from its ball:
+
+.. math::
+
+    H(r) = \langle\,|x + s - t|\,\rangle, \qquad
+    8\pi\eta\, G = (\nabla^2 - \nabla\nabla) H, \qquad
+    \mu^{tt} = G, \quad \mu^{td} = -\nabla G, \quad \mu^{dt} = \nabla G, \quad \mu^{dd} = -\nabla\nabla G .
+
+H is a polynomial divided by r, another one in each of three regions: apart, overlapping, one within the other. Apart
+the result is that of Rotne and Prager; the rest is that of Wajnryb, Mizerski, Zuk and Szymczak (J. Fluid Mech. 731,
+R3, 2013) and of Zuk and others for unequal spheres (J. Fluid Mech. 741, R5, 2014), in a form that has no large terms
+to cancel. The matrix of all pairs is that of a scalar product of distributions of force: positive definite, always.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+__all__ = ["FORCES", "FORCES_TORQUES", "FORCES_TORQUES_STRESSLETS", "mobility_block"]
+
+#: Moments of force that a bead has: 3 forces; and 3 torques; and 5 stresslets.
+FORCES, FORCES_TORQUES, FORCES_TORQUES_STRESSLETS = 3, 6, 11
+
+
+def _moments() -> np.ndarray:
+    """(8, 3, 3) matrices B with D = Σ T_m B_m + Σ S_n B_n: three skew for the torque, five symmetric, orthonormal."""
+    b = np.zeros((8, 3, 3))
+    for m in range(3):
+        k, n = (m + 1) % 3, (m + 2) % 3
+        b[m, n, k], b[m, k, n] = 0.5, -0.5
+        b[3 + m, n, k] = b[3 + m, k, n] = np.sqrt(0.5)
+    b[6] = np.diag([np.sqrt(0.5), -np.sqrt(0.5), 0.0])
+    b[7] = np.diag([-1.0, -1.0, 2.0]) / np.sqrt(6.0)
+    return b
+
+
+_B = _moments()
+#: B transposed is _SIGN B; B : B.
+_SIGN = np.array([-1.0] * 3 + [1.0] * 5)
+_NORM = np.array([0.5] * 3 + [1.0] * 5)
+
+
+class _Radial(NamedTuple):
+    """Derivatives of a radial function: h1 = H'/r, h2 = h1'/r and so on."""
+
+    h1: np.ndarray
+    h2: np.ndarray
+    h3: np.ndarray
+    h4: np.ndarray
+
+
+def mobility_block(x: np.ndarray, a: np.ndarray, y: np.ndarray, b: np.ndarray, moments: int) -> np.ndarray:
+    """Mobilities between two groups of beads, in units of 1/8πη.
+
+    Parameters
+    ----------
+    x, y : (n, 3), (m, 3) float
+        Centres.
+    a, b : (n,), (m,) float
+        Radii.
+    moments : int
+        `FORCES`, `FORCES_TORQUES` or `FORCES_TORQUES_STRESSLETS`.
+
+    Returns
+    -------
+    (n moments, m moments) float
+        Velocities, angular velocities and rates of strain of the first, by forces, torques and stresslets of the
+        second.
+    """
+    n, m = len(x), len(y)
+    d = x[:, None] - y
+    r2 = np.einsum("ijk,ijk->ij", d, d)
+    r = np.sqrt(r2)
+    a, b = np.broadcast_to(a[:, None], r.shape), np.broadcast_to(b, r.shape)
+    out = np.empty((n, moments, m, moments))
+    block = out.transpose(0, 2, 1, 3)
+    h = _surface_surface(r, a, b)
+    block[..., :3, :3] = -h.h2[..., None, None] * d[..., :, None] * d[..., None, :]
+    block[..., range(3), range(3)] += (2.0 * h.h1 + r2 * h.h2)[..., None]
+    if moments > FORCES:
+        of = slice(0, moments - 3)
+        sign, norm = _SIGN[of], _NORM[of]
+        # B d, and d·B d.
+        v = np.einsum("akl,ijl->ijak", _B[of], d)
+        s = np.einsum("ijak,ijk->ija", v, d)
+        h = _ball_surface(r, b, a)
+        block[..., :3, 3:] = -_gradient(h, r2, d, v, s, sign).swapaxes(-1, -2)
+        h = _ball_surface(r, a, b)
+        block[..., 3:, :3] = _gradient(h, r2, d, v, s, sign)
+        h = _ball_ball(r, a, b)
+        a1, a2 = 4.0 * h.h2 + r2 * h.h3, 6.0 * h.h3 + r2 * h.h4
+        pairs = sign[:, None] + sign + sign[:, None] * sign
+        dd = h.h4[..., None, None] * s[..., :, None] * s[..., None, :]
+        dd += (pairs * h.h3[..., None, None] - a2[..., None, None]) * (v @ v.swapaxes(-1, -2))
+        dd[..., range(len(norm)), range(len(norm))] += norm * (sign * h.h2[..., None] - a1[..., None])
+        block[..., 3:, 3:] = dd
+    return out.reshape(n * moments, m * moments)
+
+
+def _gradient(h: _Radial, r2, d, v, s, sign) -> np.ndarray:
+    """(..., moment, k): B : ∇G."""
+    along = (4.0 * h.h2 + r2 * h.h3)[..., None] - sign * h.h2[..., None]
+    return along[..., None] * v - (h.h3[..., None] * s)[..., None] * d[..., None, :]
+
+
+# Mean distances ---------------------------------------------------------------------------------------------------
+#
+# P = r H. Apart it is r² + c; overlapping, a polynomial in s = a + b - r is added, whose lowest power makes the change
+# smooth. At distances small beside the radii the terms of that sum cancel; there the two radii are alike, since the
+# difference of them is smaller yet, and P is used in powers of r, with coefficients that hold powers of a - b.
+
+
+def _surface_surface(r, a, b) -> _Radial:
+    e, f = a - b, a + b
+    return _mean_distance(
+        r,
+        a,
+        b,
+        (a * a + b * b) / 3.0,
+        24.0 * a * b,
+        {4: -1.0},
+        {0: -(e**4), 1: 4.0 * f**3, 2: -6.0 * e**2, 3: 4.0 * f, 4: -1.0},
+        lambda outer, of_a: (2.0 / (3.0 * outer), 0.0),
+    )
+
+
+def _ball_surface(r, a, b) -> _Radial:
+    """The ball has radius a, the surface b."""
+    e, f = a - b, a + b
+    return _mean_distance(
+        r,
+        a,
+        b,
+        a * a / 5.0 + b * b / 3.0,
+        240.0 * a**3 * b,
+        {5: -6.0 * a, 6: 1.0},
+        {
+            0: -(e**5) * (5.0 * a + b),
+            1: 6.0 * f**4 * (4.0 * a - b),
+            2: -15.0 * e**3 * (3.0 * a + b),
+            3: 20.0 * f**2 * (2.0 * a - b),
+            4: -15.0 * e * f,
+            5: -6.0 * b,
+            6: 1.0,
+        },
+        # H = 3/4 a + ⟨s²⟩/2a - ⟨s⁴⟩/20a³ in a ball. Of h1 nothing but G itself is made.
+        lambda outer, of_a: (np.nan, np.where(of_a, -0.4 / outer**3, 0.0)),
+    )
+
+
+def _ball_ball(r, a, b) -> _Radial:
+    e, f = a - b, a + b
+    return _mean_distance(
+        r,
+        a,
+        b,
+        (a * a + b * b) / 5.0,
+        4480.0 * (a * b) ** 3,
+        {6: -56.0 * a * b, 7: 8.0 * f, 8: -1.0},
+        {
+            0: 7.0 * e**6 * (a * a + 6.0 * a * b + b * b),
+            1: -48.0 * f**5 * (a * a - 5.0 * a * b + b * b),
+            2: 140.0 * e**4 * (a * a + 4.0 * a * b + b * b),
+            3: -224.0 * f**3 * (a * a - 3.0 * a * b + b * b),
+            4: 210.0 * (e * f) ** 2,
+            5: -112.0 * f * (a * a - a * b + b * b),
+            6: 28.0 * (a * a + b * b),
+            8: -1.0,
+        },
+        lambda outer, of_a: (np.nan, -0.4 / outer**3),
+    )
+
+
+def _mean_distance(r, a, b, c, denominator, powers_of_s, powers_of_r, within) -> _Radial:
+    """H and its derivatives, region by region."""
+    outer = np.maximum(a, b)
+    inside = r <= np.abs(a - b)
+    overlap = ~inside & (r < a + b)
+    near = overlap & (r < 0.5 * outer)
+    overlap &= ~near
+    q = np.where(inside | near, 1.0, r)
+    i = 1.0 / q
+    i3 = i**3
+    h = np.array([i - c * i3, -i3 + 3.0 * c * i**5, 3.0 * i**5 - 15.0 * c * i**7, -15.0 * i**7 + 105.0 * c * i**9])
+    if overlap.any():
+        r0, k = r[overlap], 1.0 / denominator[overlap]
+        s = (a + b - r)[overlap]
+        # C and its derivatives by r.
+        c = np.zeros((5, len(s)))
+        for power, coefficient in powers_of_s.items():
+            term = k * (coefficient if np.isscalar(coefficient) else coefficient[overlap])
+            for order in range(5):
+                c[order] += term * s ** (power - order)
+                term = -term * (power - order)
+        h[0, overlap] += (c[1] * r0 - c[0]) / r0**3
+        h[1, overlap] += (c[2] * r0**2 - 3.0 * c[1] * r0 + 3.0 * c[0]) / r0**5
+        h[2, overlap] += (c[3] * r0**3 - 6.0 * c[2] * r0**2 + 15.0 * (c[1] * r0 - c[0])) / r0**7
+        h[3, overlap] += (
+            c[4] * r0**4 - 10.0 * c[3] * r0**3 + 45.0 * c[2] * r0**2 - 105.0 * (c[1] * r0 - c[0])
+        ) / r0**9
+    if near.any():
+        r0, k = r[near], 1.0 / denominator[near]
+        h[:, near] = 0.0
+        for power, coefficient in powers_of_r.items():
+            term = k * (coefficient if np.isscalar(coefficient) else coefficient[near])
+            exponent = power - 1
+            for order in range(4):
+                term = term * exponent
+                exponent -= 2
+                if not np.any(term):
+                    break
+                h[order, near] += term * r0 ** float(exponent)
+    if inside.any():
+        h[:, inside] = 0.0
+        h[0, inside], h[1, inside] = (np.broadcast_to(w, r.shape)[inside] for w in within(outer, a >= b))
+    return _Radial(*h)

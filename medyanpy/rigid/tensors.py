@@ -1,0 +1,314 @@
+"""6×6 tensors of friction and diffusion: checked, inverted, and moved to other points and frames.
+
+Forces and velocities come first, then torques and angular velocities: a friction tensor takes (velocity of the
+reference point, angular velocity) to (force, torque about that point), and a diffusion tensor is kT times its inverse.
+Both depend on the reference point, which no tensor knows: shifts are counted from the one it has.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from medyanpy.errors import ParameterError
+from medyanpy.validation import array, number, thermal_energy, vector
+
+__all__ = [
+    "center_of_diffusion",
+    "center_of_resistance",
+    "check_tensor",
+    "diffusion_to_friction",
+    "friction_to_diffusion",
+    "move_diffusion",
+    "move_friction",
+    "rotate_tensor",
+]
+
+#: Eigenvalues of a tensor whose diagonal is scaled to 1 are not told from 0 below this.
+_SINGULAR = 1e-14
+
+
+def check_tensor(tensor: Any, what: str = "tensor", *, tolerance: float = 1e-6) -> np.ndarray:
+    r"""The tensor made exactly symmetric, after making sure that it is symmetric and positive definite.
+
+    Translations and rotations have different units, so both are judged for
+    :math:`A_{ij}/\sqrt{A_{ii}A_{jj}}`, which has none.
+
+    Parameters
+    ----------
+    tensor : (6, 6) float
+        Friction or diffusion.
+    what : str
+        What messages call it.
+    tolerance : float, >= 0
+        Largest difference between an element of the scaled tensor and its mirror image. Tensors read from a table
+        with few digits need more than the default.
+
+    Returns
+    -------
+    (6, 6) float
+
+    Raises
+    ------
+    ParameterError
+        Names the element, or the eigenvalue of the scaled tensor (1 on its diagonal), that is at fault.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import medyanpy as mp
+    >>> mp.rigid.check_tensor(np.diag([1.0, 1.0, 1.0, 2.0, 2.0, -2.0]), "friction")
+    Traceback (most recent call last):
+        ...
+    medyanpy.errors.ParameterError: friction[5, 5] = -2 but must be > 0: it is not positive definite
+    """
+    a = array(what, tensor, (6, 6))
+    tolerance = number(f"{what}: tolerance", tolerance, at_least=0.0)
+    diagonal = np.diag(a)
+    if not (diagonal > 0.0).all():
+        i = int(np.argmin(diagonal > 0.0))
+        raise ParameterError(f"{what}[{i}, {i}] = {diagonal[i]:g} but must be > 0: it is not positive definite")
+    scale = np.sqrt(diagonal)
+    scaled = a / scale[:, None] / scale
+    skew = np.abs(scaled - scaled.T)
+    if skew.max() > tolerance:
+        i, j = (int(k) for k in np.unravel_index(np.argmax(skew), skew.shape))
+        raise ParameterError(
+            f"{what} is not symmetric: [{i}, {j}] = {a[i, j]:g} but [{j}, {i}] = {a[j, i]:g}; the difference must be "
+            f"<= {tolerance:g} of {scale[i] * scale[j]:g}, the root of the product of the diagonal elements"
+        )
+    lowest = float(np.linalg.eigvalsh(0.5 * (scaled + scaled.T))[0])
+    if not lowest > _SINGULAR:
+        raise ParameterError(
+            f"{what} is not positive definite: scaled to 1 on its diagonal it has the eigenvalue {lowest:.3g}, "
+            f"which must be > {_SINGULAR:g}"
+        )
+    return 0.5 * (a + a.T)
+
+
+def friction_to_diffusion(friction: Any, temperature: float | None = None, *, kT: float | None = None) -> np.ndarray:
+    """kT times the inverse of a friction tensor: its diffusion tensor, about the same point and in the same frame.
+
+    Parameters
+    ----------
+    friction : (6, 6) float
+        pN s/nm, pN s and pN nm s in its blocks.
+    temperature : float, K, > 0
+    kT : float, pN nm, > 0
+        Instead of the temperature.
+
+    Returns
+    -------
+    (6, 6) float
+        nm²/s, nm/s and 1/s in its blocks.
+
+    Raises
+    ------
+    ParameterError
+        The tensor is not symmetric and positive definite, or both or none of temperature and kT are given.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import medyanpy as mp
+    >>> np.diag(mp.rigid.friction_to_diffusion(np.diag([2.0, 2.0, 2.0, 4.0, 4.0, 4.0]), kT=1.0))
+    array([0.5 , 0.5 , 0.5 , 0.25, 0.25, 0.25])
+    """
+    energy = required_thermal_energy("friction_to_diffusion", temperature, kT)
+    return energy * _inverse(check_tensor(friction, "friction"))
+
+
+def diffusion_to_friction(diffusion: Any, temperature: float | None = None, *, kT: float | None = None) -> np.ndarray:
+    """kT times the inverse of a diffusion tensor: its friction tensor, about the same point and in the same frame.
+
+    Parameters, units and errors are those of `friction_to_diffusion`, the other way round.
+    """
+    energy = required_thermal_energy("diffusion_to_friction", temperature, kT)
+    return energy * _inverse(check_tensor(diffusion, "diffusion"))
+
+
+def move_friction(friction: Any, shift: Any) -> np.ndarray:
+    r"""The friction tensor about another reference point of the same body.
+
+    With W = [shift]×, the matrix of the cross product,
+    :math:`\zeta_{rt} \leftarrow \zeta_{rt} - W\zeta_{tt}` and
+    :math:`\zeta_{rr} \leftarrow \zeta_{rr} - W\zeta_{tr} + \zeta_{rt}W - W\zeta_{tt}W`;
+    the translational block stays.
+
+    Parameters
+    ----------
+    friction : (6, 6) float
+    shift : (3,) float, nm
+        From the old reference point to the new one, in the frame of the tensor.
+
+    Returns
+    -------
+    (6, 6) float
+
+    Raises
+    ------
+    ParameterError
+        The tensor is not symmetric and positive definite.
+    """
+    # Velocity of the old point from that of the new one: U_old = U_new + shift × ω.
+    x = np.eye(6)
+    x[:3, 3:] = _cross(vector("move_friction: shift", shift))
+    return _congruent(x.T, check_tensor(friction, "friction"))
+
+
+def move_diffusion(diffusion: Any, shift: Any) -> np.ndarray:
+    r"""The diffusion tensor about another reference point of the same body.
+
+    With W = [shift]×, :math:`D_{rt} \leftarrow D_{rt} + D_{rr}W` and
+    :math:`D_{tt} \leftarrow D_{tt} - WD_{rt} + D_{tr}W - WD_{rr}W`; the rotational block stays.
+
+    Parameters
+    ----------
+    diffusion : (6, 6) float
+    shift : (3,) float, nm
+        From the old reference point to the new one, in the frame of the tensor.
+
+    Returns
+    -------
+    (6, 6) float
+
+    Raises
+    ------
+    ParameterError
+        The tensor is not symmetric and positive definite.
+    """
+    x = np.eye(6)
+    x[:3, 3:] = -_cross(vector("move_diffusion: shift", shift))
+    return _congruent(x, check_tensor(diffusion, "diffusion"))
+
+
+def rotate_tensor(tensor: Any, axes: Any) -> np.ndarray:
+    """The tensor in another frame.
+
+    Parameters
+    ----------
+    tensor : (6, 6) float
+        Friction or diffusion.
+    axes : (3, 3) float
+        Its rows are the axes of the new frame, in the old one: a proper rotation.
+
+    Returns
+    -------
+    (6, 6) float
+
+    Raises
+    ------
+    ParameterError
+        The tensor is not symmetric and positive definite, or the axes are not a right-handed orthonormal frame
+        (to 1e-6, beyond which the nearest such frame is not what was meant).
+    """
+    a = check_tensor(tensor)
+    r = array("rotate_tensor: axes", axes, (3, 3))
+    error = np.abs(r @ r.T - np.eye(3)).max()
+    if error > 1e-6 or np.linalg.det(r) < 0.0:
+        raise ParameterError(
+            "rotate_tensor: axes must be a proper rotation, but "
+            + (f"its rows deviate from orthonormal ones by {error:.3g}" if error > 1e-6 else "they are left-handed")
+        )
+    u, _, v = np.linalg.svd(r)
+    both = np.zeros((6, 6))
+    both[:3, :3] = both[3:, 3:] = u @ v
+    return _congruent(both, a)
+
+
+def center_of_diffusion(diffusion: Any) -> np.ndarray:
+    r"""Where the coupling block of the diffusion tensor is symmetric: there the body diffuses least.
+
+    Solves :math:`(\operatorname{tr}D_{rr} - D_{rr})\,d = -\mathrm{axial}(D_{rt} - D_{tr})`, where the axial vector of a
+    skew matrix A is (A32, A13, A21). Every body has exactly one such point, and the trace of its translational
+    block is the coefficient of diffusion over long times.
+
+    Parameters
+    ----------
+    diffusion : (6, 6) float
+
+    Returns
+    -------
+    (3,) float, nm
+        From the reference point of the tensor, in its frame: a shift for `move_diffusion`.
+
+    Raises
+    ------
+    ParameterError
+        The tensor is not symmetric and positive definite.
+
+    References
+    ----------
+    H. Brenner, J. Colloid Interface Sci. 23, 407 (1967).
+    S. C. Harvey, J. Garcia de la Torre, Macromolecules 13, 960 (1980).
+
+    Examples
+    --------
+    A sphere seen from a point 3 nm below its centre:
+
+    >>> import numpy as np
+    >>> import medyanpy as mp
+    >>> sphere = mp.rigid.ellipsoid_diffusion((2.0, 2.0, 2.0), mp.presets.WATER, 300.0)
+    >>> np.round(mp.rigid.center_of_diffusion(mp.rigid.move_diffusion(sphere, (0.0, 0.0, -3.0))), 9) + 0.0
+    array([0., 0., 3.])
+    """
+    d = check_tensor(diffusion, "diffusion")
+    return -_solve_skew(d[3:, 3:], d[3:, :3] - d[:3, 3:])
+
+
+def center_of_resistance(friction: Any) -> np.ndarray:
+    r"""Where the coupling block of the friction tensor is symmetric (Brenner's centre of reaction).
+
+    Solves :math:`(\operatorname{tr}\zeta_{tt} - \zeta_{tt})\,d = \mathrm{axial}(\zeta_{rt} - \zeta_{tr})`. It is the
+    centre of diffusion for bodies with enough symmetry, and another point for others.
+
+    Parameters
+    ----------
+    friction : (6, 6) float
+
+    Returns
+    -------
+    (3,) float, nm
+        From the reference point of the tensor, in its frame: a shift for `move_friction`.
+
+    Raises
+    ------
+    ParameterError
+        The tensor is not symmetric and positive definite.
+    """
+    f = check_tensor(friction, "friction")
+    return _solve_skew(f[:3, :3], f[3:, :3] - f[:3, 3:])
+
+
+def _cross(v: np.ndarray) -> np.ndarray:
+    """The matrix that takes u to v × u."""
+    x, y, z = v
+    return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
+
+
+def _congruent(x: np.ndarray, a: np.ndarray) -> np.ndarray:
+    out = x @ a @ x.T
+    return 0.5 * (out + out.T)
+
+
+def _inverse(a: np.ndarray) -> np.ndarray:
+    """Of a tensor that was checked; scaled first, for translations and rotations may be many orders apart."""
+    from scipy.linalg import cho_solve
+
+    scale = 1.0 / np.sqrt(np.diag(a))
+    factor = np.linalg.cholesky(a * scale[:, None] * scale)
+    inverse = cho_solve((factor, True), np.eye(6))
+    return 0.5 * (inverse + inverse.T) * scale[:, None] * scale
+
+
+def _solve_skew(block: np.ndarray, skew: np.ndarray) -> np.ndarray:
+    """d with B[d]× + [d]×B = [(tr B - B)d]× = the skew matrix; B is positive definite, hence tr B - B too."""
+    axial = np.array([skew[2, 1], skew[0, 2], skew[1, 0]])
+    return np.linalg.solve(np.trace(block) * np.eye(3) - block, axial)
+
+
+def required_thermal_energy(what: str, temperature: float | None, kT: float | None) -> float:
+    """kT in pN nm from one of the two ways of giving it."""
+    energy = thermal_energy(temperature, kT, what)
+    if energy is None:
+        raise ParameterError(f"{what}: give temperature= (kelvin) or kT= (pN nm)")
+    return energy

@@ -1,0 +1,302 @@
+"""Functions of x, y, z as graphs: written as text or built by surfaces, differentiated, and compiled.
+
+What is compiled runs in _kernels/implicit.pxd: a list of instructions between registers, without any compiler at
+run time.
+"""
+
+import ast
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from medyanpy._kernels.selected import surface_constraints
+from medyanpy.errors import ParameterError
+
+__all__ = ["Graph", "parse"]
+
+_CODES = {"+": 0, "-": 1, "*": 2, "/": 3, "sqrt": 4, "sin": 5, "cos": 5}
+_COORDINATES = "xyz"
+# Beyond it a power is a slip: x**100 overflows where x is 1300 nm.
+MAX_POWER = 100
+
+
+class Graph:
+    """Expressions in x, y, z that share what they have in common. A node is known by its number.
+
+    Examples
+    --------
+    >>> graph = Graph()
+    >>> x, y, z = graph.coordinates
+    >>> g = graph.add(graph.power(x, 2), graph.number(-1.0))
+    >>> evaluator = graph.compile([g, *graph.gradient(g)])
+    >>> evaluator(np.array([[3.0, 0.0, 0.0]])).tolist()
+    [[8.0, 6.0, 0.0, 0.0]]
+    """
+
+    def __init__(self) -> None:
+        #: What each node is: ("number", value), ("coordinate", i), or an operation and the nodes it acts on.
+        self.nodes: list[tuple] = []
+        self._known: dict[tuple, int] = {}
+        #: Powers above 1, by their node: base and exponent.
+        self._powers: dict[int, tuple[int, int]] = {}
+        self._derivatives: dict[tuple[int, int], int] = {}
+        self.coordinates = tuple(self._node("coordinate", i) for i in range(3))
+
+    def _node(self, *what) -> int:
+        if what not in self._known:
+            self._known[what] = len(self.nodes)
+            self.nodes.append(what)
+        return self._known[what]
+
+    def number(self, value: float) -> int:
+        return self._node("number", float(value) + 0.0)  # -0.0 is the same number as 0.0
+
+    def value_of(self, node: int) -> float | None:
+        """The number that a node is, if it is one."""
+        kind, *rest = self.nodes[node]
+        return rest[0] if kind == "number" else None
+
+    def add(self, *terms: int) -> int:
+        total = terms[0]
+        for term in terms[1:]:
+            total = self._add(total, term)
+        return total
+
+    def _add(self, a: int, b: int) -> int:
+        p, q = self.value_of(a), self.value_of(b)
+        if p is not None and q is not None:
+            return self.number(p + q)
+        if p == 0.0:
+            return b
+        return a if q == 0.0 else self._node("+", *sorted((a, b)))
+
+    def subtract(self, a: int, b: int) -> int:
+        p, q = self.value_of(a), self.value_of(b)
+        if p is not None and q is not None:
+            return self.number(p - q)
+        if a == b:
+            return self.number(0.0)
+        return a if q == 0.0 else self._node("-", a, b)
+
+    def multiply(self, a: int, b: int) -> int:
+        p, q = self.value_of(a), self.value_of(b)
+        if p is not None and q is not None:
+            return self.number(p * q)
+        if p == 0.0 or q == 0.0:
+            return self.number(0.0)
+        if p == 1.0:
+            return b
+        if q == 1.0:
+            return a
+        # Numbers gather at one place: 2 * (3 * a) is 6 * a where that is exact.
+        if q is not None:
+            a, b, p = b, a, q
+        kind, *rest = self.nodes[b]
+        if p is not None and kind == "*" and (inner := self.value_of(rest[0])) is not None:
+            product = p * inner
+            if math.frexp(p)[0] in (0.5, -0.5) or math.frexp(inner)[0] in (0.5, -0.5):
+                return self.multiply(self.number(product), rest[1])
+        return self._node("*", a, b) if p is not None else self._node("*", *sorted((a, b)))
+
+    def divide(self, a: int, b: int) -> int:
+        p, q = self.value_of(a), self.value_of(b)
+        if p is not None and q is not None:
+            return self.number(p / q)
+        if p == 0.0:
+            return self.number(0.0)
+        return a if q == 1.0 else self._node("/", a, b)
+
+    def power(self, a: int, n: int) -> int:
+        """The n-th power, n >= 0, by multiplications."""
+        if n == 0:
+            return self.number(1.0)
+        if n == 1:
+            return a
+        node = self.multiply(self.power(a, n - n // 2), self.power(a, n // 2))
+        if self.value_of(node) is None:
+            self._powers.setdefault(node, (a, n))
+        return node
+
+    def sqrt(self, a: int) -> int:
+        return self._node("sqrt", a)
+
+    def sin(self, a: int) -> int:
+        return self._node("sin", a)
+
+    def cos(self, a: int) -> int:
+        return self._node("cos", a)
+
+    def gradient(self, node: int) -> list[int]:
+        return [self.derivative(node, i) for i in range(3)]
+
+    def hessian(self, node: int) -> list[int]:
+        """The six second derivatives xx, xy, xz, yy, yz, zz."""
+        return [self.derivative(self.derivative(node, i), j) for i in range(3) for j in range(i, 3)]
+
+    def derivative(self, node: int, i: int) -> int:
+        """With respect to coordinate i."""
+        if (node, i) not in self._derivatives:
+            self._derivatives[node, i] = self._derive(node, i)
+        return self._derivatives[node, i]
+
+    def _derive(self, node: int, i: int) -> int:
+        kind, *rest = self.nodes[node]
+        if kind == "number":
+            return self.number(0.0)
+        if kind == "coordinate":
+            return self.number(float(rest[0] == i))
+        if node in self._powers:
+            base, n = self._powers[node]
+            outer = self.multiply(self.number(n), self.power(base, n - 1))
+            return self.multiply(outer, self.derivative(base, i))
+        d = [self.derivative(a, i) for a in rest]
+        match kind:
+            case "+":
+                return self.add(*d)
+            case "-":
+                return self.subtract(*d)
+            case "*":
+                return self.add(self.multiply(d[0], rest[1]), self.multiply(rest[0], d[1]))
+            case "/":
+                return self.divide(self.subtract(d[0], self.multiply(node, d[1])), rest[1])
+            case "sqrt":
+                return self.multiply(self.divide(self.number(0.5), node), d[0])
+            case "sin":
+                return self.multiply(self.cos(rest[0]), d[0])
+            case _:
+                return self.multiply(self.number(-1.0), self.multiply(self.sin(rest[0]), d[0]))
+
+    def compile(self, results: Sequence[int]) -> "surface_constraints.Evaluator":
+        """A kernel's evaluator of some nodes."""
+        needed, stack = set(), list(results)
+        while stack:
+            node = stack.pop()
+            if node not in needed:
+                needed.add(node)
+                kind, *rest = self.nodes[node]
+                if kind not in ("number", "coordinate"):
+                    stack += rest
+        # Nodes are numbered such that what they are made of comes first.
+        order = sorted(needed)
+        constants = [node for node in order if self.nodes[node][0] == "number"]
+        register = {node: i for i, node in enumerate(constants)}
+        register |= {self.coordinates[i]: len(constants) + i for i in range(3)}
+        count = len(constants) + 3
+        work = [node for node in order if node not in register]
+        last_use = {a: node for node in work for a in self.nodes[node][1:]}
+        kept = set(results) | set(constants) | set(self.coordinates)
+        free: list[int] = []
+
+        def place(node: int | None) -> int:
+            nonlocal count
+            if not free:
+                free.append(count)
+                count += 1
+            where = free.pop()
+            if node is not None:
+                register[node] = where
+            return where
+
+        code = []
+        for node in work:
+            if node in register:  # the cosine of a sine, or the sine of a cosine
+                continue
+            kind, *rest = self.nodes[node]
+            a, b = register[rest[0]], register[rest[-1]]
+            if kind in ("sin", "cos"):
+                pair = [self._known.get((name, rest[0])) for name in ("sin", "cos")]
+                target, b = (place(other if other in needed else None) for other in pair)
+                code.append((_CODES[kind], target, a, b))
+                continue
+            # Instructions read before they write: a register may be used again at once.
+            free += {register[x] for x in rest if last_use[x] == node and x not in kept}
+            code.append((_CODES[kind], place(node), a, b))
+        return surface_constraints.Evaluator(
+            np.array(code, np.int32).reshape(-1, 4),
+            np.array([self.nodes[node][1] for node in constants]),
+            np.array([register[node] for node in results], np.int32),
+            count,
+        )
+
+
+def parse(what: str, text: str, graph: Graph, constants: Mapping[str, float]) -> int:
+    """The node of a polynomial in x, y, z given as text.
+
+    Allowed are numbers, x, y, z, named constants, + - *, whole powers ``**`` (or ``^``), division by numbers,
+    parentheses and signs. Nothing is ever run.
+
+    Raises
+    ------
+    ParameterError
+        Anything else, with its place in the text.
+    """
+    source = text.strip()
+    if "^" in source:
+        source = source.replace("^", "**")
+
+    def refuse(at: ast.AST | None, problem: str) -> ParameterError:
+        if at is None:
+            return ParameterError(f"{what}: {problem} in {source!r}")
+        part = ast.get_source_segment(source, at) or ""
+        return ParameterError(f"{what}: {part!r} at column {at.col_offset + 1} of {source!r} {problem}")
+
+    try:
+        tree = ast.parse(source, mode="eval").body
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as cause:
+        column = getattr(cause, "offset", None)
+        place = "" if column is None else f" at column {column}"
+        raise ParameterError(f"{what}: cannot read {source!r}: {getattr(cause, 'msg', cause)}{place}") from None
+
+    def whole(at: ast.AST) -> int:
+        value = graph.value_of(node_of(at))
+        if value is None or value != int(value) or not 0 <= value <= MAX_POWER:
+            raise refuse(at, f"is a power, but powers must be whole numbers from 0 to {MAX_POWER}")
+        return int(value)
+
+    def node_of(at: ast.AST) -> int:
+        node = read(at)
+        value = graph.value_of(node)
+        if value is not None and not math.isfinite(value):
+            raise refuse(at, f"is {value}, but must be finite")
+        return node
+
+    def read(at: ast.AST) -> int:
+        match at:
+            case ast.Constant(value=value) if type(value) in (int, float):
+                try:
+                    return graph.number(value)
+                except OverflowError:
+                    raise refuse(at, "is too large a number") from None
+            case ast.Name(id=name):
+                if name in _COORDINATES:
+                    return graph.coordinates[_COORDINATES.index(name)]
+                if name in constants:
+                    return graph.number(constants[name])
+                known = ", ".join(constants)
+                raise refuse(at, "is unknown: there are x, y, z" + (f" and {known}" if known else ""))
+            case ast.UnaryOp(op=ast.UAdd(), operand=a):
+                return node_of(a)
+            case ast.UnaryOp(op=ast.USub(), operand=a):
+                return graph.multiply(graph.number(-1.0), node_of(a))
+            case ast.BinOp(left=a, op=ast.Add(), right=b):
+                return graph.add(node_of(a), node_of(b))
+            case ast.BinOp(left=a, op=ast.Sub(), right=b):
+                return graph.subtract(node_of(a), node_of(b))
+            case ast.BinOp(left=a, op=ast.Mult(), right=b):
+                return graph.multiply(node_of(a), node_of(b))
+            case ast.BinOp(left=a, op=ast.Pow(), right=b):
+                return graph.power(node_of(a), whole(b))
+            case ast.BinOp(left=a, op=ast.Div(), right=b):
+                divisor = graph.value_of(node_of(b))
+                if divisor is None:
+                    raise refuse(b, "divides, but in a polynomial only numbers may")
+                if divisor == 0.0:
+                    raise refuse(b, "is zero and divides")
+                return graph.divide(node_of(a), graph.number(divisor))
+        raise refuse(at, "is no part of a polynomial: numbers, x, y, z, + - * **, / by numbers, and parentheses")
+
+    try:
+        return node_of(tree)
+    except RecursionError:
+        raise refuse(None, "there are too many levels") from None

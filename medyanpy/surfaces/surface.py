@@ -1,0 +1,369 @@
+"""What every implicit surface can do."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from medyanpy._kernels.selected import surface_constraints
+from medyanpy.described import Described
+from medyanpy.errors import ParameterError
+from medyanpy.mesh import TriangleMesh
+from medyanpy.surfaces.expressions import Graph
+from medyanpy.validation import array, number, whole_number
+from medyanpy.validation import seed as check_seed
+
+__all__ = ["PythonSurface", "Surface"]
+
+# Halvings of an interval: to the last bit of its ends.
+_HALVINGS = 52
+# Segments that `sample` tries at a time, and how many times that in vain before it says so.
+_TRIES, _IN_VAIN = 65536, 200
+
+
+class Surface(Described, ABC):
+    """The points where g(x, y, z) = 0; g is smooth, and its gradient is not zero there. Immutable.
+
+    Attributes
+    ----------
+    length : float, nm
+        What tolerances are relative to: the size of the surface.
+    bounding_box : (2, 3) float array, nm
+        Two opposite corners of a box around the surface; infinite where it has no bounds, or where these are unknown.
+
+    Notes
+    -----
+    A subclass writes g into a `Graph`. Values, gradients and second derivatives then come from compiled code.
+    """
+
+    length: float
+
+    @abstractmethod
+    def _write(self, graph: Graph) -> int:
+        """The node of g."""
+
+    @property
+    def bounding_box(self) -> np.ndarray:
+        return np.array([[-np.inf] * 3, [np.inf] * 3])
+
+    @cached_property
+    def _graph(self) -> tuple[Graph, int]:
+        graph = Graph()
+        return graph, self._write(graph)
+
+    @cached_property
+    def evaluator(self) -> surface_constraints.Evaluator:
+        """For kernels: g and its gradient."""
+        graph, g = self._graph
+        return graph.compile([g, *graph.gradient(g)])
+
+    @cached_property
+    def _second(self) -> surface_constraints.Evaluator:
+        graph, g = self._graph
+        return graph.compile(graph.hessian(g))
+
+    def _points(self, points: Any) -> np.ndarray:
+        return array(f"{type(self).__name__}: points", points, (None, 3))
+
+    def _values(self, x: np.ndarray) -> np.ndarray:
+        """(n, 4) g and its gradient."""
+        return self.evaluator(x)
+
+    def value(self, points: Any) -> np.ndarray:
+        """g at points.
+
+        Parameters
+        ----------
+        points : (n, 3) float, nm
+
+        Returns
+        -------
+        (n,) float
+            Zero on the surface; its unit is that of the function.
+
+        Raises
+        ------
+        ParameterError
+            A wrong shape, or a coordinate that is not finite.
+        """
+        return self._values(self._points(points))[:, 0]
+
+    def gradient(self, points: Any) -> np.ndarray:
+        """(n, 3) gradients of g at points, as `value`."""
+        return self._values(self._points(points))[:, 1:]
+
+    def hessian(self, points: Any) -> np.ndarray:
+        """(n, 3, 3) second derivatives of g at points, as `value`."""
+        xx, xy, xz, yy, yz, zz = self._second(self._points(points)).T
+        return np.stack([xx, xy, xz, xy, yy, yz, xz, yz, zz], axis=1).reshape(-1, 3, 3)
+
+    def project(self, points: Any, tolerance: float = 1e-12) -> np.ndarray:
+        """Points moved onto the surface along the gradient that they start with, by Newton's method.
+
+        Parameters
+        ----------
+        points : (n, 3) float, nm
+        tolerance : float
+            Distance to the surface at which a point is on it, relative to the larger of `length` and its distance from
+            the origin.
+
+        Returns
+        -------
+        (n, 3) float, nm
+            Points that were on the surface are the same to the bit.
+
+        Raises
+        ------
+        ParameterError
+            The first point for which there is no root near by, or where the gradient vanishes.
+
+        Examples
+        --------
+        >>> import medyanpy as mp
+        >>> mp.surfaces.Sphere(2.0).project([[0.0, 3.0, 0.0]]).tolist()
+        [[0.0, 2.0, 0.0]]
+        """
+        what = f"{type(self).__name__}.project"
+        x = self._points(points)
+        tolerance = number(f"{what}: tolerance", tolerance, above=0.0)
+        landed, off, lost = self.evaluator.land(x, tolerance, self.length)
+        if lost.any():
+            i = int(np.argmax(lost))
+            reason = f"Newton's method has not converged (distance left: {off[i]:.1e} nm)"
+            if not self.gradient(x[i : i + 1]).any():
+                reason = "the gradient vanishes there"
+            raise ParameterError(f"{what}: point {i} at {x[i].tolist()} cannot be brought onto the surface: {reason}")
+        return landed
+
+    def _box(self, what: str, box: Any) -> np.ndarray:
+        """A box with finite sides: the one given, or the one around the surface."""
+        if box is None:
+            box = self.bounding_box
+            if not np.isfinite(box).all():
+                raise ParameterError(
+                    f"{what}: the surface has no known bounds: give box=[[x, y, z], [x, y, z]], two opposite corners"
+                )
+        box = array(f"{what}: box", box, (2, 3))
+        if not (box[0] < box[1]).all():
+            raise ParameterError(f"{what}: box = {box.tolist()}, but the second corner must be above the first")
+        return box
+
+    def sample(self, n: int, seed: int, *, box: Any = None, resolution: int = 64) -> np.ndarray:
+        """Independent random points on the surface, with the same probability for equal areas.
+
+        Parameters
+        ----------
+        n : int, >= 1
+        seed : int
+        box : (2, 3) float, nm, optional
+            Only the part of the surface in this box; by default `bounding_box`.
+        resolution : int
+            The surface is looked for along segments that are this fraction of the longest side of the box, and is
+            taken to cross none of them more than twice.
+
+        Returns
+        -------
+        (n, 3) float, nm
+            On the surface to 1e-12.
+
+        Raises
+        ------
+        ParameterError
+            No bounds (give a box), or a box without surface in it.
+
+        Notes
+        -----
+        Segments with random places along the three axes hit a piece of surface with normal n and area dA with a
+        probability proportional to dA times the sum of the sizes of n's components (Crofton's formula); hits are kept
+        with one over that.
+        """
+        what = f"{type(self).__name__}.sample"
+        n = whole_number(f"{what}: n", n, at_least=1)
+        low, high = self._box(what, box)
+        length = (high - low).max() / whole_number(f"{what}: resolution", resolution, at_least=1)
+        rng = np.random.default_rng(check_seed(f"{what}: seed", seed))
+        found, count, in_vain = [], 0, 0
+        while count < n:
+            start = low - length + rng.random((_TRIES, 3)) * (high - low + length)
+            axis = rng.integers(3, size=_TRIES)
+            second = rng.random(_TRIES) < 0.5
+            keep = rng.random(_TRIES)
+            x = self._hits(start, axis, length, second, keep, low, high)
+            in_vain = 0 if len(x) else in_vain + 1
+            if in_vain == _IN_VAIN:
+                raise ParameterError(f"{what}: found no surface between {low.tolist()} and {high.tolist()}")
+            found.append(x)
+            count += len(x)
+        return self.project(np.concatenate(found)[:n])
+
+    def _hits(self, start, axis, length, second, keep, low, high) -> np.ndarray:
+        """Where segments meet the surface: of two places the one asked for, of one place only if asked for the
+        first."""
+
+        def at(s, which):
+            x = start[which].copy()
+            x[np.arange(len(which)), axis[which]] += s
+            g = self._values(x)
+            return x, g[:, 0], g[np.arange(len(which)), 1 + axis[which]]
+
+        def halve(below, above, which, left):
+            """Where left(g, slope) stops being true."""
+            for _ in range(_HALVINGS):
+                middle = 0.5 * (below + above)
+                is_left = left(*at(middle, which)[1:])
+                below, above = np.where(is_left, middle, below), np.where(is_left, above, middle)
+            return below
+
+        everything = np.arange(len(start))
+        _, g0, slope0 = at(0.0, everything)
+        _, g1, slope1 = at(length, everything)
+        once = np.flatnonzero(((g0 < 0.0) != (g1 < 0.0)) & ~second)
+        # |g| falls and rises again: there may be two roots.
+        sign = np.where(g0 < 0.0, -1.0, 1.0)
+        twice = np.flatnonzero(((g0 < 0.0) == (g1 < 0.0)) & (sign * slope0 < 0.0) & (sign * slope1 > 0.0))
+        turn = halve(np.zeros(len(twice)), np.full(len(twice), length), twice, lambda g, s: sign[twice] * s < 0.0)
+        crossed = sign[twice] * at(turn, twice)[1] < 0.0
+        twice, turn = twice[crossed], turn[crossed]
+        which = np.concatenate([once, twice])
+        later = second[which]
+        below = np.concatenate([np.zeros(len(once)), np.where(second[twice], turn, 0.0)])
+        above = np.concatenate([np.full(len(once), length), np.where(second[twice], length, turn)])
+        # The sign that g has at the start of each interval.
+        first = np.where(later, -sign[which], sign[which])
+        s = halve(below, above, which, lambda g, _: first * g > 0.0)
+        x = at(s, which)[0]
+        normal = np.abs(self._values(x)[:, 1:])
+        inside = ((x >= low) & (x <= high)).all(axis=1)
+        return x[inside & (keep[which] * normal.sum(axis=1) < np.linalg.norm(normal, axis=1))]
+
+    def mesh(self, resolution: int = 64, *, box: Any = None) -> TriangleMesh:
+        """Triangles of the surface by marching cubes, with vertices on the surface and normals along the gradient.
+
+        Parameters
+        ----------
+        resolution : int
+            Cubes along the longest side of the box.
+        box : (2, 3) float, nm, optional
+            Cut the surface at this box; by default it is meshed whole, in `bounding_box`.
+
+        Returns
+        -------
+        TriangleMesh
+
+        Raises
+        ------
+        ImportError
+            scikit-image is not installed.
+        ParameterError
+            No bounds (give a box), a box without surface in it, or a vertex that cannot be brought onto the surface:
+            raise the resolution.
+        MeshError
+            Triangles that are no surface: the resolution is too low for its thinnest part.
+
+        Examples
+        --------
+        >>> import medyanpy as mp
+        >>> mp.surfaces.Lemniscate(2, a=1.0, r=1 / 6).mesh(48).genus  # doctest: +SKIP
+        2
+        """
+        what = f"{type(self).__name__}.mesh"
+        n = whole_number(f"{what}: resolution", resolution, at_least=2)
+        low, high = self._box(what, box)
+        try:
+            from skimage.measure import marching_cubes
+        except ImportError as cause:
+            raise ImportError(f"{what} needs scikit-image: pip install medyanpy[surfaces]") from cause
+        h = (high - low).max() / n
+        if box is None:
+            # Room around it.
+            low, high = low - 1.5 * h, high + 1.5 * h
+        axes = [np.linspace(a, b, max(2, round((b - a) / h) + 1)) for a, b in zip(low, high, strict=True)]
+        x = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1)
+        values = self._values(np.ascontiguousarray(x.reshape(-1, 3)))
+        # Corners of cubes that are on the surface would give triangles without area. Vertices are moved in any case.
+        least = 1e-3 * h * np.linalg.norm(values[:, 1:], axis=1)
+        g = np.where(np.abs(values[:, 0]) < least, np.copysign(least, values[:, 0]), values[:, 0])
+        if not g.min() < 0.0 < g.max():
+            raise ParameterError(f"{what}: found no surface between {low.tolist()} and {high.tolist()}")
+        corners, faces = marching_cubes(g.reshape(x.shape[:3]), 0.0)[:2]
+        steps = np.array([a[1] - a[0] for a in axes])
+        vertices = self.project(low + corners * steps)
+        a, b, c = vertices[faces[:, 0]], vertices[faces[:, 1]], vertices[faces[:, 2]]
+        outward = np.einsum("ij,ij->", np.cross(b - a, c - a), self.gradient((a + b + c) / 3.0))
+        return TriangleMesh(vertices, faces if outward > 0.0 else faces[:, ::-1])
+
+
+class PythonSurface(Surface):
+    """A surface given by Python functions: for anything that is no polynomial, at the price of Python's speed.
+
+    Parameters
+    ----------
+    g : callable ((n, 3) array) -> (n,) array
+    gradient : callable ((n, 3) array) -> (n, 3) array
+    length : float, nm, > 0
+        What tolerances are relative to.
+    bounding_box : (2, 3) float, nm, optional
+    hessian : callable ((n, 3) array) -> (n, 3, 3) array, optional
+
+    Raises
+    ------
+    ParameterError
+        What is no function; later, results of a wrong shape or that are not finite, by `value` and `gradient`.
+
+    Examples
+    --------
+    >>> import medyanpy as mp
+    >>> import numpy as np
+    >>> cosh = mp.surfaces.PythonSurface(
+    ...     lambda p: np.cosh(p[:, 2]) ** 2 - p[:, 0] ** 2 - p[:, 1] ** 2,
+    ...     lambda p: np.column_stack([-2 * p[:, 0], -2 * p[:, 1], np.sinh(2 * p[:, 2])]),
+    ... )
+    >>> cosh.value([[1.0, 0.0, 0.0]]).tolist()
+    [0.0]
+    """
+
+    def __init__(
+        self,
+        g: Callable[[np.ndarray], Any],
+        gradient: Callable[[np.ndarray], Any],
+        length: float = 1.0,
+        bounding_box: Any = None,
+        hessian: Callable[[np.ndarray], Any] | None = None,
+    ) -> None:
+        for name, function in {"g": g, "gradient": gradient, "hessian": hessian}.items():
+            if not callable(function) and (name != "hessian" or function is not None):
+                raise ParameterError(f"PythonSurface: {name} = {function!r} but must be a function of (n, 3) points")
+        self._g, self._gradient, self._hessian = g, gradient, hessian
+        self.length = number("PythonSurface: length", length, above=0.0)
+        self._bounds = None if bounding_box is None else self._box("PythonSurface", bounding_box)
+
+    @property
+    def bounding_box(self) -> np.ndarray:
+        return super().bounding_box if self._bounds is None else self._bounds
+
+    def _write(self, graph: Graph) -> int:
+        raise ParameterError("PythonSurface: its function is not known")
+
+    def _ask(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return (
+            array("PythonSurface: g(points)", self._g(x), (len(x),)),
+            array("PythonSurface: gradient(points)", self._gradient(x), (len(x), 3)),
+        )
+
+    @cached_property
+    def evaluator(self) -> surface_constraints.Evaluator:
+        registers = np.arange(3, 7, dtype=np.int32)
+        return surface_constraints.Evaluator(np.empty((0, 4), np.int32), np.empty(0), registers, 7, self._ask)
+
+    def _values(self, x: np.ndarray) -> np.ndarray:
+        g, gradient = self._ask(x)
+        return np.column_stack([g, gradient])
+
+    def hessian(self, points: Any) -> np.ndarray:
+        """(n, 3, 3) second derivatives, by the function given for them; ParameterError without one."""
+        if self._hessian is None:
+            raise ParameterError("PythonSurface.hessian: give the function hessian= when the surface is made")
+        x = self._points(points)
+        return array("PythonSurface: hessian(points)", self._hessian(x), (len(x), 3, 3))
