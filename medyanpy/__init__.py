@@ -15,10 +15,17 @@ except ImportError as _cause:
         f"({_cause})"
     ) from _cause
 
-from medyanpy import analysis, forces, presets, reporters, rigid, surfaces, units, visualize
+from medyanpy import analysis, forces, presets, reporters, rigid, rods, surfaces, units, visualize
 from medyanpy._version import __version__
 from medyanpy.context import Context
-from medyanpy.errors import MedyanError, MeshError, ParameterError, SimulationError, TopologyError
+from medyanpy.errors import (
+    MedyanError,
+    MeshError,
+    ParameterError,
+    SimulationError,
+    TimestepWarning,
+    TopologyError,
+)  # fmt: skip
 from medyanpy.integrators import BAGOGABIntegrator, BrownianIntegrator, SplittingIntegrator, VerletIntegrator
 from medyanpy.mesh import TriangleMesh
 from medyanpy.serialize import deserialize, serialize
@@ -42,6 +49,7 @@ __all__ = [
     "SplittingIntegrator",
     "State",
     "System",
+    "TimestepWarning",
     "Topology",
     "TopologyError",
     "Trajectory",
@@ -54,6 +62,7 @@ __all__ = [
     "presets",
     "reporters",
     "rigid",
+    "rods",
     "serialize",
     "surfaces",
     "units",

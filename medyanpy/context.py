@@ -1,5 +1,6 @@
 """Context: owns the arrays of one simulation and compiles its word into a step program."""
 
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -17,7 +18,7 @@ from medyanpy._kernels.points import Flatten, Place
 from medyanpy._kernels.program import Program, ProgramFault
 from medyanpy._kernels.selected import brownian, drift, geodesic, thermostat
 from medyanpy._kernels.virial import Virial
-from medyanpy.errors import ParameterError, SimulationError, TopologyError
+from medyanpy.errors import ParameterError, SimulationError, TimestepWarning, TopologyError
 from medyanpy.flows import Flow, Stage, euler_maruyama, ornstein_uhlenbeck
 from medyanpy.handles import Handle
 from medyanpy.integrators import Letter, SplittingIntegrator
@@ -79,11 +80,11 @@ class Context:
         self._orientation = np.empty((layout.n_oriented, 4))
         self._spin = np.zeros((layout.n_oriented, 3))
         self._inertia = np.ones((layout.n_oriented, 3))
+        self._inverse_inertia = np.empty((layout.n_oriented, 3))
         for handle in layout.oriented:
             self._orientation[handle.rows] = handle.orientations
             self._inertia[handle.rows] = handle.inertia
-        turns = self._inverse_mass[layout.oriented_places, None] > 0.0
-        self._inverse_inertia = np.where(turns, 1.0 / self._inertia, 0.0)
+            self._inverse_inertia[handle.rows] = np.where(handle.held[:, 1:], 0.0, 1.0 / handle.inertia)
         self._triangle = np.empty(layout.n_points, np.int32)
         self._barycentric = np.empty((layout.n_points, 2))
         self._faces, self._opposite = self._join_meshes()
@@ -194,8 +195,22 @@ class Context:
         forces = self.system.forces
         self._versions = [force.version for force in forces]
         self._bound = [force.bind(self.layout) for force in forces]
+        self._warn_of_timesteps(forces)
         groups = dict.fromkeys(letter.group for letter in self.integrator.letters if letter.kind in "BD")
         self._force_sums = {group: self.make_force_sum(self._of_group(group)) for group in groups}
+
+    def _warn_of_timesteps(self, forces: Sequence[Any]) -> None:
+        """Of forces that are too stiff for the time between their kicks."""
+        for force in forces:
+            longest, flight = force.longest_timestep(), self.integrator.longest_flight(force.group)
+            if longest is not None and flight * self.integrator.timestep > longest:
+                warnings.warn(
+                    f"{force.name}: the timestep {self.integrator.timestep:g} s is beyond the stability limit of this "
+                    f"force, {longest / flight:g} s with the word {self.integrator.word!r} (2 over its highest "
+                    "frequency): the energy will blow up",
+                    TimestepWarning,
+                    stacklevel=4,
+                )
 
     def _of_group(self, group: int | None) -> list:
         """The bound forces of a group; all of them for None."""
@@ -320,6 +335,7 @@ class Context:
             return
         # Bound first: a change that cannot be bound leaves all as it was.
         bound = {i: forces[i].bind(self.layout) for i in stale}
+        self._warn_of_timesteps([forces[i] for i in stale])
         with self.counted_as_protocol():
             for i, operation in bound.items():
                 self._bound[i] = operation
@@ -368,6 +384,10 @@ class Context:
     def movable_beads(self) -> np.ndarray:
         """(n,) whether each bead, by place, is free to move."""
         return self._inverse_mass > 0.0
+
+    def turning_axes(self) -> np.ndarray:
+        """(m, 3) whether each oriented bead is free to turn about each of its axes."""
+        return self._inverse_inertia > 0.0
 
     def step_lengths(self) -> np.ndarray:
         """(n,) nm; how far each bead, by place, moves while its coordinates change by 1."""

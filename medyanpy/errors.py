@@ -3,7 +3,7 @@
 Each also derives from the built-in that it specialises, so that ``except ValueError`` keeps its meaning.
 """
 
-__all__ = ["MedyanError", "MeshError", "ParameterError", "SimulationError", "TopologyError"]
+__all__ = ["MedyanError", "MeshError", "ParameterError", "SimulationError", "TimestepWarning", "TopologyError"]
 
 
 class MedyanError(Exception):
@@ -61,3 +61,7 @@ class SimulationError(MedyanError, RuntimeError):
         self.object = object
         self.bead = bead
         self.force = force
+
+
+class TimestepWarning(UserWarning):
+    """A timestep at which a force is known to be unstable; the message names the force and its limit."""

@@ -5,8 +5,8 @@ from functools import cached_property, partial
 import numpy as np
 
 from medyanpy._kernels.selected import constraints, constraints_twistable, thermostat
+from medyanpy.chains import carried_along
 from medyanpy.flows import Flow, Stage, ornstein_uhlenbeck
-from medyanpy.quaternions import product, smallest_turn, turned
 
 __all__ = ["FilamentFlow", "parallel_directors"]
 
@@ -71,10 +71,10 @@ class FilamentFlow(Flow):
         if f.friction_along is not None:
             return False
         # Fixed nodes do not move, whatever their friction.
-        rate, filament = (f.friction / f.mass)[~f.fixed_beads], f.node_filaments[~f.fixed_beads]
+        rate, filament = (f.friction / f.mass)[~f.fixed_beads], f.node_chains[~f.fixed_beads]
         if f.directors is not None:
             rate = np.concatenate([rate, f.directors.friction / f.directors.mass])
-            filament = np.concatenate([filament, f.link_filaments])
+            filament = np.concatenate([filament, f.link_chains])
         first = np.zeros(f.n_filaments)
         first[filament] = rate
         # Up to a rounding of a user's products.
@@ -143,34 +143,9 @@ def _tables(filaments, first: int, first_director: int) -> tuple[np.ndarray, ...
 
 
 def parallel_directors(filaments) -> np.ndarray:
-    """(l, 3) unit vectors perpendicular to the links of filaments, without twist.
-
-    The first of each filament is carried along it by the smallest rotations that take each link to the next. What a
-    ring needs to close is spread evenly over its joints.
-    """
+    """(l, 3) unit vectors perpendicular to the links of filaments, without twist; what a ring needs to close is spread
+    evenly over its joints."""
     x, links = filaments.positions, filaments.links
     t = x[links[:, 1]] - x[links[:, 0]]
     t /= np.linalg.norm(t, axis=1)[:, None]
-    starts, counts = filaments.link_starts[:-1], np.diff(filaments.link_starts)
-    since = np.arange(len(t)) - np.repeat(starts, counts)
-    turns = smallest_turn(np.roll(t, 1, axis=0), t)
-    turns[starts] = [1.0, 0.0, 0.0, 0.0]
-    # Products of all turns since the first link: of 1, 2, 4, ... of them.
-    reach = 1
-    while reach < counts.max():
-        late = np.flatnonzero(since >= reach)
-        longer = product(turns[late], turns[late - reach])
-        turns[late] = longer / np.linalg.norm(longer, axis=1)[:, None]
-        reach *= 2
-    first = np.eye(3)[np.argmin(np.abs(t[starts]), axis=1)]
-    first -= np.einsum("ij,ij->i", first, t[starts])[:, None] * t[starts]
-    p = turned(turns, np.repeat(first, counts, axis=0))
-    if filaments.closed:
-        last = starts + counts - 1
-        arrived = turned(smallest_turn(t[last], t[starts]), p[last])
-        across = np.cross(t[starts], first)
-        missing = -np.arctan2(np.einsum("ij,ij->i", arrived, across), np.einsum("ij,ij->i", arrived, first))
-        angle = (since * np.repeat(missing / counts, counts))[:, None]
-        p = np.cos(angle) * p + np.sin(angle) * np.cross(t, p)
-    p -= np.einsum("ij,ij->i", p, t)[:, None] * t
-    return p / np.linalg.norm(p, axis=1)[:, None]
+    return carried_along(t, filaments.link_starts, filaments.closed)

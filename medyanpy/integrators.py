@@ -190,6 +190,21 @@ class SplittingIntegrator(Described):
     def seed(self) -> int:
         return self._seed
 
+    def longest_flight(self, group: int) -> float:
+        """The longest way of beads between two kicks by a group of forces, in units of the timestep: 1 of ABA, BAB and
+        BAOAB, which ask for forces once in a step; 0 of D."""
+        kicked = [letter.kind == "B" and letter.group in (None, group) for letter in self._letters]
+        if not any(kicked):
+            return 0.0
+        # Around, from the first kick on.
+        start = kicked.index(True)
+        longest = way = 0.0
+        letters = list(zip(kicked, self._letters, strict=True))
+        for kick, letter in letters[start:] + letters[:start]:
+            way = 0.0 if kick else way + (letter.fraction if letter.kind == "A" else 0.0)
+            longest = max(longest, way)
+        return longest
+
     def step(self, n: int) -> None:
         """Advance the context of this integrator by n steps."""
         context = None if self._context is None else self._context()

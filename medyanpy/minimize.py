@@ -40,7 +40,7 @@ class Relaxation:
         self._v, self._spin = np.zeros((n, 3)), np.zeros((len(self._length) - n, 3))
         mass, inertia = self._length[:n, 0] ** 2, self._length[n:] ** 2
         movable = context.movable_beads()
-        turns = movable[context.layout.oriented_places, None]
+        turns = context.turning_axes()
         self.program = context.make_program(
             self._v, mass, np.where(movable, 1.0 / mass, 0.0), self._spin, np.where(turns, 1.0 / inertia, 0.0)
         )

@@ -9,9 +9,9 @@ from medyanpy._kernels.selected import brownian, rotation
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.flows import Flow, Stage
 from medyanpy.rigid.tensors import check_tensor, friction_to_diffusion, move_friction
-from medyanpy.validation import array, number, vector
+from medyanpy.validation import array, depth, number, vector
 
-__all__ = ["OrientedFlow", "friction_tensors", "unit_quaternions"]
+__all__ = ["OrientedFlow", "friction_tensors", "rod_friction", "unit_quaternions"]
 
 # How far the length of a quaternion given by a user may be from 1, before that is an error (it is put right).
 _UNIT_TOLERANCE = 1e-6
@@ -65,12 +65,31 @@ def friction_tensors(what: str, friction: Any, n: int, point: Any = None) -> np.
     return tensors
 
 
+def rod_friction(what: str, friction: Any, rotational: Any, n: int) -> np.ndarray:
+    """(1 or n, 6, 6) friction tensors of the nodes of rods, whose third axis is along them.
+
+    Of what a user gives: a number or (along, across), of translation and of rotation; or tensors.
+    """
+    if depth(f"{what}: friction", friction) >= 2:
+        if np.any(rotational):
+            raise ParameterError(f"{what}: friction is a tensor: rotational_friction is part of it")
+        return friction_tensors(f"{what}: friction", friction, n)
+    diagonal = []
+    for name, given in (("friction", friction), ("rotational_friction", rotational)):
+        pair = depth(f"{what}: {name}", given) > 0
+        along, across = array(f"{what}: {name}", given, (2,)) if pair else (given, given)
+        along = number(f"{what}: {name}{' along' if pair else ''}", along, at_least=0.0)
+        across = number(f"{what}: {name}{' across' if pair else ''}", across, at_least=0.0)
+        diagonal += [across, across, along]
+    return np.diag(diagonal)[None]
+
+
 class OrientedFlow(Flow):
     """Beads that turn (_kernels/rotation.pyx, _kernels/brownian.pyx).
 
     Parameters
     ----------
-    beads : handle with `orientations`, `inertia`, `friction_tensors` and `rotation_parts`
+    beads : handle with `orientations`, `inertia`, `friction_tensors`, `held` and `rotation_parts`
     layout : Layout
     """
 
@@ -89,11 +108,16 @@ class OrientedFlow(Flow):
     def displace(self, stage, forces):
         beads = self._beads
 
-        def rows(first: int, friction: np.ndarray) -> np.ndarray:
+        def rows(first: int, numbers: np.ndarray) -> np.ndarray:
             what = f"BrownianIntegrator: bead {first + beads.first_bead} ({beads.name!r}): friction"
-            return _brownian(check_tensor(friction.reshape(6, 6), what), stage.h, stage.kT)
+            free = _free(numbers[:2])
+            # What is held is a body of its own that nothing moves.
+            friction = np.where(free, numbers[2:].reshape(6, 6), np.eye(6))
+            made = _brownian(check_tensor(friction, what), stage.h, stage.kT)
+            made[:12] *= np.concatenate([free, free])
+            return made
 
-        species = self._species(rows, beads.friction_tensors.reshape(-1, 36))
+        species = self._species(rows, np.column_stack([beads.held, self._tensors()]))
         return (brownian.TensorDisplacement(stage.index, forces, self._first, species, self._matrices),)
 
     def arrays(self):
@@ -104,22 +128,33 @@ class OrientedFlow(Flow):
         beads = self._beads
 
         def rows(_: int, numbers: np.ndarray) -> np.ndarray:
-            return _exact(numbers[6:].reshape(6, 6), numbers[:6], stage.h, stage.kT)
+            free = _free(numbers[:2])
+            # C1 keeps momenta of 0, and no noise is added to them.
+            return _exact(numbers[8:].reshape(6, 6) * free, numbers[2:8], stage.h, stage.kT) * free
 
         momenta = np.column_stack([beads.mass, beads.mass, beads.mass, beads.inertia])
-        tensors = np.broadcast_to(beads.friction_tensors, (len(beads), 6, 6))
-        species = self._species(rows, np.column_stack([momenta, tensors.reshape(len(beads), 36)]))
+        species = self._species(rows, np.column_stack([beads.held, momenta, self._tensors()]))
         return rotation.TensorThermostat(stage.index, self._first, species, self._matrices)
 
+    def _tensors(self) -> np.ndarray:
+        """(n, 36)"""
+        return np.broadcast_to(self._beads.friction_tensors.reshape(-1, 36), (len(self._beads), 36))
+
     def _species(self, rows: Callable[[int, np.ndarray], np.ndarray], numbers: np.ndarray) -> np.ndarray:
-        """(n,) which beads are alike in their `numbers` (1 or n, k). The matrices of each species, `rows` of its first
+        """(n,) which beads are alike in their `numbers` (n, k). The matrices of each species, `rows` of its first
         bead and of its numbers, are made when they are first needed, and kept."""
         kinds, first, species = np.unique(numbers, axis=0, return_index=True, return_inverse=True)
         if self._matrices is None:
             made = np.array([rows(int(i), kind) for i, kind in zip(first, kinds, strict=True)])
             self._matrices = np.zeros((*made.shape[:-1], _PADDED))
             self._matrices[..., :6] = made
-        return np.array(np.broadcast_to(species.reshape(-1), len(self._beads)), np.int32)
+        return species.reshape(-1).astype(np.int32)
+
+
+def _free(held: np.ndarray) -> np.ndarray:
+    """(6, 6) whether both of two momenta are free, of whether position and orientation are held."""
+    free = np.repeat(held == 0.0, 3)
+    return free[:, None] & free
 
 
 def _exact(friction: np.ndarray, mass: np.ndarray, h: float, kT: float) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-__all__ = ["matrices", "product", "smallest_turn", "turned"]
+__all__ = ["from_matrices", "matrices", "product", "smallest_turn", "turned"]
 
 
 def product(p: np.ndarray, q: np.ndarray) -> np.ndarray:
@@ -20,6 +20,31 @@ def turned(q: np.ndarray, a: np.ndarray) -> np.ndarray:
 def matrices(q: np.ndarray) -> np.ndarray:
     """(n, 3, 3) rotation matrices; their columns are the axes of the body in space."""
     return np.stack([turned(q, np.broadcast_to(e, (len(q), 3))) for e in np.eye(3)], axis=2)
+
+
+def from_matrices(R: np.ndarray) -> np.ndarray:
+    """(n, 4) unit quaternions of rotation matrices (n, 3, 3), continuous along the row: each next to the one before."""
+    # Of the four products of two components, those with the largest keep all digits.
+    diagonal = np.einsum("nii->ni", R)
+    square = np.column_stack([1.0 + diagonal.sum(axis=1), 1.0 + 2.0 * diagonal - diagonal.sum(axis=1)[:, None]])
+    off = np.column_stack([R[:, 2, 1] - R[:, 1, 2], R[:, 0, 2] - R[:, 2, 0], R[:, 1, 0] - R[:, 0, 1]])
+    pair = np.column_stack([R[:, 1, 0] + R[:, 0, 1], R[:, 0, 2] + R[:, 2, 0], R[:, 2, 1] + R[:, 1, 2]])
+    x, y, z = off.T
+    a, b, c = pair.T
+    # Row k: four times component k, times all components.
+    table = np.stack(
+        [
+            np.column_stack([square[:, 0], x, y, z]),
+            np.column_stack([x, square[:, 1], a, b]),
+            np.column_stack([y, a, square[:, 2], c]),
+            np.column_stack([z, b, c, square[:, 3]]),
+        ],
+        axis=1,
+    )
+    q = table[np.arange(len(R)), np.argmax(square, axis=1)]
+    q /= np.linalg.norm(q, axis=1)[:, None]
+    flips = np.where(np.einsum("ij,ij->i", q[1:], q[:-1]) < 0.0, -1.0, 1.0)
+    return q * np.cumprod(np.concatenate([[1.0], flips]))[:, None]
 
 
 def smallest_turn(a: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from medyanpy.chains import Chains
 from medyanpy.described import kept, scalar_if_one
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.filaments import FilamentFlow, parallel_directors
 from medyanpy.handles import Handle
 from medyanpy.mesh import TriangleMesh
-from medyanpy.oriented import OrientedFlow, friction_tensors, unit_quaternions
+from medyanpy.oriented import OrientedFlow, friction_tensors, rod_friction, unit_quaternions
+from medyanpy.rods import check_frames, strains
 from medyanpy.sites import Sites
 from medyanpy.surfaces.flow import REACH, SurfaceFlow
 from medyanpy.surfaces.surface import Surface
@@ -21,7 +23,7 @@ from medyanpy.validation import seed as check_seed
 
 __all__ = [
     "Balls", "Beads", "Directors", "Filaments", "Handle", "InTrianglePoints", "Membrane", "OrientedBeads",
-    "RigidBodies", "SurfacePoints", "Topology",
+    "RigidBodies", "Rods", "SurfacePoints", "Topology",
 ]  # fmt: skip
 
 # Beads are numbered by 32-bit integers, in arrays and in the counter of the random numbers.
@@ -68,7 +70,7 @@ class Balls(Beads):
         return {**super()._arguments_now(), "radius": scalar_if_one(self.radius)}
 
 
-class Filaments(Beads):
+class Filaments(Chains, Beads):
     """The nodes of filaments: chains or rings of beads, one filament after another.
 
     Attributes
@@ -92,6 +94,7 @@ class Filaments(Beads):
     """
 
     kind = "filament nodes"
+    chain = "filament"
     added_by = "add_filaments"
     directors: "Directors | None" = None
 
@@ -110,36 +113,7 @@ class Filaments(Beads):
 
     @property
     def n_filaments(self) -> int:
-        return len(self.starts) - 1
-
-    @property
-    def links(self) -> np.ndarray:
-        """(l, 2) the two nodes of every link, among the handle's nodes, in the order of `link_lengths`."""
-        nodes = np.arange(len(self))
-        following = nodes + 1
-        if self.closed:
-            following[self.starts[1:] - 1] = self.starts[:-1]
-            return np.column_stack([nodes, following])
-        return np.delete(np.column_stack([nodes, following]), self.starts[1:] - 1, axis=0)
-
-    @property
-    def joined(self) -> np.ndarray:
-        return self.links
-
-    @property
-    def link_starts(self) -> np.ndarray:
-        """(f + 1,) where the links of each filament start."""
-        return self.starts if self.closed else self.starts - np.arange(len(self.starts))
-
-    @property
-    def node_filaments(self) -> np.ndarray:
-        """(n,) the filament of every node."""
-        return np.repeat(np.arange(self.n_filaments), np.diff(self.starts))
-
-    @property
-    def link_filaments(self) -> np.ndarray:
-        """(l,) the filament of every link."""
-        return np.repeat(np.arange(self.n_filaments), np.diff(self.link_starts))
+        return self.n_chains
 
     @property
     def joints(self) -> np.ndarray:
@@ -151,7 +125,7 @@ class Filaments(Beads):
     def links_at_joints(self) -> tuple[np.ndarray, np.ndarray]:
         """(J,), (J,) the links before and after each joint."""
         joints = self.joints
-        which = self.node_filaments[joints]
+        which = self.node_chains[joints]
         if not self.closed:
             # Each filament before has one link less than nodes.
             return joints - which - 1, joints - which
@@ -291,16 +265,7 @@ class Filaments(Beads):
 
     def filament_of(self, bead: int) -> int:
         """The filament of the handle that a bead of the topology belongs to."""
-        return int(np.searchsorted(self.starts, bead - self.first_bead, side="right")) - 1
-
-    def describe(self, bead: int) -> str:
-        i = self.filament_of(bead)
-        return f"node {bead - self.first_bead - self.starts[i]} of filament {i}"
-
-    def describe_link(self, link: int) -> str:
-        """Which link of which filament one of the handle's links is, for messages."""
-        i = int(np.searchsorted(self.link_starts, link, side="right")) - 1
-        return f"link {link - self.link_starts[i]} of filament {i}"
+        return self.chain_of(bead)
 
     def bind(self, layout):
         return FilamentFlow(self, layout) if self.constrained or self.friction_along is not None else None
@@ -488,15 +453,16 @@ class OrientedBeads(Beads):
         Friction about the centre of mass in the body frame, translation first: pN s/nm, pN s and pN s nm in its blocks.
     rotation_parts : int
         Parts into which the rotation of each A is cut.
+    held : (n, 2) bool array
+        Of which beads the position, and the orientation, does not change.
     rows : slice
         Its rows among all oriented beads of the topology: ``state.orientations[handle.rows]``.
     """
 
     kind = "oriented beads"
-    degrees_of_freedom_per_bead = 6
 
     def __init__(
-        self, topology, name, first, positions, mass, orientations, inertia, friction, first_row, parts
+        self, topology, name, first, positions, mass, orientations, inertia, friction, first_row, parts, held
     ) -> None:
         super().__init__(topology, name, first, positions, mass, np.zeros(len(mass)))
         self.orientations = orientations
@@ -504,6 +470,15 @@ class OrientedBeads(Beads):
         self.friction_tensors = friction
         self.rotation_parts = parts
         self._first_row = first_row
+        self.held = held
+
+    @property
+    def fixed_beads(self) -> np.ndarray:
+        return self.held[:, 0]
+
+    @property
+    def degrees_of_freedom(self) -> int:
+        return 3 * int(np.count_nonzero(~self.held))
 
     @property
     def rows(self) -> slice:
@@ -553,21 +528,6 @@ class OrientedBeads(Beads):
             np.arange(n * k + 1), np.repeat(self.beads, k), np.ones(n * k), np.empty((0, 3)), arms, [self]
         )
 
-    def _arguments_now(self) -> dict[str, Any]:
-        tensors = self.friction_tensors
-        uniform = (self.inertia == self.inertia[0]).all()
-        t, r = tensors[0, [0, 3], [0, 3]]
-        plain = len(tensors) == 1 and (tensors[0] == np.diag([t, t, t, r, r, r])).all()
-        return {
-            "positions": self.positions,
-            "orientations": self.orientations,
-            "mass": scalar_if_one(self.mass),
-            "inertia": self.inertia[0] if uniform else self.inertia,
-            # Numbers may be zero, tensors must be positive definite.
-            "friction": tensors[0, [0, 3], [0, 3]] if plain else tensors[0] if len(tensors) == 1 else tensors,
-            "rotation_parts": self.rotation_parts,
-            "name": self.name,
-        }
 
 
 class RigidBodies(OrientedBeads):
@@ -575,6 +535,159 @@ class RigidBodies(OrientedBeads):
 
     kind = "rigid bodies"
     added_by = "add_rigid_bodies"
+
+    def _arguments_now(self) -> dict[str, Any]:
+        tensors = self.friction_tensors
+        t, r = tensors[0, [0, 3], [0, 3]]
+        plain = len(tensors) == 1 and (tensors[0] == np.diag([t, t, t, r, r, r])).all()
+        fixed = self.held[:, 0]
+        return {
+            "positions": self.positions,
+            "orientations": self.orientations,
+            "mass": scalar_if_one(self.mass),
+            "inertia": _row_if_one(self.inertia),
+            # Numbers may be zero, tensors must be positive definite.
+            "friction": tensors[0, [0, 3], [0, 3]] if plain else tensors[0] if len(tensors) == 1 else tensors,
+            "fixed": bool(fixed[0]) if fixed.all() or not fixed.any() else fixed,
+            "rotation_parts": self.rotation_parts,
+            "name": self.name,
+        }
+
+
+class Rods(Chains, OrientedBeads):
+    """The nodes of elastic rods: chains or rings of oriented beads, one rod after another.
+
+    Attributes
+    ----------
+    starts : (r + 1,) int array
+        Where the nodes of each rod start, among the handle's nodes.
+    closed : bool
+        Whether the rods are rings: then a segment joins the last node to the first.
+    segment_length : (r,) float array, nm
+        Of the segments of each rod, at rest.
+    linear_density : (n,) float array, pN s²/nm²
+    inertia_density : (n, 3) float array, pN s²
+        Moments of inertia per length, about the axes of each node.
+    ends : (str, str)
+        How the first and the last node of all rods are held: ``"free"``, ``"pinned"`` or ``"clamped"``.
+    """
+
+    kind = "rod nodes"
+    chain = "rod"
+    added_by = "add_rods"
+
+    def __init__(
+        self, topology, name, first, positions, orientations, linear_density, inertia_density, friction, row, parts,
+        starts, closed, segment_length, ends, given,
+    ) -> None:  # fmt: skip
+        self.starts = starts
+        self.closed = closed
+        self.segment_length = segment_length
+        self.linear_density = linear_density
+        self.inertia_density = inertia_density
+        self.ends = ends
+        # Of friction, what it was made of.
+        self._given = given
+        n = len(positions)
+        held = np.zeros((n, 2), bool)
+        for node, end in zip((starts[:-1], starts[1:] - 1), ends, strict=True):
+            held[node] = [end != "free", end == "clamped"]
+        # A node stands for a segment around it, or, where it is held, for the half of one that begins or ends there.
+        length = np.where(held[:, 0], 0.5, 1.0) * np.repeat(segment_length, np.diff(starts))
+        mass, inertia = linear_density * length, inertia_density * length[:, None]
+        for a in (starts, held, inertia, mass):
+            a.flags.writeable = False
+        super().__init__(
+            topology, name, first, positions, mass, orientations, inertia, friction, row, parts, held
+        )
+
+    @property
+    def n_rods(self) -> int:
+        return self.n_chains
+
+    @property
+    def joint_lengths(self) -> np.ndarray:
+        """(J,) nm; the rest length of every segment between two nodes, in the order of `links`."""
+        return self.segment_length[self.link_chains]
+
+    def tips(self, end: str) -> tuple[np.ndarray, np.ndarray]:
+        """Where rods end.
+
+        Parameters
+        ----------
+        end : str
+            ``"start"`` or ``"end"``.
+
+        Returns
+        -------
+        (r,) int, and (r, 3) float, nm
+            The node of each rod that is next to it, among the handle's nodes, and the way from there in its frame:
+            half a segment at free ends, which lie beyond their nodes; none at others.
+
+        Raises
+        ------
+        ParameterError
+            Another word.
+        TopologyError
+            Rings have no ends.
+        """
+        if end not in ("start", "end"):
+            raise ParameterError(f'{self.name}: end must be "start" or "end", not {end!r}')
+        if self.closed:
+            raise TopologyError(f"{self.name}: rings have no {end}")
+        last = end == "end"
+        arm = np.zeros((self.n_rods, 3))
+        if self.ends[last] == "free":
+            arm[:, 2] = (0.5 if last else -0.5) * self.segment_length
+        return (self.starts[1:] - 1 if last else self.starts[:-1]), arm
+
+    def strains(self, positions: Any = None, orientations: Any = None) -> tuple[np.ndarray, np.ndarray]:
+        """Shear and stretch Γ, bending and twist Ω of every segment.
+
+        Parameters
+        ----------
+        positions : (n, 3) float, nm, optional
+            Of the handle's nodes: ``state.positions[rods.beads]``. As they were added where none are given.
+        orientations : (n, 4) float, optional
+            Unit quaternions: ``state.orientations[rods.rows]``.
+
+        Returns
+        -------
+        (J, 3) float, dimensionless, and (J, 3) float, 1/nm
+            In the order of `links`, in the mean frame of the two nodes.
+
+        Raises
+        ------
+        ParameterError
+            Arrays of another shape.
+
+        Examples
+        --------
+        >>> import medyanpy as mp
+        >>> nodes, orientations = mp.rods.uniform(10, 5.0, curvature=[0.0, 0.02, 0.01])
+        >>> rod = mp.Topology().add_rod(nodes, orientations, 5.0, linear_density=1.0, inertia_density=[1.0, 1.0, 2.0])
+        >>> strain, curvature = rod.strains()
+        >>> curvature[3].round(4).tolist()
+        [0.0, 0.02, 0.01]
+        """
+        x = self.positions if positions is None else array("strains: positions", positions, (len(self), 3))
+        q = self.orientations if orientations is None else array("strains: orientations", orientations, (len(self), 4))
+        return strains(self.links, self.joint_lengths, x, q)
+
+    def _arguments_now(self) -> dict[str, Any]:
+        return {
+            "nodes": self.positions,
+            "orientations": self.orientations,
+            "segment_length": self.segment_length if len(self.segment_length) > 1 else float(self.segment_length[0]),
+            "linear_density": scalar_if_one(self.linear_density),
+            "inertia_density": _row_if_one(self.inertia_density),
+            **self._given,
+            "starts": self.starts,
+            "ends": list(self.ends),
+            "closed": self.closed,
+            "rotation_parts": self.rotation_parts,
+            "name": self.name,
+        }
 
 
 class Topology:
@@ -606,6 +719,10 @@ class Topology:
     @property
     def n_beads(self) -> int:
         return self._n_beads
+
+    @property
+    def _n_oriented(self) -> int:
+        return sum(len(h) for h in self._handles if isinstance(h, OrientedBeads))
 
     @property
     def handles(self) -> tuple[Handle, ...]:
@@ -844,14 +961,7 @@ class Topology:
             As `add_filament`; the message names the filament.
         """
         what = "add_filaments"
-        if starts is None:
-            parts = [array(f"{what}: nodes[{i}]", p, (None, 3), error=TopologyError) for i, p in enumerate(nodes)]
-            starts = np.cumsum([0, *map(len, parts)])
-            nodes = np.concatenate([np.empty((0, 3)), *parts])
-        x = self._positions(f"{what}: nodes", nodes)
-        starts = array(f"{what}: starts", starts, (None,), dtype=np.int64, error=TopologyError)
-        if len(starts) == 0 or starts[0] != 0 or starts[-1] != len(x) or (np.diff(starts) < 0).any():
-            raise TopologyError(f"{what}: starts must ascend from 0 to the number of nodes, {len(x)}")
+        x, starts = self._chains_of(what, nodes, starts)
         fixed = _fixed_nodes(what, fixed_nodes, len(x), 0)
         if isinstance(directors, list) and directors and np.ndim(directors[0]) == 2:
             directors = np.concatenate(
@@ -883,12 +993,7 @@ class Topology:
         def of(link: int) -> str:
             return f"{what}: {handle.describe_link(link)}"
 
-        fewest = 3 if closed else 2
-        short = np.diff(starts) < fewest
-        if short.any():
-            i = int(np.argmax(short))
-            kind = "ring" if closed else "filament"
-            raise TopologyError(f"{what}: filament {i} has {np.diff(starts)[i]} nodes, but a {kind} needs {fewest}")
+        _enough_nodes(what, "filament", starts, closed)
         links = handle.links
         actual = np.linalg.norm(x[links[:, 1]] - x[links[:, 0]], axis=1)
         if not actual.all():
@@ -1120,6 +1225,7 @@ class Topology:
         friction: Any = 0.0,
         *,
         friction_point: Any = None,
+        fixed: Any = False,
         rotation_parts: int = 1,
         name: str | None = None,
     ) -> RigidBodies:
@@ -1141,6 +1247,8 @@ class Topology:
             `medyanpy.rigid`.
         friction_point : (3,) float, nm, optional
             The reference point of the tensor, in the body frame; by default the centre of mass.
+        fixed : bool or (n,) bool
+            Which bodies do not move.
         rotation_parts : int, >= 1
             Parts into which the free rotation of each A is cut: the error of its energy falls as the square of it.
         name : str, optional
@@ -1171,8 +1279,167 @@ class Topology:
         moments = _inertia_of_bodies(f"{what}: inertia", inertia, n)
         tensors = friction_tensors(f"{what}: friction", friction, n, friction_point)
         parts = whole_number(f"{what}: rotation_parts", rotation_parts, at_least=1, at_most=1000)
-        row = sum(len(h) for h in self._handles if isinstance(h, OrientedBeads))
-        return self._keep(RigidBodies(self, name, first, x, mass, q, moments, tensors, row, parts))
+        fixed = np.asarray(fixed)
+        if fixed.dtype != bool or fixed.shape not in ((), (n,)):
+            raise TopologyError(f"{what}: fixed must be True or False, or {n} of these, not {fixed!r}")
+        held = np.repeat(np.broadcast_to(fixed, (n,))[:, None], 2, axis=1)
+        held.flags.writeable = False
+        return self._keep(
+            RigidBodies(self, name, first, x, mass, q, moments, tensors, self._n_oriented, parts, held)
+        )
+
+    def add_rod(
+        self,
+        nodes: Any,
+        orientations: Any,
+        segment_length: float,
+        linear_density: Any,
+        inertia_density: Any,
+        friction: Any = 0.0,
+        *,
+        rotational_friction: Any = 0.0,
+        ends: Any = "free",
+        closed: bool = False,
+        rotation_parts: int = 1,
+        name: str | None = None,
+    ) -> Rods:
+        """Add an elastic rod: a chain of nodes with a frame each, the third axis along it.
+
+        A node is the middle of a segment of the rod, and stands for its mass; with free ends, N nodes make a rod of
+        the length N ℓ. An end that is held is at its node, which stands for half a segment: with one such end the rod
+        is (N - 1/2) ℓ long, with two (N - 1) ℓ. What rods resist is up to `forces.RodElasticity`.
+
+        Parameters
+        ----------
+        nodes : (n, 3) float, nm
+            n >= 2; of a ring n >= 3. They may be away from where the rod has no strain.
+        orientations : (n, 4) float, dimensionless
+            Unit quaternions, scalar first, that turn the frame of each node into space: axes 1 and 2 in the
+            cross-section, along its principal axes of inertia, 3 along the rod. `rods.frames` makes them from nodes,
+            `rods.uniform` both of lines, circles and helices.
+        segment_length : float, nm, > 0
+            ℓ, of the rod at rest.
+        linear_density : float or (n,) float, pN s²/nm², > 0
+            Mass per length.
+        inertia_density : (3,) or (n, 3) float, pN s², > 0
+            Moments of inertia per length about the three axes; none may exceed the sum of the other two.
+        friction : float, (float, float), or (6, 6) or (n, 6, 6) float, pN s/nm and pN s nm, >= 0
+            Of each node: of motion, or of motion (along the rod, across it), pN s/nm; or a tensor in the frame of the
+            node, translation first, symmetric and positive definite.
+        rotational_friction : float, or (float, float), pN nm s, >= 0
+            Of rotation of each node, or about the rod and across it; part of the tensor where that is given.
+        ends : str, or (str, str)
+            Of both ends, or of the first and the last node: ``"free"``, ``"pinned"`` (the node keeps its position and
+            may turn) or ``"clamped"`` (it keeps its orientation too).
+        closed : bool
+            Join the last node to the first.
+        rotation_parts : int, >= 1
+            As `add_rigid_bodies`.
+        name : str, optional
+
+        Raises
+        ------
+        TopologyError
+            As `add_beads`; too few nodes, successive nodes in one place, orientations that are no unit quaternions or
+            whose third axis points against the way to the next node, a ring with ends.
+        ParameterError
+            A number outside its domain, another word for an end.
+
+        Examples
+        --------
+        >>> import medyanpy as mp
+        >>> nodes, orientations = mp.rods.uniform(63, 1.0, curvature=[0.0, 0.1, 0.0])
+        >>> section = mp.rods.CircularSection(radius=0.5, youngs_modulus=1.0, poisson_ratio=0.3, density=1.0)
+        >>> topology = mp.Topology()
+        >>> rod = topology.add_rod(nodes, orientations, 1.0, section.linear_density, section.inertia_density)
+        >>> rod.degrees_of_freedom
+        378
+        """
+        x = self._positions("add_rod: nodes", nodes)
+        return self._add_rods(
+            "add_rod", x, orientations, np.array([0, len(x)]), segment_length, linear_density, inertia_density,
+            friction, rotational_friction, ends, closed, rotation_parts, name,
+        )  # fmt: skip
+
+    def add_rods(
+        self,
+        nodes: Any,
+        orientations: Any,
+        segment_length: Any,
+        linear_density: Any,
+        inertia_density: Any,
+        friction: Any = 0.0,
+        *,
+        starts: Any = None,
+        rotational_friction: Any = 0.0,
+        ends: Any = "free",
+        closed: bool = False,
+        rotation_parts: int = 1,
+        name: str | None = None,
+    ) -> Rods:
+        """Add many rods at once, with one handle; see `add_rod`.
+
+        Parameters
+        ----------
+        nodes : list of (n_i, 3) float, or (n, 3) float, nm
+            Of each rod; or of all together, with `starts`.
+        orientations : list of (n_i, 4) float, or (n, 4) float, dimensionless
+            Likewise.
+        segment_length : float or (r,) float, nm, > 0
+            Of all rods, or of each.
+        linear_density : float or (n,) float, pN s²/nm², > 0
+            Of all nodes, rod after rod.
+        inertia_density : (3,) or (n, 3) float, pN s², > 0
+            Likewise.
+        starts : (r + 1,) int, optional
+            Where the nodes of each rod start, and the number of all nodes.
+        friction, rotational_friction, ends, closed, rotation_parts, name
+            As `add_rod`.
+
+        Raises
+        ------
+        TopologyError, ParameterError
+            As `add_rod`; the message names the rod.
+        """
+        what = "add_rods"
+        x, starts = self._chains_of(what, nodes, starts)
+        if isinstance(orientations, list) and orientations and np.ndim(orientations[0]) == 2:
+            orientations = np.concatenate([
+                array(f"{what}: orientations[{i}]", p, (None, 4), error=TopologyError)
+                for i, p in enumerate(orientations)
+            ])  # fmt: skip
+        return self._add_rods(
+            what, x, orientations, starts, segment_length, linear_density, inertia_density, friction,
+            rotational_friction, ends, closed, rotation_parts, name,
+        )  # fmt: skip
+
+    def _add_rods(
+        self, what, x, orientations, starts, segment_length, linear_density, inertia_density, friction, rotational,
+        ends, closed, parts, name,
+    ) -> Rods:  # fmt: skip
+        n, closed = len(x), bool(closed)
+        ends = (ends, ends) if isinstance(ends, str) else tuple(ends)
+        if len(ends) != 2 or any(end not in ("free", "pinned", "clamped") for end in ends):
+            raise ParameterError(f'{what}: ends must be "free", "pinned" or "clamped", or two of these, not {ends!r}')
+        if closed and ends != ("free", "free"):
+            raise TopologyError(f"{what}: a ring has no ends that could be {ends[0]} or {ends[1]}")
+        _enough_nodes(what, "rod", starts, closed)
+        q = unit_quaternions(f"{what}: orientations", orientations, n)
+        q.flags.writeable = False
+        length = np.array(per_item(f"{what}: segment_length", segment_length, len(starts) - 1, above=0.0))
+        length.flags.writeable = False
+        density = per_item(f"{what}: linear_density", linear_density, n, above=0.0)
+        inertia = _inertia_of_bodies(f"{what}: inertia_density", inertia_density, n)
+        given = {"friction": kept(friction), "rotational_friction": kept(rotational)}
+        tensors = rod_friction(what, friction, rotational, n)
+        parts = whole_number(f"{what}: rotation_parts", parts, at_least=1, at_most=1000)
+        first, name = self._room(what, n, name, "rod" if len(starts) == 2 else "rods")
+        handle = Rods(
+            self, name, first, x, q, density, inertia, tensors, self._n_oriented, parts, starts.copy(), closed, length,
+            ends, given,
+        )  # fmt: skip
+        check_frames(what, x, q, handle.links, handle.describe_link)
+        return self._keep(handle)
 
     # How adding works ---------------------------------------------------------------------------------------
 
@@ -1180,6 +1447,18 @@ class Topology:
         x = array(f"{what}: positions", positions, (None, 3), error=TopologyError).copy()
         x.flags.writeable = False
         return x
+
+    def _chains_of(self, what: str, nodes: Any, starts: Any) -> tuple[np.ndarray, np.ndarray]:
+        """The nodes of all chains, and where those of each start, of either way of giving them."""
+        if starts is None:
+            parts = [array(f"{what}: nodes[{i}]", p, (None, 3), error=TopologyError) for i, p in enumerate(nodes)]
+            starts = np.cumsum([0, *map(len, parts)])
+            nodes = np.concatenate([np.empty((0, 3)), *parts])
+        x = self._positions(f"{what}: nodes", nodes)
+        starts = array(f"{what}: starts", starts, (None,), dtype=np.int64, error=TopologyError)
+        if len(starts) == 0 or starts[0] != 0 or starts[-1] != len(x) or (np.diff(starts) < 0).any():
+            raise TopologyError(f"{what}: starts must ascend from 0 to the number of nodes, {len(x)}")
+        return x, starts
 
     def _room(self, what: str, n: int, name: str | None, default: str) -> tuple[int, str]:
         if len(self._contexts):
@@ -1263,6 +1542,20 @@ def _made_anew(
     for kind, arguments, others in objects:
         kind.adder(topology)(**arguments, **{key: topology.handles[i] for key, i in others.items()})
     return topology
+
+
+def _enough_nodes(what: str, chain: str, starts: np.ndarray, closed: bool) -> None:
+    fewest = 3 if closed else 2
+    short = np.diff(starts) < fewest
+    if short.any():
+        i = int(np.argmax(short))
+        kind = "ring" if closed else chain
+        raise TopologyError(f"{what}: {chain} {i} has {np.diff(starts)[i]} nodes, but a {kind} needs {fewest}")
+
+
+def _row_if_one(rows: np.ndarray) -> np.ndarray:
+    """The row of an array that repeats one, or the array."""
+    return rows[0] if (rows == rows[0]).all() else rows
 
 
 def _fixed_nodes(what: str, nodes: Any, n: int, lowest: int) -> np.ndarray:

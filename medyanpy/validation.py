@@ -8,7 +8,7 @@ import numpy as np
 from medyanpy import units
 from medyanpy.errors import ParameterError
 
-__all__ = ["array", "number", "per_item", "seed", "thermal_energy", "vector", "whole_number"]
+__all__ = ["array", "depth", "number", "per_item", "seed", "thermal_energy", "vector", "whole_number"]
 
 
 def _refuse(what: str, problem: str, error: type[Exception]) -> Exception:
@@ -41,6 +41,14 @@ def array(
         place = ", ".join(map(str, index))
         raise _refuse(f"{what}[{place}]", f"= {out[index]} but must be finite", error)
     return out
+
+
+def depth(what: str, value: Any, *, error: type[Exception] = ParameterError) -> int:
+    """How many dimensions an array of this has: 0 of a number."""
+    try:
+        return np.ndim(value)
+    except ValueError as cause:
+        raise _refuse(what, f"must be a number or an array: {cause}", error) from cause
 
 
 def number(

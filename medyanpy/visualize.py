@@ -13,6 +13,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from medyanpy.chains import Chains
 from medyanpy.context import Context
 from medyanpy.errors import MedyanError, ParameterError
 from medyanpy.mesh import TriangleMesh, geometry
@@ -20,7 +21,7 @@ from medyanpy.quaternions import matrices
 from medyanpy.reporters._base import new_file
 from medyanpy.simulation import Simulation
 from medyanpy.surfaces import Surface
-from medyanpy.topology import Balls, Filaments, InTrianglePoints, Membrane, OrientedBeads, SurfacePoints
+from medyanpy.topology import Balls, InTrianglePoints, Membrane, OrientedBeads, Rods, SurfacePoints
 from medyanpy.trajectory import Frame, Trajectory
 from medyanpy.validation import array, number, whole_number
 
@@ -407,6 +408,15 @@ def _solid(mass: np.ndarray, inertia: np.ndarray) -> np.ndarray:
     return np.maximum(a, THINNEST * a.max(axis=1)[:, None])
 
 
+def _tube(mass: np.ndarray, inertia: np.ndarray) -> np.ndarray:
+    """(n,) radii of rods with a round section, I1 = m r²/4 of a thin slice."""
+    return 2.0 * np.sqrt(inertia[:, :2].min(axis=1) / mass)
+
+
+def _is_body(handle: Any) -> bool:
+    return isinstance(handle, OrientedBeads) and not isinstance(handle, Rods)
+
+
 def _found(what: Any) -> _Scene:
     if isinstance(what, Simulation):
         what = what.context
@@ -419,10 +429,10 @@ def _found(what: Any) -> _Scene:
                 h.beads,
                 h.mesh.faces if isinstance(h, Membrane) else None,
                 (h.membrane.name, triangles[h.points]) if isinstance(h, InTrianglePoints) else None,
-                h.radius if isinstance(h, Balls) else None,
-                h.links if isinstance(h, Filaments) else None,
+                h.radius if isinstance(h, Balls) else _tube(h.mass, h.inertia) if isinstance(h, Rods) else None,
+                h.links if isinstance(h, Chains) else None,
                 h.surface if isinstance(h, SurfacePoints) else None,
-                *((_solid(h.mass, h.inertia), state.orientations[h.rows]) if isinstance(h, OrientedBeads) else ()),
+                *((_solid(h.mass, h.inertia), state.orientations[h.rows]) if _is_body(h) else ()),
             )
             for h in what.system.topology.handles
             if h.in_space
@@ -435,9 +445,10 @@ def _found(what: Any) -> _Scene:
                 h.beads,
                 h.faces,
                 None if h.points is None else (h.membrane, what.triangles[h.points]),
+                radius=None if h.rows is None or h.links is None else _tube(h.mass, h.inertia),
                 links=h.links,
                 surface=h.surface,
-                semi_axes=None if h.rows is None else _solid(h.mass, h.inertia),
+                semi_axes=None if h.rows is None or h.links is not None else _solid(h.mass, h.inertia),
                 orientations=None if h.rows is None else what.orientations[h.rows],
             )
             for h in what.handles.values()

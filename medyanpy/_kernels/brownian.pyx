@@ -182,9 +182,6 @@ cdef int _displace_and_turn(
                 for j in range(6):
                     for a in range(PADDED):
                         d[a] += c[PADDED * j + a] * p[j]
-            if world.inverse_mass[i] == 0.0:
-                for a in range(PADDED):
-                    d[a] = 0.0
             x = world.x + 3 * i
             into_space(R, d, moved)
             for a in range(3):

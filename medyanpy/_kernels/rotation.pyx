@@ -159,8 +159,6 @@ cdef int _stir(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int 
         for k in range(n):
             row = t.first + start + k
             i = world.first_oriented + row
-            if world.inverse_mass[i] == 0.0:
-                continue
             v = world.v + 3 * i
             spin = world.spin + 3 * row
             mass = world.mass[i]

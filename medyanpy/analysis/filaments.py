@@ -320,7 +320,7 @@ class _Pairs:
         self.closed = filaments.closed
         #: Links of each filament; for each link, its filament and its number there.
         self.links = np.diff(filaments.link_starts)
-        self.filament = filaments.link_filaments
+        self.filament = filaments.link_chains
         self._start = filaments.link_starts[:-1][self.filament]
         self._number = np.arange(len(self.filament)) - self._start
         self._left = self.links[self.filament]

@@ -10,6 +10,7 @@ from medyanpy.forces.links import AngleLinks, DirectionLinks, Links
 from medyanpy.forces.membrane import MembraneArea, MembraneBending, MembraneTension, MembraneVolume
 from medyanpy.forces.pairs import WCA, Ricker, SoftSphere
 from medyanpy.forces.python import PythonForce
+from medyanpy.forces.rods import RodCollision, RodElasticity, RodLoad
 
 __all__ = [
     "WCA",
@@ -31,6 +32,9 @@ __all__ = [
     "MembraneVolume",
     "PythonForce",
     "Ricker",
+    "RodCollision",
+    "RodElasticity",
+    "RodLoad",
     "SoftCollisions",
     "SoftSphere",
     "UniformField",

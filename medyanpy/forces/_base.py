@@ -88,6 +88,11 @@ class Force(Described, ABC):
         """The handles this force was given: a System refuses those of another topology."""
         return ()
 
+    def longest_timestep(self) -> float | None:
+        """s; 2 over the highest frequency of this force on its beads, beyond which kicks at that distance in time are
+        unstable; None where the force does not know. A Context warns of longer timesteps."""
+        return None
+
     @abstractmethod
     def bind(self, layout: "Layout") -> "Operation":
         """The operation that computes this force on the arrays of one Context."""

@@ -1,4 +1,4 @@
-"""Soft repulsion between everything that has a shape: balls, filaments, membranes."""
+"""Soft repulsion between everything that has a shape: balls, filaments, rods, membranes."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -7,10 +7,11 @@ import numpy as np
 
 from medyanpy._kernels.selected import collisions
 from medyanpy._kernels.sites import SiteTable
+from medyanpy.chains import Chains
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.forces._base import Force
 from medyanpy.forces.pairs import excluded_beads, exclusion_pairs
-from medyanpy.topology import Balls, Filaments, Handle, InTrianglePoints, Membrane
+from medyanpy.topology import Balls, Handle, InTrianglePoints, Membrane
 from medyanpy.validation import number, per_item, whole_number
 
 __all__ = ["SoftCollisions"]
@@ -22,14 +23,14 @@ _MAX_MASK = 2**63 - 1
 
 
 class SoftCollisions(Force):
-    r"""Soft repulsion between all shapes of a system: balls, links of filaments and triangles of membranes that have a
-    thickness.
+    r"""Soft repulsion between all shapes of a system: balls, links of filaments, segments of rods and triangles of
+    membranes that have a thickness.
 
     .. math:: U = \sum_{(a, b)} \tfrac12 k_{ab}\,(L_{ab} - r_{ab})^2 \quad\text{for}\; r_{ab} < L_{ab} = R_a + R_b,
               \qquad k_{ab} = \frac{k_a k_b}{k_a + k_b}
 
     where r is the distance of the closest points of two shapes; each pair once. Balls, beads and in-triangle points
-    are points with a radius R, links are segments, membranes triangles:
+    are points with a radius R, links (also those between the nodes of rods) are segments, membranes triangles:
 
     - point against point, against segment, and against triangle;
     - segment against segment;
@@ -46,7 +47,7 @@ class SoftCollisions(Force):
     Parameters
     ----------
     shapes : handle or list of handles
-        Beads, balls, filaments, membranes and in-triangle points, each once.
+        Beads, balls, filaments, rods, membranes and in-triangle points, each once.
     stiffness : float or one per handle, pN/nm, >= 0
         k of the shapes of each handle. Shapes with k = 0 repel nothing.
     radius : float or None, or one per handle, nm, > 0
@@ -209,7 +210,7 @@ class SoftCollisions(Force):
             for handle, r in zip(self._shapes, self._each("radius", self._numbers["radius"]), strict=True)
         ]
         points, links, edges, triangles, nodes = [], [], [], [], []
-        n_filaments = 0
+        n_chains = 0
         for handle, kind, radius in zip(self._shapes, kinds, radii, strict=True):
             place = layout.internal(handle.beads)
 
@@ -218,10 +219,10 @@ class SoftCollisions(Force):
                 return _Part(place[corners], radius[corners[:, 0]], kind, chain)
 
             beads = part(np.arange(len(handle))[:, None])
-            if isinstance(handle, Filaments):
+            if isinstance(handle, Chains):
                 nodes.append(beads)
-                links.append(part(handle.links, _chain(handle, n_filaments)))
-                n_filaments += handle.n_filaments
+                links.append(part(handle.links, _chain(handle, n_chains)))
+                n_chains += handle.n_chains
             elif isinstance(handle, Membrane):
                 nodes.append(beads)
                 edges.append(part(handle.mesh.edges))
@@ -284,12 +285,12 @@ def _no_chain(n: int) -> np.ndarray:
     return np.full((n, 3), -1, np.int32)
 
 
-def _chain(filaments: Filaments, first: int) -> np.ndarray:
-    """(l, 3) filament, number along it, and number of links if it is a ring, else 0."""
-    starts, filament = filaments.link_starts, filaments.link_filaments
+def _chain(chains: Chains, first: int) -> np.ndarray:
+    """(l, 3) chain, number along it, and number of links if it is a ring, else 0."""
+    starts, chain = chains.link_starts, chains.link_chains
     counts = np.diff(starts)
-    along = np.arange(starts[-1]) - starts[filament]
-    return np.column_stack([first + filament, along, counts[filament] * filaments.closed]).astype(np.int32)
+    along = np.arange(starts[-1]) - starts[chain]
+    return np.column_stack([first + chain, along, counts[chain] * chains.closed]).astype(np.int32)
 
 
 def _table(a: list[_Part], b: list[_Part], among_a: bool, among_b: bool, meet: np.ndarray) -> tuple[Any, ...]:

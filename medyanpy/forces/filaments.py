@@ -432,20 +432,15 @@ def _sincos(angle: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _table(filaments: Filaments, layout: "Layout") -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """The rows of _kernels/joints.pxd and two more at both ends: place of the node, whether the row is its own, place
     of the director of its link or -1, and the number of the joint or -1."""
-    starts, repeats = filaments.starts, 2 if filaments.closed else 0
-    n = np.diff(starts)
-    rows = n + 2 * repeats
-    which = np.repeat(np.arange(len(n)), rows)
-    # Which node of its filament: from -2 in rings.
-    k = np.arange(rows.sum()) - (np.cumsum(rows) - rows)[which] - repeats
-    node = starts[which] + k % n[which]
-    owned = (k >= 0) & (k < n[which])
-    inner = (k >= -1) & (k <= n[which]) if filaments.closed else (k > 0) & (k < n[which] - 1)
+    node, which, k = filaments.chain_rows(2)
+    n = np.diff(filaments.starts)[which]
+    owned = (k >= 0) & (k < n)
+    inner = (k >= -1) & (k <= n) if filaments.closed else (k > 0) & (k < n - 1)
     joint = np.where(inner, node if filaments.closed else node - 2 * which - 1, -1)
     director = np.full(len(node), -1)
     if filaments.directors is not None:
         link = node if filaments.closed else node - which
-        has_link = filaments.closed | (k < n[which] - 1)
+        has_link = filaments.closed | (k < n - 1)
         director = np.where(has_link, layout.slice_of(filaments.directors).start + link, -1)
     return (
         (layout.slice_of(filaments).start + np.pad(node, 2, mode="edge")).astype(np.int32),

@@ -17,11 +17,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from medyanpy._version import __version__
+from medyanpy.chains import Chains
 from medyanpy.errors import ParameterError
 from medyanpy.reporters._base import Reporter, new_file
 from medyanpy.serialize import serialize
 from medyanpy.surfaces import PythonSurface
-from medyanpy.topology import Filaments, InTrianglePoints, Membrane, OrientedBeads, SurfacePoints, Topology
+from medyanpy.topology import InTrianglePoints, Membrane, OrientedBeads, SurfacePoints, Topology
 
 if TYPE_CHECKING:
     import h5py
@@ -487,7 +488,7 @@ def _describe(file: "h5py.File", simulation: "Simulation") -> None:
             group.attrs[name] = value
         group.attrs["fixed"] = handle.fixed
         group.attrs["in_space"] = handle.in_space
-        if isinstance(handle, Filaments):
+        if isinstance(handle, Chains):
             group.create_dataset("links", data=handle.links, compression="gzip", shuffle=True)
         if isinstance(handle, Membrane):
             group.create_dataset("faces", data=handle.mesh.faces, compression="gzip", shuffle=True)

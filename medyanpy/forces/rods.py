@@ -1,0 +1,335 @@
+"""Elastic rods: what they resist, loads on their ends, and their excluded volume."""
+
+from collections.abc import Sequence
+from math import ceil, pi
+from typing import Any
+
+import numpy as np
+
+from medyanpy._kernels.selected import rods as kernel
+from medyanpy.errors import ParameterError, TopologyError
+from medyanpy.forces._base import Force, expect_handle, handles_in
+from medyanpy.forces.collisions import SoftCollisions
+from medyanpy.rods import longest_timestep
+from medyanpy.topology import Rods
+from medyanpy.validation import array, depth, number, vector
+
+__all__ = ["RodCollision", "RodElasticity", "RodLoad"]
+
+
+class RodElasticity(Force):
+    r"""Shear, extension, bending and twist of elastic rods ("geometrically exact": of any size).
+
+    .. math:: U = \sum_j \frac{\ell_j}{2} \sum_{i=1}^{3}
+              \bigl[C_i (\Gamma_i - \Gamma^0_i)^2 + B_i (\Omega_i - \Omega^0_i)^2\bigr]
+
+    over the segments j between successive nodes, with the strains Γ (shear along the axes 1 and 2, stretch along 3) and
+    Ω (bending about 1 and 2, twist about 3) in the mean frame of the two nodes:
+
+    .. math:: \Gamma = D(\bar q)^T\,\frac{x_b - x_a}{\ell},\qquad
+              (0, \Omega) = \frac{2}{\ell}\,\bar q^{-1}(q_b - q_a),\qquad \bar q = \frac{q_a + q_b}{|q_a + q_b|}
+
+    Forces and torques are its exact derivatives, so that A and B keep the structure of the discrete rod, and its energy
+    stays bounded.
+
+    Parameters
+    ----------
+    rod : Rods
+        With J segments, listed by ``rod.links``.
+    shear : float, (2,) or (J, 2) float, pN, > 0
+        C1, C2.
+    extension : float or (J,) float, pN, > 0
+        C3.
+    bending : float, (2,) or (J, 2) float, pN nm², > 0
+        B1, B2: about the first and second axis of the cross-section.
+    twist : float or (J,) float, pN nm², > 0
+        B3. Of a round section, `rods.CircularSection` has all four: ``RodElasticity(rod, **section.stiffness)``.
+    rest_strain : (3,) or (J, 3) float, dimensionless
+        Γ⁰; (0, 0, 1) without shear and stretch.
+    rest_curvature : (3,) or (J, 3) float, 1/nm
+        Ω⁰: 0 of straight rods. Of rods that are at rest as they were added: ``rod.strains()``, which has both.
+    name, group
+        See `Force`.
+
+    Raises
+    ------
+    TopologyError
+        Not the handle of rods.
+    ParameterError
+        A number outside its domain.
+
+    Notes
+    -----
+    The length of Ω is 4 sin(θ/4)/ℓ for an angle θ between two nodes, 1/R of a circle up to second order in ℓ. Two nodes
+    turned against each other by π and more are taken the shorter way round: there the energy has a kink.
+
+    Waves of stretch and shear bound the timestep; a Context warns where it is too long, and names the limit.
+
+    Cost: O(nodes), for any number of rods.
+
+    References
+    ----------
+    A. J. C. Ladd, G. Misra, A symplectic integration method for elastic filaments (2009): (48), (53), (54).
+
+    Examples
+    --------
+    >>> import medyanpy as mp
+    >>> nodes, orientations = mp.rods.uniform(63, 1.0)
+    >>> section = mp.rods.CircularSection(radius=0.5, youngs_modulus=1.0, poisson_ratio=0.3, density=1.0)
+    >>> topology = mp.Topology()
+    >>> rod = topology.add_rod(nodes, orientations, 1.0, section.linear_density, section.inertia_density)
+    >>> force = mp.forces.RodElasticity(rod, **section.stiffness)
+    >>> round(force.longest_timestep(), 3)  # s
+    0.806
+    """
+
+    changeable = ("shear", "extension", "bending", "twist", "rest_strain", "rest_curvature")
+    conserves_momentum = True
+
+    def __init__(
+        self,
+        rod: Rods,
+        shear: Any,
+        extension: Any,
+        bending: Any,
+        twist: Any,
+        rest_strain: Any = (0.0, 0.0, 1.0),
+        rest_curvature: Any = (0.0, 0.0, 0.0),
+        *,
+        name: str | None = None,
+        group: int = 0,
+    ) -> None:
+        super().__init__(name=name, group=group)
+        self._rod = expect_handle(f"{self.name}: rod", rod, Rods, "rods")
+        self._declare(
+            shear=shear, extension=extension, bending=bending, twist=twist, rest_strain=rest_strain,
+            rest_curvature=rest_curvature,
+        )  # fmt: skip
+
+    @property
+    def rod(self) -> Rods:
+        """The rods acted on."""
+        return self._rod
+
+    @property
+    def handles(self):
+        return (self._rod,)
+
+    def _checked(self, **numbers: Any) -> dict[str, Any]:
+        n = len(self._rod.links)
+        components = {"shear": 2, "extension": 1, "bending": 2, "twist": 1, "rest_strain": 3, "rest_curvature": 3}
+        out = {}
+        for key, value in numbers.items():
+            what, k = f"{self.name}: {key}", components[key]
+            stiffness, dimensions = k < 3, depth(what, value)
+            if stiffness and dimensions == 0:
+                value = number(what, value, above=0.0)
+                out[key] = (value, value) if k == 2 else value
+                continue
+            one = k > 1 and dimensions == 1
+            given = array(what, value, (k,) if one else (n, k) if k > 1 else (n,)).copy()
+            if stiffness and (given <= 0.0).any():
+                place = ", ".join(map(str, np.argwhere(given <= 0.0)[0]))
+                raise ParameterError(f"{what}[{place}] = {given[given <= 0.0][0]} but must be finite and > 0")
+            given.flags.writeable = False
+            out[key] = tuple(given.tolist()) if one else given
+        return out
+
+    def _rows(self) -> np.ndarray:
+        """(J, 12), or (1, 12) where all segments are alike: C, B, Γ⁰, Ω⁰."""
+        parts = [np.atleast_1d(np.asarray(value, float)) for value in self._numbers.values()]
+        parts = [p[:, None] if key in ("extension", "twist") else p
+                 for key, p in zip(self._numbers, parts, strict=True)]  # fmt: skip
+        parts = [p if p.ndim == 2 else p[None] for p in parts]
+        n = max(map(len, parts))
+        return np.concatenate([np.broadcast_to(p, (n, p.shape[1])) for p in parts], axis=1)
+
+    def longest_timestep(self) -> float:
+        rod, c = self._rod, self._rows()
+        length = rod.joint_lengths
+        c = np.broadcast_to(c, (len(length), c.shape[1]))
+        # Each joint with the lighter of the nodes on its sides.
+        density = rod.linear_density[rod.links].min(axis=1)
+        inertia = rod.inertia_density[rod.links].min(axis=1) * length[:, None]
+        return longest_timestep(length, density * length, inertia, c[:, :3], c[:, 3:6])
+
+    def bind(self, layout):
+        rod, numbers = self._rod, self._rows()
+        node, which, k = rod.chain_rows(1)
+        n = np.diff(rod.starts)[which]
+        owned = (k >= 0) & (k < n)
+        # Rows without a joint follow no other: the last of an open rod, the last repeated of a ring.
+        has_joint = k < (n if rod.closed else n - 1)
+        joint = rod.link_starts[which] + k % n
+        length = np.where(has_joint, rod.segment_length[which], 0.0)
+        if len(numbers) > 1:
+            rows = np.zeros((len(node) + 2, numbers.shape[1]))
+            rows[1:-1][has_joint] = numbers[joint[has_joint]]
+            numbers = rows
+        first = layout.slice_of(rod).start - layout.first_oriented
+        return kernel.RodElasticity(
+            self.name, (first + np.pad(node, 1, mode="edge")).astype(np.int32), np.pad(owned, 1).astype(np.int32),
+            np.pad(length, 1), np.ascontiguousarray(numbers),
+        )  # fmt: skip
+
+
+class RodLoad(Force):
+    r"""A force and a couple on one end of every rod of a handle.
+
+    .. math:: U = -\sum_\text{rods} F \cdot x_\text{end}
+
+    for a force in space. Couples, and loads that turn with the rod, have no energy: what they add to the rods is work
+    from outside.
+
+    Parameters
+    ----------
+    rod : Rods
+    end : str
+        ``"start"`` or ``"end"``. A free end is half a segment beyond the node that is next to it.
+    force : (3,) float, pN
+    couple : (3,) float, pN nm
+    follows : bool
+        Whether `force` and `couple` are given in the frame of the end and turn with it; else in space.
+    name, group
+        See `Force`.
+
+    Raises
+    ------
+    TopologyError
+        Not the handle of rods, or of rings.
+    ParameterError
+        A number outside its domain, another word for the end.
+
+    Notes
+    -----
+    On a clamped end, and the force on a pinned one, does nothing. Forces on any place of a rod:
+    ``UniformField(rod.sites(arms), force)``, `Links`.
+
+    References
+    ----------
+    Ladd & Misra (2009), after (29): prescribed forces and couples on the ends.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import medyanpy as mp
+    >>> nodes, orientations = mp.rods.uniform(63, 1.0)
+    >>> topology = mp.Topology()
+    >>> rod = topology.add_rod(nodes, orientations, 1.0, 1.0, [1.0, 1.0, 2.0], ends=("clamped", "free"))
+    >>> mp.forces.RodLoad(rod, "end", couple=[0.0, 2 * np.pi * 0.05 / 62.5, 0.0])  # rolls a rod with B = 0.05 up
+    RodLoad(force=(0.0, 0.0, 0.0), couple=(0.0, 0.00502655, 0.0))
+    """
+
+    changeable = ("force", "couple")
+
+    def __init__(
+        self,
+        rod: Rods,
+        end: str,
+        force: Any = (0.0, 0.0, 0.0),
+        couple: Any = (0.0, 0.0, 0.0),
+        *,
+        follows: bool = False,
+        name: str | None = None,
+        group: int = 0,
+    ) -> None:
+        super().__init__(name=name, group=group)
+        self._rod = expect_handle(f"{self.name}: rod", rod, Rods, "rods")
+        self._end = end
+        self._nodes, self._arms = rod.tips(end)
+        self._follows = bool(follows)
+        self._declare(force=force, couple=couple)
+
+    @property
+    def rod(self) -> Rods:
+        """The rods acted on."""
+        return self._rod
+
+    @property
+    def end(self) -> str:
+        """Which end: ``"start"`` or ``"end"``."""
+        return self._end
+
+    @property
+    def handles(self):
+        return (self._rod,)
+
+    def _checked(self, **numbers: Any) -> dict[str, Any]:
+        return {key: tuple(vector(f"{self.name}: {key}", value).tolist()) for key, value in numbers.items()}
+
+    def bind(self, layout):
+        first = layout.slice_of(self._rod).start - layout.first_oriented
+        force, couple = (np.array(self._numbers[key]) for key in ("force", "couple"))
+        return kernel.Loads(
+            self.name, (first + self._nodes).astype(np.int32), self._arms, force, couple, self._follows
+        )
+
+
+class RodCollision(SoftCollisions):
+    r"""Excluded volume of rods: soft repulsion of their segments, as tubes with round ends.
+
+    The law of `SoftCollisions` between the segments of all rods given, and with those of other rods or of the same one.
+
+    Parameters
+    ----------
+    rods : Rods or list of Rods
+        Each once.
+    stiffness : float or one per handle, pN/nm, >= 0
+    radius : float or one per handle, nm, > 0
+        Of the tubes.
+    neighbors : int, >= 1, optional
+        Segments of one rod do not collide if they are up to this many apart. Where none is given, as many as fit into
+        half a circle whose diameter is that of the thickest rod: nearer ones cannot touch unless the rod is bent more
+        than that.
+    skin, name, group, exclusions
+        See `SoftCollisions`.
+
+    Raises
+    ------
+    TopologyError
+        Something that is no handle of rods, or one given twice.
+    ParameterError
+        A number outside its domain.
+
+    Notes
+    -----
+    Tubes have no friction: forces act on the nodes and exert no torques. Half a segment at free ends, beyond the last
+    nodes, is covered by the round ends up to the radius.
+
+    Examples
+    --------
+    >>> import medyanpy as mp
+    >>> nodes, orientations = mp.rods.uniform(63, 1.0)
+    >>> topology = mp.Topology()
+    >>> rod = topology.add_rod(nodes, orientations, 1.0, 1.0, [1.0, 1.0, 2.0])
+    >>> mp.forces.RodCollision(rod, stiffness=1.0, radius=0.5)
+    RodCollision(stiffness=1, radius=0.5, switchover=8, skin=None)
+    """
+
+    def __init__(
+        self,
+        rods: Any,
+        stiffness: Any,
+        radius: Any,
+        *,
+        neighbors: int | None = None,
+        exclusions: Any = None,
+        skin: float | None = None,
+        name: str | None = None,
+        group: int = 0,
+    ) -> None:
+        title = type(self).__name__ if name is None else str(name)
+        given = handles_in(rods)
+        if not given:
+            raise TopologyError(f"{title}: rods must be handles of rods, not {rods!r}")
+        for i, rod in enumerate(given):
+            expect_handle(f"{title}: rods[{i}]", rod, Rods, "rods")
+        if neighbors is None:
+            each = radius if isinstance(radius, Sequence | np.ndarray) and np.ndim(radius) else [radius] * len(given)
+            thick = [number(f"{title}: radius[{i}]", r, above=0.0) for i, r in enumerate(each)]
+            neighbors = max(1, *(
+                ceil(pi * r / rod.segment_length.min()) for r, rod in zip(thick, given, strict=False)
+            ))  # fmt: skip
+        super().__init__(
+            rods, stiffness, radius, neighbors=neighbors, exclusions=exclusions, skin=skin, name=name, group=group
+        )

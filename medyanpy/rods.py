@@ -1,0 +1,241 @@
+"""Shapes and sections of elastic rods: what `Topology.add_rod` and `forces.RodElasticity` are given."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from medyanpy.chains import carried_along
+from medyanpy.errors import ParameterError, TopologyError
+from medyanpy.quaternions import from_matrices, matrices, product, turned
+from medyanpy.validation import array, number, vector, whole_number
+
+__all__ = ["CircularSection", "frames", "uniform"]
+
+# Wavelengths at which the frequencies of a rod are looked at.
+_WAVES = 64
+
+
+@dataclass(frozen=True)
+class CircularSection:
+    r"""A round cross-section of an isotropic material: what a rod of it resists, and what it weighs.
+
+    .. math:: C_1 = C_2 = \kappa G A,\quad C_3 = Y A,\quad B_1 = B_2 = Y I,\quad B_3 = 2 G I,
+              \qquad A = \pi r^2,\ I = \pi r^4/4,\ G = \frac{Y}{2(1 + \nu)}
+
+    Parameters
+    ----------
+    radius : float, nm, > 0
+        r
+    youngs_modulus : float, pN/nm² (MPa), > 0
+        Y
+    poisson_ratio : float, > -1 and <= 0.5
+        ν
+    density : float, pN s²/nm⁴, > 0
+        Mass per volume; water has 1e-21.
+    shear_correction : float, > 0
+        κ; 1 as in the source, 6(1 + ν)/(7 + 6ν) after Timoshenko and Cowper.
+
+    Raises
+    ------
+    ParameterError
+        A number outside its domain.
+
+    References
+    ----------
+    Ladd & Misra (2009), (5) and (8).
+
+    Examples
+    --------
+    >>> import medyanpy as mp
+    >>> section = mp.rods.CircularSection(radius=12.0, youngs_modulus=1200.0, poisson_ratio=0.3, density=1.4e-21)
+    >>> round(section.stiffness["bending"] / 1e7, 3)  # pN nm²: as stiff as a microtubule
+    1.954
+    """
+
+    radius: float
+    youngs_modulus: float
+    poisson_ratio: float
+    density: float
+    shear_correction: float = 1.0
+
+    def __post_init__(self) -> None:
+        for name in ("radius", "youngs_modulus", "density", "shear_correction"):
+            number(f"CircularSection: {name}", getattr(self, name), above=0.0)
+        ratio = number("CircularSection: poisson_ratio", self.poisson_ratio)
+        if not -1.0 < ratio <= 0.5:
+            raise ParameterError(f"CircularSection: poisson_ratio = {ratio} but must be > -1 and <= 0.5")
+
+    @property
+    def area(self) -> float:
+        """nm²"""
+        return np.pi * self.radius**2
+
+    @property
+    def second_moment(self) -> float:
+        """nm⁴; of area, about a diameter."""
+        return 0.25 * np.pi * self.radius**4
+
+    @property
+    def stiffness(self) -> dict[str, float]:
+        """Shear and extension (pN), bending and twist (pN nm²), by the names of `forces.RodElasticity`."""
+        Y, A, I = self.youngs_modulus, self.area, self.second_moment  # noqa: E741 - the symbol of the papers
+        G = Y / (2.0 * (1.0 + self.poisson_ratio))
+        return {"shear": self.shear_correction * G * A, "extension": Y * A, "bending": Y * I, "twist": 2.0 * G * I}
+
+    @property
+    def linear_density(self) -> float:
+        """pN s²/nm²; mass per length."""
+        return self.density * self.area
+
+    @property
+    def inertia_density(self) -> tuple[float, float, float]:
+        """pN s²; moments of inertia per length, about the principal axes of the section."""
+        moment = self.density * self.second_moment
+        return moment, moment, 2.0 * moment
+
+
+def frames(nodes: Any, closed: bool = False) -> np.ndarray:
+    """Orientations of the nodes of a rod along a curve, without twist.
+
+    The third axis is along the curve, halfway between the two segments that meet; the first is carried along by the
+    smallest rotations. Of a ring, what is needed to close it is spread evenly.
+
+    Parameters
+    ----------
+    nodes : (n, 3) float, nm
+        n >= 2, no two successive ones in one place.
+    closed : bool
+        Whether the last is followed by the first.
+
+    Returns
+    -------
+    (n, 4) float, dimensionless
+        Unit quaternions, scalar first.
+
+    Raises
+    ------
+    TopologyError
+        Nodes that follow each other in one place, or a curve that turns back on itself.
+    """
+    x = array("frames: nodes", nodes, (None, 3), error=TopologyError)
+    if len(x) < 2:
+        raise TopologyError(f"frames: {len(x)} nodes have no direction: 2 are needed")
+    d = np.roll(x, -1, axis=0) - x if closed else np.diff(x, axis=0)
+    length = np.linalg.norm(d, axis=1)
+    if not length.all():
+        i = int(np.argmin(length))
+        raise TopologyError(f"frames: nodes {i} and {(i + 1) % len(x)} are in one place")
+    d /= length[:, None]
+    t = d + np.roll(d, 1, axis=0) if closed else np.concatenate([d[:1], d[1:] + d[:-1], d[-1:]])
+    size = np.linalg.norm(t, axis=1)
+    if (size < 1e-6).any():
+        raise TopologyError(f"frames: the curve turns back on itself at node {np.argmin(size)}")
+    t /= size[:, None]
+    first = carried_along(t, np.array([0, len(x)]), closed)
+    return from_matrices(np.stack([first, np.cross(t, first), t], axis=2))
+
+
+def uniform(
+    n: int, segment_length: float, curvature: Any = (0.0, 0.0, 0.0), strain: Any = (0.0, 0.0, 1.0)
+) -> tuple[np.ndarray, np.ndarray]:
+    r"""Nodes and orientations of a rod whose strains are the same everywhere: a line, a circle or a helix.
+
+    .. math:: R' = R\,[\Omega]_\times,\quad r' = R\,\Gamma,\qquad R(0) = 1,\ r(0) = 0
+
+    at the places 0, ℓ, 2ℓ, ... along it.
+
+    Parameters
+    ----------
+    n : int, >= 2
+    segment_length : float, nm, > 0
+        ℓ
+    curvature : (3,) float, 1/nm
+        Ω: bending about the first two axes, and twist. (0, 1/R, 0) is a circle; (R κ², 0, P κ²), with
+        κ² = 1/(R² + P²), a helix of the radius R and the pitch 2πP.
+    strain : (3,) float, dimensionless
+        Γ: shear, and stretch; (0, 0, 1) without either.
+
+    Returns
+    -------
+    (n, 3) float, nm, and (n, 4) float
+        Nodes, and unit quaternions.
+
+    Raises
+    ------
+    ParameterError
+        A number outside its domain.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import medyanpy as mp
+    >>> nodes, orientations = mp.rods.uniform(101, 0.01, curvature=(0.0, 2 * np.pi, 0.0))
+    >>> bool(np.allclose(nodes[-1], 0.0))  # once around
+    True
+    """
+    n = whole_number("uniform: n", n, at_least=2)
+    s = number("uniform: segment_length", segment_length, above=0.0) * np.arange(n)[:, None]
+    curvature, strain = vector("uniform: curvature", curvature), vector("uniform: strain", strain)
+    rate = np.linalg.norm(curvature)
+    axis = curvature / rate if rate > 0.0 else np.array([0.0, 0.0, 1.0])
+    along = (axis @ strain) * axis
+    around = np.cross(axis, strain)
+    if rate > 0.0:
+        turn = rate * s
+        nodes = s * along + (np.sin(turn) * (strain - along) + 2.0 * np.sin(0.5 * turn) ** 2 * around) / rate
+    else:
+        nodes = s * strain
+    return nodes, np.column_stack([np.cos(0.5 * rate * s), np.sin(0.5 * rate * s) * axis])
+
+
+def strains(
+    links: np.ndarray, length: np.ndarray, positions: np.ndarray, orientations: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """(J, 3), (J, 3) Γ and Ω of joints of lengths (J,), as _kernels/rods.pyx has them."""
+    a, b = orientations[links.T]
+    b = np.where(np.einsum("ij,ij->i", a, b)[:, None] < 0.0, -b, b)
+    mean = a + b
+    mean /= np.linalg.norm(mean, axis=1)[:, None]
+    back = mean * [1.0, -1.0, -1.0, -1.0]
+    d = positions[links[:, 1]] - positions[links[:, 0]]
+    return turned(back, d) / length[:, None], 2.0 * product(back, b - a)[:, 1:] / length[:, None]
+
+
+def check_frames(what: str, x: np.ndarray, q: np.ndarray, links: np.ndarray, of) -> None:
+    """Refuse successive nodes in one place, and third axes that point backwards; `of` names a link."""
+    d = x[links[:, 1]] - x[links[:, 0]]
+    here = ~d.any(axis=1)
+    if here.any():
+        raise TopologyError(f"{what}: {of(int(np.argmax(here)))} has both nodes in one place: its length is 0")
+    third = matrices(q)[:, :, 2]
+    cosine = np.einsum("jki,ji->jk", third[links], d) / np.linalg.norm(d, axis=1)[:, None]
+    if (cosine <= 0.0).any():
+        j, k = (int(i) for i in np.argwhere(cosine <= 0.0)[0])
+        raise TopologyError(
+            f"{what}: {of(j)} runs against the third axis of node {links[j, k]}: the cosine of the angle between them "
+            f"is {cosine[j, k]:g}, but must be > 0. Third axes point from each node to the next"
+        )
+
+
+def longest_timestep(
+    length: np.ndarray, mass: np.ndarray, inertia: np.ndarray, stiffness: np.ndarray, couple: np.ndarray
+) -> float:
+    """s; 2 over the highest frequency of straight rods: of joints of lengths (J,), with masses (J,) and inertias (J, 3)
+    of their nodes, resisting with C and B (J, 3).
+
+    Waves exp(i k s): with z = 2 sin(k l/2) and c = cos(k l/2), shear and rotation of each principal plane make the
+    matrix [[C z²/l, i C z c], [-i C z c, B z²/l + C c² l]] over (mass, inertia); stretch and twist are alone.
+    """
+    rows = np.unique(np.column_stack([length, mass, inertia, stiffness, couple]), axis=0)
+    l, m, i, c, b = rows[:, :1], rows[:, 1:2], rows[:, 2:5], rows[:, 5:8], rows[:, 8:11]  # noqa: E741
+    half = np.linspace(0.0, 0.5 * np.pi, _WAVES)
+    z, cos = 2.0 * np.sin(half), np.cos(half)
+    highest = max(float((4.0 * c[:, 2:] / (l * m)).max()), float((4.0 * b[:, 2:] / (l * i[:, 2:])).max()))
+    for shear, axis in ((0, 1), (1, 0)):
+        across = c[:, shear, None] * z**2 / (l * m)
+        turning = (b[:, axis, None] * z**2 / l + c[:, shear, None] * cos**2 * l) / i[:, axis, None]
+        square = (c[:, shear, None] * z * cos) ** 2 / (m * i[:, axis, None])
+        mean = 0.5 * (across + turning)
+        highest = max(highest, float((mean + np.sqrt(0.25 * (across - turning) ** 2 + square)).max()))
+    return 2.0 / np.sqrt(highest)
