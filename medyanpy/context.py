@@ -444,11 +444,13 @@ class Context:
             # Before forces: it leaves those of single forces where their sum belongs.
             parts["virials"] = self._virials()
         if forces or energy or multipliers:
-            total = np.zeros((layout.n, 3))
-            torques = np.zeros((layout.n_oriented, 3))
             for force_sum in self._force_sums.values():
                 with self._explained():
                     force_sum.refresh(self._program, energy)
+        if forces or multipliers:
+            total = np.zeros((layout.n, 3))
+            torques = np.zeros((layout.n_oriented, 3))
+            for force_sum in self._force_sums.values():
                 if force_sum.forces.operations:
                     total += force_sum.f_array
                     torques += force_sum.torque_array

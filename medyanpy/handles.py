@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from medyanpy.layout import Layout
     from medyanpy.topology import Topology
 
-__all__ = ["Handle"]
+__all__ = ["Handle", "bead_numbers", "handles_in"]
 
 
 class Handle:
@@ -127,6 +127,21 @@ class Handle:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r}, {len(self)} {self.kind})"
+
+
+def handles_in(beads: Any) -> tuple[Handle, ...]:
+    """The handles among what names beads: a handle, several, or bead numbers."""
+    if isinstance(beads, Handle):
+        return (beads,)
+    if isinstance(beads, list | tuple) and beads and all(isinstance(h, Handle) for h in beads):
+        return tuple(beads)
+    return ()
+
+
+def bead_numbers(beads: Any) -> Any:
+    """Those of the beads of handles, in the order in which these are given; bead numbers as they are."""
+    handles = handles_in(beads)
+    return np.concatenate([handle.beads for handle in handles]) if handles else beads
 
 
 def _handle(topology: "Topology", number: int) -> Handle:

@@ -9,7 +9,7 @@ from medyanpy._kernels.selected import brownian, rotation
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.flows import Flow, Stage
 from medyanpy.rigid.tensors import check_tensor, friction_to_diffusion, move_friction
-from medyanpy.validation import array, depth, number, vector
+from medyanpy.validation import array, dimensions, number, vector
 
 __all__ = ["OrientedFlow", "friction_tensors", "rod_friction", "unit_quaternions"]
 
@@ -70,13 +70,13 @@ def rod_friction(what: str, friction: Any, rotational: Any, n: int) -> np.ndarra
 
     Of what a user gives: a number or (along, across), of translation and of rotation; or tensors.
     """
-    if depth(f"{what}: friction", friction) >= 2:
+    if dimensions(f"{what}: friction", friction, "(), (2,), (6, 6) or (n, 6, 6)") >= 2:
         if np.any(rotational):
             raise ParameterError(f"{what}: friction is a tensor: rotational_friction is part of it")
         return friction_tensors(f"{what}: friction", friction, n)
     diagonal = []
     for name, given in (("friction", friction), ("rotational_friction", rotational)):
-        pair = depth(f"{what}: {name}", given) > 0
+        pair = dimensions(f"{what}: {name}", given, "() or (2,)") > 0
         along, across = array(f"{what}: {name}", given, (2,)) if pair else (given, given)
         along = number(f"{what}: {name}{' along' if pair else ''}", along, at_least=0.0)
         across = number(f"{what}: {name}{' across' if pair else ''}", across, at_least=0.0)

@@ -7,8 +7,8 @@ import numpy as np
 
 from medyanpy._kernels.sites import SiteTable
 from medyanpy.errors import ParameterError, TopologyError
-from medyanpy.handles import Handle
-from medyanpy.validation import array
+from medyanpy.handles import Handle, bead_numbers, handles_in
+from medyanpy.validation import array, dimensions
 
 if TYPE_CHECKING:
     from medyanpy.topology import Topology
@@ -100,20 +100,12 @@ class Sites:
             Not beads, a negative number, or handles of different topologies. Whether numbers exist is seen when a
             force with the sites is bound.
         """
-        handles = _handles(beads)
-        if handles:
-            number = np.concatenate([handle.beads for handle in handles])
-        else:
-            number = array(
-                "Sites.beads: beads",
-                [beads] if np.ndim(beads) == 0 and not isinstance(beads, str) else beads,
-                (None,),
-                dtype=np.int64,
-                error=TopologyError,
-            ).copy()
-        _not_negative("Sites.beads: beads", number)
+        what, given = "Sites.beads: beads", bead_numbers(beads)
+        one = not isinstance(given, str) and dimensions(what, given, "() or (n,)", error=TopologyError) == 0
+        number = array(what, [given] if one else given, (None,), dtype=np.int64, error=TopologyError).copy()
+        _not_negative(what, number)
         n = len(number)
-        return cls._of(np.arange(n + 1), number, np.ones(n), np.zeros((0, 3)), handles)
+        return cls._of(np.arange(n + 1), number, np.ones(n), np.zeros((0, 3)), handles_in(beads))
 
     @classmethod
     def weighted(cls, beads: Any, weights: Any) -> "Sites":
@@ -374,14 +366,6 @@ def as_sites(what: str, value: Any) -> Sites:
         return Sites.beads(value)
     except TopologyError as error:
         raise TopologyError(f"{what}: {error}") from error
-
-
-def _handles(beads: Any) -> tuple[Handle, ...]:
-    if isinstance(beads, Handle):
-        return (beads,)
-    if isinstance(beads, list | tuple) and beads and all(isinstance(h, Handle) for h in beads):
-        return tuple(beads)
-    return ()
 
 
 def _starts(counts: np.ndarray) -> np.ndarray:

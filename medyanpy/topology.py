@@ -11,14 +11,14 @@ from medyanpy.chains import Chains
 from medyanpy.described import kept, scalar_if_one
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.filaments import FilamentFlow, parallel_directors
-from medyanpy.handles import Handle
+from medyanpy.handles import Handle, bead_numbers, handles_in
 from medyanpy.mesh import TriangleMesh
 from medyanpy.oriented import OrientedFlow, friction_tensors, rod_friction, unit_quaternions
 from medyanpy.rods import check_frames, strains
 from medyanpy.sites import Sites
 from medyanpy.surfaces.flow import REACH, SurfaceFlow
 from medyanpy.surfaces.surface import Surface
-from medyanpy.validation import array, number, per_item, whole_number
+from medyanpy.validation import array, dimensions, number, per_item, vectors, whole_number
 from medyanpy.validation import seed as check_seed
 
 __all__ = [
@@ -518,10 +518,9 @@ class OrientedBeads(Beads):
         >>> len(ends)
         2
         """
-        n = len(self)
-        given = np.asarray(arms)
-        shape = (None, 3) if given.ndim < 3 else (n, None, 3)
-        arms = array(f"{self.name}.sites: arms", arms, shape)
+        n, what = len(self), f"{self.name}.sites: arms"
+        each = dimensions(what, arms, f"(k, 3) or ({n}, k, 3)") > 2
+        arms = array(what, arms, (n, None, 3) if each else (None, 3))
         arms = np.broadcast_to(arms, (n, *arms.shape[-2:])).reshape(-1, 3)
         k = len(arms) // n
         return Sites.from_arrays(
@@ -1509,16 +1508,12 @@ class Topology:
         TopologyError
             A foreign handle, or a bead that does not exist or is named twice.
         """
-        if isinstance(beads, Handle):
-            beads = [beads]
         if isinstance(beads, Iterable) and not isinstance(beads, np.ndarray):
             beads = list(beads)
-            if beads and all(isinstance(h, Handle) for h in beads):
-                for handle in beads:
-                    if handle.topology is not self:
-                        raise TopologyError(f"{what}: {handle!r} belongs to another topology")
-                beads = np.concatenate([h.beads for h in beads])
-        index = np.sort(array(what, beads, (None,), dtype=np.int64, error=TopologyError))
+        for handle in handles_in(beads):
+            if handle.topology is not self:
+                raise TopologyError(f"{what}: {handle!r} belongs to another topology")
+        index = np.sort(array(what, bead_numbers(beads), (None,), dtype=np.int64, error=TopologyError))
         if len(index) and (index[0] < 0 or index[-1] >= self._n_beads):
             bad = index[0] if index[0] < 0 else index[-1]
             raise TopologyError(f"{what}: bead {bad} does not exist: beads are 0 to {self._n_beads - 1}")
@@ -1643,8 +1638,8 @@ def check_places(what: str, mesh: TriangleMesh, triangles: Any, barycentric: Any
 
 def _inertia_of_bodies(what: str, inertia: Any, n: int) -> np.ndarray:
     """(n, 3) principal moments of inertia, checked."""
-    given = np.asarray(inertia)
-    moments = np.broadcast_to(array(what, inertia, (3,) if given.ndim == 1 else (n, 3)), (n, 3)).copy()
+    given = vectors(what, inertia, n)
+    moments = np.broadcast_to(given, (n, 3)).copy()
     for wrong, bound in [
         # Rounding leaves something of the zero of a line.
         (moments <= _LINE_TOLERANCE * np.maximum(moments.max(axis=1), 0.0)[:, None], "> 0 (a body on a line has none)"),

@@ -8,7 +8,9 @@ import numpy as np
 from medyanpy import units
 from medyanpy.errors import ParameterError
 
-__all__ = ["array", "depth", "number", "per_item", "seed", "thermal_energy", "vector", "whole_number"]
+__all__ = [
+    "array", "dimensions", "number", "per_item", "seed", "thermal_energy", "vector", "vectors", "whole_number",
+]  # fmt: skip
 
 
 def _refuse(what: str, problem: str, error: type[Exception]) -> Exception:
@@ -43,12 +45,12 @@ def array(
     return out
 
 
-def depth(what: str, value: Any, *, error: type[Exception] = ParameterError) -> int:
-    """How many dimensions an array of this has: 0 of a number."""
+def dimensions(what: str, value: Any, wanted: str, *, error: type[Exception] = ParameterError) -> int:
+    """How many an array has; `wanted` says what shapes are right, where rows of different lengths have none."""
     try:
         return np.ndim(value)
     except ValueError as cause:
-        raise _refuse(what, f"must be a number or an array: {cause}", error) from cause
+        raise _refuse(what, f"must have shape {wanted}: {cause}", error) from cause
 
 
 def number(
@@ -112,6 +114,14 @@ def per_item(
 def vector(what: str, value: Any, *, error: type[Exception] = ParameterError) -> np.ndarray:
     """Three finite floats."""
     return array(what, value, (3,), error=error)
+
+
+def vectors(what: str, value: Any, n: int, *, error: type[Exception] = ParameterError) -> np.ndarray:
+    """Finite floats: one vector for all of n items, (3,), or one for each, (n, 3); a copy, read-only."""
+    each = dimensions(what, value, f"(3,) or ({n}, 3)", error=error) > 1
+    out = array(what, value, (n, 3) if each else (3,), error=error).copy()
+    out.flags.writeable = False
+    return out
 
 
 def whole_number(

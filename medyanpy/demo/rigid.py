@@ -142,16 +142,21 @@ def _trapped(n: int, seed: int) -> System:
     return system
 
 
+def _dipoles(handle: RigidBodies, field: float) -> UniformField:
+    """Dipoles of the moment 1 along the first axes of bodies, in a field along z, pN."""
+    poles = handle.sites([[0.5, 0.0, 0.0], [-0.5, 0.0, 0.0]])
+    return UniformField(poles, np.tile([[0.0, 0.0, field], [0.0, 0.0, -field]], (len(handle), 1)))
+
+
 def _free(n: int, seed: int, threads: int, names: list[str], field: float | None = None) -> tuple[Context, list]:
-    """n bodies of each of the shapes, which do not see each other; with dipoles of the moment 1 in a field, pN."""
+    """n bodies of each of the shapes, which do not see each other; with dipoles in a field, pN."""
     rng = np.random.default_rng(seed)
     topology = Topology()
     handles = [_add(topology, name, np.zeros((n, 3)), rng) for name in names]
     system = System(topology)
     if field is not None:
         for handle in handles:
-            poles = handle.sites([[0.5, 0.0, 0.0], [-0.5, 0.0, 0.0]])
-            system.add_force(UniformField(poles, np.tile([[0.0, 0.0, field], [0.0, 0.0, -field]], (n, 1))))
+            system.add_force(_dipoles(handle, field))
     integrator = SplittingIntegrator("BAOAB", TIMESTEP, temperature=TEMPERATURE, seed=seed)
     context = Context(system, integrator, threads)
     context.set_velocities_to_temperature(TEMPERATURE, seed=seed)
@@ -334,8 +339,7 @@ def _order() -> Line:
         topology = Topology()
         tops = topology.add_rigid_bodies(np.zeros((30, 3)), _random_turns(30, rng), 1.0, [1.0, 2.0, 2.6])
         system = System(topology)
-        poles = tops.sites([[0.5, 0.0, 0.0], [-0.5, 0.0, 0.0]])
-        system.add_force(UniformField(poles, np.tile([[0.0, 0.0, 1.5], [0.0, 0.0, -1.5]], (30, 1))))
+        system.add_force(_dipoles(tops, 1.5))
         context = Context(system, VerletIntegrator(timestep), threads=1)
         context.set_velocities_to_temperature(kT=1.0, seed=1)
         energy = []

@@ -7,14 +7,15 @@ import numpy as np
 
 from medyanpy.described import Described, scalar_if_one
 from medyanpy.errors import ParameterError, TopologyError
-from medyanpy.topology import Handle, Topology
+from medyanpy.handles import Handle, bead_numbers, handles_in
+from medyanpy.topology import Topology
 from medyanpy.validation import whole_number
 
 if TYPE_CHECKING:
     from medyanpy._kernels.program import Operation
     from medyanpy.layout import Layout
 
-__all__ = ["Force"]
+__all__ = ["Force", "bead_numbers", "handles_in"]
 
 
 class Force(Described, ABC):
@@ -142,15 +143,6 @@ def expect_handle(what: str, handle: Any, kind: type[Handle], article: str) -> A
     if not isinstance(handle, kind):
         raise TopologyError(f"{what} must be the handle of {article}, not {handle!r}")
     return handle
-
-
-def handles_in(beads: Any) -> tuple[Handle, ...]:
-    """The handles among what names beads: a handle, several, or bead numbers."""
-    if isinstance(beads, Handle):
-        return (beads,)
-    if isinstance(beads, list | tuple) and beads and all(isinstance(h, Handle) for h in beads):
-        return tuple(beads)
-    return ()
 
 
 def check_beads(force: str, index: np.ndarray, topology: Topology) -> None:

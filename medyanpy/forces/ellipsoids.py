@@ -6,10 +6,10 @@ import numpy as np
 
 from medyanpy._kernels.selected import ellipsoids
 from medyanpy.errors import ParameterError, TopologyError
-from medyanpy.forces._base import handles_in
 from medyanpy.forces.pairs import _WCA_END, _PairForce
+from medyanpy.handles import bead_numbers
 from medyanpy.sites import Sites
-from medyanpy.validation import array, number
+from medyanpy.validation import number, vectors
 
 __all__ = ["EllipsoidRepulsion"]
 
@@ -123,7 +123,7 @@ class EllipsoidRepulsion(_PairForce):
         if isinstance(self._groups[0], Sites):
             raise TopologyError(f"{self.name}: groups must be handles or bead numbers: sites have no orientation")
         axes = self._axes("semi_axes", semi_axes, self._groups[0])
-        n = len(_numbers_in(self._groups[1]))
+        n = len(bead_numbers(self._groups[1]))
         if semi_axes_b is None and axes.ndim == 2 and len(axes) != n:
             raise ParameterError(
                 f"{self.name}: give semi_axes_b=, because semi_axes has {len(axes)} rows and group_b has {n} beads"
@@ -137,11 +137,10 @@ class EllipsoidRepulsion(_PairForce):
 
     def _axes(self, which: str, value: Any, group: Any) -> np.ndarray:
         what = f"{self.name}: {which}"
-        out = array(what, value, (len(_numbers_in(group)), 3) if np.ndim(value) > 1 else (3,)).copy()
+        out = vectors(what, value, len(bead_numbers(group)))
         bad = np.argwhere(out <= 0.0)
         if len(bad):
             raise ParameterError(f"{what}[{', '.join(map(str, bad[0]))}] = {out[tuple(bad[0])]} but must be > 0")
-        out.flags.writeable = False
         return out
 
     def _axes_of_beads(self, layout) -> np.ndarray:
@@ -151,7 +150,7 @@ class EllipsoidRepulsion(_PairForce):
         both = axes, axes if self._numbers["semi_axes_b"] is None else self._numbers["semi_axes_b"]
         turns = np.isin(np.arange(layout.n), layout.order[layout.oriented_places])
         out = np.full((layout.n, 3), np.nan)
-        for beads, given in zip(map(_numbers_in, self._groups), both, strict=True):
+        for beads, given in zip(map(bead_numbers, self._groups), both, strict=True):
             given = np.broadcast_to(given, (len(beads), 3))
             other = ~np.isnan(out[beads, 0]) & (out[beads] != given).any(axis=1)
             if other.any():
@@ -187,9 +186,3 @@ class EllipsoidRepulsion(_PairForce):
         )
         operation.acts_on_points = members.on_points
         return operation
-
-
-def _numbers_in(group: Any) -> np.ndarray:
-    """The beads of a group, in the order in which they are given."""
-    handles = handles_in(group)
-    return np.concatenate([handle.beads for handle in handles]) if handles else group

@@ -7,9 +7,10 @@ import numpy as np
 from medyanpy._kernels.external import Field
 from medyanpy._kernels.sites import SiteTable
 from medyanpy.errors import ParameterError, TopologyError
-from medyanpy.forces._base import Force, handles_in
+from medyanpy.forces._base import Force
+from medyanpy.handles import bead_numbers, handles_in
 from medyanpy.sites import Sites
-from medyanpy.validation import array
+from medyanpy.validation import array, dimensions, vectors
 
 __all__ = ["HarmonicTrap", "UniformField"]
 
@@ -21,16 +22,14 @@ class _SingleBeadForce(Force):
 
     def __init__(self, beads: Any, *, name: str | None, group: int, **numbers: Any) -> None:
         super().__init__(name=name, group=group)
-        self._handles = handles_in(beads)
-        self._sites = beads if isinstance(beads, Sites) else None
-        if self._handles:
-            beads = np.concatenate([handle.beads for handle in self._handles])
-        # In the order given: rows of numbers that differ from bead to bead are in it.
-        if self._sites is not None:
-            beads = self._sites.single_beads
-            self._handles = self._sites.handles
-        self._beads = array(f"{self.name}: beads", beads, (None,), dtype=np.int64, error=TopologyError).copy()
-        self._beads.flags.writeable = False
+        # Sites, or bead numbers in the order given: rows of numbers that differ from bead to bead are in it.
+        if isinstance(beads, Sites):
+            self._beads, self._handles = beads, beads.handles
+        else:
+            self._handles = handles_in(beads)
+            given = bead_numbers(beads)
+            self._beads = array(f"{self.name}: beads", given, (None,), dtype=np.int64, error=TopologyError).copy()
+            self._beads.flags.writeable = False
         self._declare(**numbers)
 
     @property
@@ -40,28 +39,17 @@ class _SingleBeadForce(Force):
     @property
     def beads(self) -> "np.ndarray | Sites":
         """(n,) bead numbers, in the order of rows of numbers; the sites, where it acts on such."""
-        return self._beads if self._sites is None else self._sites
-
-    def _vectors(self, which: str, value: Any) -> np.ndarray:
-        """One vector for all beads, (3,), or one for each, (n, 3)."""
-        what = f"{self.name}: {which}"
-        try:
-            dimensions = np.ndim(value)
-        except ValueError as cause:
-            raise ParameterError(f"{what} must have shape (3,) or ({len(self._beads)}, 3): {cause}") from cause
-        shape = (len(self._beads), 3) if dimensions > 1 else (3,)
-        out = array(what, value, shape).copy()
-        out.flags.writeable = False
-        return out
+        return self._beads
 
     def _bind(self, layout, stiffness: np.ndarray, center: np.ndarray, force: np.ndarray) -> Field:
-        if self._sites is not None:
-            self._sites.check(f"{self.name}: beads", layout.topology)
-            table, place = self._sites.bind(layout), np.arange(len(self._sites))
-            on_points = self._sites.on_points(layout)
+        beads = self._beads
+        if isinstance(beads, Sites):
+            beads.check(f"{self.name}: beads", layout.topology)
+            table, place = beads.bind(layout), np.arange(len(beads))
+            on_points = beads.on_points(layout)
         else:
-            layout.topology.bead_indices(f"{self.name}: beads", self._beads)
-            table, place = SiteTable(), layout.internal(self._beads)
+            layout.topology.bead_indices(f"{self.name}: beads", beads)
+            table, place = SiteTable(), layout.internal(beads)
             on_points = bool((place >= layout.n_cartesian).any())
         order = np.argsort(place)
         rows = [
@@ -115,7 +103,7 @@ class UniformField(_SingleBeadForce):
         super().__init__(beads, name=name, group=group, force=force)
 
     def _checked(self, *, force: Any) -> dict[str, Any]:
-        return {"force": self._vectors("force", force)}
+        return {"force": vectors(f"{self.name}: force", force, len(self._beads))}
 
     def bind(self, layout):
         return self._bind(layout, np.zeros(3), _NOTHING, self._numbers["force"])
@@ -162,12 +150,13 @@ class HarmonicTrap(_SingleBeadForce):
 
     def _checked(self, *, stiffness: Any, center: Any) -> dict[str, Any]:
         what = f"{self.name}: stiffness"
-        k = array(what, np.broadcast_to(stiffness, (3,)) if np.ndim(stiffness) == 0 else stiffness, (3,)).copy()
+        one = dimensions(what, stiffness, "() or (3,)") == 0
+        k = array(what, np.broadcast_to(stiffness, (3,)) if one else stiffness, (3,)).copy()
         if (k < 0.0).any():
             c = int(np.argmax(k < 0.0))
             raise ParameterError(f"{what}[{c}] = {k[c]} but must be >= 0")
         k.flags.writeable = False
-        return {"stiffness": k, "center": self._vectors("center", center)}
+        return {"stiffness": k, "center": vectors(f"{self.name}: center", center, len(self._beads))}
 
     def bind(self, layout):
         return self._bind(layout, self._numbers["stiffness"], self._numbers["center"], _NOTHING)

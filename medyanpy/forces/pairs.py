@@ -9,7 +9,8 @@ from medyanpy._kernels.program import Operation
 from medyanpy._kernels.selected import pairs
 from medyanpy._kernels.sites import SiteTable
 from medyanpy.errors import ParameterError, TopologyError
-from medyanpy.forces._base import Force, handles_in
+from medyanpy.forces._base import Force
+from medyanpy.handles import handles_in
 from medyanpy.sites import Sites, as_sites
 from medyanpy.topology import Balls
 from medyanpy.validation import array, number

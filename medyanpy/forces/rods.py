@@ -12,7 +12,7 @@ from medyanpy.forces._base import Force, expect_handle, handles_in
 from medyanpy.forces.collisions import SoftCollisions
 from medyanpy.rods import longest_timestep
 from medyanpy.topology import Rods
-from medyanpy.validation import array, depth, number, vector
+from medyanpy.validation import array, dimensions, number, vector
 
 __all__ = ["RodCollision", "RodElasticity", "RodLoad"]
 
@@ -121,12 +121,12 @@ class RodElasticity(Force):
         out = {}
         for key, value in numbers.items():
             what, k = f"{self.name}: {key}", components[key]
-            stiffness, dimensions = k < 3, depth(what, value)
-            if stiffness and dimensions == 0:
+            stiffness, depth = k < 3, dimensions(what, value, f"({k},) or ({n}, {k})" if k > 1 else f"() or ({n},)")
+            if stiffness and depth == 0:
                 value = number(what, value, above=0.0)
                 out[key] = (value, value) if k == 2 else value
                 continue
-            one = k > 1 and dimensions == 1
+            one = k > 1 and depth == 1
             given = array(what, value, (k,) if one else (n, k) if k > 1 else (n,)).copy()
             if stiffness and (given <= 0.0).any():
                 place = ", ".join(map(str, np.argwhere(given <= 0.0)[0]))

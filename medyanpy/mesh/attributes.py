@@ -145,7 +145,7 @@ class MeshAttributes:
         """(2, 3) float64, nm: lowest and highest coordinates."""
         return np.stack([self.vertices.min(axis=0), self.vertices.max(axis=0)])
 
-    def sample(self, n: int, rng: np.random.Generator | int) -> tuple[np.ndarray, np.ndarray]:
+    def sample(self, n: int, rng: "np.random.Generator | int") -> tuple[np.ndarray, np.ndarray]:
         """Draw points that are uniform per area.
 
         Parameters

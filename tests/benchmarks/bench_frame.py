@@ -1,4 +1,4 @@
-"""The frame: a step of little work, contexts and checkpoints of 10^6 beads, processes side by side.
+"""The frame: the import, a step of little work, contexts and checkpoints of 10^6 beads, processes side by side.
 
 Run it from an installed package on a quiet machine:
 
@@ -27,6 +27,25 @@ from common import machine, median_ns, row, seconds, two_beads
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
+
+
+IMPORT = """
+import time
+start = time.process_time()
+import numpy
+between = time.process_time()
+import medyanpy
+print(between - start, time.process_time() - start)
+"""
+
+
+def importing():
+    """In new processes. Processor time, since wall clock would measure the machine's other work."""
+    command = [sys.executable, "-P", "-c", IMPORT]
+    times = [subprocess.run(command, capture_output=True, text=True, check=True).stdout.split() for _ in range(5)]
+    of_numpy, whole = np.median(np.array(times, float), axis=0)
+    row("import medyanpy, processor time", float(whole), 0.3, "s")
+    print(f"{'':4s}(NumPy's part: {of_numpy:.2f} s)")
 
 
 def chain(n):
@@ -168,6 +187,7 @@ def main():
     parser.add_argument("--build", action="store_true", help="build a wheel as well")
     chosen = parser.parse_args()
     print(machine())
+    importing()
     steps = 20_000 if chosen.quick else 1_000_000
     # Seven letters; G compiles to nothing here. Every O costs the random numbers of a bead, about 0.1 us however few
     # beads there are, so the word with two of them stands apart.

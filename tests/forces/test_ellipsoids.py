@@ -405,6 +405,12 @@ def test_on_points():
         ((1.0, [1.0, 0.0, 1.0]), {}, mp.ParameterError, r"semi_axes\[1\] = 0.0 but must be > 0"),
         ((1.0, np.ones((3, 3))), {}, mp.ParameterError, r"semi_axes must have shape \(4, 3\), not \(3, 3\)"),
         (
+            (1.0, [[1.0] * 3] * 3 + [[1.0, 1.0]]),
+            {},
+            mp.ParameterError,
+            r"EllipsoidRepulsion: semi_axes must have shape \(3,\) or \(4, 3\): ",
+        ),
+        (
             (1.0, [[1.0] * 3] * 3 + [[1.0, -2.0, 1.0]]),
             {},
             mp.ParameterError,

@@ -142,7 +142,7 @@ def test_a_moving_membrane_takes_over_the_force_on_its_points():
         (
             lambda h: UniformField(h["balls"], [[1.0, 2.0], [1.0]]),
             mp.ParameterError,
-            r"UniformField: force must have shape \(3,\) or \(5, 3\)",
+            r"UniformField: force must have shape \(3,\) or \(5, 3\): ",
         ),
         (
             lambda h: UniformField(h["balls"], [0, np.inf, 0]),
@@ -160,6 +160,16 @@ def test_a_moving_membrane_takes_over_the_force_on_its_points():
             r"stiffness must have shape \(3,\)",
         ),
         (lambda h: HarmonicTrap(h["balls"], "k", [0, 0, 0]), mp.ParameterError, "stiffness must be an array"),
+        (
+            lambda h: HarmonicTrap(h["balls"], [1, [2]], [0, 0, 0]),
+            mp.ParameterError,
+            r"stiffness must have shape \(\) or \(3,\): ",
+        ),
+        (
+            lambda h: HarmonicTrap(h["balls"], 1.0, [[0.0, 0, 0], [0.0]]),
+            mp.ParameterError,
+            r"HarmonicTrap: center must have shape \(3,\) or \(5, 3\): ",
+        ),
         (
             lambda h: HarmonicTrap(h["balls"], 1.0, [0, 0]),
             mp.ParameterError,

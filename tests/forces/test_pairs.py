@@ -221,6 +221,19 @@ def test_rows_longer_than_what_is_worked_on_at_a_time(radius):
     np.testing.assert_allclose(state.forces, (pushes[..., None] * d).sum(axis=1), rtol=1e-9, atol=1e-9)
 
 
+def test_energies_of_many_are_added_up():
+    """Energies are added up in blocks of 1024 members: here two whole ones and a part of one."""
+    n = 1300
+    gap = np.random.default_rng(7).uniform(0.2, 0.9, n)
+    x = np.zeros((n, 2, 3))
+    x[:, :, 0] = 3.0 * np.arange(n)[:, None]
+    x[:, 1, 1] = gap
+    topology = mp.Topology()
+    beads = topology.add_beads(x.reshape(-1, 3), mass=1.0)
+    energy = make_context(topology, SoftSphere(beads, beads, K, 1.0)).get_state(energy=True).potential_energy
+    assert energy == pytest.approx(0.5 * K * ((1.0 - gap) ** 2).sum(), rel=1e-12)
+
+
 def test_error_of_differences_falls_as_h_squared():
     """Away from where the energy ends, the force is the derivative and not merely near it."""
     x = separated(60, 1.6, 7.0, seed=8)

@@ -213,7 +213,7 @@ def test_a_joint_turned_by_almost_pi():
         ({"twist": np.full(39, np.nan)}, r"twist\[0\] = nan but must be finite"),
         ({"twist": np.ones(38)}, r"twist must have shape \(39,\), not \(38,\)"),
         ({"rest_strain": (0.0, 1.0)}, r"rest_strain must have shape"),
-        ({"rest_curvature": [[1.0], [1.0, 2.0]]}, r"rest_curvature must be a number or an array"),
+        ({"rest_curvature": [[1.0], [1.0, 2.0]]}, r"rest_curvature must have shape \(3,\) or \(39, 3\)"),
         ({"extension": "stiff"}, r"extension = 'stiff' but must be a number"),
     ],
 )

@@ -511,6 +511,7 @@ GOOD = {"positions": [[0.0, 0, 0]], "orientations": [[1.0, 0, 0, 0]], "mass": 1.
             r"inertia\[2\] = 2.1 but must be at most the sum",
         ),
         ({"inertia": [1.0, 1.0]}, mp.ParameterError, r"inertia must have shape \(3,\)"),
+        ({"inertia": [[1.0, 1.0, 1.0], [1.0]]}, mp.ParameterError, r"inertia must have shape \(3,\) or \(1, 3\): "),
         ({"mass": 0.0}, mp.ParameterError, "mass"),
         ({"friction": -1.0}, mp.ParameterError, "friction of translation = -1.0 but must be"),
         ({"friction": (1.0, -1.0)}, mp.ParameterError, "friction of rotation = -1.0 but must be"),

@@ -211,3 +211,17 @@ def test_links_come_and_go_on_arms():
     assert abs(torque()).max() == pytest.approx(6.0)
     links.remove(number)
     assert (torque() == 0.0).all()
+
+
+@pytest.mark.parametrize(
+    ("arms", "message"),
+    [
+        ([1.0, 2.0, 3.0], r"pair.sites: arms must have shape \(n, 3\), not \(3,\)"),
+        ([[0.0, 0, 1], [0, 1]], r"pair.sites: arms must have shape \(k, 3\) or \(2, k, 3\): "),
+        (np.zeros((3, 1, 3)), r"pair.sites: arms must have shape \(2, n, 3\), not \(3, 1, 3\)"),
+    ],
+)
+def test_arms_that_are_refused(arms, message):
+    bodies = add_bodies(mp.Topology(), np.random.default_rng(1), 2, name="pair")
+    with pytest.raises(mp.ParameterError, match=message):
+        bodies.sites(arms)
