@@ -76,13 +76,12 @@ cdef inline double log_(double x) noexcept nogil:
     return r if x <= 1.7976931348623157e308 else double_of(<uint64_t>0x7FF8000000000000)
 
 
-cdef inline void sincos_quadrant(double r, double rl, uint64_t q, double* s, double* c) noexcept nogil:
-    """sin and cos of q * pi/2 + r + rl, |r| <= pi/4 (and a rounding), |rl| <= ulp(r); q counts modulo 4."""
+cdef inline void sincos_near_zero(double r, double rl, double* sr, double* cr) noexcept nogil:
+    """sin and cos of r + rl, |r| <= pi/4 (and a rounding), |rl| <= ulp(r)."""
     cdef double z = r * r
     cdef double h = 0.5 * z
     cdef double w = 1.0 - h
-    cdef double p, sr, cr
-    cdef uint64_t bs, bc, swap
+    cdef double p
     p = 1.5896229728964537e-10
     p = p * z - 2.5050747754819517e-08
     p = p * z + 2.7557313621328463e-06
@@ -90,14 +89,29 @@ cdef inline void sincos_quadrant(double r, double rl, uint64_t q, double* s, dou
     p = p * z + 0.008333333333322118
     p = p * z - 0.1666666666666663
     # rl * w stands for rl * cos(r): their difference is below 0.02 |rl|.
-    sr = r + (r * z * p + rl * w)
+    sr[0] = r + (r * z * p + rl * w)
     p = -1.1358536483896564e-11
     p = p * z + 2.0875700841624783e-09
     p = p * z - 2.7557314179297534e-07
     p = p * z + 2.480158728885172e-05
     p = p * z - 0.0013888888888873056
     p = p * z + 0.041666666666666595
-    cr = w + (((1.0 - w) - h) + (z * z * p - r * rl))
+    cr[0] = w + (((1.0 - w) - h) + (z * z * p - r * rl))
+
+
+cdef inline void sincos_small(double x, double* s, double* c) noexcept nogil:
+    """What sincos_ gives, to the bit, where |x| <= 0.78: nothing is to be reduced there."""
+    cdef uint64_t sign = bits_of(x) & <uint64_t>0x8000000000000000
+    cdef double sa
+    sincos_near_zero(double_of(bits_of(x) ^ sign), 0.0, &sa, c)
+    s[0] = double_of(bits_of(sa) ^ sign)
+
+
+cdef inline void sincos_quadrant(double r, double rl, uint64_t q, double* s, double* c) noexcept nogil:
+    """sin and cos of q * pi/2 + r + rl, |r| <= pi/4 (and a rounding), |rl| <= ulp(r); q counts modulo 4."""
+    cdef double sr, cr
+    cdef uint64_t bs, bc, swap
+    sincos_near_zero(r, rl, &sr, &cr)
     # Odd quadrants exchange sine and cosine; then the signs.
     bs = bits_of(sr)
     bc = bits_of(cr)

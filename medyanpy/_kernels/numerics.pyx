@@ -75,6 +75,19 @@ def sincos(const double[::1] x not None, double[::1] s not None, double[::1] c n
             c[i] = ci
 
 
+def sincos_small(const double[::1] x not None, double[::1] s not None, double[::1] c not None):
+    """``s[i], c[i]`` as of `sincos`, for ``|x[i]| <= 0.78`` only."""
+    cdef Py_ssize_t i, n = x.shape[0]
+    cdef double si, ci
+    check_length(n, s.shape[0])
+    check_length(n, c.shape[0])
+    with nogil:
+        for i in range(n):
+            elementary.sincos_small(x[i], &si, &ci)
+            s[i] = si
+            c[i] = ci
+
+
 def sincos2pi(const double[::1] u not None, double[::1] s not None, double[::1] c not None):
     """``s[i], c[i]`` are sine and cosine of ``2 pi u[i]``, within 0.85 ulp for ``|u[i]| < 2**31``."""
     cdef Py_ssize_t i, n = u.shape[0]

@@ -13,7 +13,7 @@ it is the same map); Davidchack, Ouldridge & Tretyakov, J. Chem. Phys. 142, 1441
 """
 from libc.stdint cimport int32_t
 
-from medyanpy._kernels.elementary cimport sincos_
+from medyanpy._kernels.elementary cimport sincos_, sincos_small
 from medyanpy._kernels.parallel cimport over_blocks, record_fault
 from medyanpy._kernels.philox cimport NORMALS_BLOCK, six_normals_block
 from medyanpy._kernels.program cimport NOT_FINITE, Operation, World
@@ -25,6 +25,9 @@ cdef enum:
     # Columns of the matrices of O: rows of 6, padded to whole vectors.
     PADDED = 8
 
+# Up to here sincos_small serves.
+cdef double SMALL = 0.78
+
 # Bodies per parallel block: whole vectors, and whole blocks of normals.
 cdef Py_ssize_t BLOCK = 8 * NORMALS_BLOCK
 
@@ -35,16 +38,20 @@ cdef struct Bodies:
     double rate[3][LANES]     # inverse inertia
 
 
-cdef inline void _turn(Bodies* b, int k, double h) noexcept nogil:
-    """All of them about their axis k for a time h."""
+cdef inline void _turn(Bodies* b, int k, double h, bint small) noexcept nogil:
+    """All of them about their axis k for a time h; `small` where all angles are."""
     cdef int i = (k + 1) % 3
     cdef int j = (k + 2) % 3
     cdef double s[LANES]
     cdef double c[LANES]
     cdef double w, qk, qi, qj, a, sine, cosine
     cdef int lane
-    for lane in range(LANES):
-        sincos_(0.5 * h * b.rate[k][lane] * b.spin[k][lane], s + lane, c + lane)
+    if small:
+        for lane in range(LANES):
+            sincos_small(0.5 * h * b.rate[k][lane] * b.spin[k][lane], s + lane, c + lane)
+    else:
+        for lane in range(LANES):
+            sincos_(0.5 * h * b.rate[k][lane] * b.spin[k][lane], s + lane, c + lane)
     for lane in range(LANES):
         w = b.q[0][lane]
         qk = b.q[k + 1][lane]
@@ -59,6 +66,28 @@ cdef inline void _turn(Bodies* b, int k, double h) noexcept nogil:
         a = b.spin[i][lane]
         b.spin[i][lane] = cosine * a + sine * b.spin[j][lane]
         b.spin[j][lane] = cosine * b.spin[j][lane] - sine * a
+
+
+cdef inline void _turns(Bodies* b, double h, bint small) noexcept nogil:
+    _turn(b, 0, 0.5 * h, small)
+    _turn(b, 1, 0.5 * h, small)
+    _turn(b, 2, h, small)
+    _turn(b, 1, 0.5 * h, small)
+    _turn(b, 0, 0.5 * h, small)
+
+
+cdef inline double _fastest(Bodies* b) noexcept nogil:
+    """Square of a rate that no turn about an axis exceeds: turns leave the length of angular momenta."""
+    cdef double largest = 0.0, square, rate
+    cdef int lane
+    for lane in range(LANES):
+        rate = b.rate[0][lane] if b.rate[0][lane] > b.rate[1][lane] else b.rate[1][lane]
+        rate = rate if rate > b.rate[2][lane] else b.rate[2][lane]
+        square = b.spin[0][lane] * b.spin[0][lane] + b.spin[1][lane] * b.spin[1][lane]
+        square = (square + b.spin[2][lane] * b.spin[2][lane]) * (rate * rate)
+        # Of no number: that one, so that it is not taken for small.
+        largest = largest if square <= largest else square
+    return largest
 
 
 cdef struct RotationTask:
@@ -76,6 +105,7 @@ cdef int _rotate(void* task, World* world, Py_ssize_t first, Py_ssize_t last, in
     cdef double scale[LANES]
     cdef double check
     cdef Py_ssize_t chunk, start, n, lane, i
+    cdef bint small
     cdef int c, _
     for chunk in range((last - first + LANES - 1) // LANES):
         start = first + LANES * chunk
@@ -91,12 +121,13 @@ cdef int _rotate(void* task, World* world, Py_ssize_t first, Py_ssize_t last, in
             for c in range(3):
                 b.spin[c][lane] = spin[3 * i + c]
                 b.rate[c][lane] = rate[3 * i + c]
+        # Half angles; the same bits either way.
+        small = 0.25 * t.h * t.h * _fastest(&b) <= SMALL * SMALL
         for _ in range(t.parts):
-            _turn(&b, 0, 0.5 * t.h)
-            _turn(&b, 1, 0.5 * t.h)
-            _turn(&b, 2, t.h)
-            _turn(&b, 1, 0.5 * t.h)
-            _turn(&b, 0, 0.5 * t.h)
+            if small:
+                _turns(&b, t.h, True)
+            else:
+                _turns(&b, t.h, False)
         check = 0.0
         for lane in range(LANES):
             scale[lane] = scale_to_unit(b.q[0][lane], b.q[1][lane], b.q[2][lane], b.q[3][lane])

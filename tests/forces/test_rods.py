@@ -52,11 +52,11 @@ def scene(alike, closed=False, ends="free"):
     and its numbers (J, 12)."""
     rng = np.random.default_rng(5)
     lengths = np.array([1.0, 1.3, 0.7])
-    parts = [mp.rods.uniform(n, l, [0.05, 0.1, 0.03]) for n, l in zip((5, 70, 3), lengths, strict=True)]
+    parts = [mp.rods.uniform(n, length, [0.05, 0.1, 0.03]) for n, length in zip((5, 70, 3), lengths, strict=True)]
     if closed:
         angle = 2.0 * np.pi / np.array([5, 70, 3])
         parts = [
-            mp.rods.uniform(n, l, [0.0, a / l, 0.0]) for n, l, a in zip((5, 70, 3), lengths, angle, strict=True)
+            mp.rods.uniform(n, s, [0.0, a / s, 0.0]) for n, s, a in zip((5, 70, 3), lengths, angle, strict=True)
         ]
     parts = [wild(rng, x + 20.0 * i, q, 0.1) for i, (x, q) in enumerate(parts)]
     topology = mp.Topology()
@@ -113,7 +113,7 @@ def look(system, word="ABA"):
 def test_formulas_of_the_paper():
     """(53) and (54), with the quaternion torques t_a turned to the frames of the nodes by e_ia/2, and the trapezoidal
     weights of free ends, where the stress vanishes."""
-    system, rod, _ = at_rest(size=0.2)
+    system, _, _ = at_rest(size=0.2)
     state = look(system)
     x, q = state.positions, state.orientations
     q = q * np.cumprod(np.r_[1.0, np.where(np.einsum("ij,ij->i", q[1:], q[:-1]) < 0.0, -1.0, 1.0)])[:, None]

@@ -121,6 +121,17 @@ def test_sincos_is_within_its_bound_at_the_doubles_closest_to_multiples_of_a_qua
     assert worst_error("sincos", np.ldexp([float(m) for m in closest], -150)) <= BOUND["sincos"]
 
 
+def test_small_angles_need_no_reduction_for_the_same_bits():
+    """Up to 0.78, also of either zero and of subnormal numbers; not beyond."""
+    rng = np.random.default_rng(22)
+    x = np.concatenate([
+        rng.uniform(-0.78, 0.78, POINTS), np.clip(signed_powers(rng, -1074, 0), -0.78, 0.78), [0.0, -0.0, 0.78, -0.78]
+    ])  # fmt: skip
+    for ours, theirs in zip(call("sincos_small", x), call("sincos", x), strict=True):
+        assert np.array_equal(ours.view(np.int64), theirs.view(np.int64))
+    assert not np.array_equal(call("sincos_small", [1.5])[0], call("sincos", [1.5])[0])
+
+
 @pytest.mark.parametrize("lowest", [-1, -20, -300, -1073])
 def test_atan2_is_within_its_bound_in_all_quadrants_and_at_all_magnitudes(lowest):
     rng = np.random.default_rng(21)
