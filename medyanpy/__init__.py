@@ -15,7 +15,7 @@ except ImportError as _cause:
         f"({_cause})"
     ) from _cause
 
-from medyanpy import analysis, forces, presets, reporters, rigid, rods, surfaces, units, visualize
+from medyanpy import analysis, forces, kicks, presets, reporters, rigid, rods, surfaces, units, visualize
 from medyanpy._version import __version__
 from medyanpy.context import Context
 from medyanpy.errors import (
@@ -59,6 +59,7 @@ __all__ = [
     "analysis",
     "deserialize",
     "forces",
+    "kicks",
     "presets",
     "reporters",
     "rigid",

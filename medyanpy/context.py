@@ -11,7 +11,7 @@ import numpy as np
 from medyanpy import units
 from medyanpy._kernels.accumulate import Accumulator
 from medyanpy._kernels.derivatives import Contraction, HessianBlocks
-from medyanpy._kernels.kick import ForceSum, Kick
+from medyanpy._kernels.kick import ForceSum, Kick, KickForce
 from medyanpy._kernels.kinetic import KineticEnergies
 from medyanpy._kernels.numerics import PURPOSES, normals
 from medyanpy._kernels.points import Flatten, Place
@@ -107,7 +107,8 @@ class Context:
         self._place = Place()
         self._flatten = Flatten()
         self._coefficients = self._thermostat_coefficients()
-        flows = {handle: flow for handle in layout.handles if (flow := handle.bind(layout)) is not None}
+        #: What the letters do to beads of some kinds, by their handle.
+        self.flows = flows = {handle: flow for handle in layout.handles if (flow := handle.bind(layout)) is not None}
         self._flows = list(flows.values())
         if integrator.overdamped:
             self._check_displacement(flows)
@@ -224,6 +225,7 @@ class Context:
     def _compile(self) -> None:
         """Turn the word into operations."""
         operations: list[Any] = []
+        self._rules: dict[float, Any] = {}
         word = self._word()
         last_o = max((stage.index for stage, _ in word if stage.kind == "O"), default=None)
         flows = [*self._flows, *self._instruments()]
@@ -256,7 +258,7 @@ class Context:
     def _operations_of(self, letter: Letter, stage: Stage) -> list:
         """What a letter does to all beads."""
         if letter.kind == "B":
-            return [Kick(self._force_sums[letter.group], stage.h)]
+            return [Kick(self._force_sums[letter.group], stage.h, self._rule(letter))]
         if letter.kind == "A":
             return [self.drift(stage.h)]
         if letter.kind == "G":
@@ -264,6 +266,25 @@ class Context:
         if letter.kind == "D":
             return self._displacement(stage, self._force_sums[letter.group])
         return [thermostat.Thermostat(stage.index, *self._coefficients)]
+
+    def _rule(self, letter: Letter) -> Any:
+        """What the kick of a letter makes of the forces; one for all letters of the same sub-step."""
+        if letter.substep not in self._rules:
+            self._rules[letter.substep] = self.integrator.kick.bind(self, letter.substep * self.integrator.timestep)
+        return self._rules[letter.substep]
+
+    def physical_positions(self) -> np.ndarray:
+        """(n, 3) nm; where beads are in the physical sense, in topology order: positions, but with coarse kicks
+        x + β h² a(x), with h of the first kick of a step."""
+        letter = next((letter for letter in self.integrator.letters if letter.kind == "B"), None)
+        rule = None if letter is None else self._rule(letter)
+        self._refresh()
+        self.perform(self._place, changes_state=False)
+        x = self._x
+        if rule is not None and self._bound:
+            self.perform(KickForce(self._force_sums[letter.group], rule), changes_state=False)
+            x = x + rule.scale * rule.acceleration
+        return _frozen(x[self.layout.rank])
 
     def _displacement(self, stage: Stage, forces: ForceSum) -> list:
         """D by forces: first they are added up."""
@@ -384,6 +405,29 @@ class Context:
     def movable_beads(self) -> np.ndarray:
         """(n,) whether each bead, by place, is free to move."""
         return self._inverse_mass > 0.0
+
+    def masses(self) -> np.ndarray:
+        """(n,) pN s²/nm; by place."""
+        return self._mass.copy()
+
+    def coupled_places(self, operations: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
+        """(k,), (k,) pairs of places that the Hessians of bound forces couple, where beads were when they were added:
+        whatever has happened since, it is the same."""
+        now = self._x.copy()
+        try:
+            for handle in self.layout.handles:
+                if not isinstance(handle, InTrianglePoints):
+                    self._x[self.layout.slice_of(handle)] = handle.positions
+            self._program.changed()
+            pairs = [np.empty((2, 0), np.int64)]
+            for operation in operations:
+                collected = HessianBlocks(operation)
+                self.perform(collected, changes_state=False)
+                pairs.append(np.array(collected.blocks()[:2]))
+        finally:
+            self._x[:] = now
+            self._program.changed()
+        return tuple(np.concatenate(pairs, axis=1))
 
     def turning_axes(self) -> np.ndarray:
         """(m, 3) whether each oriented bead is free to turn about each of its axes."""
@@ -996,6 +1040,8 @@ _CAUSES = {
     "larger than a triangle: try a smaller timestep, or a larger mass",
     "degenerate triangle": "a triangle here has lost its area. The membrane needs a force "
     "that keeps its triangles in shape (MembraneEdgeSprings, MembraneArea(per_triangle=True)) or a smaller timestep",
+    "not solved": "the equations of a coarse kick have no solution here, or Newton's method does not find it. The "
+    "timestep is too large, or the stiff forces push outwards: try a smaller timestep or another kick",
     "not converged": "its links cannot keep their lengths: the constraint solve did not converge (relative residual "
     "{value:.1e}). The timestep is too large for the forces or velocities here, or the filament is folded onto itself",
     "lost surface": "it does not come back to its surface (distance {value:.1e} nm): Newton's method finds no root "

@@ -3,12 +3,14 @@
 import re
 import weakref
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from medyanpy import units
 from medyanpy.described import Described
 from medyanpy.errors import ParameterError
+from medyanpy.kicks import Explicit, Kick
 from medyanpy.validation import number, thermal_energy
 from medyanpy.validation import seed as check_seed
 
@@ -24,12 +26,15 @@ _TOKEN = re.compile(r"(B\d+|[ABGO])")
 class Letter:
     """One letter of a word: which flow, for which fraction of the timestep, and of which force group.
 
-    `group` is None for a kick or displacement by all forces and for letters that need none.
+    `group` is None for a kick or displacement by all forces and for letters that need none. `substep` is the time
+    between the kicks on both sides of a flight, as a fraction of the timestep: of ABA and BAB all of it, and of a
+    composition the weight of the part that the letter belongs to.
     """
 
     kind: str
     fraction: float
     group: int | None = None
+    substep: float = 1.0
 
 
 def parse_word(word: str, symmetric: bool = True) -> tuple[Letter, ...]:
@@ -89,6 +94,35 @@ def parse_word(word: str, symmetric: bool = True) -> tuple[Letter, ...]:
     )
 
 
+# Yoshida, Phys. Lett. A 150, 262 (1990): three symmetric steps of order 2 in one of order 4.
+_OUTER = 1.0 / (2.0 - 2.0 ** (1.0 / 3.0))
+_WEIGHTS = (_OUTER, 1.0 - 2.0 * _OUTER, _OUTER)
+
+
+def compose(letters: tuple[Letter, ...], word: str) -> tuple[Letter, ...]:
+    """The word three times over, with Yoshida's weights; O before and after all of it.
+
+    Raises
+    ------
+    ParameterError
+        A word that is no palindrome, D, or O between other letters.
+    """
+    kinds = [(letter.kind, letter.group) for letter in letters]
+    inner = letters[1:-1] if kinds[0] == kinds[-1] == ("O", None) else letters
+    if kinds != kinds[::-1] or any(letter.kind == "D" for letter in letters):
+        raise ParameterError(f"the word {word!r} is no palindrome without D: order=4 composes those only")
+    if any(letter.kind == "O" for letter in inner):
+        inside = " ".join(part for part in word.split() if part != "O")
+        raise ParameterError(
+            f"order=4 has a part that goes back in time, which friction and noise cannot: the word {word!r} has O "
+            f"inside. Put it outside, 'O {inside} O'"
+        )
+    composed = tuple(
+        replace(letter, fraction=weight * letter.fraction, substep=weight) for weight in _WEIGHTS for letter in inner
+    )
+    return composed if inner is letters else (letters[0], *composed, letters[-1])
+
+
 class SplittingIntegrator(Described):
     """A word: letters from left to right, each for the timestep divided by how often it occurs.
 
@@ -116,6 +150,11 @@ class SplittingIntegrator(Described):
         Of the noise. The same seed gives the same trajectory, bit for bit, on any number of threads.
     symmetric : bool
         Refuse words that are not palindromes.
+    kick : Kick, optional
+        What B kicks by: the forces, or what one of `kicks` makes of them.
+    order : int, 2 or 4
+        4 composes the word of three of its kind (Yoshida), one of them back in time: of words without O, or with O at
+        both ends only.
 
     Raises
     ------
@@ -144,8 +183,19 @@ class SplittingIntegrator(Described):
         kT: float | None = None,
         seed: int = 0,
         symmetric: bool = True,
+        kick: Kick | None = None,
+        order: int = 2,
     ) -> None:
-        self._letters = parse_word(word, symmetric)
+        self._base = self._letters = parse_word(word, symmetric)
+        if order not in (2, 4):
+            raise ParameterError(f"order = {order!r} but must be 2 or 4")
+        self._order = int(order)
+        if kick is not None and not isinstance(kick, Kick):
+            raise ParameterError(f"kick must be one of medyanpy.kicks, not {kick!r}")
+        self._kick = Explicit() if kick is None else kick
+        self._kick.check_word(self)
+        if order == 4:
+            self._letters = compose(self._base, self.word)
         self._timestep = number("timestep", timestep, above=0.0)
         self._kT = thermal_energy(temperature, kT)
         noise = next((letter.kind for letter in self._letters if letter.kind in "DO"), None)
@@ -163,8 +213,23 @@ class SplittingIntegrator(Described):
     def word(self) -> str:
         """The word, spaced."""
         return " ".join(
-            letter.kind if letter.group is None else f"{letter.kind}{letter.group}" for letter in self._letters
+            letter.kind if letter.group is None else f"{letter.kind}{letter.group}" for letter in self._base
         )
+
+    @property
+    def kick(self) -> Kick:
+        """What B kicks by."""
+        return self._kick
+
+    @property
+    def order(self) -> int:
+        """2, or 4: of the error in the timestep."""
+        return self._order
+
+    @property
+    def flights(self) -> list[float]:
+        """The ways of beads between successive kicks, in units of the timestep (of a part, where the order is 4)."""
+        return self._flights(lambda letter: letter.kind == "B")
 
     @property
     def overdamped(self) -> bool:
@@ -193,17 +258,23 @@ class SplittingIntegrator(Described):
     def longest_flight(self, group: int) -> float:
         """The longest way of beads between two kicks by a group of forces, in units of the timestep: 1 of ABA, BAB and
         BAOAB, which ask for forces once in a step; 0 of D."""
-        kicked = [letter.kind == "B" and letter.group in (None, group) for letter in self._letters]
+        flights = self._flights(lambda letter: letter.kind == "B" and letter.group in (None, group))
+        return max(flights, default=0.0) * max(abs(letter.substep) for letter in self._letters)
+
+    def _flights(self, kicks: Callable[[Letter], bool]) -> list[float]:
+        """The ways between successive kicks of some kind, around the word."""
+        kicked = [kicks(letter) for letter in self._base]
         if not any(kicked):
-            return 0.0
-        # Around, from the first kick on.
-        start = kicked.index(True)
-        longest = way = 0.0
-        letters = list(zip(kicked, self._letters, strict=True))
-        for kick, letter in letters[start:] + letters[:start]:
-            way = 0.0 if kick else way + (letter.fraction if letter.kind == "A" else 0.0)
-            longest = max(longest, way)
-        return longest
+            return []
+        start = kicked.index(True) + 1
+        flights, way = [], 0.0
+        for i in (*range(start, len(kicked)), *range(start)):
+            if kicked[i] and way > 0.0:
+                flights.append(way)
+                way = 0.0
+            elif self._base[i].kind == "A":
+                way += self._base[i].fraction
+        return flights
 
     def step(self, n: int) -> None:
         """Advance the context of this integrator by n steps."""
@@ -228,7 +299,9 @@ class SplittingIntegrator(Described):
 
     def __repr__(self) -> str:
         thermal = "" if self._kT is None else f", kT={self._kT:g}"
-        return f"{type(self).__name__}({self.word!r}, timestep={self._timestep:g}{thermal})"
+        kick = "" if isinstance(self._kick, Explicit) else f", kick={self._kick!r}"
+        order = "" if self._order == 2 else f", order={self._order}"
+        return f"{type(self).__name__}({self.word!r}, timestep={self._timestep:g}{thermal}{kick}{order})"
 
 
 class BAGOGABIntegrator(SplittingIntegrator):
@@ -236,7 +309,7 @@ class BAGOGABIntegrator(SplittingIntegrator):
 
     Parameters
     ----------
-    timestep, temperature, kT, seed
+    timestep, temperature, kT, seed, kick
         As `SplittingIntegrator`.
     """
 
@@ -247,8 +320,9 @@ class BAGOGABIntegrator(SplittingIntegrator):
         temperature: float | None = None,
         kT: float | None = None,
         seed: int = 0,
+        kick: Kick | None = None,
     ) -> None:
-        super().__init__("BAGOGAB", timestep, temperature=temperature, kT=kT, seed=seed)
+        super().__init__("BAGOGAB", timestep, temperature=temperature, kT=kT, seed=seed, kick=kick)
 
 
 class BrownianIntegrator(SplittingIntegrator):
@@ -321,7 +395,9 @@ class VerletIntegrator(SplittingIntegrator):
     Parameters
     ----------
     timestep : float, s, > 0
+    kick, order
+        As `SplittingIntegrator`.
     """
 
-    def __init__(self, timestep: float) -> None:
-        super().__init__("BAGAB", timestep)
+    def __init__(self, timestep: float, *, kick: Kick | None = None, order: int = 2) -> None:
+        super().__init__("BAGAB", timestep, kick=kick, order=order)

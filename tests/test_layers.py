@@ -19,7 +19,7 @@ LAYERS = [
     {"_kernels"},
     {"errors", "units", "_version"},
     {"validation", "described"},
-    {"threads", "flows", "presets", "rigid", "quaternions"},
+    {"threads", "flows", "kicks", "presets", "rigid", "quaternions"},
     {"chains"},
     {"mesh", "filaments", "oriented", "rods"},
     {"surfaces"},

@@ -18,6 +18,16 @@ cdef class ForceSum(Operation):
     cdef int pass_on(self, World* world) noexcept nogil
 
 
+cdef class KickRule:
+    """Another force to kick by: a function of where beads are, made of the sum of forces."""
+    # The exception that Python code called by this rule raised.
+    cdef readonly object error
+
+    # Point f to (n, 3) forces. 0, or a fault.
+    cdef int replace(self, World* world, ForceSum forces, const double** f) noexcept nogil
+
+
 cdef class Kick(Operation):
     cdef ForceSum forces
+    cdef KickRule rule        # None: the sum of forces as it is
     cdef double h

@@ -17,7 +17,7 @@ from libc.string cimport memset
 from medyanpy._kernels.accumulate cimport Accumulator, Sum, to_grid
 from medyanpy._kernels.parallel cimport n_blocks, ordered_max, over_blocks, record_fault
 from medyanpy._kernels.points cimport Frame, frame_of, place, project
-from medyanpy._kernels.program cimport NOT_FINITE, Operation, Program, Sequence, World
+from medyanpy._kernels.program cimport NOT_FINITE, PYTHON_EXCEPTION, Operation, Program, Sequence, World
 
 cdef Py_ssize_t BEADS = 8192
 cdef Py_ssize_t POINTS = 1024
@@ -240,12 +240,19 @@ cdef int _kick_points(void* task, World* world, Py_ssize_t first, Py_ssize_t las
     return 0
 
 
-cdef class Kick(Operation):
-    """B for a time h by the forces of a ForceSum."""
+cdef class KickRule:
+    cdef int replace(self, World* world, ForceSum forces, const double** f) noexcept nogil:
+        f[0] = &forces.f[0, 0]
+        return 0
 
-    def __init__(self, ForceSum forces, double h):
+
+cdef class Kick(Operation):
+    """B for a time h by the forces of a ForceSum, or by what a rule makes of them."""
+
+    def __init__(self, ForceSum forces, double h, KickRule rule=None):
         self.forces = forces
         self.h = h
+        self.rule = rule
 
     cdef int run(self, World* world) noexcept nogil:
         cdef KickTask task
@@ -253,6 +260,13 @@ cdef class Kick(Operation):
         if fault != 0 or self.forces.forces.count == 0:
             return fault
         task.f = &self.forces.f[0, 0]
+        if self.rule is not None:
+            fault = self.rule.replace(world, self.forces, &task.f)
+            if fault == PYTHON_EXCEPTION:
+                with gil:
+                    self.error = self.rule.error
+            if fault != 0:
+                return fault
         task.chain = NULL
         if self.forces.acts_on_points and world.membranes_move:
             task.chain = &self.forces.chain[0, 0]
@@ -263,4 +277,22 @@ cdef class Kick(Operation):
             fault = over_blocks(_kick_spins, &task, world, world.n_oriented, BEADS)
         if fault == 0 and self.forces.acts_on_points:
             fault = over_blocks(_kick_points, &task, world, world.n_points, POINTS)
+        return fault
+
+
+cdef class KickForce(Operation):
+    """Let a rule find the force to kick by where beads are now."""
+    cdef Kick kick
+
+    def __init__(self, ForceSum forces, KickRule rule):
+        self.kick = Kick(forces, 0.0, rule)
+
+    cdef int run(self, World* world) noexcept nogil:
+        cdef const double* f
+        cdef int fault = self.kick.forces.run(world)
+        if fault == 0:
+            fault = self.kick.rule.replace(world, self.kick.forces, &f)
+        if fault == PYTHON_EXCEPTION:
+            with gil:
+                self.error = self.kick.rule.error
         return fault

@@ -19,6 +19,7 @@ cdef enum FaultCode:
     OUT_OF_MEMORY = 5
     NOT_CONVERGED = 6         # constraints that cannot be held
     LOST_SURFACE = 7          # a bead that does not come back to its surface
+    NOT_SOLVED = 8            # a coarse kick whose equations have no solution, or none that Newton's method finds
 
 
 cdef struct Fault:

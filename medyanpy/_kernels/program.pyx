@@ -10,7 +10,7 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
 from medyanpy._kernels.program cimport (
-    DEGENERATE_TRIANGLE, LOST_SURFACE, NOT_CONVERGED, NOT_FINITE, OUT_OF_MEMORY, PYTHON_EXCEPTION,
+    DEGENERATE_TRIANGLE, LOST_SURFACE, NOT_CONVERGED, NOT_FINITE, NOT_SOLVED, OUT_OF_MEMORY, PYTHON_EXCEPTION,
     TOO_MANY_CROSSINGS,
 )
 
@@ -58,6 +58,7 @@ FAULTS = {
     OUT_OF_MEMORY: "out of memory",
     NOT_CONVERGED: "not converged",
     LOST_SURFACE: "lost surface",
+    NOT_SOLVED: "not solved",
 }
 
 

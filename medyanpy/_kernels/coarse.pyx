@@ -1,0 +1,402 @@
+"""Coarse kicks: forces that come from a linear solve, so that stiff modes do not bound the timestep.
+
+With the masses M, the forces f = -V'(x), the Hessian H of all forces or of the stiff ones, and h the time between two
+kicks,
+
+    (M + beta h^2 H(x)) a = f(x)                            simplified Zhang-Skeel (18), (19): kick by M a
+    the same, kick by M a - beta^2 h^4/2 a.V'''(x).a        Zhang-Skeel (3): the gradient of a function of x
+    M a = f(x + beta h^2 a), by Newton's method             push-forward Newmark (14)
+
+All depend on x alone: words around them keep their symmetry, and with the second and third they are symplectic. a is
+found for plain beads that move; others are kicked by f.
+
+Equations are taken bead by bead in an order in which coupled beads are near each other, molecule by molecule: the
+matrix of each has a band, and is factored as L D L^T in it. Where a band would be too wide, or a block of the Hessian
+falls outside of it, Python solves the whole by a sparse library.
+
+Source: Tao & Owhadi, "Variational and linearly-implicit integrators, with applications" (2015); Zhang & Skeel, Appl.
+Numer. Math. 25, 297 (1997).
+"""
+import numpy as np
+
+from libc.math cimport fabs
+from libc.stdint cimport int32_t, int64_t
+from libc.stdlib cimport free, realloc
+from libc.string cimport memcpy, memset
+
+from medyanpy._kernels.kick cimport ForceSum, KickRule
+from medyanpy._kernels.parallel cimport over_blocks, record_fault
+from medyanpy._kernels.program cimport (
+    NOT_SOLVED, OUT_OF_MEMORY, PYTHON_EXCEPTION, Operation, Sequence, World,
+)
+
+cpdef enum Scheme:
+    SIMPLIFIED = 0
+    SYMPLECTIC = 1
+    NEWTON = 2
+
+cdef enum:
+    # Newton's method converges within a few steps or not at all.
+    MOST_STEPS = 50
+    # Molecules per parallel block.
+    MOLECULES = 64
+
+# Pivots below this, relative to what was subtracted to make them, are none.
+cdef double TINY = 1e-13
+# Newton's method has converged when it moves beads by no more than a few roundings of where they are.
+cdef double CONVERGED = 4e-15
+
+
+cdef struct Block:
+    int32_t i
+    int32_t j
+    double h[9]
+
+
+cdef struct Band:
+    Py_ssize_t n              # beads
+    const int32_t* place      # (n,) of each, in the order of solution
+    const int32_t* order      # by place: where in that order, -1: not among them
+    const int32_t* first      # (n,) where its molecule starts
+    const int32_t* width      # (n,) how many beads before it its rows reach
+    const int64_t* row        # (n,) where its three rows start, each of 3 (width + 1) numbers
+    double* matrix
+    double* pivot             # (3 n,) their inverses
+    double scale              # beta h^2
+    int outside               # whether a block has fallen outside of the band
+    # Blocks one by one, for Python; collected where there is no band.
+    Block* blocks
+    Py_ssize_t n_blocks
+    Py_ssize_t capacity
+
+
+cdef int _into_band(void* sink, Py_ssize_t i, Py_ssize_t j, const double* block) noexcept nogil:
+    cdef Band* t = <Band*> sink
+    cdef Py_ssize_t p = t.order[i]
+    cdef Py_ssize_t q = t.order[j]
+    cdef Py_ssize_t across
+    cdef double* row
+    cdef int a, b
+    if p < 0 or q < 0:
+        return 0
+    if p >= q:
+        if p - q > t.width[p]:
+            t.outside = True
+            return 0
+        across = 3 * (<Py_ssize_t> t.width[p] + 1)
+        row = t.matrix + t.row[p] + 3 * (t.width[p] - (p - q))
+        for a in range(3):
+            for b in range(3):
+                row[across * a + b] += t.scale * block[3 * a + b]
+    else:
+        if q - p > t.width[q]:
+            t.outside = True
+            return 0
+        across = 3 * (<Py_ssize_t> t.width[q] + 1)
+        row = t.matrix + t.row[q] + 3 * (t.width[q] - (q - p))
+        for a in range(3):
+            for b in range(3):
+                row[across * a + b] += t.scale * block[3 * b + a]
+    return 0
+
+
+cdef int _into_list(void* sink, Py_ssize_t i, Py_ssize_t j, const double* block) noexcept nogil:
+    cdef Band* t = <Band*> sink
+    cdef Py_ssize_t capacity
+    cdef Block* grown
+    if t.order[i] < 0 or t.order[j] < 0:
+        return 0
+    if t.n_blocks == t.capacity:
+        capacity = 2 * t.capacity + 64
+        grown = <Block*> realloc(t.blocks, capacity * sizeof(Block))
+        if grown == NULL:
+            return OUT_OF_MEMORY
+        t.blocks = grown
+        t.capacity = capacity
+    t.blocks[t.n_blocks].i = t.order[i]
+    t.blocks[t.n_blocks].j = t.order[j]
+    memcpy(t.blocks[t.n_blocks].h, block, 9 * sizeof(double))
+    t.n_blocks += 1
+    return 0
+
+
+cdef struct SolveTask:
+    Band* band
+    const int32_t* start      # (molecules + 1,) where molecules start
+    double* a                 # (n, 3) the right side, then the solution, in the order of solution
+
+
+cdef int _solve(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    """Factor and solve the equations of molecules first to last - 1."""
+    cdef SolveTask* t = <SolveTask*> task
+    cdef Band* band = t.band
+    cdef Py_ssize_t molecule, p, q, i, j, k, low, start, end, lowest
+    cdef double* u
+    cdef const double* v
+    cdef double* z
+    cdef double s, taken, pivot
+    for molecule in range(first, last):
+        start = 3 * <Py_ssize_t> t.start[molecule]
+        end = 3 * <Py_ssize_t> t.start[molecule + 1]
+        # Row i holds L D before the diagonal until it is done, then L; column j of it is u[j].
+        for i in range(start, end):
+            p = i // 3
+            lowest = 3 * (p - band.width[p])
+            u = band.matrix + band.row[p] + (i - 3 * p) * 3 * (<Py_ssize_t> band.width[p] + 1) - lowest
+            low = lowest if lowest > start else start
+            z = t.a
+            for j in range(low, i):
+                q = j // 3
+                lowest = 3 * (q - band.width[q])
+                v = band.matrix + band.row[q] + (j - 3 * q) * 3 * (<Py_ssize_t> band.width[q] + 1) - lowest
+                lowest = lowest if lowest > low else low
+                s = u[j]
+                for k in range(lowest, j):
+                    s -= u[k] * v[k]
+                u[j] = s
+            pivot = u[i]
+            taken = fabs(pivot)
+            s = z[i]
+            for k in range(low, i):
+                pivot -= u[k] * u[k] * band.pivot[k]
+                taken += fabs(u[k] * u[k] * band.pivot[k])
+                u[k] *= band.pivot[k]
+                s -= u[k] * z[k]
+            z[i] = s
+            # Of a number that is none, too.
+            if not (fabs(pivot) > TINY * taken):
+                return record_fault(world, NOT_SOLVED, band.place[p], -1)
+            band.pivot[i] = 1.0 / pivot
+        for i in range(start, end):
+            t.a[i] *= band.pivot[i]
+        for i in range(end - 1, start - 1, -1):
+            p = i // 3
+            lowest = 3 * (p - band.width[p])
+            u = band.matrix + band.row[p] + (i - 3 * p) * 3 * (<Py_ssize_t> band.width[p] + 1) - lowest
+            low = lowest if lowest > start else start
+            s = t.a[i]
+            for k in range(low, i):
+                t.a[k] -= u[k] * s
+    return 0
+
+
+cdef class CoarseForces(KickRule):
+    """The force of a coarse kick.
+
+    place (m,), start (molecules + 1,), width (m,): the beads solved for, in the order of solution, where each molecule
+    of them starts, and how many beads before each its rows reach; width is empty where Python solves. solve(i, j, h,
+    right): the solution (m, 3) of (M + beta h^2 H) a = right, of the blocks (k,), (k,), (k, 3, 3) of H.
+    """
+    cdef readonly int scheme
+    cdef readonly double scale
+    cdef Sequence stiff
+    cdef object solve_sparse
+    cdef object arrays
+    cdef Band band
+    cdef const int32_t[::1] start
+    cdef double[:, ::1] right      # by order of solution
+    cdef double[:, ::1] a          # (n, 3) by place, 0 of beads that are not solved for
+    cdef double[:, ::1] x          # kept, while Newton's method looks elsewhere
+    cdef double[:, ::1] g          # (n, 3) the force to kick by
+    cdef long long solved_at
+
+    def __init__(self, list stiff, int scheme, double scale, Py_ssize_t n, const int32_t[::1] place,
+                 const int32_t[::1] start, const int32_t[::1] width, solve):
+        order = np.full(n, -1, np.int32)
+        order[np.asarray(place)] = np.arange(place.shape[0], dtype=np.int32)
+        m = place.shape[0]
+        counts = 9 * (np.asarray(width, np.int64) + 1)
+        row = np.cumsum(counts) - counts
+        cdef const int32_t[::1] orders = order
+        cdef const int32_t[::1] firsts = np.repeat(np.asarray(start)[:-1], np.diff(start)).astype(np.int32)
+        cdef const int64_t[::1] rows = row
+        cdef double[::1] matrix = np.empty(max(1, counts.sum()))
+        cdef double[::1] pivot = np.empty(max(1, 3 * m))
+        self.stiff = Sequence(stiff)
+        self.scheme = scheme
+        self.scale = scale
+        self.solve_sparse = solve
+        self.start = start
+        self.arrays = (place, orders, firsts, width, rows, matrix, pivot)
+        self.band.n = m
+        self.band.place = &place[0]
+        self.band.order = &orders[0]
+        self.band.first = &firsts[0]
+        if width.shape[0]:
+            self.band.width = &width[0]
+            self.band.row = &rows[0]
+        self.band.matrix = &matrix[0]
+        self.band.pivot = &pivot[0]
+        self.band.scale = scale
+        self.right = np.empty((m, 3))
+        self.a = np.zeros((n, 3))
+        self.x = np.empty((n if scheme == NEWTON else 0, 3))
+        self.g = np.empty((n, 3))
+        self.solved_at = -1
+
+    def __dealloc__(self):
+        free(self.band.blocks)
+
+    @property
+    def acceleration(self):
+        """(n, 3) a as last solved for, by place."""
+        return np.asarray(self.a)
+
+    cdef int replace(self, World* world, ForceSum forces, const double** f) noexcept nogil:
+        cdef int fault
+        f[0] = &self.g[0, 0]
+        if self.solved_at == world.positions:
+            return 0
+        fault = self.find(world, forces)
+        if fault == 0:
+            self.solved_at = world.positions
+        return fault
+
+    cdef int assemble(self, World* world) noexcept nogil:
+        """M + beta h^2 H at the present positions, into the band."""
+        cdef Py_ssize_t p, k
+        cdef int fault, c
+        cdef double m
+        cdef double* row
+        self.band.outside = False
+        memset(self.band.matrix, 0, self.size() * sizeof(double))
+        for p in range(self.band.n):
+            m = world.mass[self.band.place[p]]
+            row = self.band.matrix + self.band.row[p] + 3 * self.band.width[p]
+            for c in range(3):
+                row[c * (3 * (<Py_ssize_t> self.band.width[p] + 1) + 1)] = m
+        for k in range(self.stiff.count):
+            fault = (<Operation> self.stiff.items[k]).hessian(world, _into_band, &self.band)
+            if fault != 0:
+                return fault
+        return 0
+
+    cdef Py_ssize_t size(self) noexcept nogil:
+        cdef Py_ssize_t p = self.band.n - 1
+        return self.band.row[p] + 9 * (<Py_ssize_t> self.band.width[p] + 1)
+
+    cdef int solve(self, World* world) noexcept nogil:
+        """right <- (M + beta h^2 H)^-1 right."""
+        cdef SolveTask task
+        cdef Py_ssize_t k
+        cdef int fault
+        if self.band.width != NULL:
+            fault = self.assemble(world)
+            if fault != 0:
+                return fault
+            if not self.band.outside:
+                task.band = &self.band
+                task.start = &self.start[0]
+                task.a = &self.right[0, 0]
+                return over_blocks(_solve, &task, world, self.start.shape[0] - 1, MOLECULES)
+        self.band.n_blocks = 0
+        for k in range(self.stiff.count):
+            fault = (<Operation> self.stiff.items[k]).hessian(world, _into_list, &self.band)
+            if fault != 0:
+                return fault
+        with gil:
+            return self.in_python(world)
+
+    cdef int in_python(self, World* world):
+        cdef Py_ssize_t k, n = self.band.n_blocks
+        cdef int64_t[:, ::1] pair
+        cdef double[:, :, ::1] h
+        try:
+            pairs, blocks = np.empty((n, 2), np.int64), np.empty((n, 3, 3))
+            pair, h = pairs, blocks
+            for k in range(n):
+                pair[k, 0] = self.band.blocks[k].i
+                pair[k, 1] = self.band.blocks[k].j
+                memcpy(&h[k, 0, 0], self.band.blocks[k].h, 9 * sizeof(double))
+            right = np.asarray(self.right)
+            found = self.solve_sparse(pairs[:, 0], pairs[:, 1], blocks, right)
+            if found is None:
+                return record_fault(world, NOT_SOLVED, self.band.place[0], -1)
+            right[...] = found
+            return 0
+        except BaseException as error:
+            self.error = error
+            return PYTHON_EXCEPTION
+
+    cdef int find(self, World* world, ForceSum forces) noexcept nogil:
+        cdef Py_ssize_t p, i, k, n = world.n
+        cdef const double* f = &forces.f[0, 0]
+        cdef double weight
+        cdef int fault, c
+        for p in range(self.band.n):
+            for c in range(3):
+                self.right[p, c] = f[3 * self.band.place[p] + c]
+        fault = self.solve(world)
+        if fault != 0:
+            return fault
+        for p in range(self.band.n):
+            for c in range(3):
+                self.a[self.band.place[p], c] = self.right[p, c]
+        if self.scheme == NEWTON:
+            fault = self.newton(world, forces)
+            if fault != 0:
+                return fault
+        memcpy(&self.g[0, 0], f, 3 * n * sizeof(double))
+        if self.scheme == SYMPLECTIC:
+            # Third derivatives first: they add to what is there, with the sign of a force.
+            for p in range(self.band.n):
+                for c in range(3):
+                    self.g[self.band.place[p], c] = 0.0
+            for k in range(self.stiff.count):
+                fault = (<Operation> self.stiff.items[k]).contract(world, &self.a[0, 0], &self.g[0, 0])
+                if fault != 0:
+                    return fault
+            weight = -0.5 * self.scale * self.scale
+        else:
+            weight = 0.0
+        for p in range(self.band.n):
+            i = self.band.place[p]
+            for c in range(3):
+                if self.scheme == SYMPLECTIC:
+                    self.g[i, c] = world.mass[i] * self.a[i, c] + weight * self.g[i, c]
+                else:
+                    self.g[i, c] = world.mass[i] * self.a[i, c]
+        return 0
+
+    cdef int newton(self, World* world, ForceSum forces) noexcept nogil:
+        """M a = f(x + beta h^2 a), from the first step on."""
+        cdef Py_ssize_t p, i
+        cdef const double* f = &forces.f[0, 0]
+        cdef double change, farthest = 0.0
+        cdef int fault = 0, c, _
+        memcpy(&self.x[0, 0], world.x, 3 * world.n * sizeof(double))
+        for p in range(self.band.n):
+            for c in range(3):
+                farthest = max(farthest, fabs(world.x[3 * self.band.place[p] + c]))
+        for _ in range(MOST_STEPS):
+            for p in range(self.band.n):
+                i = self.band.place[p]
+                for c in range(3):
+                    world.x[3 * i + c] = self.x[i, c] + self.scale * self.a[i, c]
+            world.positions += 1
+            fault = forces.run(world)
+            if fault != 0:
+                break
+            for p in range(self.band.n):
+                i = self.band.place[p]
+                for c in range(3):
+                    self.right[p, c] = f[3 * i + c] - world.mass[i] * self.a[i, c]
+            fault = self.solve(world)
+            if fault != 0:
+                break
+            change = 0.0
+            for p in range(self.band.n):
+                for c in range(3):
+                    self.a[self.band.place[p], c] += self.right[p, c]
+                    change = max(change, fabs(self.right[p, c]))
+            if self.scale * change <= CONVERGED * farthest:
+                break
+        else:
+            fault = record_fault(world, NOT_SOLVED, self.band.place[0], -1)
+        memcpy(world.x, &self.x[0, 0], 3 * world.n * sizeof(double))
+        # What is cached of elsewhere is stale.
+        world.positions += 1
+        if fault == 0:
+            # The forces of here, for beads that are not solved for and for whoever asks.
+            fault = forces.run(world)
+        return fault

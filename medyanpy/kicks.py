@@ -1,0 +1,335 @@
+"""Kicks: what the letter B makes of the forces; linearly implicit ones are not bounded by stiff forces."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from medyanpy._kernels.selected import coarse
+from medyanpy.described import Described
+from medyanpy.errors import ParameterError
+from medyanpy.validation import number
+
+if TYPE_CHECKING:
+    from medyanpy.context import Context
+    from medyanpy.integrators import SplittingIntegrator
+
+__all__ = [
+    "Explicit", "Kick", "PushForwardNewmark", "ZhangSkeel", "ZhangSkeelSimplified", "ZhangSkeelStiff",
+]  # fmt: skip
+
+# Up to this many beads before it may the equations of a bead reach, before a sparse library is faster.
+_WIDEST_BAND = 24
+
+
+class Kick(Described):
+    """What the letter B kicks by: a function of where beads are."""
+
+    def check_word(self, integrator: "SplittingIntegrator") -> None:
+        """Refuse a word that this kick has no meaning in, with a ParameterError."""
+
+    def bind(self, context: "Context", h: float) -> Any:
+        """What makes of the forces of one Context what to kick by, for kicks a time h apart; None for nothing."""
+        return None
+
+
+class Explicit(Kick):
+    """The forces as they are: velocity Verlet and its kin."""
+
+    def __repr__(self) -> str:
+        return "Explicit()"
+
+
+class _Coarse(Kick):
+    """A kick by the solution of linear equations."""
+
+    scheme: int
+
+    def __init__(self, beta: float = 0.25) -> None:
+        self._beta = number(f"{type(self).__name__}: beta", beta, at_least=0.25)
+
+    @property
+    def beta(self) -> float:
+        """β"""
+        return self._beta
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(beta={self._beta:g})"
+
+    def check_word(self, integrator: "SplittingIntegrator") -> None:
+        name = type(self).__name__
+        if any(letter.kind == "D" or letter.group is not None for letter in integrator.letters):
+            raise ParameterError(f"{name}: the word {integrator.word!r} must kick by all forces: B, not B0, B1 or D")
+        flights = integrator.flights
+        if max(flights) - min(flights) > 1e-12:
+            raise ParameterError(
+                f"{name}: the kicks of the word {integrator.word!r} must be equally far apart: all are for one h"
+            )
+
+    # What is solved for -------------------------------------------------------------------------------------
+
+    def _solved(self, context: "Context") -> np.ndarray:
+        """(m,) places of plain beads that move; others are refused."""
+        refused = [h for h, plain in zip(context.layout.handles, _plain(context), strict=True) if not plain]
+        if refused:
+            raise ParameterError(
+                f"{type(self).__name__} kicks plain beads, and {refused[0]!r} are others: use ZhangSkeelStiff with the "
+                "forces that are stiff and act on plain beads alone"
+            )
+        return np.flatnonzero(context.movable_beads())
+
+    def _stiff(self, context: "Context") -> list:
+        """The operations whose second derivatives go into the equations."""
+        return list(context.bound_forces.values())
+
+    def bind(self, context: "Context", h: float):
+        place = self._solved(context)
+        if not len(place):
+            return None
+        stiff = self._stiff(context)
+        wanted = 3 if self.scheme == coarse.Scheme.SYMPLECTIC else 2
+        for operation in stiff:
+            if operation.derivatives < wanted:
+                which = "third" if operation.derivatives == 2 else "second"
+                raise ParameterError(
+                    f"{type(self).__name__}: the force {operation.name!r} offers no {which} derivatives: "
+                    + ("use ZhangSkeelSimplified or " if which == "third" else "use ")
+                    + "ZhangSkeelStiff with the forces that do, if those are the stiff ones"
+                )
+        i, j = context.coupled_places(stiff)
+        order, start, width = _band(place, i, j, len(context.movable_beads()))
+        scale = self._beta * (min(context.integrator.flights) * h) ** 2
+
+        def solve(i, j, blocks, right):
+            return _sparse_solution(mass, scale, i, j, blocks, right)
+
+        mass = context.masses()[order]
+        return coarse.CoarseForces(
+            stiff, self.scheme, scale, context.layout.n, order, start, width, solve
+        )
+
+
+class ZhangSkeel(_Coarse):
+    r"""The symplectic method of Zhang and Skeel: one linear solve, and the third derivatives.
+
+    .. math:: (M + \beta h^2 V'')\,a = -V',\qquad v \leftarrow v + \tfrac h2
+              \Bigl(a - \tfrac12 \beta^2 h^4 M^{-1}\, a\cdot V'''\cdot a\Bigr)
+
+    The kick is the gradient of a function of x alone, so that words keep their structure: symplectic, time-reversible,
+    second order, and momenta are kept as by explicit kicks. Harmonic modes of any frequency are stable for β >= 1/4.
+
+    The positions x are not those of the particles but :math:`q = x + \beta h^2 a(x)` are (``physical_positions`` of a
+    state): of a stiff mode of frequency ω, x is larger by :math:`1 + \beta(\omega h)^2`.
+
+    Parameters
+    ----------
+    beta : float, >= 0.25
+        β.
+
+    Raises
+    ------
+    ParameterError
+        A number outside its domain. When a Context is made: beads that are not plain (constrained, on surfaces, in
+        triangles, oriented, membranes that carry points), a force without second and third derivatives.
+
+    References
+    ----------
+    M. Zhang, R. D. Skeel, Appl. Numer. Math. 25, 297 (1997). M. Tao, H. Owhadi (2015): (3).
+    """
+
+    scheme = coarse.Scheme.SYMPLECTIC
+
+
+class ZhangSkeelSimplified(_Coarse):
+    r"""Zhang and Skeel's method without third derivatives: :math:`(M + \beta h^2 V'')\,a = -V'`.
+
+    Time-reversible and of second order, stable for harmonic modes as `ZhangSkeel`; symplectic only where V'' has the
+    same eigenvectors everywhere, or with one degree of freedom.
+
+    Parameters
+    ----------
+    beta : float, >= 0.25
+        β.
+
+    Raises
+    ------
+    ParameterError
+        As `ZhangSkeel`; of a force, second derivatives are asked.
+
+    References
+    ----------
+    Tao & Owhadi (2015): (18).
+    """
+
+    scheme = coarse.Scheme.SIMPLIFIED
+
+
+class ZhangSkeelStiff(_Coarse):
+    r"""Zhang and Skeel's simplified method with the second derivatives of the stiff forces alone:
+    :math:`(M + \beta h^2 V_1'')\,a = -V_0' - V_1'`.
+
+    Beads of other kinds may be there, if the stiff forces do not act on them: they are kicked explicitly.
+
+    Parameters
+    ----------
+    beta : float, >= 0.25
+        β.
+    stiff : list of names of forces
+        Those whose second derivatives are used.
+
+    Raises
+    ------
+    ParameterError
+        As `ZhangSkeelSimplified`; a name that is no force's, or a force that acts on beads that are not plain.
+
+    References
+    ----------
+    Tao & Owhadi (2015): (19).
+    """
+
+    scheme = coarse.Scheme.SIMPLIFIED
+
+    def __init__(self, beta: float = 0.25, stiff: Any = ()) -> None:
+        super().__init__(beta)
+        names = [stiff] if isinstance(stiff, str) else list(stiff)
+        self._names = tuple(name if isinstance(name, str) else getattr(name, "name", name) for name in names)
+        if not self._names or not all(isinstance(name, str) for name in self._names):
+            raise ParameterError(f"ZhangSkeelStiff: stiff must be names of forces, or forces, not {stiff!r}")
+
+    def _arguments_now(self):
+        return {**super()._arguments_now(), "stiff": list(self._names)}
+
+    @property
+    def stiff(self) -> tuple[str, ...]:
+        """Names of the forces whose second derivatives are used."""
+        return self._names
+
+    def _solved(self, context):
+        keep = np.zeros(context.layout.n, bool)
+        for handle, plain in zip(context.layout.handles, _plain(context), strict=True):
+            keep[context.layout.slice_of(handle)] = plain
+        return np.flatnonzero(keep & context.movable_beads())
+
+    def _stiff(self, context):
+        bound = context.bound_forces
+        for name in self._names:
+            if name not in bound:
+                raise ParameterError(f"ZhangSkeelStiff: there is no force {name!r}; there are {', '.join(bound)}")
+        solved = np.zeros(context.layout.n, bool)
+        solved[self._solved(context)] = True
+        chosen = [bound[name] for name in self._names]
+        for operation in chosen:
+            if operation.derivatives >= 2:
+                places = np.concatenate(context.coupled_places([operation]))
+                other = places[context.movable_beads()[places] & ~solved[places]]
+                if len(other):
+                    handle = context.layout.topology.handle_of(int(context.layout.order[other[0]]))
+                    raise ParameterError(
+                        f"ZhangSkeelStiff: the stiff force {operation.name!r} acts on {handle!r}, which are no plain "
+                        "beads"
+                    )
+        return chosen
+
+
+class PushForwardNewmark(_Coarse):
+    r"""Newmark's implicit method in coordinates in which it is symplectic: :math:`M a = -V'(x + \beta h^2 a)`.
+
+    With :math:`q = x + \beta h^2 a` (``physical_positions`` of a state) it is the classical method of Newmark with
+    γ = 1/2, which is not symplectic in q.
+
+    Parameters
+    ----------
+    beta : float, >= 0.25
+        β.
+    solver : str
+        ``"newton"``: to round-off, which is symplectic; ``"one-step"``: one step of Newton's method, from a = 0, which
+        is `ZhangSkeelSimplified`.
+
+    Raises
+    ------
+    ParameterError
+        As `ZhangSkeelSimplified`; another word for the solver.
+    SimulationError
+        In a run: Newton's method does not converge.
+
+    References
+    ----------
+    J. C. Simo, N. Tarnow, K. K. Wong, Comput. Methods Appl. Mech. Eng. 100, 63 (1992). Tao & Owhadi (2015): (14).
+    """
+
+    def __init__(self, beta: float = 0.25, solver: str = "newton") -> None:
+        super().__init__(beta)
+        if solver not in ("newton", "one-step"):
+            raise ParameterError(f'PushForwardNewmark: solver must be "newton" or "one-step", not {solver!r}')
+        self._solver = solver
+        self.scheme = coarse.Scheme.NEWTON if solver == "newton" else coarse.Scheme.SIMPLIFIED
+
+    def __repr__(self) -> str:
+        return f"PushForwardNewmark(beta={self._beta:g}, solver={self._solver!r})"
+
+
+def _plain(context: "Context") -> list[bool]:
+    """Whether the beads of each handle, in internal order, are moved by positions, velocities and masses alone."""
+    layout = context.layout
+    carriers = {p.membrane for p in layout.topology.point_handles}
+    return [
+        handle not in context.flows and handle.in_space and handle not in layout.topology.point_handles
+        and not (handle in carriers and not handle.fixed)
+        for handle in layout.handles
+    ]  # fmt: skip
+
+
+def _band(place: np.ndarray, i: np.ndarray, j: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """An order of solution of beads that are coupled in pairs (i, j): places (m,), where each molecule starts, and the
+    width of the band (m,); no widths where it would be too wide."""
+    from scipy import sparse
+    from scipy.sparse import csgraph
+
+    m = len(place)
+    number = np.full(n, -1)
+    number[place] = np.arange(m)
+    i, j = number[i], number[j]
+    both = (i >= 0) & (j >= 0)
+    i, j = i[both], j[both]
+    graph = sparse.coo_array((np.ones(len(i)), (i, j)), shape=(m, m)).tocsr()
+    graph = (graph + graph.T).tocsr()
+    _, molecule = csgraph.connected_components(graph, directed=False)
+    rank = np.empty(m, np.int64)
+    rank[csgraph.reverse_cuthill_mckee(graph, symmetric_mode=True)] = np.arange(m)
+    # Molecules follow each other in the order of their first beads.
+    first = np.full(molecule.max() + 1, m)
+    np.minimum.at(first, molecule, np.arange(m))
+    order = np.lexsort([rank, first[molecule]])
+    where = np.empty(m, np.int64)
+    where[order] = np.arange(m)
+    starts = np.flatnonzero(np.r_[True, np.diff(first[molecule[order]]) != 0, True])
+    width = np.zeros(len(starts) - 1, np.int64)
+    if len(i):
+        np.maximum.at(width, np.searchsorted(starts, where[i], side="right") - 1, np.abs(where[i] - where[j]))
+    each = np.repeat(width, np.diff(starts))
+    # The first rows of a molecule reach no further than its start.
+    each = np.minimum(each, np.arange(m) - np.repeat(starts[:-1], np.diff(starts)))
+    if width.max(initial=0) > _WIDEST_BAND:
+        each = np.zeros(0)
+    return place[order].astype(np.int32), starts.astype(np.int32), each.astype(np.int32)
+
+
+def _sparse_solution(mass, scale, i, j, blocks, right):
+    """(m, 3) of (M + scale H) a = right, with H given by blocks; None where there is none."""
+    from scipy import sparse
+    from scipy.sparse import linalg
+
+    m, c = len(mass), np.arange(3)
+    apart = i != j
+    rows, columns = np.concatenate([i, j[apart]]), np.concatenate([j, i[apart]])
+    h = scale * np.concatenate([blocks, blocks[apart].transpose(0, 2, 1)])
+    a = (3 * rows)[:, None, None] + c[:, None]
+    b = (3 * columns)[:, None, None] + c
+    shape = (3 * m, 3 * m)
+    matrix = sparse.coo_array((h.ravel(), (np.broadcast_to(a, h.shape).ravel(), np.broadcast_to(b, h.shape).ravel())),
+                              shape=shape).tocsc() + sparse.diags_array(np.repeat(mass, 3), format="csc")  # fmt: skip
+    try:
+        found = linalg.splu(matrix, permc_spec="MMD_AT_PLUS_A", options={"SymmetricMode": True}).solve(right.ravel())
+    except RuntimeError:
+        # Exactly singular.
+        return None
+    return found.reshape(m, 3) if np.isfinite(found).all() else None

@@ -1,0 +1,362 @@
+"""Coarse kicks: the equations they solve, and the theorems of Tao and Owhadi."""
+
+import numpy as np
+import pytest
+
+import medyanpy as mp
+from medyanpy.kicks import Explicit, PushForwardNewmark, ZhangSkeel, ZhangSkeelSimplified, ZhangSkeelStiff
+
+RULES = {
+    "Zhang-Skeel": ZhangSkeel,
+    "simplified": ZhangSkeelSimplified,
+    "stiff": lambda beta: ZhangSkeelStiff(beta, ["HarmonicBonds"]),
+    "Newmark": PushForwardNewmark,
+    "one step": lambda beta: PushForwardNewmark(beta, "one-step"),
+}
+
+
+def springs(stiffness, masses):
+    """Beads of these masses in one trap, at 1 along x; the topology and system."""
+    topology = mp.Topology()
+    n = len(masses)
+    beads = topology.add_beads(np.column_stack([np.ones(n), np.zeros((n, 2))]), masses, 1.0)
+    system = mp.System(topology)
+    system.add_force(mp.forces.HarmonicTrap(beads, stiffness, [0.0, 0.0, 0.0]))
+    return topology, system
+
+
+def network(n=6, stiffness=1.0, seed=3, closed=False, relaxed=False):
+    """A crumpled chain with bonds that want to be 1 long, or are as long as they want to be, in a trap: nonlinear, and
+    bounded."""
+    rng = np.random.default_rng(seed)
+    topology = mp.Topology()
+    x = np.cumsum(rng.normal(0.0, 0.7, (n, 3)), axis=0)
+    beads = topology.add_beads(x, rng.uniform(0.5, 2.0, n), 0.5)
+    system = mp.System(topology)
+    pairs = [[i, i + 1] for i in range(n - 1)] + ([[n - 1, 0]] if closed else [])
+    length = np.linalg.norm(np.subtract(*x[np.transpose(pairs)]), axis=1) if relaxed else 1.0
+    system.add_force(mp.forces.HarmonicBonds(pairs, stiffness, length))
+    system.add_force(mp.forces.HarmonicTrap(beads, 0.05, [0.0, 0.0, 0.0]))
+    return topology, system
+
+
+def run(system, kick, dt, n, v=None, x=None, word="BAB", order=2, threads=1, seed=0, kT=None):
+    integrator = mp.SplittingIntegrator(word, dt, kick=kick, order=order, seed=seed, kT=kT)
+    context = mp.Context(system, integrator, threads=threads)
+    if x is not None:
+        context.set_positions(x)
+    if v is not None:
+        context.set_velocities(v)
+    context.step(n)
+    state = context.get_state(positions=True, velocities=True)
+    return state.positions.copy(), state.velocities.copy()
+
+
+# The equations ---------------------------------------------------------------------------------------------------
+
+
+def dense(context, beta, h, stiff=None):
+    """a, and the force of the symplectic kick, by NumPy."""
+    state = context.get_state(positions=True, forces=True)
+    mass = np.repeat(np.concatenate([handle.mass for handle in context.layout.topology.handles]), 3)
+    H = context.hessian(stiff).toarray()
+    a = np.linalg.solve(np.diag(mass) + beta * h * h * H, state.forces.ravel())
+    if stiff is not None:
+        return a.reshape(-1, 3), None
+    third = context.third_derivative(a.reshape(-1, 3))
+    return a.reshape(-1, 3), (mass * a).reshape(-1, 3) - 0.5 * beta**2 * h**4 * third
+
+
+def one_kick(system, kick, dt):
+    """What B adds to velocities over dt/2, times 2/dt."""
+    context = mp.Context(system, mp.SplittingIntegrator("BAB", dt, kick=kick), threads=1)
+    before = mp.Context(system, mp.SplittingIntegrator("BAB", dt), threads=1)
+    x = before.get_state(positions=True).positions
+    context.step(1)
+    return context, before, (context.get_state(positions=True).positions - x) * 2.0 / dt**2
+
+
+@pytest.mark.parametrize("dt", [0.01, 1.0, 30.0])
+@pytest.mark.parametrize("closed", [False, True])
+@pytest.mark.parametrize("name", ["Zhang-Skeel", "simplified", "stiff", "one step"])
+def test_one_kick_solves_its_equations(name, closed, dt):
+    """From rest, the first flight is dt²/2 times the acceleration of the first kick."""
+    topology, system = network(9, 40.0, closed=closed)
+    _, before, acceleration = one_kick(system, RULES[name](0.3), dt)
+    a, force = dense(before, 0.3, dt, ["HarmonicBonds"] if name == "stiff" else None)
+    expected = force / topology.handles[0].mass[:, None] if name == "Zhang-Skeel" else a
+    np.testing.assert_allclose(acceleration, expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("dt", [0.01, 0.3])
+def test_newton_solves_the_nonlinear_equations(dt):
+    topology, system = network(9, 40.0)
+    _, _, acceleration = one_kick(system, PushForwardNewmark(0.3), dt)
+    there = mp.Context(system, mp.SplittingIntegrator("BAB", dt), threads=1)
+    x = there.get_state(positions=True).positions
+    there.set_positions(x + 0.3 * dt**2 * acceleration)
+    force = there.get_state(forces=True).forces
+    np.testing.assert_allclose(topology.handles[0].mass[:, None] * acceleration, force, rtol=1e-9,
+                               atol=1e-9 * np.abs(force).max())  # fmt: skip
+
+
+def test_molecules_bands_and_the_sparse_library_agree(monkeypatch):
+    """Many molecules of different shapes, with numbers in no order; each solved alone by NumPy; by bands; by SciPy."""
+    rng = np.random.default_rng(8)
+    topology = mp.Topology()
+    n = 120
+    topology.add_beads(rng.normal(0.0, 3.0, (n, 3)), rng.uniform(0.5, 2.0, n))
+    shuffled = rng.permutation(n)
+    pairs = [(a, b) for a, b in zip(shuffled, shuffled[1:], strict=False) if rng.random() < 0.8]
+    pairs += [(a, b) for a, b in zip(shuffled, shuffled[3:], strict=False) if rng.random() < 0.3]
+    system = mp.System(topology)
+    system.add_force(mp.forces.HarmonicBonds(np.array(pairs), rng.uniform(10.0, 50.0, len(pairs)), 1.0))
+    _, before, ours = one_kick(system, ZhangSkeelSimplified(0.25), 1.0)
+    a, _ = dense(before, 0.25, 1.0)
+    np.testing.assert_allclose(ours, a, rtol=1e-8, atol=1e-9 * np.abs(a).max())
+    monkeypatch.setattr("medyanpy.kicks._WIDEST_BAND", 0)
+    _, _, sparse = one_kick(system, ZhangSkeelSimplified(0.25), 1.0)
+    np.testing.assert_allclose(sparse, a, rtol=1e-8, atol=1e-9 * np.abs(a).max())
+    assert not np.array_equal(sparse, ours)
+
+
+def test_pairs_that_come_within_reach_leave_the_band():
+    """Beads that were apart when they were added and now repel each other: what no band holds, the library solves."""
+    topology = mp.Topology()
+    beads = topology.add_balls(np.arange(40.0)[:, None] * [5.0, 0, 0], 0.5, mass=1.0)
+    system = mp.System(topology)
+    system.add_force(mp.forces.SoftSphere(beads, beads, 30.0, 1.0))
+    x = np.random.default_rng(2).uniform(0.0, 2.5, (40, 3))
+    context = mp.Context(system, mp.SplittingIntegrator("BAB", 1.0, kick=ZhangSkeelSimplified(0.25)), threads=1)
+    context.set_positions(x)
+    a, _ = dense(context, 0.25, 1.0)
+    context.step(1)
+    np.testing.assert_allclose(2.0 * (context.get_state(positions=True).positions - x), a, rtol=1e-8, atol=1e-8)
+
+
+# The theorems ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rule", ["Zhang-Skeel", "simplified", "Newmark", "one step"])
+@pytest.mark.parametrize("beta", [0.25, 0.4])
+def test_harmonic_modes_of_any_frequency_are_stable(rule, beta):
+    """(Theorem 2.2) x_(k+1) - 2 x_k + x_(k-1) = -z x_k with z = (ωh)²/(1 + β(ωh)²) < 4: the mode turns by the angle
+    acos(1 - z/2) in a step. β < 1/4 is refused."""
+    omega = np.array([0.1, 1.0, 2.5, 10.0, 1000.0])
+    _, system = springs(1.0, 1.0 / omega**2)
+    n = 2000
+    x, _ = run(system, RULES[rule](beta), 1.0, n)
+    z = omega**2 / (1.0 + beta * omega**2)
+    np.testing.assert_allclose(x[:, 0], np.cos(n * np.arccos(1.0 - 0.5 * z)), atol=1e-6)
+    with pytest.raises(mp.ParameterError, match=r"beta = 0.24 but must be finite and >= 0.25"):
+        RULES[rule](0.24)
+
+
+@pytest.mark.parametrize(("order", "steps"), [(2, 40), (4, 40)])
+@pytest.mark.parametrize("rule", [*RULES, "explicit"])
+def test_order(rule, order, steps):
+    """Errors at a fixed time fall as dt^order, from a step at which nothing is stiff."""
+    _, system = network()
+    make = RULES.get(rule, lambda _: Explicit())
+    v = np.random.default_rng(5).normal(0.0, 0.3, (6, 3))
+    exact, _ = run(system, Explicit(), 2.0 / 4000, 4000, v, order=4)
+    errors = [np.abs(run(system, make(0.3), 2.0 / n, n, v, order=order)[0] - exact).max() for n in (steps, 2 * steps)]
+    assert errors[0] / errors[1] == pytest.approx(2.0**order, rel=0.06 if order == 2 else 0.12)
+    assert errors[1] < 1e-2
+
+
+@pytest.mark.parametrize("order", [2, 4])
+@pytest.mark.parametrize("rule", RULES)
+def test_reversible(rule, order):
+    """(Theorem 2.4) Back to the start after reversing velocities, at steps of 2 to 6 over the highest frequency."""
+    _, system = network(stiffness=100.0, relaxed=True)
+    v = np.random.default_rng(6).normal(0.0, 0.05, (6, 3))
+    x0, dt = system.topology.handles[0].positions, 0.3 if order == 2 else 0.1
+    there, w = run(system, RULES[rule](0.3), dt, 25, v, order=order)
+    x, w = run(system, RULES[rule](0.3), dt, 25, -w, there, order=order)
+    assert np.abs(there - x0).max() > 0.01
+    assert np.abs(x - x0).max() < 1e-9
+    assert np.abs(w + v).max() < 1e-9
+
+
+def jacobian(system, kick, dt, x, v):
+    """(6n, 6n) derivatives of positions and momenta after one step, by differences of order 4."""
+    mass = np.repeat(system.topology.handles[0].mass, 3)
+    n = len(mass)
+
+    def step(z):
+        x, v = run(system, kick, dt, 1, (z[n:] / mass).reshape(-1, 3), z[:n].reshape(-1, 3))
+        return np.concatenate([x.ravel(), mass * v.ravel()])
+
+    z, h = np.concatenate([x.ravel(), mass * v.ravel()]), 1e-4
+    columns = []
+    for k in range(2 * n):
+        e = np.zeros(2 * n)
+        e[k] = h
+        columns.append((8.0 * (step(z + e) - step(z - e)) - (step(z + 2 * e) - step(z - 2 * e))) / (12.0 * h))
+    return np.array(columns).T
+
+
+@pytest.mark.parametrize(("rule", "symplectic"), [
+    ("Zhang-Skeel", True), ("Newmark", True), ("simplified", False), ("one step", False), ("stiff", False),
+])  # fmt: skip
+def test_symplectic(rule, symplectic):
+    """(Theorem 2.5) The Jacobian of one step keeps the two-form to 1e-8; that of the simplified rules does not, at a
+    step where what they leave out is seen (Theorem 2.1: V'' has other eigenvectors elsewhere)."""
+    _, system = network(3, 5.0)
+    x = system.topology.handles[0].positions
+    v = np.random.default_rng(7).normal(0.0, 0.2, (3, 3))
+    J = jacobian(system, RULES[rule](0.3), 0.5, x, v)
+    n = len(J) // 2
+    form = np.block([[np.zeros((n, n)), np.eye(n)], [-np.eye(n), np.zeros((n, n))]])
+    broken = np.abs(J.T @ form @ J - form).max()
+    assert broken < 1e-8 if symplectic else broken > 1e-4
+
+
+def test_simplified_is_symplectic_with_one_degree_of_freedom():
+    """(Remark 2.2) A bead bound along x to a fixed place by a bond that is not harmonic in x."""
+    topology = mp.Topology()
+    topology.add_beads([[1.7, 0.0, 0.0], [0.0, 0.0, 0.0]], [1.0, 1e12])
+    system = mp.System(topology)
+    system.add_force(mp.forces.WCA([0], [1], epsilon=1.0, sigma=2.0))
+    x = topology.handles[0].positions
+    J = jacobian(system, ZhangSkeelSimplified(0.3), 0.2, x, np.zeros((2, 3)))
+    sub = J[np.ix_([0, 6], [0, 6])]
+    assert np.linalg.det(sub) == pytest.approx(1.0, abs=1e-7)
+
+
+@pytest.mark.parametrize(("rule", "angular"), [
+    ("Zhang-Skeel", True), ("Newmark", True), ("simplified", False), ("one step", False), ("stiff", False),
+])  # fmt: skip
+def test_momentum_maps(rule, angular):
+    """Noether: momentum and angular momentum to round-off by rules that come from a discrete action; the simplified
+    ones keep momentum, but angular momentum only in the mean of small steps."""
+    rng = np.random.default_rng(9)
+    topology = mp.Topology()
+    mass = rng.uniform(0.5, 2.0, 5)
+    topology.add_beads(np.cumsum(rng.normal(0.0, 0.7, (5, 3)), axis=0), mass)
+    system = mp.System(topology)
+    system.add_force(mp.forces.HarmonicBonds([[i, i + 1] for i in range(4)], 30.0, 1.0))
+    v = rng.normal(0.0, 0.2, (5, 3))
+    before = mass @ v, mass @ np.cross(topology.handles[0].positions, v)
+    x, w = run(system, RULES[rule](0.3), 0.3, 50, v)
+    assert np.abs(mass @ w - before[0]).max() < 1e-12
+    lost = np.abs(mass @ np.cross(x, w) - before[1]).max()
+    assert lost < 1e-10 if angular else lost > 1e-6
+
+
+@pytest.mark.parametrize("rule", ["Zhang-Skeel", "simplified", "Newmark"])
+def test_stationary_laws(rule):
+    """⟨x²⟩ = (kT/k)(1 + β(ωh)²) and ⟨q²⟩ = (kT/k)/(1 + β(ωh)²) under BAOAB, of a stiff mode and a slow one.
+
+    BAOAB samples the harmonic mode of the effective stiffness k/(1 + β(ωh)²) exactly. 3 components of 400 independent
+    beads at 200 times that are well apart: deviations of 1.5 % of ⟨x²⟩ would be seen; false alarms 1e-6 each."""
+    k, beta, h = 1.0, 0.3, 1.0
+    for omega in (0.3, 5.0):
+        n = 400
+        topology = mp.Topology()
+        beads = topology.add_beads(np.zeros((n, 3)), 1.0 / omega**2, 1.0 / omega)
+        system = mp.System(topology)
+        system.add_force(mp.forces.HarmonicTrap(beads, k, [0.0, 0.0, 0.0]))
+        context = mp.Context(system, mp.SplittingIntegrator("BAOAB", h, kT=2.0, seed=4, kick=RULES[rule](beta)),
+                             threads=1)  # fmt: skip
+        context.step(200)
+        x2, q2 = [], []
+        for _ in range(200):
+            context.step(40)
+            x2.append(np.mean(context.get_state(positions=True).positions ** 2))
+            q2.append(np.mean(context.physical_positions() ** 2))
+        for square, expected in ((x2, 1.0 + beta * (omega * h) ** 2), (q2, 1.0 / (1.0 + beta * (omega * h) ** 2))):
+            # A Gaussian's square has the relative deviation sqrt(2); 4.9 of them are exceeded once in 1e6.
+            error = np.sqrt(2.0 / (200 * 3 * n)) * 2.0 * expected
+            assert abs(np.mean(square) - 2.0 * expected) < 4.9 * error * 1.5
+
+
+def test_bits():
+    """The same on any number of threads, through a checkpoint, and however steps are cut."""
+    _, system = network(7, 60.0)
+    v = np.random.default_rng(6).normal(0.0, 0.1, (7, 3))
+    for rule in RULES:
+        one = run(system, RULES[rule](0.3), 0.4, 30, v, word="BAOAB", kT=0.1, seed=5)
+        for threads in (2, 3):
+            again = run(system, RULES[rule](0.3), 0.4, 30, v, word="BAOAB", kT=0.1, seed=5, threads=threads)
+            assert all(np.array_equal(a, b) for a, b in zip(one, again, strict=True))
+        context = mp.Context(
+            system, mp.SplittingIntegrator("BAOAB", 0.4, kT=0.1, seed=5, kick=RULES[rule](0.3)), threads=1
+        )
+        context.set_velocities(v)
+        context.step(11)
+        context.get_state(forces=True, energy=True)
+        context.physical_positions()
+        middle = context.get_state(positions=True, velocities=True)
+        context.step(19)
+        assert np.array_equal(context.get_state(positions=True).positions, one[0])
+        other = mp.Context(
+            system, mp.SplittingIntegrator("BAOAB", 0.4, kT=0.1, seed=5, kick=RULES[rule](0.3)), threads=2
+        )
+        other.set_state(middle)
+        other.step(19)
+        assert np.array_equal(other.get_state(positions=True).positions, one[0])
+
+
+# What is refused -------------------------------------------------------------------------------------------------
+
+
+def test_refusals():
+    _, system = network()
+    with pytest.raises(mp.ParameterError, match="kick must be one of medyanpy.kicks, not 'coarse'"):
+        mp.SplittingIntegrator("BAB", 1.0, kick="coarse")
+    with pytest.raises(mp.ParameterError, match="must kick by all forces: B, not B0, B1 or D"):
+        mp.SplittingIntegrator("B1 B0 A B0 B1", 1.0, kick=ZhangSkeel())
+    with pytest.raises(mp.ParameterError, match="must be equally far apart"):
+        mp.SplittingIntegrator("BABAABAB", 1.0, kick=ZhangSkeel())
+    with pytest.raises(mp.ParameterError, match="order = 3 but must be 2 or 4"):
+        mp.SplittingIntegrator("BAB", 1.0, order=3)
+    with pytest.raises(mp.ParameterError, match=r"has O inside. Put it outside, 'O B A A B O'"):
+        mp.SplittingIntegrator("BAOAB", 1.0, kT=1.0, order=4)
+    with pytest.raises(mp.ParameterError, match="is no palindrome without D"):
+        mp.SplittingIntegrator("AB", 1.0, symmetric=False, order=4)
+    with pytest.raises(mp.ParameterError, match=r'solver must be "newton" or "one-step"'):
+        PushForwardNewmark(0.3, "euler")
+    with pytest.raises(mp.ParameterError, match="stiff must be names of forces"):
+        ZhangSkeelStiff(0.3)
+    with pytest.raises(mp.ParameterError, match="there is no force 'bonds'; there are HarmonicBonds, HarmonicTrap"):
+        mp.Context(system, mp.SplittingIntegrator("BAB", 1.0, kick=ZhangSkeelStiff(0.3, "bonds")))
+    topology = mp.Topology()
+    chain = topology.add_filament([[0.0, 0, 0], [1.0, 0, 0], [2.0, 0, 0]], node_mass=1.0)
+    beads = topology.add_beads([[0.0, 0, 1.0]], mass=1.0)
+    mixed = mp.System(topology)
+    mixed.add_force(mp.forces.HarmonicBonds([[0, 3]], 1.0, 1.0, name="across"))
+    mixed.add_force(mp.forces.HarmonicTrap(beads, 1.0, [0.0, 0.0, 0.0]))
+    with pytest.raises(mp.ParameterError, match="ZhangSkeel kicks plain beads, and Filaments"):
+        mp.Context(mixed, mp.SplittingIntegrator("BAB", 1.0, kick=ZhangSkeel()))
+    with pytest.raises(mp.ParameterError, match="the stiff force 'across' acts on Filaments"):
+        mp.Context(mixed, mp.SplittingIntegrator("BAB", 1.0, kick=ZhangSkeelStiff(0.3, "across")))
+    mp.Context(mixed, mp.SplittingIntegrator("BAB", 1.0, kick=ZhangSkeelStiff(0.3, "HarmonicTrap")))
+
+
+def test_a_force_without_derivatives_is_named():
+    topology, system = network()
+    system.add_force(mp.forces.PythonForce(lambda x: (0.0, np.zeros_like(x)), name="mine"))
+    with pytest.raises(mp.ParameterError, match="ZhangSkeelSimplified: the force 'mine' offers no second derivatives"):
+        mp.Context(system, mp.SplittingIntegrator("BAB", 1.0, kick=ZhangSkeelSimplified()))
+
+
+def test_documents():
+    """Integrators with kicks come back from documents."""
+    for kick in (ZhangSkeel(0.3), ZhangSkeelStiff(0.4, ["a", "b"]), PushForwardNewmark(0.25, "one-step")):
+        integrator = mp.SplittingIntegrator("OBABO", 0.1, kT=1.0, kick=kick, order=4)
+        again = mp.deserialize(mp.serialize(integrator))
+        assert repr(again) == repr(integrator)
+        assert again.kick.beta == kick.beta
+        assert again.letters == integrator.letters
+
+
+def test_composition():
+    """Yoshida's weights; O stays whole at the ends."""
+    letters = mp.SplittingIntegrator("OBABO", 1.0, kT=1.0, order=4).letters
+    assert "".join(letter.kind for letter in letters) == "OBABBABBABO"
+    assert [letter.fraction for letter in letters[::10]] == [0.5, 0.5]
+    w = 1.0 / (2.0 - 2.0 ** (1.0 / 3.0))
+    assert [letter.fraction for letter in letters if letter.kind == "A"] == pytest.approx([w, 1.0 - 2.0 * w, w])
+    assert sum(letter.fraction for letter in letters if letter.kind == "B") == pytest.approx(1.0)
