@@ -5,16 +5,19 @@
     dE/dc = -p + s c / sin theta
 
 At theta = 0 and pi the second term has no direction; it is left out there, the mean over all directions. A link
-without length has no angle: its joints have the energy k and no force.
+without length has no angle: its joints have the energy k and no force. Second and third derivatives: cosine.pxd.
 """
 import numpy as np
 
 from libc.math cimport sqrt
 from libc.stdint cimport int32_t
 
+from medyanpy._kernels.box cimport displacement
+from medyanpy._kernels.cosine cimport derive_joint
 from medyanpy._kernels.joints cimport BATCH, Chain, find_links, one_minus_cosine, pull, push, ROOM, ROW_BLOCK, Rows
 from medyanpy._kernels.parallel cimport n_blocks, ordered_sum, over_blocks
-from medyanpy._kernels.program cimport Operation, World
+from medyanpy._kernels.program cimport AddBlock, Operation, World
+from medyanpy._kernels.radial cimport Derivative
 
 
 cdef struct BendingTask:
@@ -96,6 +99,7 @@ cdef class FilamentBending(Operation):
                  const double[::1] straight, const double[::1] bent):
         self.name = name
         self.acts_on_points = False
+        self.derivatives = 3
         self.node = node
         self.owned = owned
         self.modulus = modulus
@@ -119,3 +123,29 @@ cdef class FilamentBending(Operation):
         if world.want_energy:
             self.energy = ordered_sum(task.partial, n_blocks(rows, ROW_BLOCK))
         return 0
+
+    cdef int higher(self, World* world, const Derivative* wanted) noexcept nogil:
+        cdef const int32_t* node = &self.node[0]
+        cdef double a[3]
+        cdef double b[3]
+        cdef const double* x
+        cdef Py_ssize_t k
+        cdef int fault = 0
+        for k in range(2, self.node.shape[0] - 2):
+            if fault != 0:
+                break
+            # Of a ring, the rows that repeat others are not owned.
+            if self.owned[k] and self.modulus[k] > 0.0:
+                x = world.x + 3 * <Py_ssize_t> node[k]
+                displacement(&world.box, world.x + 3 * <Py_ssize_t> node[k - 1], x, a)
+                displacement(&world.box, x, world.x + 3 * <Py_ssize_t> node[k + 1], b)
+                fault = derive_joint(wanted, node + k - 1, self.straight[k], self.bent[k], a, b)
+        return fault
+
+    cdef int hessian(self, World* world, AddBlock add, void* sink) noexcept nogil:
+        cdef Derivative wanted = Derivative(add, sink, NULL, NULL)
+        return self.higher(world, &wanted)
+
+    cdef int contract(self, World* world, const double* a, double* out) noexcept nogil:
+        cdef Derivative wanted = Derivative(<AddBlock> NULL, NULL, a, out)
+        return self.higher(world, &wanted)

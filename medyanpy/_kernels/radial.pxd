@@ -16,6 +16,7 @@ cdef enum Radial:
     WCA = 2            # p = (epsilon, sigma): 4 epsilon [(sigma/r)^12 - (sigma/r)^6] + epsilon for r < 2^(1/6) sigma
     ROPE = 3           # p = (k, L):           k/2 (r - L)^2 for r > L, else 0
     RICKER = 4         # p = (U_e, r_e, r_c):  `ricker`, less its value at r_c, for r < r_c
+    PENALTY = 5        # p = (w, L):           w/2 (r^2 - L^2)^2
 
 
 cdef extern from * nogil:
@@ -51,6 +52,15 @@ cdef inline void evaluate(int kind, const double* p, double r, int order, double
             # U'/r + r (U'/r)': `third` divides what the first leaves by r, so its bits must be the same there.
             u[2] = (u[1] / r if r > 0.0 else -q) + q * s * (5.0 - 3.0 * s)
             u[3] = q * r / (p[1] * p[1]) * (15.0 - 30.0 * s + 9.0 * s * s)
+    elif kind == PENALTY:
+        s = r * r - p[1] * p[1]
+        q = 2.0 * p[0]
+        u[0] = 0.5 * p[0] * s * s
+        u[1] = q * s * r
+        if order > 1:
+            # U'/r + r (U'/r)', as above: what `third` divides by r is 4 w r^2 or nothing, however short r is.
+            u[2] = (u[1] / r if r > 0.0 else q * s) + 2.0 * q * r * r
+            u[3] = 6.0 * q * r
     elif kind != WCA:
         s = r - p[1]
         # At r = L, where the second derivative jumps, a rope has that of its taut side: with L = 0 it is a spring.

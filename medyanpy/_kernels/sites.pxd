@@ -57,3 +57,6 @@ cdef class SiteTable:
     cdef void difference(self, Py_ssize_t a, Py_ssize_t b, const double* v, double* out) noexcept nogil
     # out_i += c_i t, of out by place.
     cdef void share(self, Py_ssize_t a, Py_ssize_t b, const double* t, double* out) noexcept nogil
+    # Of an energy of two vectors, d from site ends[0] to ends[1] and e from ends[2] to ends[3]: the blocks of
+    # K = d2U/dd de (3, 3), and of its transpose. Those of d and of e alone come from `add_pair`.
+    cdef int add_mixed(self, const Py_ssize_t* ends, const double* k, AddBlock add, void* sink) noexcept nogil

@@ -264,6 +264,24 @@ cdef class SiteTable:
                     return fault
         return 0
 
+    cdef int add_mixed(self, const Py_ssize_t* ends, const double* k, AddBlock add, void* sink) noexcept nogil:
+        cdef double block[9]
+        cdef double cp, c
+        cdef Py_ssize_t p, q, i, j
+        cdef int d, e, fault
+        for p in range(self.n_terms(ends[0], ends[1])):
+            cp = self.term(ends[0], ends[1], p, &i)
+            for q in range(self.n_terms(ends[2], ends[3])):
+                c = cp * self.term(ends[2], ends[3], q, &j)
+                for d in range(3):
+                    for e in range(3):
+                        # A bead of both vectors: K and its transpose are in the one block (i, i).
+                        block[3 * d + e] = c * (k[3 * d + e] + k[3 * e + d] if i == j else k[3 * d + e])
+                fault = add(sink, i, j, block)
+                if fault != 0:
+                    return fault
+        return 0
+
     cdef void difference(self, Py_ssize_t a, Py_ssize_t b, const double* v, double* out) noexcept nogil:
         cdef Py_ssize_t p, i
         cdef double c

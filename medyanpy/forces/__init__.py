@@ -9,6 +9,7 @@ from medyanpy.forces.filaments import FilamentBending, FilamentStretching, Filam
 from medyanpy.forces.links import AngleLinks, DirectionLinks, Links
 from medyanpy.forces.membrane import MembraneArea, MembraneBending, MembraneTension, MembraneVolume
 from medyanpy.forces.pairs import WCA, Ricker, SoftSphere
+from medyanpy.forces.penalties import LinkLengthPenalty, OrthonormalFramePenalty, RigidTrianglePenalty
 from medyanpy.forces.python import PythonForce
 from medyanpy.forces.rods import RodCollision, RodElasticity, RodLoad
 
@@ -24,14 +25,17 @@ __all__ = [
     "Force",
     "HarmonicBonds",
     "HarmonicTrap",
+    "LinkLengthPenalty",
     "Links",
     "MembraneArea",
     "MembraneBending",
     "MembraneEdgeSprings",
     "MembraneTension",
     "MembraneVolume",
+    "OrthonormalFramePenalty",
     "PythonForce",
     "Ricker",
+    "RigidTrianglePenalty",
     "RodCollision",
     "RodElasticity",
     "RodLoad",

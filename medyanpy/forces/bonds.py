@@ -60,12 +60,7 @@ class HarmonicBonds(Force):
         self, pairs: Any, stiffness: Any, length: Any, *, name: str | None = None, group: int = 0
     ) -> None:
         super().__init__(name=name, group=group)
-        self._pairs = array(f"{self.name}: pairs", pairs, (None, 2), dtype=np.int64, error=TopologyError).copy()
-        loops = self._pairs[:, 0] == self._pairs[:, 1]
-        if loops.any():
-            b = int(np.argmax(loops))
-            raise TopologyError(f"{self.name}: bond {b} joins bead {self._pairs[b, 0]} to itself")
-        self._pairs.flags.writeable = False
+        self._pairs = check_pairs(self.name, pairs)
         self._declare(stiffness=stiffness, length=length)
 
     @property
@@ -122,6 +117,17 @@ class MembraneEdgeSprings(HarmonicBonds):
     @property
     def handles(self):
         return (self._membrane,)
+
+
+def check_pairs(force: str, pairs: Any) -> np.ndarray:
+    """(B, 2) bead numbers of bonds, none from a bead to itself; a copy, read-only."""
+    out = array(f"{force}: pairs", pairs, (None, 2), dtype=np.int64, error=TopologyError).copy()
+    loops = out[:, 0] == out[:, 1]
+    if loops.any():
+        b = int(np.argmax(loops))
+        raise TopologyError(f"{force}: bond {b} joins bead {out[b, 0]} to itself")
+    out.flags.writeable = False
+    return out
 
 
 def bind_pairs(name: str, kind: int, layout, pairs: np.ndarray, parameters) -> Operation:

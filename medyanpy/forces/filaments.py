@@ -91,7 +91,7 @@ class FilamentBending(_JointForce):
     length, possible in unconstrained filaments only, has no angle: its joints have the energy B/ℓ and no force, again
     the mean over all directions for θ0 = 0.
 
-    Cost: O(nodes), for any number of filaments.
+    Cost: O(nodes), for any number of filaments. Second and third derivatives are offered.
 
     References
     ----------
@@ -140,6 +140,15 @@ class FilamentBending(_JointForce):
         sine, cosine = _sincos(self._numbers["rest_angle"])
         rows = (_in_rows(joint, values) for values in (modulus, modulus * cosine, modulus * sine))
         return filament_bending.FilamentBending(self.name, node, owned, *rows)
+
+
+def refuse_constrained(force: str, filaments: Filaments) -> None:
+    """Refuse filaments whose links keep their lengths."""
+    if filaments.constrained:
+        raise TopologyError(
+            f"{force}: the links of {filaments!r} are constrained to their lengths, so nothing stretches them: "
+            "leave this force out, or add the filaments with constrained=False"
+        )
 
 
 class FilamentStretching(_FilamentForce):
@@ -193,11 +202,7 @@ class FilamentStretching(_FilamentForce):
         self, filaments: Filaments, stretching_modulus: Any, *, name: str | None = None, group: int = 0
     ) -> None:
         super().__init__(filaments, name=name, group=group)
-        if filaments.constrained:
-            raise TopologyError(
-                f"{self.name}: the links of {filaments!r} are constrained to their lengths, so nothing stretches them: "
-                "leave this force out, or add the filaments with constrained=False"
-            )
+        refuse_constrained(self.name, filaments)
         self._declare(stretching_modulus=stretching_modulus)
 
     def _checked(self, *, stretching_modulus: Any) -> dict[str, Any]:

@@ -422,7 +422,8 @@ class AngleLinks(_Angles):
     sign and the plane it lies in are free.
 
     Each angle has a number, as each of `Links` has; forces on a bead are summed in the order of these numbers.
-    Momentum and angular momentum are kept where no site is an anchor. No second derivatives are offered.
+    Momentum and angular momentum are kept where no site is an anchor. Second and third derivatives are offered where no
+    site is on an oriented bead, with an arm.
 
     References
     ----------

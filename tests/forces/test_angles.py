@@ -260,7 +260,101 @@ def test_ends_of_one_direction_differ():
     assert len(DirectionLinks([0], [1], [0], [1], 1.0, 1.0)) == 1
 
 
-def test_second_derivatives_are_not_offered():
-    context = context_of(X, AngleLinks([0], [1], [2], 1.0, 1.0, name="corner"))
-    with pytest.raises(mp.ParameterError, match="corner"):
-        context.hessian()
+# Higher derivatives; against differences: test_contract.py ---------------------------------------------------------
+
+
+def precise(x, a, k, rest, directions):
+    """H (3n, 3n) and D3U[a, a] (n, 3) of one angle, from differences of its energy in 60 digits."""
+    mpmath = pytest.importorskip("mpmath")
+    with mpmath.workdps(60):
+        start = [mpmath.mpf(float(v)) for v in x.ravel()]
+        along = [mpmath.mpf(float(v)) for v in a.ravel()]
+        rest = mpmath.pi if rest == np.pi else mpmath.mpf(rest)
+
+        def energy(y):
+            d, e = ([y[3 * j + c] - y[3 * i + c] for c in range(3)] for i, j in directions)
+            c = mpmath.fdot(d, e)
+            s = mpmath.sqrt(mpmath.fdot(d, d) * mpmath.fdot(e, e) - c * c)
+            return -k * mpmath.cos(mpmath.atan2(s, c) - rest)
+
+        n, h = len(start), mpmath.mpf(10) ** -9
+
+        def slope(y, i):
+            out = 0
+            # Of order 6: the error is 1e-54 and the loss of digits 9.
+            for j, w in ((1, 45), (2, -9), (3, 1)):
+                for sign in (1, -1):
+                    out += sign * w * energy([v + sign * j * h * (m == i) for m, v in enumerate(y)])
+            return out / (60 * h)
+
+        def gradient(y):
+            return [slope(y, i) for i in range(n)]
+
+        h2 = mpmath.mpf(10) ** -8
+
+        def moved(t, direction):
+            return gradient([v + t * d for v, d in zip(start, direction, strict=True)])
+
+        units = [[int(i == j) for j in range(n)] for i in range(n)]
+        columns = [
+            [(p - q) / (2 * h2) for p, q in zip(moved(h2, unit), moved(-h2, unit), strict=True)] for unit in units
+        ]
+        here = gradient(start)
+        third = [
+            (p - 2 * o + q) / h2**2
+            for p, o, q in zip(moved(h2, along), here, moved(-h2, along), strict=True)
+        ]
+        return np.array(columns, float), np.array(third, float).reshape(-1, 3)
+
+
+@pytest.mark.parametrize(("theta", "rest"), [(1e-3, 0.0), (1.0, 2.0), (3.1, np.pi), (2.6, 0.7), (1e-2, 0.5)])
+@pytest.mark.parametrize("kind", [AngleLinks, DirectionLinks])
+def test_higher_derivatives_have_their_digits(kind, theta, rest):
+    x = corner(theta)
+    a = np.random.default_rng(5).normal(size=x.shape)
+    if kind is AngleLinks:
+        force, directions = AngleLinks([0], [1], [2], 7.0, rest), ((1, 0), (1, 2))
+    else:
+        # Of beads in both directions, and at both ends of one.
+        force, directions = DirectionLinks([1], [0], [0], [2], 7.0, rest), ((1, 0), (0, 2))
+    context = context_of(x, force)
+    hessian, third = precise(x, a, 7.0, rest, directions)
+    # Of an angle that has a rest angle, near its end, 1/sin θ of the digits are left.
+    allowed = 1e-13 if rest in (0.0, np.pi) else 1e-12 / min(np.sin(theta), 1.0)
+    np.testing.assert_allclose(context.hessian().toarray(), hessian, rtol=0.0, atol=allowed * np.abs(hessian).max())
+    np.testing.assert_allclose(context.third_derivative(a), third, rtol=0.0, atol=allowed * np.abs(third).max())
+
+
+@pytest.mark.parametrize(("side", "rest"), [(1.0, np.pi), (-1.0, 0.0), (1.0, 1.2)])
+def test_second_derivatives_at_the_ends_of_the_domain(side, rest):
+    """Three beads on a line: stiff across it. With a rest angle the part that has no direction is left out."""
+    # Lengths of 2 and 4 in one direction: the two unit vectors have the same bits.
+    line = np.array([0.3, -0.7, 0.2]) / np.sqrt(0.62)
+    x = np.array([2.0, 0.0, -side * 4.0])[:, None] * line
+    context = context_of(x, AngleLinks([0], [1], [2], 7.0, rest))
+    # 1 - |cos θ| is half the square of how far the two unit vectors come apart across the line.
+    k = 7.0 * (-side) * np.cos(rest)
+    change = np.array([1.0 / 2.0, -1.0 / 2.0 - side / 4.0, side / 4.0])
+    expected = np.kron(k * np.outer(change, change), np.eye(3) - np.outer(line, line))
+    np.testing.assert_allclose(context.hessian().toarray(), expected, atol=1e-14)
+    assert np.isfinite(context.third_derivative(np.ones((3, 3)))).all()
+
+
+def test_where_two_sites_meet_there_are_no_derivatives():
+    x = np.array([[1.0, 2.0, 3.0], [1.0, 2.0, 3.0], [0.0, 1.0, 0.0]])
+    context = context_of(x, AngleLinks([0], [1], [2], 7.0, 1.0))
+    assert (context.hessian().toarray() == 0.0).all()
+    assert (context.third_derivative(np.ones((3, 3))) == 0.0).all()
+
+
+def test_angles_on_bodies_offer_no_higher_derivatives():
+    """How a body turns is not among the positions that they are taken in."""
+    topology = mp.Topology()
+    bodies = topology.add_rigid_bodies(X[:1], [[1.0, 0, 0, 0]], 1.0, [1.0, 1.0, 1.0])
+    topology.add_beads(X[1:3], mass=1.0)
+    system = mp.System(topology)
+    system.add_force(AngleLinks(bodies.sites([[[1.0, 0.0, 0.0]]]), [1], [2], 1.0, 1.0, name="corner"))
+    context = mp.Context(system, mp.VerletIntegrator(1e-3))
+    for ask in (context.hessian, lambda: context.third_derivative(np.zeros((3, 3)))):
+        with pytest.raises(mp.ParameterError, match="corner offers no"):
+            ask()

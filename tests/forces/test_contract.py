@@ -92,6 +92,84 @@ def mixed_bonds_energy(x):
     return 0.5 * np.sum(np.linspace(1.0, 2.0, 5) * (np.linalg.norm(x[j] - x[i], axis=1) - 1.5) ** 2)
 
 
+# Penalties in place of constraints ---------------------------------------------------------------------------
+
+
+OMEGA = np.linspace(0.02, 0.05, 60)[::-1]
+
+
+def length_penalty():
+    topology, _ = loose_beads()
+    return topology, mp.forces.LinkLengthPenalty(PAIRS, OMEGA, R0)
+
+
+def length_penalty_energy(x):
+    i, j = PAIRS.T
+    return 0.5 * np.sum(OMEGA**2 * (np.sum((x[j] - x[i]) ** 2, axis=1) - R0**2) ** 2)
+
+
+def mixed_length_penalty():
+    topology, h = lumpy_scene()
+    return topology, mp.forces.LinkLengthPenalty(mixed_pairs(h), np.linspace(1.0, 2.0, 5), 1.5)
+
+
+def mixed_length_penalty_energy(x):
+    i, j = mixed_pairs(lumpy_scene()[1]).T
+    return 0.5 * np.sum(np.linspace(1.0, 2.0, 5) ** 2 * (np.sum((x[j] - x[i]) ** 2, axis=1) - 1.5**2) ** 2)
+
+
+def mixed_triples(h):
+    """Of every kind of bead; no bead twice."""
+    points, balls, closed = h["points"].beads, h["balls"].beads, h["closed"].beads
+    return np.array(
+        [
+            [points[4], balls[2], h["beads"].beads[1]],
+            [closed[30], points[0], points[6]],
+            [h["open"].beads[7], h["beads"].beads[0], closed[3]],
+            [balls[4], balls[0], h["open"].beads[2]],
+        ]
+    )
+
+
+SIDES = np.array([[3.0, 4.0, 5.0], [2.0, 2.0, 1.0], [7.0, 6.0, 5.5], [4.0, 3.0, 2.0]])
+
+
+def triangle_penalty():
+    topology, h = lumpy_scene()
+    return topology, mp.forces.RigidTrianglePenalty(mixed_triples(h), [0.3, 0.1, 0.2, 0.4], SIDES)
+
+
+def triangle_penalty_energy(x):
+    a, b, c = x[mixed_triples(lumpy_scene()[1])].transpose(1, 0, 2)
+    out = 0.0
+    for (p, q), side in zip(((a, b), (b, c), (c, a)), SIDES.T, strict=True):
+        out += 0.5 * np.sum(np.array([0.3, 0.1, 0.2, 0.4]) ** 2 * (np.sum((p - q) ** 2, axis=1) - side**2) ** 2)
+    return out
+
+
+def frame_penalty():
+    topology, h = lumpy_scene()
+    return topology, mp.forces.OrthonormalFramePenalty(mixed_triples(h), [0.3, 0.1, 0.2, 0.4], [5.0, 6.0, 9.0, 7.0])
+
+
+def frame_penalty_energy(x):
+    out = 0.0
+    for triple, omega, length in zip(
+        mixed_triples(lumpy_scene()[1]), (0.3, 0.1, 0.2, 0.4), (5.0, 6.0, 9.0, 7.0), strict=True
+    ):
+        q = x[triple].T
+        out += 0.5 * omega**2 * np.sum((q.T @ q - length**2 * np.eye(3)) ** 2)
+    return out
+
+
+PENALTIES = [
+    ForceCase("length penalty", length_penalty, length_penalty_energy, 27.0),
+    ForceCase("length penalty of all kinds", mixed_length_penalty, mixed_length_penalty_energy, 3.0),
+    ForceCase("triangle penalty", triangle_penalty, triangle_penalty_energy, 3.0),
+    ForceCase("frame penalty", frame_penalty, frame_penalty_energy, 3.0),
+]
+
+
 # Links -----------------------------------------------------------------------------------------------------
 
 
@@ -943,6 +1021,7 @@ CASES = [
     ForceCase("bonds", bonds, bonds_energy, 27.0),
     ForceCase("edge springs", edge_springs, edge_springs_energy, 4.0),
     ForceCase("bonds of all kinds", mixed_bonds, mixed_bonds_energy, 1.5),
+    *PENALTIES,
     *LINKS,
     *ANGLES,
     *MEMBRANES,

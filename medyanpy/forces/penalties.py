@@ -1,0 +1,263 @@
+"""Stiff potentials in place of constraints: squares of what a constraint holds at zero.
+
+All are polynomials of degree 4 in the positions, smooth everywhere, with the second and third derivatives that linearly
+implicit kicks ask for. Source: M. Tao, H. Owhadi, "Variational and linearly-implicit integrators, with applications".
+"""
+
+from typing import Any
+
+import numpy as np
+
+from medyanpy._kernels.frames import Frames
+from medyanpy.errors import ParameterError, TopologyError
+from medyanpy.forces._base import Force, check_beads
+from medyanpy.forces.bonds import bind_pairs, check_pairs
+from medyanpy.forces.filaments import refuse_constrained
+from medyanpy.topology import Filaments
+from medyanpy.validation import array, per_item, vectors
+
+__all__ = ["LinkLengthPenalty", "OrthonormalFramePenalty", "RigidTrianglePenalty"]
+
+# Number of the radial function in _kernels/radial.pxd.
+_PENALTY = 5
+
+
+class LinkLengthPenalty(Force):
+    r"""Holds distances between beads, the more closely the larger ω: a stiff potential in place of constraints.
+
+    .. math:: U = \sum_b \tfrac12 \omega_b^2\, (|x_{j_b} - x_{i_b}|^2 - \ell_b^2)^2
+
+    Parameters
+    ----------
+    pairs : (B, 2) int, or Filaments
+        The two beads of each term, in topology order: ``handle.beads`` gives them. Any kind of bead; a pair may occur
+        more than once. Or filaments added with ``constrained=False``: a term for each of their links.
+    omega : float or (B,) float, pN^½ nm^(-3/2), >= 0
+        ω. Near its length a term is a spring of stiffness 4ω²ℓ².
+    length : float or (B,) float, nm, >= 0
+        ℓ; ``filaments.link_lengths`` where none is given for filaments.
+    name, group
+        See `Force`.
+
+    Raises
+    ------
+    TopologyError
+        A term from a bead to itself, constrained filaments, or (when added to a system) a bead that does not exist.
+    ParameterError
+        A number outside its domain, or no length.
+
+    Notes
+    -----
+    From rest on the constraints (cold), lengths are off by O(ω⁻²), and the motion is that with constraints up to
+    O(ω⁻²). Second and third derivatives are offered; being a polynomial, U has all of them at r = 0 too.
+
+    References
+    ----------
+    M. Tao, H. Owhadi, "Variational and linearly-implicit integrators, with applications", sections 1.1 and 4.1-4.3.
+
+    Examples
+    --------
+    >>> import medyanpy as mp
+    >>> mp.forces.LinkLengthPenalty([[0, 1], [1, 2]], omega=20.0, length=1.0)
+    LinkLengthPenalty(omega=20, length=1)
+    """
+
+    changeable = ("omega", "length")
+    conserves_momentum = True
+
+    def __init__(
+        self, pairs: Any, omega: Any, length: Any = None, *, name: str | None = None, group: int = 0
+    ) -> None:
+        super().__init__(name=name, group=group)
+        self._filaments = pairs if isinstance(pairs, Filaments) else None
+        if self._filaments is not None:
+            refuse_constrained(self.name, pairs)
+            length = pairs.link_lengths if length is None else length
+            pairs = pairs.links + pairs.first_bead
+        elif length is None:
+            raise ParameterError(f"{self.name}: give length=, which beads do not have of their own")
+        self._pairs = check_pairs(self.name, pairs)
+        self._declare(omega=omega, length=length)
+
+    @property
+    def pairs(self) -> np.ndarray:
+        """(B, 2) bead numbers."""
+        return self._pairs
+
+    @property
+    def handles(self):
+        return () if self._filaments is None else (self._filaments,)
+
+    def _checked(self, *, omega: Any, length: Any) -> dict[str, Any]:
+        n = len(self._pairs)
+        return {
+            "omega": per_item(f"{self.name}: omega", omega, n, at_least=0.0),
+            "length": per_item(f"{self.name}: length", length, n, at_least=0.0),
+        }
+
+    def bind(self, layout):
+        check_beads(self.name, self._pairs, layout.topology)
+        omega, length = self._numbers.values()
+        return bind_pairs(self.name, _PENALTY, layout, self._pairs, (omega * omega, length))
+
+
+class _TriplePenalty(Force):
+    """A penalty on three beads."""
+
+    def __init__(self, triples: Any, *, name: str | None, group: int) -> None:
+        super().__init__(name=name, group=group)
+        self._triples = array(f"{self.name}: triples", triples, (None, 3), dtype=np.int64, error=TopologyError).copy()
+        a, b, c = self._triples.T
+        twice = (a == b) | (b == c) | (c == a)
+        if twice.any():
+            m = int(np.argmax(twice))
+            raise TopologyError(f"{self.name}: triple {m} names a bead twice: {self._triples[m].tolist()}")
+        self._triples.flags.writeable = False
+
+    @property
+    def triples(self) -> np.ndarray:
+        """(M, 3) bead numbers."""
+        return self._triples
+
+    def _omega(self, omega: Any) -> np.ndarray:
+        return per_item(f"{self.name}: omega", omega, len(self._triples), at_least=0.0)
+
+
+class RigidTrianglePenalty(_TriplePenalty):
+    r"""Holds the three distances within each of some triples of beads: rigid molecules such as water.
+
+    .. math:: U = \sum_m \tfrac12 \omega_m^2 \bigl[(r_{12}^2 - \ell_{12}^2)^2 + (r_{23}^2 - \ell_{23}^2)^2
+              + (r_{31}^2 - \ell_{31}^2)^2\bigr]_m
+
+    Parameters
+    ----------
+    triples : (M, 3) int
+        The three beads of each, in topology order; for water H, O, H.
+    omega : float or (M,) float, pN^½ nm^(-3/2), >= 0
+        ω, as of `LinkLengthPenalty`, which this is of three pairs a triple.
+    lengths : (3,) or (M, 3) float, nm, >= 0
+        Distances from the first bead to the second, from the second to the third, and from the third to the first;
+        none longer than the two others together.
+    name, group
+        See `Force`.
+
+    Raises
+    ------
+    TopologyError
+        A triple that names a bead twice, or (when added to a system) a bead that does not exist.
+    ParameterError
+        A number outside its domain, or lengths that make no triangle.
+
+    References
+    ----------
+    M. Tao, H. Owhadi, "Variational and linearly-implicit integrators, with applications", equation (26).
+
+    Examples
+    --------
+    TIP3P water, with H-O at 0.09572 nm and the angle 104.52°:
+
+    >>> import medyanpy as mp
+    >>> mp.forces.RigidTrianglePenalty([[0, 1, 2], [3, 4, 5]], omega=2e4, lengths=[0.09572, 0.09572, 0.1513898])
+    RigidTrianglePenalty(omega=20000, lengths=array of 3)
+    """
+
+    changeable = ("omega", "lengths")
+    conserves_momentum = True
+
+    def __init__(
+        self, triples: Any, omega: Any, lengths: Any, *, name: str | None = None, group: int = 0
+    ) -> None:
+        super().__init__(triples, name=name, group=group)
+        self._declare(omega=omega, lengths=lengths)
+
+    def _checked(self, *, omega: Any, lengths: Any) -> dict[str, Any]:
+        lengths = vectors(f"{self.name}: lengths", lengths, len(self._triples))
+        rows = np.atleast_2d(lengths)
+        bad = (rows < 0.0).any(axis=1) | (2.0 * rows.max(axis=1) > rows.sum(axis=1))
+        if bad.any():
+            m = int(np.argmax(bad))
+            where = f"[{m}]" if lengths.ndim == 2 else ""
+            raise ParameterError(
+                f"{self.name}: lengths{where} = {rows[m].tolist()} but they must be >= 0, and none longer than the two "
+                "others together"
+            )
+        return {"omega": self._omega(omega), "lengths": lengths}
+
+    def bind(self, layout):
+        check_beads(self.name, self._triples, layout.topology)
+        omega, lengths = self._numbers.values()
+        pairs = np.stack([self._triples, np.roll(self._triples, -1, axis=1)], axis=-1).reshape(-1, 2)
+        each = np.broadcast_to(lengths, self._triples.shape).ravel()
+        return bind_pairs(self.name, _PENALTY, layout, pairs, (np.repeat(omega * omega, 3), each))
+
+
+class OrthonormalFramePenalty(_TriplePenalty):
+    r"""Holds three beads, as the columns of a matrix Q, at right angles and at one distance from the origin.
+
+    .. math:: U = \sum_m \tfrac12 \omega_m^2\, \|Q^T Q - \ell^2 1\|_F^2
+              = \sum_m \tfrac12 \omega_m^2 \Bigl[\sum_i (q_i \cdot q_i - \ell^2)^2
+              + 2 \sum_{i<j} (q_i \cdot q_j)^2\Bigr]_m
+
+    so that a matrix of positions stays near a rotation (or reflection): the configuration of a rigid body, whose other
+    energies are functions of Q. Of the six constraints, those on right angles count twice, as in the Frobenius norm.
+
+    Parameters
+    ----------
+    triples : (M, 3) int
+        The three columns of each matrix, beads in topology order; no bead in two.
+    omega : float or (M,) float, pN^½ nm^(-3/2), >= 0
+        ω.
+    length : float or (M,) float, nm, >= 0
+        ℓ; 1 where none is given, which makes Q itself near a rotation.
+    name, group
+        See `Force`.
+
+    Raises
+    ------
+    TopologyError
+        A bead named twice, or (when added to a system) one that does not exist.
+    ParameterError
+        A number outside its domain.
+
+    Notes
+    -----
+    Columns are positions from the origin, whatever the box: what is kept is the angular momentum about it, not the
+    momentum. Where Q/ℓ is a rotation, stretching a column has the stiffness 4ω²ℓ², moving two towards each other the
+    same, and turning all none. Second and third derivatives are offered.
+
+    References
+    ----------
+    M. Tao, H. Owhadi, "Variational and linearly-implicit integrators, with applications", section 4.5, equation (36);
+    their kinetic term, ¼ tr(ṘᵀṘ), is that of columns with the mass ½.
+
+    Examples
+    --------
+    >>> import medyanpy as mp
+    >>> mp.forces.OrthonormalFramePenalty([[0, 1, 2]], omega=10.0)
+    OrthonormalFramePenalty(omega=10, length=1)
+    """
+
+    changeable = ("omega", "length")
+
+    def __init__(
+        self, triples: Any, omega: Any, length: Any = 1.0, *, name: str | None = None, group: int = 0
+    ) -> None:
+        super().__init__(triples, name=name, group=group)
+        bead, count = np.unique(self._triples, return_counts=True)
+        if (count > 1).any():
+            b = bead[np.argmax(count > 1)]
+            first, second = np.flatnonzero((self._triples == b).any(axis=1))[:2]
+            raise TopologyError(f"{self.name}: bead {b} is a column of triple {first} and of triple {second}")
+        self._declare(omega=omega, length=length)
+
+    def _checked(self, *, omega: Any, length: Any) -> dict[str, Any]:
+        n = len(self._triples)
+        return {"omega": self._omega(omega), "length": per_item(f"{self.name}: length", length, n, at_least=0.0)}
+
+    def bind(self, layout):
+        check_beads(self.name, self._triples, layout.topology)
+        place = layout.internal(self._triples)
+        numbers = np.column_stack([v * v for v in self._numbers.values()])
+        operation = Frames(self.name, place.astype(np.int32), numbers)
+        operation.acts_on_points = bool((place >= layout.n_cartesian).any())
+        return operation

@@ -1,0 +1,76 @@
+"""Time of second and third derivatives, for each term. Bound: 300 ns for the Hessian of a joint of a filament.
+
+The blocks go into a list, as for `Context.hessian`. Run by hand: ``python tests/benchmarks/bench_derivatives.py``.
+Prints the shortest of repeated evaluations (others on the machine only add), then ends with status 1 if the bound is
+missed.
+"""
+
+import sys
+import time
+
+import numpy as np
+
+NANOSECONDS = 300
+NODES = 20_000
+REPEATS = 40
+
+
+def forces(topology, filament):
+    """(name, number of terms, force) of each."""
+    import medyanpy as mp
+
+    i = np.arange(filament.first_bead, filament.first_bead + NODES)
+    triples = i[: NODES // 3 * 3].reshape(-1, 3)
+    return [
+        ("bending of joints", NODES - 2, mp.forces.FilamentBending(filament, 100.0)),
+        ("bending, with rest angles", NODES - 2, mp.forces.FilamentBending(filament, 100.0, 0.3)),
+        ("angles of beads", NODES - 2, mp.forces.AngleLinks(i[:-2], i[1:-1], i[2:], 100.0, np.pi)),
+        ("stretching of links", NODES - 1, mp.forces.FilamentStretching(filament, 100.0)),
+        ("length penalty", NODES - 1, mp.forces.LinkLengthPenalty(filament, 10.0)),
+        ("triangle penalty", len(triples), mp.forces.RigidTrianglePenalty(triples, 10.0, [1.0, 1.0, 1.0])),
+        ("frame penalty", len(triples), mp.forces.OrthonormalFramePenalty(triples, 10.0)),
+    ]
+
+
+def shortest_time(run) -> float:
+    times = []
+    for _ in range(REPEATS):
+        start = time.perf_counter()
+        run()
+        times.append(time.perf_counter() - start)
+    return min(times)
+
+
+def main() -> int:
+    """Print one line for each force."""
+    from medyanpy._kernels.derivatives import Contraction, HessianBlocks
+
+    import medyanpy as mp
+
+    rng = np.random.default_rng(1)
+    topology = mp.Topology()
+    nodes = np.cumsum([1.0, 0.0, 0.0] + rng.normal(0.0, 0.2, (NODES, 3)), axis=0)
+    filament = topology.add_filament(nodes, 1.0, constrained=False)
+    system = mp.System(topology)
+    terms = forces(topology, filament)
+    for name, _, force in terms:
+        force.name = name
+        system.add_force(force)
+    context = mp.Context(system, mp.VerletIntegrator(1e-9), threads=1)
+    a, out = rng.normal(size=nodes.shape), np.zeros(nodes.shape)
+    missed = False
+    for name, n, _ in terms:
+        bound = context.bound_forces[name]
+        blocks, contraction = HessianBlocks(bound), Contraction(bound, a, out)
+        hessian, third = (
+            1e9 / n * shortest_time(lambda run=run: context.perform(run, changes_state=False))
+            for run in (blocks, contraction)
+        )
+        missed |= name.startswith("bending") and hessian > NANOSECONDS
+        limit = f"   (bound {NANOSECONDS} ns)" if name.startswith("bending") else ""
+        print(f"{name:26s}  Hessian {hessian:6.0f} ns a term{limit:18s}  third derivative {third:6.0f} ns a term")
+    return int(missed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
