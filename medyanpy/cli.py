@@ -16,6 +16,7 @@ _DEMOS = {
     "filaments": ("run_filament_demo", ("filaments",)),
     "surface": ("run_surface_demo", ("walkers",)),
     "rigid": ("run_rigid_demo", ("bodies",)),
+    "rod": ("run_rod_demo", ("segments", "rods")),
 }
 
 
@@ -27,12 +28,12 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     demo = commands.add_parser(
         "demo",
-        help="simulate proteins on a cell membrane, actin filaments in a vesicle, beads on a surface, or rigid bodies, "
-        "and compare with theory",
+        help="simulate proteins on a cell membrane, actin filaments in a vesicle, beads on a surface, rigid bodies, or "
+        "elastic rods, and compare with theory",
         description="points: mutually repelling proteins on a thermally undulating red blood cell, or on a mesh of "
         "your own. filaments: actin filaments inside a vesicle, some of them tied to proteins of its membrane. "
         "surface: beads that fall along a surface with two holes, without units. rigid: ellipsoids in a trap, and "
-        "spinning tops. Each writes trajectory.h5, "
+        "spinning tops. rod: an elastic rod, bent into a circle and let go, without units. Each writes trajectory.h5, "
         "state.csv, run.checkpoint, summary.json and picture.png (surface: movie.gif too), and prints what was "
         "measured beside what theory expects. Takes under a minute on two cores.",
     )
@@ -42,8 +43,13 @@ def _parser() -> argparse.ArgumentParser:
     demo.add_argument("--filaments", type=int, metavar="N", help="filaments: how many of them (default: 300)")
     demo.add_argument("--walkers", type=int, metavar="N", help="surface: Brownian points (default: 4000)")
     demo.add_argument("--bodies", type=int, metavar="N", help="rigid: ellipsoids in the trap (default: 400)")
+    demo.add_argument("--segments", type=int, metavar="N", help="rod: of the rod that is drawn (default: 63)")
+    demo.add_argument("--rods", type=int, metavar="N", help="rod: thermal rods (default: 200)")
     demo.add_argument(
-        "--steps", type=int, metavar="N", help="time steps (default: 6000; filaments 10000, surface 2000, rigid 8000)"
+        "--steps",
+        type=int,
+        metavar="N",
+        help="time steps (default: 6000; filaments 10000, surface 2000, rigid 8000, rod 1500 t0)",
     )
     demo.add_argument("--threads", type=int, metavar="N", help="default: as many as the machine offers")
     demo.add_argument("--seed", type=int, metavar="N", help="of the noise (default: 1)")

@@ -159,8 +159,8 @@ def draw(
     title: str | None = None,
     overwrite: bool = False,
 ) -> Any:
-    """Draw membranes, shaded, filaments as tubes, rigid bodies as ellipsoids, other beads as small spheres, and a scale
-    bar.
+    """Draw membranes, shaded, filaments and elastic rods as tubes, rigid bodies as ellipsoids, other beads as small
+    spheres, and a scale bar.
 
     Parameters
     ----------
@@ -176,7 +176,8 @@ def draw(
     colormap : str
         One of Matplotlib's.
     point_radius : float, nm, > 0, optional
-        Of the spheres and, half as thick, of filaments; where none is given, as large as looks well.
+        Of the spheres and, half as thick, of filaments; where none is given, as large as looks well. Elastic rods are
+        as thick as a round section of their mass and inertia.
     inside : bool
         Leave out the side of closed membranes that is turned to the viewer, and what is in it: what they hold is seen.
     trails : (T, n, 3) float or sequence of (n, 3), nm, optional
@@ -810,7 +811,8 @@ def _balls(surfaces, spheres, point_radius, scale, window, size, inside):
             # Only their trails are here, not thicker than themselves.
             r, ball = np.linalg.norm(s.half_axes, axis=1).min(axis=1), np.zeros(len(x), bool)
         if s.links is not None:
-            x, r = _tubes(x, s.links, 0.5 * r, fine)
+            # Filaments, whose thickness is not known, are drawn thinner than beads.
+            x, r = _tubes(x, s.links, 0.5 * r if s.radius is None else r, fine)
         elif s.past is not None:
             tail, of_tail = _trails(s, x, r, shown, camera, fine, inside)
             x, r = np.concatenate([x[ball], tail]), np.concatenate([r[ball], of_tail])
@@ -878,7 +880,9 @@ def _tubes(x: np.ndarray, links: np.ndarray, radius: np.ndarray, fine: float) ->
     radius = np.maximum(radius, 0.75 * fine)
     a, b = links.T
     thinner = np.minimum(radius[a], radius[b])
-    n = np.maximum(1, np.ceil(np.linalg.norm(x[b] - x[a], axis=1) / (0.35 * thinner)).astype(int))
+    # Of thick tubes the single spheres would be seen.
+    apart = np.minimum(0.35 * thinner, np.maximum(0.1 * thinner, 2.0 * fine))
+    n = np.maximum(1, np.ceil(np.linalg.norm(x[b] - x[a], axis=1) / apart).astype(int))
     which = np.repeat(np.arange(len(links)), n)
     along = (np.arange(len(which)) - np.repeat(np.cumsum(n) - n, n)) / n[which]
     a, b, ends = a[which], b[which], np.unique(links)

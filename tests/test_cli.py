@@ -15,7 +15,8 @@ from medyanpy.cli import main
 from medyanpy.demo import filaments as filament_demo
 from medyanpy.demo import points as demo
 from medyanpy.demo import rigid as rigid_demo
-from medyanpy.demo import run_filament_demo, run_rigid_demo, run_surface_demo
+from medyanpy.demo import rod as rod_demo
+from medyanpy.demo import run_filament_demo, run_rigid_demo, run_rod_demo, run_surface_demo
 from medyanpy.demo import surface as surface_demo
 from medyanpy.demo.report import OUTPUTS, _relaxation_time, bound_line, near_line, temperature_line
 from medyanpy.trajectory import Trajectory
@@ -294,6 +295,10 @@ def test_each_demo_takes_its_own_options_only(with_filaments, tmp_path, capsys):
         (["surface", "--out", tmp_path / "out", "--walkers", "99"], "walkers = 99 but must be a whole number >= 100"),
         (["rigid", "--walkers", "100"], "--walkers is for 'medyanpy demo surface', not for 'demo rigid'"),
         (["rigid", "--out", tmp_path / "out", "--bodies", "19"], "bodies = 19 but must be a whole number"),
+        (["rod", "--bodies", "20"], "--bodies is for 'medyanpy demo rigid', not for 'demo rod'"),
+        (["rod", "--out", tmp_path / "out", "--segments", "19"], "segments = 19 but must be a whole number >= 20"),
+        (["rod", "--out", tmp_path / "out", "--rods", "19"], "rods = 19 but must be a whole number >= 20"),
+        (["rod", "--out", tmp_path / "out", "--steps", "0"], "steps = 0 but must be a whole number >= 1"),
     ):
         assert main(["demo", *map(str, arguments)]) == 2
         said = capsys.readouterr()
@@ -434,6 +439,84 @@ def test_relaxation_times_of_rigid_bodies():
         root = np.sqrt([mass] * 3 + [3.0] * 3)
         slowest.append(1.0 / np.linalg.eigvals(tensor / np.outer(root, root)).real.min())
     assert _relaxation_time(bodies) == pytest.approx(np.mean(slowest), rel=1e-12)
+
+
+# Elastic rods ------------------------------------------------------------------------------------------------
+
+
+def test_a_small_demo_of_elastic_rods_writes_everything(tmp_path):
+    out, text = tmp_path / "out", io.StringIO()
+    done = run_rod_demo(out, segments=126, rods=40, steps=20, threads=1, stream=text)
+    assert sorted(p.name for p in out.iterdir()) == sorted(OUTPUTS)
+    summary = json.loads((out / "summary.json").read_text())
+    assert summary == done.summary
+    assert (summary["segments"], summary["rods"], summary["steps"], summary["temperature"]) == (126, 40, 20, None)
+    # Twice the segments, half the timestep.
+    assert "run       20 steps of ABA, dt = 0.1, 1 thread\n" in text.getvalue()
+    assert {r["verdict"] for r in summary["results"]} == {"OK"}
+    assert [r["quantity"] for r in summary["results"]] == [
+        "circle: energy at the start",
+        "circle: largest |ΔE/E| to 300 t0, Δt",
+        "circle: largest |ΔE/E| to 300 t0, Δt/2",
+        "circle: largest |ΔE/E| to 300 t0, Δt/4",
+        "circle: |ΔE/E| at Δt over Δt/2",
+        "circle: |ΔE/E| at Δt/2 over Δt/4",
+        "circle: largest |ΔE/E| to 10000 t0, Δt",
+        "circle: 1500 t0 and back, distance",
+        "helix: momentum, over that of its nodes",
+        "helix: angular momentum, over that of its nodes",
+        "helix: largest |ΔE/E| to 40000 t0, Δt/2",
+        "helix: energy of motion over all",
+        "helix: energy of rotation over that of motion",
+        "clamped rod under a force: deflection",
+        "rod rolled up by a couple: left over of it",
+        "temperature of translation",
+        "temperature of rotation",
+        "shear of a joint, twice its energy",
+        "stretch of a joint, twice its energy",
+        "bending of a joint, twice its energy",
+        "twist of a joint, twice its energy",
+        "persistence length",
+    ]
+    assert done.topology.handles[0].segment_length[0] == pytest.approx(20.0 * np.pi / 126)
+    with Trajectory(out / "trajectory.h5") as trajectory:
+        assert trajectory[-1].orientations.shape == (126, 4)
+        assert trajectory.steps.tolist() == list(range(1, 21))
+    assert mp.Simulation.resume(out / "run.checkpoint").current_step == 20
+
+
+def test_what_theory_says_of_a_thermal_joint():
+    """By sampling: orientations uniform over all turns, weighted; and the limit of a stiff joint."""
+    from scipy.spatial.transform import Rotation
+
+    bending, twist = 2.0, 3.0
+    turn = Rotation.random(1_000_000, random_state=np.random.default_rng(1)).as_rotvec()
+    angle = np.linalg.norm(turn, axis=1)
+    v = 4.0 * np.sin(0.25 * angle)[:, None] * turn / angle[:, None]
+    energy = v**2 * [bending, bending, twist]
+    weight = np.exp(-0.5 * energy.sum(axis=1))
+    cosine = Rotation.from_rotvec(turn).as_matrix()[:, 2, 2]
+    known = rod_demo._joint(bending, twist)
+    for sample, value in zip((energy[:, 0], energy[:, 2], cosine), known, strict=True):
+        mean = np.average(sample, weights=weight)
+        error = np.sqrt(np.sum((weight * (sample - mean)) ** 2)) / weight.sum()
+        assert abs(value - mean) < 5.0 * error < 0.05
+    bend, twist, cosine = rod_demo._joint(500.0, 500.0)
+    assert (bend, twist, 500.0 * (1.0 - cosine)) == pytest.approx((1.0, 1.0, 1.0), abs=2e-3)
+
+
+def test_a_wrong_law_of_elastic_rods_is_noticed(monkeypatch):
+    """Of 40 rods: bending that is stiffer by a fifth than what is expected; and a drift of the energy by 2e-6."""
+    joint = rod_demo._joint
+    monkeypatch.setattr(rod_demo, "_joint", lambda bending, twist: joint(bending / 1.2, twist))
+    monkeypatch.setattr(rod_demo, "LOOKS", 20)
+    verdicts = {line.quantity: line.verdict for line in rod_demo._thermal(40, 1, 1)}
+    assert verdicts["persistence length"] == "CHECK"
+    assert verdicts["shear of a joint, twice its energy"] == verdicts["temperature of rotation"] == "OK"
+    errors = [rod_demo._errors(rod_demo.TIMESTEP / n) for n in (1, 2, 4)]
+    time, error = errors[1]
+    errors[1] = time, error + 2e-6 * time / time[-1]
+    assert [line.verdict for line in rod_demo._energy(errors)].count("CHECK") == 1
 
 
 def test_what_is_computed_without_noise_is_near():

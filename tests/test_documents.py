@@ -231,6 +231,7 @@ def test_the_citation_file_can_be_read():
         ("Leimkuhler", "2013"),
         ("Bond", "2007"),
         ("Salmon", "2011"),
+        ("Ladd", "2009"),
     }
     for reference in cff["references"]:
         assert {"type", "title", "authors"} <= set(reference)

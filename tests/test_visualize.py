@@ -389,6 +389,34 @@ def test_bodies_hide_each_other_and_show_where_they_point():
     assert along @ ahead > 0.9 * np.linalg.norm(along) > 20.0
 
 
+def test_elastic_rods_are_tubes_of_their_thickness(tmp_path):
+    """A straight rod and a ring of the radius 1.5, seen from above; frames of the file look like the simulation."""
+    section = mp.rods.CircularSection(1.5, 1.0, 0.3, 1.0)
+    n = 40
+    turn = np.tile([np.sqrt(0.5), 0.0, np.sqrt(0.5), 0.0], (n, 1))  # the third axis along x
+    angle = 2.0 * np.pi * np.arange(n) / n
+    ring = n / (2.0 * np.pi) * np.column_stack([np.cos(angle), np.sin(angle), 0.0 * angle]) + [0.0, 15.0, 0.0]
+    topology = mp.Topology()
+    numbers = (1.0, section.linear_density, section.inertia_density)
+    topology.add_rod(np.arange(n)[:, None] * [1.0, 0.0, 0.0], turn, *numbers, name="line", ends="clamped")
+    topology.add_rod(ring, mp.rods.frames(ring, closed=True), *numbers, closed=True, name="ring")
+    simulation = mp.Simulation(mp.System(topology), mp.VerletIntegrator(0.1), threads=1)
+    simulation.reporters.append(mp.reporters.TrajectoryReporter(tmp_path / "run.h5", 1))
+    simulation.step(1)
+    simulation.close()
+    options = {"view": (90.0, 0.0), "size": (600, 450)}
+    image = pixels(draw(simulation, **options))
+    with Trajectory(tmp_path / "run.h5") as trajectory:
+        np.testing.assert_allclose(pixels(draw(trajectory[0], **options)), image, atol=1e-6)
+    surfaces, spheres = visualize._objects(visualize._scene(simulation, {}))
+    scale = visualize._window("draw", surfaces, spheres, (90.0, 0.0), None).scale((600, 450), 0.0)
+    # Round ends; the area of the ring is that of its mid line times its width (Pappus). The legend is below.
+    areas = (3.0 * (n - 1) + np.pi * 1.5**2, 3.0 * n)
+    for color, area in zip(visualize.POINT_COLORS, areas, strict=False):
+        seen = like(image[:390], color, within=0.15)
+        assert seen.sum() * scale**2 == pytest.approx(area, rel=0.06)
+
+
 def test_semi_axes_of_inertia_and_given_ones():
     mass = np.array([2.0, 2.0])
     moments = np.array([mp.rigid.ellipsoid_inertia((5.0, 2.0, 3.0), 2.0), [1.0, 1.0, 2.0]])

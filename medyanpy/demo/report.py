@@ -4,7 +4,7 @@ import copy
 import json
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from math import sqrt
 from pathlib import Path
@@ -125,6 +125,7 @@ class Report:
         reporters: Sequence[Reporter] = (),
         *,
         frames: int = 60,
+        drawn_by: Callable[..., Any] = draw,
         **picture: Any,
     ) -> tuple[dict[str, Line], State]:
         """The run, its files and its picture, from where the topology or a state has the beads.
@@ -181,7 +182,7 @@ class Report:
             seconds = time.perf_counter() - started
             simulation.save_checkpoint(self.out / "run.checkpoint")
             self.say("picture   picture.png")
-            draw(simulation, self.out / "picture.png", overwrite=True, **picture)
+            drawn_by(simulation, self.out / "picture.png", overwrite=True, **picture)
         self._per_second = self.steps / seconds
         self._per_bead = 1e9 * seconds / (self.steps * system.topology.n_beads)
         spacing = samples.interval * integrator.timestep
