@@ -275,10 +275,16 @@ class Context:
 
     def physical_positions(self) -> np.ndarray:
         """(n, 3) nm; where beads are in the physical sense, in topology order: positions, but with coarse kicks
-        x + β h² a(x), with h of the first kick of a step."""
+        x + β h² a(x), with h of the first kick of a step.
+
+        Raises
+        ------
+        SimulationError
+            The equations for a have no solution where beads are.
+        """
         letter = next((letter for letter in self.integrator.letters if letter.kind == "B"), None)
-        rule = None if letter is None else self._rule(letter)
         self._refresh()
+        rule = None if letter is None else self._rule(letter)
         self.perform(self._place, changes_state=False)
         x = self._x
         if rule is not None and self._bound:
@@ -364,6 +370,9 @@ class Context:
             for group, force_sum in self._force_sums.items():
                 force_sum.take(self._of_group(group))
             self._program.changed()
+            if any(rule is not None for rule in self._rules.values()):
+                # The equations of coarse kicks are made of what is bound.
+                self._compile()
 
     # Running ------------------------------------------------------------------------------------------------
 

@@ -45,6 +45,11 @@ FLOWS = "medyanpy/flows.py"
 KICK = "medyanpy/_kernels/kick.pyx"
 DRIFT = "medyanpy/_kernels/drift.pyx"
 THERMOSTAT = "medyanpy/_kernels/thermostat.pyx"
+COARSE = "medyanpy/_kernels/coarse.pyx"
+KICKS = "medyanpy/kicks.py"
+INTEGRATORS = "medyanpy/integrators.py"
+CONTEXT = "medyanpy/context.py"
+KICK_TESTS = "tests/test_kicks.py"
 ACCUMULATE = "medyanpy/_kernels/accumulate.pyx"
 BONDS = "medyanpy/_kernels/bonds.pyx"
 BENDING = "medyanpy/_kernels/membrane_bending.pyx"
@@ -1041,6 +1046,60 @@ MUTANTS = [
            'both = axes, axes if True or self._numbers["semi_axes_b"]', ELLIPSOID_TESTS),
     Mutant("ellipsoids face: different semi-axes of one bead", ELLIPSOID_FACE, "if other.any():", "if False:", ELLIPSOID_TESTS),
     Mutant("ellipsoids face: ellipsoids that do not turn", ELLIPSOID_FACE, "if no_sphere.any():", "if False:", ELLIPSOID_TESTS),
+    # Coarse kicks
+    Mutant("coarse: blocks above the diagonal are not transposed", COARSE,
+           "t.scale * block[3 * b + a]", "t.scale * block[3 * a + b]", KICK_TESTS),
+    Mutant("coarse: blocks in one row", COARSE,
+           "row = t.matrix + t.row[p] + 3 * (t.width[p] - (p - q))", "row = t.matrix + t.row[p] + 3 * t.width[p]", KICK_TESTS),
+    Mutant("coarse: no scale", COARSE, "t.scale * block[3 * a + b]", "block[3 * a + b]", KICK_TESTS),
+    Mutant("coarse: unit masses on the diagonal", COARSE, "            m = world.mass[self.band.place[p]]\n",
+           "            m = 1.0\n", KICK_TESTS),
+    Mutant("coarse: blocks outside of the band are forgotten", COARSE,
+           "if p - q > t.width[p]:\n            t.outside = True", "if p - q > t.width[p]:\n            t.outside = False", KICK_TESTS),
+    Mutant("coarse: pivots with the other sign", COARSE,
+           "pivot -= s2", "pivot += s2", KICK_TESTS),
+    Mutant("coarse: lost pivots are taken", COARSE,
+           "if not (fabs(pivot) > TINY * taken):", "if False:", "tests/test_faults.py"),
+    Mutant("coarse: weight of third derivatives", COARSE,
+           "weight = -0.5 * self.scale * self.scale", "weight = -self.scale * self.scale", KICK_TESTS),
+    Mutant("coarse: sign of third derivatives", COARSE,
+           "weight = -0.5 * self.scale * self.scale", "weight = 0.5 * self.scale * self.scale", KICK_TESTS),
+    Mutant("coarse: old forces beneath third derivatives", COARSE,
+           "                    self.g[self.band.place[p], c] = 0.0\n",
+           "                    self.g[self.band.place[p], c] += 0.0\n", KICK_TESTS),
+    Mutant("coarse: residual without masses", COARSE,
+           "f[3 * i + c] - world.mass[i] * self.a[i, c]", "f[3 * i + c] - self.a[i, c]", KICK_TESTS),
+    Mutant("coarse: Newton's method takes one step", COARSE,
+           "if self.scale * change <= CONVERGED * farthest:", "if True:", KICK_TESTS),
+    Mutant("coarse: Newton's method forgets where it came from", COARSE,
+           "        memcpy(world.x, &self.x[0, 0], 3 * world.n * sizeof(double))\n", "", KICK_TESTS),
+    Mutant("coarse: solved once and for all", COARSE,
+           "if self.solved_at == world.positions:", "if self.solved_at >= 0:", KICK_TESTS),
+    Mutant("coarse: half the molecules of a block", COARSE,
+           "for molecule in range(first, last):", "for molecule in range(first, last - (last - first) // 2):", KICK_TESTS),
+    Mutant("kicks: h of the whole step in every part", KICKS,
+           "scale = self._beta * (min(context.integrator.flights) * h) ** 2",
+           "scale = self._beta * (min(context.integrator.flights) * context.integrator.timestep) ** 2", KICK_TESTS),
+    Mutant("kicks: one flight is the whole step", KICKS,
+           "(min(context.integrator.flights) * h) ** 2", "h ** 2", KICK_TESTS),
+    Mutant("kicks: no mirror of sparse blocks", KICKS,
+           "blocks[apart].transpose(0, 2, 1)", "0.0 * blocks[apart]", KICK_TESTS),
+    Mutant("kicks: mirror of sparse blocks not transposed", KICKS,
+           "blocks[apart].transpose(0, 2, 1)", "blocks[apart]", KICK_TESTS),
+    Mutant("kicks: masses in the order of places", KICKS,
+           "mass = context.masses()[order]", "mass = context.masses()[np.sort(order)]", KICK_TESTS),
+    Mutant("kicks: bands without width", KICKS, "np.abs(where[i] - where[j])", "0", KICK_TESTS),
+    Mutant("kicks: of a step with unequal flights the shortest counts", KICKS,
+           "if max(flights) - min(flights) > 1e-12:", "if False:", KICK_TESTS),
+    Mutant("kicks: stiff forces of all", KICKS,
+           "chosen = [bound[name] for name in self._names]", "chosen = list(bound.values())", KICK_TESTS),
+    Mutant("order 4: outer weights for all", INTEGRATORS,
+           "_WEIGHTS = (_OUTER, 1.0 - 2.0 * _OUTER, _OUTER)", "_WEIGHTS = (_OUTER, _OUTER, _OUTER)", KICK_TESTS),
+    Mutant("order 4: two thirds as weights", INTEGRATORS, "2.0 ** (1.0 / 3.0)", "2.0 ** 0.5", KICK_TESTS),
+    Mutant("order 4: O in every part", INTEGRATORS,
+           "return composed if inner is letters else (letters[0], *composed, letters[-1])", "return composed", KICK_TESTS),
+    Mutant("coarse: new forces, old equations", CONTEXT,
+           "if any(rule is not None for rule in self._rules.values()):", "if False:", KICK_TESTS),
 ]
 
 

@@ -22,7 +22,7 @@ import numpy as np
 import pytest
 
 import medyanpy as mp
-from medyanpy import forces
+from medyanpy import forces, kicks
 
 KERNELS = Path(mp.__file__).parent / "_kernels"
 
@@ -402,6 +402,75 @@ def the_function_of_a_surface_raises():
     return Scene(make(system, "BAB"), lambda: bound.__setitem__(0, np.inf), 0, "walkers")
 
 
+UNSOLVED = "equations of a coarse kick have no solution here.*try a smaller timestep or another kick"
+
+
+def coarse(system, kick, timestep=2.0):
+    """βh² = 1 with this timestep and β = 1/4."""
+    return mp.Context(system, mp.SplittingIntegrator("BAB", timestep, kick=kick), threads=2)
+
+
+def pair(distance, mass=2.0):
+    """Two beads along x among others, and the system."""
+    topology = mp.Topology()
+    topology.add_beads(np.random.default_rng(5).uniform(50.0, 90.0, (700, 3)), mass=1.0, name="solvent")
+    beads = topology.add_beads([[0.0, 0, 0], [distance, 0, 0]], mass, name="pair")
+    return beads, mp.System(topology)
+
+
+@fault("coarse.pyx", "_solve", "NOT_SOLVED", "Kick", UNSOLVED)
+def a_compressed_bond_turns_the_equations_singular():
+    """All exact: across a bond of stiffness 1, half as long as it wants to be, M + βh²H is [[1, 1], [1, 1]]."""
+    beads, system = pair(1.0)
+    bond = system.add_force(forces.HarmonicBonds([beads.beads], 1.0, 2.0))
+    return Scene(coarse(system, kicks.ZhangSkeel()), lambda: bond.set(length=1.0), {700, 701}, "pair")
+
+
+def pushed_together():
+    """The same by soft spheres that were apart when they were added: outside of the band."""
+    beads, system = pair(9.0)
+    spheres = system.add_force(forces.SoftSphere(beads, beads, 1.0, 2.0))
+    context = coarse(system, kicks.ZhangSkeelSimplified())
+    x = context.get_state(positions=True).positions.copy()
+    x[701] = [1.0, 0.0, 0.0]
+    context.set_positions(x)
+    return context, spheres
+
+
+@fault("coarse.pyx", "in_python", "NOT_SOLVED", "Kick", UNSOLVED)
+def the_sparse_library_finds_the_equations_singular():
+    context, spheres = pushed_together()
+    return Scene(context, lambda: spheres.set(stiffness=0.0))
+
+
+SPARSE_SOLUTION = kicks._sparse_solution
+
+
+@fault("coarse.pyx", "in_python", "PYTHON_EXCEPTION", "Kick", r"Python code called from the step raised \(see",
+       cause=OverflowError)  # fmt: skip
+def the_sparse_library_raises():
+    context, spheres = pushed_together()
+
+    def solution(*_):
+        raise OverflowError("too many nonzeros")
+
+    kicks._sparse_solution = solution
+
+    def mend():
+        kicks._sparse_solution = SPARSE_SOLUTION
+        spheres.set(stiffness=0.0)
+
+    return Scene(context, mend)
+
+
+@fault("coarse.pyx", "newton", "NOT_SOLVED", "Kick", UNSOLVED)
+def newton_jumps_to_and_fro():
+    """y³ - 2y ± 2 = 0 for where the beads are to be apart: Newton's method goes from 0 to 1 and back."""
+    beads, system = pair(0.1, mass=40.0)
+    penalty = system.add_force(forces.LinkLengthPenalty([beads.beads], np.sqrt(0.5), np.sqrt(22.0)))
+    return Scene(coarse(system, kicks.PushForwardNewmark()), lambda: penalty.set(omega=0.0), {700, 701}, "pair")
+
+
 def everything(context):
     """What get_state can tell without computing forces, which may be what fails."""
     state = context.get_state(positions=True, velocities=True)
@@ -466,12 +535,12 @@ MEMORY = """
         hard = resource.getrlimit(resource.RLIMIT_AS)[1]
         resource.setrlimit(resource.RLIMIT_AS, (hard if extra is None else size + extra, hard))
 
-    def context(n, make, box=1.0):
+    def context(n, make, box=1.0, kick=None):
         topology = mp.Topology()
         beads = topology.add_beads(np.random.default_rng(1).uniform(0.0, box, (n, 3)), mass=1.0, name="crowd")
         system = mp.System(topology)
         force = system.add_force(make(beads))
-        return mp.Context(system, mp.VerletIntegrator(1e-6), threads=1), force
+        return mp.Context(system, mp.VerletIntegrator(1e-6, kick=kick), threads=1), force
 
     def fails(action, *expected):
         try:
@@ -519,10 +588,25 @@ BLOCKS = """
     assert crowd.hessian().shape == (900_000, 900_000)
 """
 
+# Not even beads that are alone make a band.
+LIBRARY = """
+    from medyanpy import kicks
+    import scipy.sparse.linalg
+    kicks._WIDEST_BAND = -1
+    make = lambda b: forces.HarmonicTrap(b, 1.0, [0.0, 0, 0], name="trap")
+    crowd, force = context(300_000, make, kick=kicks.ZhangSkeelSimplified())
+    crowd.get_state(forces=True)
+    bound(10_000_000)
+    fails(lambda: crowd.step(1), 0, None, None)
+    crowd.step(1)
+    assert crowd.step_count == 1
+"""
+
 IN_PROCESSES = {
     ("neighbors.pyx", "_rows", "OUT_OF_MEMORY"): CROWD,
     ("neighbors.pyx", "index", "OUT_OF_MEMORY"): ROWS,
     ("derivatives.pyx", "_append", "OUT_OF_MEMORY"): BLOCKS,
+    ("coarse.pyx", "_into_list", "OUT_OF_MEMORY"): LIBRARY,
 }
 
 
@@ -537,8 +621,8 @@ def test_memory_runs_out(site):
 
 # Where a kernel reports a fault: what it returns or records, and helpers that do it for whoever calls them.
 CODE = (
-    r"(NOT_FINITE|TOO_MANY_CROSSINGS|DEGENERATE_TRIANGLE|PYTHON_EXCEPTION|OUT_OF_MEMORY|NOT_CONVERGED|LOST_SURFACE"
-    r"|[A-Z_]*_FAULT)"
+    r"(NOT_FINITE|TOO_MANY_CROSSINGS|DEGENERATE_TRIANGLE|PYTHON_EXCEPTION|OUT_OF_MEMORY|NOT_CONVERGED|NOT_SOLVED"
+    r"|LOST_SURFACE|[A-Z_]*_FAULT)"
 )
 REPORT = re.compile(rf"record_fault\(world, {CODE}|return {CODE}$")
 HELPERS = {"bend_no_area": "DEGENERATE_TRIANGLE"}

@@ -1,5 +1,7 @@
 """Coarse kicks: the equations they solve, and the theorems of Tao and Owhadi."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -107,7 +109,7 @@ def test_molecules_bands_and_the_sparse_library_agree(monkeypatch):
     n = 120
     topology.add_beads(rng.normal(0.0, 3.0, (n, 3)), rng.uniform(0.5, 2.0, n))
     shuffled = rng.permutation(n)
-    pairs = [(a, b) for a, b in zip(shuffled, shuffled[1:], strict=False) if rng.random() < 0.8]
+    pairs = [(a, b) for a, b in itertools.pairwise(shuffled) if rng.random() < 0.8]
     pairs += [(a, b) for a, b in zip(shuffled, shuffled[3:], strict=False) if rng.random() < 0.3]
     system = mp.System(topology)
     system.add_force(mp.forces.HarmonicBonds(np.array(pairs), rng.uniform(10.0, 50.0, len(pairs)), 1.0))
@@ -118,6 +120,65 @@ def test_molecules_bands_and_the_sparse_library_agree(monkeypatch):
     _, _, sparse = one_kick(system, ZhangSkeelSimplified(0.25), 1.0)
     np.testing.assert_allclose(sparse, a, rtol=1e-8, atol=1e-9 * np.abs(a).max())
     assert not np.array_equal(sparse, ours)
+
+
+@pytest.mark.parametrize("wide", [24, 0])
+@pytest.mark.parametrize("rule", [ZhangSkeel, ZhangSkeelSimplified])
+@pytest.mark.parametrize("closed", [False, True])
+def test_bent_chains(closed, rule, wide, monkeypatch):
+    """Bending has blocks that are not symmetric, in three diagonals; several chains of different masses."""
+    monkeypatch.setattr("medyanpy.kicks._WIDEST_BAND", wide)
+    rng = np.random.default_rng(12)
+    topology = mp.Topology()
+    angle = 2.0 * np.pi * np.arange(7) / 7.0
+    circle = np.column_stack([np.cos(angle), np.sin(angle), 0.3 * angle])
+    system = mp.System(topology)
+    for k in range(3):
+        nodes = circle + rng.normal(0.0, 0.1, (7, 3)) + [5.0 * k, 0.0, 0.0]
+        chain = topology.add_filament(nodes, rng.uniform(0.5, 2.0, 7), closed=closed, constrained=False)
+        system.add_force(mp.forces.FilamentBending(chain, 3.0))
+        system.add_force(mp.forces.FilamentStretching(chain, 50.0))
+    _, before, ours = one_kick(system, rule(0.3), 0.7)
+    a, force = dense(before, 0.3, 0.7)
+    mass = np.concatenate([handle.mass for handle in topology.handles])
+    expected = a if rule is ZhangSkeelSimplified else force / mass[:, None]
+    np.testing.assert_allclose(ours, expected, rtol=1e-8, atol=1e-9 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize(("word", "flight"), [("BAB", 1.0), ("ABA", 1.0), ("BABAB", 0.5), ("OBABO", 1.0)])
+def test_time_between_kicks(word, flight):
+    """It is not the timestep where a word kicks more often."""
+    _, system = network(9, 40.0)
+    context = mp.Context(system, mp.SplittingIntegrator(word, 0.8, kT=1.0, kick=ZhangSkeelSimplified(0.3)), threads=1)
+    a, _ = dense(context, 0.3, 0.8 * flight)
+    x = context.get_state(positions=True).positions
+    np.testing.assert_allclose(context.physical_positions() - x, 0.3 * (0.8 * flight) ** 2 * a, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("rule", [ZhangSkeel, ZhangSkeelSimplified, PushForwardNewmark])
+def test_held_nodes_are_not_solved_for(rule):
+    """A chain that is held in the middle: equations of the others alone, which are two molecules."""
+    topology = mp.Topology()
+    nodes = np.cumsum(np.random.default_rng(13).normal(0.0, 0.6, (7, 3)), axis=0)
+    chain = topology.add_filament(nodes, 1.5, constrained=False, fixed_nodes=[3])
+    system = mp.System(topology)
+    system.add_force(mp.forces.FilamentStretching(chain, 5.0))
+    _, _, ours = one_kick(system, rule(0.3), 0.5)
+    free = np.array([0, 1, 2, 4, 5, 6])
+    assert (ours[3] == 0.0).all()
+    rest = mp.Context(system, mp.SplittingIntegrator("BAB", 0.5), threads=1)
+    if rule is PushForwardNewmark:
+        rest.set_positions(nodes + 0.3 * 0.5**2 * ours)
+        expected = rest.get_state(forces=True).forces / 1.5
+    else:
+        rows = (3 * free[:, None] + np.arange(3)).ravel()
+        H = rest.hessian().toarray()[np.ix_(rows, rows)]
+        force = rest.get_state(forces=True).forces[free].ravel()
+        expected = np.zeros((7, 3))
+        expected[free] = np.linalg.solve(1.5 * np.eye(18) + 0.3 * 0.5**2 * H, force).reshape(-1, 3)
+        if rule is ZhangSkeel:
+            expected -= 0.5 * 0.3**2 * 0.5**4 * rest.third_derivative(expected) / 1.5
+    np.testing.assert_allclose(ours[free], expected[free], rtol=1e-8, atol=1e-9)
 
 
 def test_pairs_that_come_within_reach_leave_the_band():
@@ -132,6 +193,44 @@ def test_pairs_that_come_within_reach_leave_the_band():
     a, _ = dense(context, 0.25, 1.0)
     context.step(1)
     np.testing.assert_allclose(2.0 * (context.get_state(positions=True).positions - x), a, rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.parametrize("wide", [24, 0])
+def test_changes_of_forces_reach_the_equations(wide, monkeypatch):
+    """Numbers that change between steps, also as seen by physical_positions alone."""
+    monkeypatch.setattr("medyanpy.kicks._WIDEST_BAND", wide)
+    _, system = network(9, 40.0)
+    dt, kick = 0.5, ZhangSkeel(0.3)
+    context = mp.Context(system, mp.SplittingIntegrator("BAB", dt, kick=kick), threads=1)
+    first = context.physical_positions()
+    system.forces[0].set(stiffness=3.0)
+    x = context.get_state(positions=True).positions
+    q = context.physical_positions()
+    assert np.abs(q - first).max() > 0.01
+    other = mp.Context(system, mp.SplittingIntegrator("BAB", dt, kick=kick), threads=1)
+    a, _ = dense(other, 0.3, dt)
+    np.testing.assert_allclose(q, x + 0.3 * dt**2 * a, rtol=1e-9, atol=1e-9)
+    context.step(3)
+    other.step(3)
+    assert np.array_equal(*(c.get_state(positions=True).positions for c in (context, other)))
+
+
+def test_a_kick_after_new_positions_is_by_the_forces_there():
+    """What was solved for elsewhere is not used again."""
+    _, system = network(9, 40.0)
+    dt = 0.5
+    context = mp.Context(system, mp.SplittingIntegrator("BAB", dt, kick=ZhangSkeel(0.3)), threads=1)
+    context.step(2)
+    x = np.random.default_rng(11).normal(0.0, 1.0, (9, 3))
+    context.set_positions(x)
+    context.set_velocities(np.zeros((9, 3)))
+    a, _ = dense(context, 0.3, dt)
+    np.testing.assert_allclose(context.physical_positions(), x + 0.3 * dt**2 * a, rtol=1e-9, atol=1e-9)
+    other = mp.Context(system, mp.SplittingIntegrator("BAB", dt, kick=ZhangSkeel(0.3)), threads=1)
+    other.set_positions(x)
+    context.step(1)
+    other.step(1)
+    assert np.array_equal(*(c.get_state(positions=True).positions for c in (context, other)))
 
 
 # The theorems ----------------------------------------------------------------------------------------------------
@@ -304,7 +403,7 @@ def test_bits():
 
 def test_refusals():
     _, system = network()
-    with pytest.raises(mp.ParameterError, match="kick must be one of medyanpy.kicks, not 'coarse'"):
+    with pytest.raises(mp.ParameterError, match=r"kick must be one of medyanpy\.kicks, not 'coarse'"):
         mp.SplittingIntegrator("BAB", 1.0, kick="coarse")
     with pytest.raises(mp.ParameterError, match="must kick by all forces: B, not B0, B1 or D"):
         mp.SplittingIntegrator("B1 B0 A B0 B1", 1.0, kick=ZhangSkeel())
@@ -323,7 +422,7 @@ def test_refusals():
     with pytest.raises(mp.ParameterError, match="there is no force 'bonds'; there are HarmonicBonds, HarmonicTrap"):
         mp.Context(system, mp.SplittingIntegrator("BAB", 1.0, kick=ZhangSkeelStiff(0.3, "bonds")))
     topology = mp.Topology()
-    chain = topology.add_filament([[0.0, 0, 0], [1.0, 0, 0], [2.0, 0, 0]], node_mass=1.0)
+    topology.add_filament([[0.0, 0, 0], [1.0, 0, 0], [2.0, 0, 0]], node_mass=1.0)
     beads = topology.add_beads([[0.0, 0, 1.0]], mass=1.0)
     mixed = mp.System(topology)
     mixed.add_force(mp.forces.HarmonicBonds([[0, 3]], 1.0, 1.0, name="across"))
@@ -336,7 +435,7 @@ def test_refusals():
 
 
 def test_a_force_without_derivatives_is_named():
-    topology, system = network()
+    _, system = network()
     system.add_force(mp.forces.PythonForce(lambda x: (0.0, np.zeros_like(x)), name="mine"))
     with pytest.raises(mp.ParameterError, match="ZhangSkeelSimplified: the force 'mine' offers no second derivatives"):
         mp.Context(system, mp.SplittingIntegrator("BAB", 1.0, kick=ZhangSkeelSimplified()))

@@ -57,7 +57,6 @@ cdef struct Band:
     Py_ssize_t n              # beads
     const int32_t* place      # (n,) of each, in the order of solution
     const int32_t* order      # by place: where in that order, -1: not among them
-    const int32_t* first      # (n,) where its molecule starts
     const int32_t* width      # (n,) how many beads before it its rows reach
     const int64_t* row        # (n,) where its three rows start, each of 3 (width + 1) numbers
     double* matrix
@@ -130,43 +129,64 @@ cdef int _solve(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int
     """Factor and solve the equations of molecules first to last - 1."""
     cdef SolveTask* t = <SolveTask*> task
     cdef Band* band = t.band
-    cdef Py_ssize_t molecule, p, q, i, j, k, low, start, end, lowest
+    cdef Py_ssize_t molecule, p, q, i, j, k, low, start, end, lowest, across, beyond
     cdef double* u
+    cdef double* u0
+    cdef double* u1
+    cdef double* u2
     cdef const double* v
-    cdef double* z
-    cdef double s, taken, pivot
+    cdef double* z = t.a
+    cdef double s, s1, s2, taken, pivot
     for molecule in range(first, last):
         start = 3 * <Py_ssize_t> t.start[molecule]
         end = 3 * <Py_ssize_t> t.start[molecule + 1]
-        # Row i holds L D before the diagonal until it is done, then L; column j of it is u[j].
-        for i in range(start, end):
-            p = i // 3
+        # A row holds L D before the diagonal until it is done, then L; column j of it is u[j].
+        for p in range(t.start[molecule], t.start[molecule + 1]):
+            across = 3 * (<Py_ssize_t> band.width[p] + 1)
             lowest = 3 * (p - band.width[p])
-            u = band.matrix + band.row[p] + (i - 3 * p) * 3 * (<Py_ssize_t> band.width[p] + 1) - lowest
             low = lowest if lowest > start else start
-            z = t.a
-            for j in range(low, i):
-                q = j // 3
+            u0 = band.matrix + band.row[p] - lowest
+            u1 = u0 + across
+            u2 = u1 + across
+            # The three rows of a bead at a time, which do not wait for each other.
+            for q in range(low // 3, p):
+                beyond = 3 * (<Py_ssize_t> band.width[q] + 1)
                 lowest = 3 * (q - band.width[q])
-                v = band.matrix + band.row[q] + (j - 3 * q) * 3 * (<Py_ssize_t> band.width[q] + 1) - lowest
+                v = band.matrix + band.row[q] - lowest
                 lowest = lowest if lowest > low else low
-                s = u[j]
-                for k in range(lowest, j):
-                    s -= u[k] * v[k]
-                u[j] = s
-            pivot = u[i]
-            taken = fabs(pivot)
-            s = z[i]
-            for k in range(low, i):
-                pivot -= u[k] * u[k] * band.pivot[k]
-                taken += fabs(u[k] * u[k] * band.pivot[k])
-                u[k] *= band.pivot[k]
-                s -= u[k] * z[k]
-            z[i] = s
-            # Of a number that is none, too.
-            if not (fabs(pivot) > TINY * taken):
-                return record_fault(world, NOT_SOLVED, band.place[p], -1)
-            band.pivot[i] = 1.0 / pivot
+                for j in range(3 * q, 3 * q + 3):
+                    s, s1, s2 = u0[j], u1[j], u2[j]
+                    for k in range(lowest, j):
+                        s -= u0[k] * v[k]
+                        s1 -= u1[k] * v[k]
+                        s2 -= u2[k] * v[k]
+                    u0[j], u1[j], u2[j] = s, s1, s2
+                    v += beyond
+            u = u0
+            for i in range(3 * p, 3 * p + 3):
+                v = u0
+                for j in range(3 * p, i):
+                    s = u[j]
+                    for k in range(low, j):
+                        s -= u[k] * v[k]
+                    u[j] = s
+                    v += across
+                pivot = u[i]
+                taken = fabs(pivot)
+                s = z[i]
+                for k in range(low, i):
+                    s1 = u[k]
+                    u[k] = s1 * band.pivot[k]
+                    s2 = s1 * u[k]
+                    pivot -= s2
+                    taken += fabs(s2)
+                    s -= u[k] * z[k]
+                z[i] = s
+                # Of a number that is none, too.
+                if not (fabs(pivot) > TINY * taken):
+                    return record_fault(world, NOT_SOLVED, band.place[p], -1)
+                band.pivot[i] = 1.0 / pivot
+                u += across
         for i in range(start, end):
             t.a[i] *= band.pivot[i]
         for i in range(end - 1, start - 1, -1):
@@ -208,7 +228,6 @@ cdef class CoarseForces(KickRule):
         counts = 9 * (np.asarray(width, np.int64) + 1)
         row = np.cumsum(counts) - counts
         cdef const int32_t[::1] orders = order
-        cdef const int32_t[::1] firsts = np.repeat(np.asarray(start)[:-1], np.diff(start)).astype(np.int32)
         cdef const int64_t[::1] rows = row
         cdef double[::1] matrix = np.empty(max(1, counts.sum()))
         cdef double[::1] pivot = np.empty(max(1, 3 * m))
@@ -217,11 +236,10 @@ cdef class CoarseForces(KickRule):
         self.scale = scale
         self.solve_sparse = solve
         self.start = start
-        self.arrays = (place, orders, firsts, width, rows, matrix, pivot)
+        self.arrays = (place, orders, width, rows, matrix, pivot)
         self.band.n = m
         self.band.place = &place[0]
         self.band.order = &orders[0]
-        self.band.first = &firsts[0]
         if width.shape[0]:
             self.band.width = &width[0]
             self.band.row = &rows[0]
@@ -311,7 +329,7 @@ cdef class CoarseForces(KickRule):
             right = np.asarray(self.right)
             found = self.solve_sparse(pairs[:, 0], pairs[:, 1], blocks, right)
             if found is None:
-                return record_fault(world, NOT_SOLVED, self.band.place[0], -1)
+                return record_fault(world, NOT_SOLVED, -1, -1)
             right[...] = found
             return 0
         except BaseException as error:
@@ -360,7 +378,7 @@ cdef class CoarseForces(KickRule):
 
     cdef int newton(self, World* world, ForceSum forces) noexcept nogil:
         """M a = f(x + beta h^2 a), from the first step on."""
-        cdef Py_ssize_t p, i
+        cdef Py_ssize_t p, i, worst = -1
         cdef const double* f = &forces.f[0, 0]
         cdef double change, farthest = 0.0
         cdef int fault = 0, c, _
@@ -388,11 +406,13 @@ cdef class CoarseForces(KickRule):
             for p in range(self.band.n):
                 for c in range(3):
                     self.a[self.band.place[p], c] += self.right[p, c]
-                    change = max(change, fabs(self.right[p, c]))
+                    if fabs(self.right[p, c]) > change:
+                        change = fabs(self.right[p, c])
+                        worst = self.band.place[p]
             if self.scale * change <= CONVERGED * farthest:
                 break
         else:
-            fault = record_fault(world, NOT_SOLVED, self.band.place[0], -1)
+            fault = record_fault(world, NOT_SOLVED, worst, -1)
         memcpy(world.x, &self.x[0, 0], 3 * world.n * sizeof(double))
         # What is cached of elsewhere is stale.
         world.positions += 1
