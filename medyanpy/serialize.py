@@ -483,7 +483,9 @@ def _check_plain(signature: inspect.Signature, arguments: Mapping[str, Any], whe
     """Refuse what constructors would take without a word: "no" for a switch, a list for a name."""
     for key, value in arguments.items():
         if key in signature.parameters and isinstance(signature.parameters[key].default, bool):
-            _expect(isinstance(value, bool), f"{where}.{key}", "must be true or false", value)
+            # Where the type is not bool alone, one for each of many may be given.
+            each = signature.parameters[key].annotation is not bool and isinstance(value, np.ndarray)
+            _expect(each or isinstance(value, bool), f"{where}.{key}", "must be true or false", value)
         elif key == "name":
             _expect(value is None or isinstance(value, str), f"{where}.{key}", "must be a string", value)
 

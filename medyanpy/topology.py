@@ -1,7 +1,7 @@
 """What is there: beads of every kind, and the membranes that carry points."""
 
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -1417,9 +1417,11 @@ class Topology:
         ends, closed, parts, name,
     ) -> Rods:  # fmt: skip
         n, closed = len(x), bool(closed)
-        ends = (ends, ends) if isinstance(ends, str) else tuple(ends)
-        if len(ends) != 2 or any(end not in ("free", "pinned", "clamped") for end in ends):
+        both = (ends, ends) if isinstance(ends, str) else ends
+        known = ("free", "pinned", "clamped")
+        if not isinstance(both, Sequence) or len(both) != 2 or any(end not in known for end in both):
             raise ParameterError(f'{what}: ends must be "free", "pinned" or "clamped", or two of these, not {ends!r}')
+        ends = tuple(both)
         if closed and ends != ("free", "free"):
             raise TopologyError(f"{what}: a ring has no ends that could be {ends[0]} or {ends[1]}")
         _enough_nodes(what, "rod", starts, closed)

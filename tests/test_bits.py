@@ -362,6 +362,49 @@ def ellipsoids():
     return system
 
 
+def rods(free):
+    """Rods and rings of many lengths and numbers that collide, with ends that are free, pinned or clamped, loads, and,
+    where `free`, beads tied to them. The rest is what D moves, too."""
+
+    def build():
+        rng = np.random.default_rng(22)
+        topology = mp.Topology()
+        system = mp.System(topology)
+        handles = []
+
+        def shapes(counts, closed):
+            x, q = zip(*(mp.rods.uniform(n, 0.5, [0.0, 4.0 * np.pi / n if closed else 0.1, 0.0]) for n in counts),
+                       strict=True)  # fmt: skip
+            return [part + rng.normal(0.0, 4.0, 3) for part in x], list(q)
+
+        kinds = (("held", ("clamped", "pinned"), False), ("rods", "free", False), ("rings", "free", True))
+        for name, ends, closed in kinds:
+            counts = [*rng.integers(3 if closed else 2, 40, 40), 700 if name == "rods" else 90]
+            n = int(sum(counts))
+            root = rng.normal(size=(2, 6, 6))
+            tensors = (root @ root.transpose(0, 2, 1) / 3.0 + np.eye(6))[rng.integers(0, 2, n)]
+            along = {"friction": tensors} if name == "rods" else {"friction": (1.0, 2.0), "rotational_friction": 1.0}
+            handle = topology.add_rods(
+                *shapes(counts, closed), 0.5, 2.0, [1.0, 1.0, 1.5], ends=ends, closed=closed, name=name, **along
+            )
+            handles.append(handle)
+            numbers = ((3.0, 4.0), 5.0, (2.0, 1.0), 3.0)
+            if closed:
+                joints = len(handle.links)
+                numbers = (rng.uniform(2.0, 4.0, (joints, 2)), 5.0, rng.uniform(1.0, 2.0, (joints, 2)), 2.0)
+            system.add_force(forces.RodElasticity(handle, *numbers, name=f"elasticity of {name}"))
+        # The lists of neighbours are made anew now and then.
+        system.add_force(forces.RodCollision(handles, 5.0, [0.2, 0.15, 0.1], neighbors=3, skin=0.2, group=1))
+        system.add_force(forces.RodLoad(handles[1], "start", [0.1, 0.0, 0.2], [0.1, 0.2, 0.3], group=1))
+        if free:
+            beads = topology.add_beads(rng.normal(0.0, 4.0, (600, 3)), mass=1.0, friction=0.5)
+            ends = handles[1].sites([[0.1, 0.0, 0.2]])
+            system.add_force(forces.Links(ends[:600], beads.beads, 0.5, 1.0, name="ties"))
+        return system
+
+    return build
+
+
 KINDS = {
     "vesicle": vesicle,
     "points on a fixed mesh": points_on_a_fixed_mesh,
@@ -379,12 +422,17 @@ KINDS = {
     "beads on surfaces": beads_on_surfaces,
     "rigid bodies": rigid_bodies(points=True),
     "ellipsoids": ellipsoids,
+    "elastic rods": rods(free=True),
 }
 
 # The last kicks group 0 twice as often as group 1.
 WORDS = ["BAGOGAB", "BAGAB", "AGBOBGA", "OGABAGO", "B1 B0 A G B0 O B0 G A B0 B1"]
 # What the word D moves: no in-triangle points.
-OVERDAMPED = {"free beads": free_beads, "bodies without points": rigid_bodies(points=False)}
+OVERDAMPED = {
+    "free beads": free_beads,
+    "bodies without points": rigid_bodies(points=False),
+    "rods alone": rods(free=False),
+}
 
 
 

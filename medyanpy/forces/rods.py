@@ -202,8 +202,12 @@ class RodLoad(Force):
 
     Notes
     -----
-    On a clamped end, and the force on a pinned one, does nothing. Forces on any place of a rod:
+    Nothing moves a clamped end, and a force does not move a pinned one. Forces on any place of a rod:
     ``UniformField(rod.sites(arms), force)``, `Links`.
+
+    The half segment beyond the last free node is rigid: the deflection of the very end by a force misses Fℓ/2C of shear
+    or stretch, of first order in ℓ, and little in slender rods. A couple that stays fixed in space is not conservative:
+    a rod with little friction may flutter under it.
 
     References
     ----------

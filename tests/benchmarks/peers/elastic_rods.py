@@ -14,6 +14,7 @@ Energies are of the whole state at the end of a step, by each program's own func
 import argparse
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -164,13 +165,35 @@ def drift(program, case, times):
     return run.name, start, out
 
 
+def draw_drifts(programs, end, path):
+    """Energies of one rod of 63 segments against time, a point every hundredth of it."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, axis = plt.subplots(figsize=(5.5, 3.0), layout="constrained")
+    for program in programs:
+        name, _, out = drift(program, Case(1, 63), np.linspace(0.01, 1.0, 100) * end)
+        t, e, _ = np.transpose(out)
+        axis.plot(t, 1.0 + e, linewidth=1, label=name)
+    axis.set(xlabel="$t/t_0$", ylabel="$E/E_0$")
+    axis.spines[["top", "right"]].set_visible(False)
+    axis.legend(frameon=False, fontsize=8)
+    figure.savefig(path, dpi=100)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--quick", action="store_true", help="small numbers: does it run?")
     parser.add_argument("--no-energy", action="store_true", help="rates only")
     parser.add_argument("--only", choices=("Ours", "PyElastica"), help="one of the programs")
+    parser.add_argument("--figure", type=Path, help="draw energies against time into this file, and no more")
     options = parser.parse_args()
     programs = [p for p in (Ours, PyElastica) if options.only in (None, p.__name__)]
+    if options.figure is not None:
+        draw_drifts(programs, 1e4 if options.quick else 3e5, options.figure)
+        return
     few = 50 if options.quick else 1
     print(f"{'':42s}{'':18s} node-steps/s   spread   us/step")
     for case in (Case(1, 63), Case(1, 630), Case(100, 63)):

@@ -173,7 +173,7 @@ HELIX_TIMES = (0.0, 100.0, 200.0, 300.0, 400.0, 500.0)
 PANELS = {
     "a": (63, 0.2, (("OSDF", 1e6), ("RKDF", 1e6), ("RKDH", 1e6), ("MPDH", 2e5), ("OSDH", 1e6))),
     "b": (63, 0.02, (("OSDF", 3e5), ("RKDF", 3e5), ("RKDH", 2e5), ("OSDH", 1e6))),
-    "c": (127, 0.1, (("OSDF", 1e6), ("RKDF", 3e5), ("RKDH", 3e5), ("OSDH", 1e6))),
+    "c": (127, 0.1, (("OSDF", 1e6), ("OSDH", 1e6))),
 }
 EVERY = 100.0
 # Method, timestep, end; each panel of figure 4.
@@ -181,7 +181,7 @@ DRIFTS = (
     (0.2, (("OSDH", 1e6),)),
     (0.2, (("MPDH", 2e5), ("TRDH", 2e5))),
     (0.02, (("OSDH", 1e6),)),
-    (0.02, (("MPDH", 5e4),)),
+    (0.02, (("MPDH", 2e4),)),
 )
 
 
