@@ -9,11 +9,10 @@ The comment of the archive is a checksum of all bytes before it: no byte of the 
 import io
 import math
 import re
-import zipfile
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
@@ -31,6 +30,9 @@ from medyanpy.serialize import (
     tree_of,
     write_atomically,
 )
+
+if TYPE_CHECKING:
+    import zipfile
 
 __all__ = ["Checkpoint", "load_into", "read_checkpoint", "write_checkpoint"]
 
@@ -91,6 +93,8 @@ def write_checkpoint(context: Any, path: Path) -> None:
 
 
 def _write(file: BinaryIO, head: str, members: dict[str, np.ndarray]) -> None:
+    import zipfile
+
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
         # Dated as zip archives begin: the same simulation gives the same bytes.
         archive.writestr(zipfile.ZipInfo(_HEAD), head + "\n")
@@ -129,6 +133,8 @@ def read_checkpoint(path: Path) -> Checkpoint:
     ParameterError
         A file that does not exist, is no checkpoint, is damaged, or has another version.
     """
+    import zipfile
+
     try:
         with open(path, "rb") as file:
             _check_sum(file, path)
@@ -172,7 +178,7 @@ def _check_sum(file: BinaryIO, path: Path) -> None:
     file.seek(0)
 
 
-def _array(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> np.ndarray:
+def _array(archive: "zipfile.ZipFile", info: "zipfile.ZipInfo") -> np.ndarray:
     with archive.open(info) as member:
         if np.lib.format.read_magic(member) != (1, 0):
             raise ValueError(f"{info.filename} has a format of NumPy that checkpoints do not use")
@@ -235,9 +241,10 @@ def _differences(checkpoint: Checkpoint, context: Any) -> list[str]:
 def _integrators(theirs: Any, mine: Any) -> list[str]:
     """A word, a timestep, kT and a seed, whatever the class; and what arguments there are beyond them."""
     out = []
-    for name in ("word", "timestep", "kT", "seed"):
+    for name in ("word", "timestep", "kT", "seed", "order"):
         out += _difference(getattr(theirs, name), getattr(mine, name), name)
-    known = ("word", "timestep", "temperature", "kT", "seed", "symmetric")
+    out += _difference(describe(theirs.kick), describe(mine.kick), "kick")
+    known = ("word", "timestep", "temperature", "kT", "seed", "symmetric", "order", "kick")
     other = [{k: v for k, v in describe(i)["arguments"].items() if k not in known} for i in (theirs, mine)]
     return out + _difference(*other, "integrator")
 

@@ -238,4 +238,4 @@ def longest_timestep(
         square = (c[:, shear, None] * z * cos) ** 2 / (m * i[:, axis, None])
         mean = 0.5 * (across + turning)
         highest = max(highest, float((mean + np.sqrt(0.25 * (across - turning) ** 2 + square)).max()))
-    return 2.0 / np.sqrt(highest)
+    return 2.0 / float(np.sqrt(highest))

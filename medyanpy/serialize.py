@@ -81,7 +81,7 @@ def serialize(what: Any, path: str | os.PathLike | None = None) -> str:
       "format": "medyanpy document",
       "version": 1,
       "medyanpy": "...",
-      "content": {"type": "VerletIntegrator", "arguments": {"timestep": 0.01}}
+      "content": {"type": "VerletIntegrator", "arguments": {"timestep": 0.01, "kick": null, "order": 2}}
     }
     """
     text = text_of(document(what)) + "\n"

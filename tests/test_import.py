@@ -8,7 +8,7 @@ import sys
 SLOW = {
     "argparse", "asyncio", "concurrent.futures", "ctypes.util", "email", "hashlib", "http", "logging",
     "multiprocessing", "numpy.random", "numpy.testing", "pydoc", "sqlite3", "subprocess", "tempfile", "unittest",
-    "urllib", "xml", "zipfile",
+    "xml", "zipfile",
 }  # fmt: skip
 
 

@@ -451,6 +451,25 @@ def test_documents():
         assert again.letters == integrator.letters
 
 
+def test_checkpoints_know_kick_and_order(tmp_path):
+    """A checkpoint goes on with the same kick and order only; how explicit ones were asked for does not matter."""
+    def make(**options):
+        return mp.Simulation(network()[1], mp.SplittingIntegrator("BAB", 0.1, **options))
+
+    make(kick=ZhangSkeelStiff(0.3, ["HarmonicBonds"])).save_checkpoint(tmp_path / "coarse")
+    make().save_checkpoint(tmp_path / "plain")
+    make(kick=ZhangSkeelStiff(0.3, ["HarmonicBonds"])).load_checkpoint(tmp_path / "coarse")
+    make(kick=Explicit(), order=2).load_checkpoint(tmp_path / "plain")
+    for file, options, what in [
+        ("coarse", {}, "kick"),
+        ("coarse", {"kick": ZhangSkeelStiff(0.4, ["HarmonicBonds"])}, "kick"),
+        ("coarse", {"kick": ZhangSkeelStiff(0.3, ["HarmonicBonds", "HarmonicTrap"])}, "kick"),
+        ("plain", {"order": 4}, "order: 2 in the file, 4 here"),
+    ]:
+        with pytest.raises(mp.ParameterError, match=what):
+            make(**options).load_checkpoint(tmp_path / file)
+
+
 def test_composition():
     """Yoshida's weights; O stays whole at the ends."""
     letters = mp.SplittingIntegrator("OBABO", 1.0, kT=1.0, order=4).letters

@@ -215,13 +215,12 @@ class RodLoad(Force):
 
     Examples
     --------
-    >>> import numpy as np
     >>> import medyanpy as mp
     >>> nodes, orientations = mp.rods.uniform(63, 1.0)
     >>> topology = mp.Topology()
     >>> rod = topology.add_rod(nodes, orientations, 1.0, 1.0, [1.0, 1.0, 2.0], ends=("clamped", "free"))
-    >>> mp.forces.RodLoad(rod, "end", couple=[0.0, 2 * np.pi * 0.05 / 62.5, 0.0])  # rolls a rod with B = 0.05 up
-    RodLoad(force=(0.0, 0.0, 0.0), couple=(0.0, 0.00502655, 0.0))
+    >>> mp.forces.RodLoad(rod, "end", couple=[0.0, 0.005, 0.0])  # 2πB/L, here of B = 0.05, rolls it up to a circle
+    RodLoad(force=(0.0, 0.0, 0.0), couple=(0.0, 0.005, 0.0))
     """
 
     changeable = ("force", "couple")
