@@ -946,7 +946,7 @@ MUTANTS = [
     Mutant("rods: waves without coupling", ROD_SHAPES, "square = (c[:, shear, None] * z * cos) ** 2", "square = 0.0 * (z * cos)",
            ROD_LAWS + " -k timestep"),
     Mutant("rods: the lower frequency", ROD_SHAPES, "mean + np.sqrt(", "mean - np.sqrt(", ROD_LAWS + " -k timestep"),
-    Mutant("rods: one over the highest frequency", ROD_SHAPES, "return 2.0 / np.sqrt(highest)", "return 1.0 / np.sqrt(highest)",
+    Mutant("rods: one over the highest frequency", ROD_SHAPES, "return 2.0 / float(np.sqrt(highest))", "return 1.0 / float(np.sqrt(highest))",
            ROD_LAWS + " -k timestep"),
     Mutant("rods: frames along the segments", ROD_SHAPES, "d[1:] + d[:-1], d[-1:]]", "d[1:], d[-1:]]", ROD_TESTS),
     Mutant("rods: strains of quaternions of other signs", ROD_SHAPES, "< 0.0, -b, b)", "< -2.0, -b, b)", ROD_TESTS),
