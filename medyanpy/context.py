@@ -20,7 +20,7 @@ from medyanpy._kernels.selected import brownian, drift, geodesic, thermostat
 from medyanpy._kernels.virial import Virial
 from medyanpy.errors import ParameterError, SimulationError, TimestepWarning, TopologyError
 from medyanpy.flows import Flow, Stage, euler_maruyama, ornstein_uhlenbeck
-from medyanpy.handles import Handle
+from medyanpy.hessians import entries
 from medyanpy.integrators import Letter, SplittingIntegrator
 from medyanpy.layout import Layout
 from medyanpy.oriented import unit_quaternions
@@ -108,10 +108,9 @@ class Context:
         self._flatten = Flatten()
         self._coefficients = self._thermostat_coefficients()
         #: What the letters do to beads of some kinds, by their handle.
-        self.flows = flows = {handle: flow for handle in layout.handles if (flow := handle.bind(layout)) is not None}
-        self._flows = list(flows.values())
+        self.flows = {handle: flow for handle in layout.handles if (flow := handle.bind(layout)) is not None}
         if integrator.overdamped:
-            self._check_displacement(flows)
+            self._check_displacement()
         self._meter: WorkMeter | None = None
         self._bind_forces()
         self._compile()
@@ -142,10 +141,10 @@ class Context:
                         f"the word {integrator.word!r} never kicks group {force.group}, to which {name} belongs"
                     )
 
-    def _check_displacement(self, flows: dict[Handle, Flow]) -> None:
+    def _check_displacement(self) -> None:
         """Beads that move without velocities have friction, and nothing holds them."""
         for handle in self.layout.handles:
-            flow = flows.get(handle)
+            flow = self.flows.get(handle)
             if flow is not None and flow.obstacle:
                 raise ParameterError(f"BrownianIntegrator cannot move {handle!r}: {flow.obstacle}")
             still = ~handle.fixed_beads & (handle.friction == 0.0)
@@ -228,7 +227,7 @@ class Context:
         self._rules: dict[float, Any] = {}
         word = self._word()
         last_o = max((stage.index for stage, _ in word if stage.kind == "O"), default=None)
-        flows = [*self._flows, *self._instruments()]
+        flows = [*self.flows.values(), *self._instruments()]
         for stage, letter in word:
             operations += self.around(stage, self._operations_of(letter, stage), flows)
             if stage.index == last_o:
@@ -295,7 +294,7 @@ class Context:
     def _displacement(self, stage: Stage, forces: ForceSum) -> list:
         """D by forces: first they are added up."""
         plain = (c[: self.layout.first_oriented] for c in self._coefficients)
-        own = [operation for flow in self._flows for operation in flow.displace(stage, forces)]
+        own = [operation for flow in self.flows.values() for operation in flow.displace(stage, forces)]
         return [forces, brownian.Displacement(stage.index, forces, *plain), *own]
 
     def drift(self, h: float) -> Any:
@@ -308,7 +307,7 @@ class Context:
 
     def around(self, stage: Stage, operations: Sequence, flows: Sequence[Flow] | None = None) -> list:
         """Operations of a letter with those of flows around them: of the kinds of beads where none are given."""
-        flows = self._flows if flows is None else flows
+        flows = list(self.flows.values()) if flows is None else flows
         before = [operation for flow in reversed(flows) for operation in flow.before(stage)]
         after = [operation for flow in flows for operation in flow.after(stage)]
         return [*before, *operations, *after]
@@ -580,23 +579,13 @@ class Context:
         self._refresh()
         self.perform(self._place, changes_state=False)
         n = self.layout.n
-        c = np.arange(3)
-        entries = [(np.empty(0), np.empty(0, np.int64), np.empty(0, np.int64))]
+        parts = [(np.empty(0), np.empty(0, np.int64), np.empty(0, np.int64))]
         for operation in self._differentiable(forces, 2):
             collected = HessianBlocks(operation)
             self.perform(collected, changes_state=False)
             i, j, h = collected.blocks()
-            apart = i != j
-            rows, columns = (self.layout.order[np.concatenate(p)] for p in ((i, j[apart]), (j, i[apart])))
-            h = np.concatenate([h, h[apart].transpose(0, 2, 1)])
-            entries.append(
-                (
-                    h.ravel(),
-                    np.broadcast_to((3 * rows)[:, None, None] + c[:, None], h.shape).ravel(),
-                    np.broadcast_to((3 * columns)[:, None, None] + c, h.shape).ravel(),
-                )
-            )
-        values, rows, columns = (np.concatenate(parts) for parts in zip(*entries, strict=True))
+            parts.append(entries(self.layout.order[i], self.layout.order[j], h))
+        values, rows, columns = (np.concatenate(part) for part in zip(*parts, strict=True))
         return sparse.coo_array((values, (rows, columns)), shape=(3 * n, 3 * n)).tocsr()
 
     def third_derivative(self, direction: Any, forces: Iterable[str] | None = None) -> np.ndarray:
@@ -866,7 +855,7 @@ class Context:
         }
         if self.layout.n_oriented:
             arrays |= {"orientation": self._orientation, "spin": self._spin}
-        for flow in [*self._flows, *self._instruments()]:
+        for flow in [*self.flows.values(), *self._instruments()]:
             arrays.update(flow.arrays())
         return arrays
 
@@ -918,13 +907,13 @@ class Context:
         self._spin[none | (self._inverse_inertia == 0.0)] = 0.0
         self._after_o[:] = np.nan
         self.perform(self._flatten)
-        for flow in self._flows:
+        for flow in self.flows.values():
             for operation in flow.tangent():
                 self.perform(operation)
 
     def _settle(self) -> None:
         """Positions have been set from outside: bring beads to where their kinds can be."""
-        for flow in self._flows:
+        for flow in self.flows.values():
             for operation in flow.settle():
                 self.perform(operation)
 

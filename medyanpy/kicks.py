@@ -7,6 +7,7 @@ import numpy as np
 from medyanpy._kernels.selected import coarse
 from medyanpy.described import Described
 from medyanpy.errors import ParameterError
+from medyanpy.hessians import entries
 from medyanpy.validation import number
 
 if TYPE_CHECKING:
@@ -99,10 +100,13 @@ class _Coarse(Kick):
         order, start, width = _band(place, i, j, len(context.movable_beads()))
         scale = self._beta * (min(context.integrator.flights) * h) ** 2
 
-        def solve(i, j, blocks, right):
-            return _sparse_solution(mass, scale, i, j, blocks, right)
-
         mass = context.masses()[order]
+        number = np.full(context.layout.n, -1)
+        number[order] = np.arange(len(order))
+
+        def solve(blocks, right):
+            return _sparse_solution(mass, scale, number, blocks, right)
+
         return coarse.CoarseForces(
             stiff, self.scheme, scale, context.layout.n, order, start, width, solve
         )
@@ -313,23 +317,21 @@ def _band(place: np.ndarray, i: np.ndarray, j: np.ndarray, n: int) -> tuple[np.n
     return place[order].astype(np.int32), starts.astype(np.int32), each.astype(np.int32)
 
 
-def _sparse_solution(mass, scale, i, j, blocks, right):
-    """(m, 3) of (M + scale H) a = right, with H given by blocks; None where there is none."""
+def _sparse_solution(mass, scale, number, blocks, right):
+    """(m, 3) of (M + scale H) a = right, with H given by lists of blocks, by place; None where there is none."""
     from scipy import sparse
     from scipy.sparse import linalg
 
-    m, c = len(mass), np.arange(3)
-    apart = i != j
-    rows, columns = np.concatenate([i, j[apart]]), np.concatenate([j, i[apart]])
-    h = scale * np.concatenate([blocks, blocks[apart].transpose(0, 2, 1)])
-    a = (3 * rows)[:, None, None] + c[:, None]
-    b = (3 * columns)[:, None, None] + c
-    shape = (3 * m, 3 * m)
-    matrix = sparse.coo_array((h.ravel(), (np.broadcast_to(a, h.shape).ravel(), np.broadcast_to(b, h.shape).ravel())),
-                              shape=shape).tocsc() + sparse.diags_array(np.repeat(mass, 3), format="csc")  # fmt: skip
+    i, j, h = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
+    i, j = number[i], number[j]
+    solved = (i >= 0) & (j >= 0)
+    values, rows, columns = entries(i[solved], j[solved], h[solved])
+    n = 3 * len(mass)
+    hessian = sparse.coo_array((scale * values, (rows, columns)), shape=(n, n)).tocsc()
+    matrix = hessian + sparse.diags_array(np.repeat(mass, 3), format="csc")
     try:
         found = linalg.splu(matrix, permc_spec="MMD_AT_PLUS_A", options={"SymmetricMode": True}).solve(right.ravel())
     except RuntimeError:
         # Exactly singular.
         return None
-    return found.reshape(m, 3) if np.isfinite(found).all() else None
+    return found.reshape(right.shape) if np.isfinite(found).all() else None

@@ -18,7 +18,7 @@ PACKAGE = Path(mp.__file__).parent
 LAYERS = [
     {"_kernels"},
     {"errors", "units", "_version"},
-    {"validation", "described"},
+    {"validation", "described", "hessians"},
     {"threads", "flows", "kicks", "presets", "rigid", "quaternions"},
     {"chains"},
     {"mesh", "filaments", "oriented", "rods"},

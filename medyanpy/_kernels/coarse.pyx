@@ -21,13 +21,13 @@ import numpy as np
 
 from libc.math cimport fabs
 from libc.stdint cimport int32_t, int64_t
-from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy, memset
 
+from medyanpy._kernels.derivatives import HessianBlocks
 from medyanpy._kernels.kick cimport ForceSum, KickRule
 from medyanpy._kernels.parallel cimport over_blocks, record_fault
 from medyanpy._kernels.program cimport (
-    NOT_SOLVED, OUT_OF_MEMORY, PYTHON_EXCEPTION, Operation, Sequence, World,
+    NOT_SOLVED, PYTHON_EXCEPTION, Operation, Sequence, World,
 )
 
 cpdef enum Scheme:
@@ -47,12 +47,6 @@ cdef double TINY = 1e-13
 cdef double CONVERGED = 4e-15
 
 
-cdef struct Block:
-    int32_t i
-    int32_t j
-    double h[9]
-
-
 cdef struct Band:
     Py_ssize_t n              # beads
     const int32_t* place      # (n,) of each, in the order of solution
@@ -63,10 +57,6 @@ cdef struct Band:
     double* pivot             # (3 n,) their inverses
     double scale              # beta h^2
     int outside               # whether a block has fallen outside of the band
-    # Blocks one by one, for Python; collected where there is no band.
-    Block* blocks
-    Py_ssize_t n_blocks
-    Py_ssize_t capacity
 
 
 cdef int _into_band(void* sink, Py_ssize_t i, Py_ssize_t j, const double* block) noexcept nogil:
@@ -96,26 +86,6 @@ cdef int _into_band(void* sink, Py_ssize_t i, Py_ssize_t j, const double* block)
         for a in range(3):
             for b in range(3):
                 row[across * a + b] += t.scale * block[3 * b + a]
-    return 0
-
-
-cdef int _into_list(void* sink, Py_ssize_t i, Py_ssize_t j, const double* block) noexcept nogil:
-    cdef Band* t = <Band*> sink
-    cdef Py_ssize_t capacity
-    cdef Block* grown
-    if t.order[i] < 0 or t.order[j] < 0:
-        return 0
-    if t.n_blocks == t.capacity:
-        capacity = 2 * t.capacity + 64
-        grown = <Block*> realloc(t.blocks, capacity * sizeof(Block))
-        if grown == NULL:
-            return OUT_OF_MEMORY
-        t.blocks = grown
-        t.capacity = capacity
-    t.blocks[t.n_blocks].i = t.order[i]
-    t.blocks[t.n_blocks].j = t.order[j]
-    memcpy(t.blocks[t.n_blocks].h, block, 9 * sizeof(double))
-    t.n_blocks += 1
     return 0
 
 
@@ -204,12 +174,13 @@ cdef class CoarseForces(KickRule):
     """The force of a coarse kick.
 
     place (m,), start (molecules + 1,), width (m,): the beads solved for, in the order of solution, where each molecule
-    of them starts, and how many beads before each its rows reach; width is empty where Python solves. solve(i, j, h,
-    right): the solution (m, 3) of (M + beta h^2 H) a = right, of the blocks (k,), (k,), (k, 3, 3) of H.
+    of them starts, and how many beads before each its rows reach; width is empty where Python solves. solve(blocks,
+    right): the solution (m, 3) of (M + beta h^2 H) a = right, of `HessianBlocks.blocks` of each stiff force.
     """
     cdef readonly int scheme
     cdef readonly double scale
     cdef Sequence stiff
+    cdef Sequence collected
     cdef object solve_sparse
     cdef object arrays
     cdef Band band
@@ -232,6 +203,8 @@ cdef class CoarseForces(KickRule):
         cdef double[::1] matrix = np.empty(max(1, counts.sum()))
         cdef double[::1] pivot = np.empty(max(1, 3 * m))
         self.stiff = Sequence(stiff)
+        # Where there is no band, Python is given the blocks one by one.
+        self.collected = Sequence([HessianBlocks(operation) for operation in stiff])
         self.scheme = scheme
         self.scale = scale
         self.solve_sparse = solve
@@ -251,9 +224,6 @@ cdef class CoarseForces(KickRule):
         self.x = np.empty((n if scheme == NEWTON else 0, 3))
         self.g = np.empty((n, 3))
         self.solved_at = -1
-
-    def __dealloc__(self):
-        free(self.band.blocks)
 
     @property
     def acceleration(self):
@@ -296,7 +266,6 @@ cdef class CoarseForces(KickRule):
     cdef int solve(self, World* world) noexcept nogil:
         """right <- (M + beta h^2 H)^-1 right."""
         cdef SolveTask task
-        cdef Py_ssize_t k
         cdef int fault
         if self.band.width != NULL:
             fault = self.assemble(world)
@@ -307,27 +276,16 @@ cdef class CoarseForces(KickRule):
                 task.start = &self.start[0]
                 task.a = &self.right[0, 0]
                 return over_blocks(_solve, &task, world, self.start.shape[0] - 1, MOLECULES)
-        self.band.n_blocks = 0
-        for k in range(self.stiff.count):
-            fault = (<Operation> self.stiff.items[k]).hessian(world, _into_list, &self.band)
-            if fault != 0:
-                return fault
+        fault = self.collected.run(world)
+        if fault != 0:
+            return fault
         with gil:
             return self.in_python(world)
 
     cdef int in_python(self, World* world):
-        cdef Py_ssize_t k, n = self.band.n_blocks
-        cdef int64_t[:, ::1] pair
-        cdef double[:, :, ::1] h
         try:
-            pairs, blocks = np.empty((n, 2), np.int64), np.empty((n, 3, 3))
-            pair, h = pairs, blocks
-            for k in range(n):
-                pair[k, 0] = self.band.blocks[k].i
-                pair[k, 1] = self.band.blocks[k].j
-                memcpy(&h[k, 0, 0], self.band.blocks[k].h, 9 * sizeof(double))
             right = np.asarray(self.right)
-            found = self.solve_sparse(pairs[:, 0], pairs[:, 1], blocks, right)
+            found = self.solve_sparse([blocks.blocks() for blocks in self.collected.operations], right)
             if found is None:
                 return record_fault(world, NOT_SOLVED, -1, -1)
             right[...] = found
@@ -364,9 +322,7 @@ cdef class CoarseForces(KickRule):
                 fault = (<Operation> self.stiff.items[k]).contract(world, &self.a[0, 0], &self.g[0, 0])
                 if fault != 0:
                     return fault
-            weight = -0.5 * self.scale * self.scale
-        else:
-            weight = 0.0
+        weight = -0.5 * self.scale * self.scale
         for p in range(self.band.n):
             i = self.band.place[p]
             for c in range(3):
