@@ -1,0 +1,297 @@
+"""Section 4.1 of Tao and Owhadi, the double pendulum: figures 1 and 2, remade, and tables of what they say.
+
+    python tests/validation/coarse/double_pendulum.py [--quick] [--out DIR] [--only ...]
+
+SHAKE, variational Euler, Newmark and Zhang-Skeel are run by the package; one-step Newmark and the implicit midpoint
+rule, which it does not have, by coarse_reference.py beside this file, which also has the constrained motion itself, in
+angles. Less than a minute.
+"""
+
+import argparse
+import sys
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+
+import medyanpy as mp
+
+sys.path.insert(0, str(Path(__file__).parent))
+import coarse_reference as reference
+from pendula import BETA, Package, figure
+
+BOBS = np.array([[0.0, -1.0], [1.0, -2.0]])
+LENGTHS = np.array([1.0, np.sqrt(2.0)])
+PENDULA = reference.Pendula(LENGTHS)
+OMEGA, STEP, END = 20.0, 0.1, 50.0
+# Variational Euler is explicit: this many steps for one of the others.
+SUBSTEPS = 20
+# Names, and seconds that the paper gives for the run of figure 1.
+METHODS = {
+    "SHAKE": 3.8,
+    "variational Euler": 1.0,
+    "Newmark": 5.3,
+    "one-step Newmark": 0.2,
+    "Zhang-Skeel": 0.4,
+    "simplified": None,
+}
+START = BOBS.ravel(), np.zeros(4)
+
+
+# Runs --------------------------------------------------------------------------------------------------------------
+
+
+def path(method, steps, h=STEP, omega=OMEGA, beta=BETA):
+    """(steps + 1, 4) bobs in the physical sense every h."""
+    if method == "one-step Newmark":
+        return reference.newmark(PENDULA.penalised(omega), *START, h, steps, beta, "linear")[0]
+    every = SUBSTEPS if method == "variational Euler" else 1
+    return Package(BOBS, method, h / every, omega, beta).path(steps, every)
+
+
+def exact(steps, h=STEP):
+    """(steps + 1, 4) positions and velocities of the constrained motion."""
+    return PENDULA.exact(START[0], h * np.arange(steps + 1))
+
+
+def errors(method, steps, **options):
+    """(steps + 1,) the larger of the errors of x2 and y2, as the paper shows."""
+    return np.abs(path(method, steps, **options) - exact(steps, options.get("h", STEP))[0])[:, 2:].max(axis=1)
+
+
+def constraint_errors(omega, end, h=0.01, window=5.0, physical=True):
+    """|g| at the end, and the largest in a window before it, by Zhang-Skeel."""
+    run = Package(BOBS, "Zhang-Skeel", h, omega)
+    before = round((end - window) / h)
+    run.context.step(before)
+    g = [np.linalg.norm(PENDULA.constraints(q)) for q in run.path(round(window / h), physical=physical)]
+    return g[-1], max(g)
+
+
+def averaged_multipliers(end, omega=OMEGA, h=0.01, window=0.2):
+    """(8): times (k,) of the middles of windows, and (k, 2) multipliers there; and every -ω²g, (steps + 1, 2)."""
+    width = round(window / h)
+    q = Package(BOBS, "Zhang-Skeel", h, omega).path(round(end / h) + width)
+    each = np.array([-(omega**2) * PENDULA.constraints(x) for x in q])
+    # The trapezoidal rule over each window; the first half of one that begins at 0 has no middle before it.
+    sums = np.cumsum(0.5 * (each[1:] + each[:-1]), axis=0)
+    sums = np.concatenate([np.zeros((1, 2)), sums])
+    mean = (sums[width:] - sums[:-width]) / width
+    return h * (np.arange(len(mean)) + 0.5 * width), mean, each
+
+
+def exact_multipliers(times):
+    """(k, 2) λ of the constrained motion."""
+    q, v = PENDULA.exact(START[0], np.concatenate([[0.0], times]))
+    return np.array([PENDULA.multipliers(*z) for z in zip(q[1:], v[1:], strict=True)])
+
+
+def shake_multipliers(end, h=0.01):
+    """Times and (k, 2) λ by which the package's SHAKE keeps the lengths."""
+    steps = round(end / h)
+    return h * np.arange(1, steps), PENDULA.multipliers_of_steps(Package(BOBS, "SHAKE", h).path(steps), h)
+
+
+def lost_at(method, omega, end, beta=BETA, h=STEP):
+    """When the bobs are first more than 1 from the constrained motion, and why; None if they never are."""
+    steps = round(end / h)
+    potential = PENDULA.penalised(omega)
+    try:
+        with warnings.catch_warnings():
+            # A run that is lost overflows.
+            warnings.simplefilter("ignore", RuntimeWarning)
+            if method == "one-step Newmark":
+                q = reference.newmark(potential, *START, h, steps, beta, "linear")[0]
+            elif method == "one-step Newmark, forces anew":
+                q = reference.newmark(potential, *START, h, steps, beta, "one")[0]
+            elif method == "Newmark":
+                q = reference.newmark(potential, *START, h, steps, beta)[0]
+            elif method == "implicit midpoint":
+                q = reference.midpoint(potential, *START, h, steps)[0]
+            else:
+                q = path(method, steps, h, omega, beta)
+    except (reference.NoSolution, mp.SimulationError) as error:
+        return type(error).__name__
+    off = np.nonzero(~(np.abs(q - exact(steps, h)[0]).max(axis=1) < 1.0))[0]
+    return f"{h * off[0]:.1f}" if len(off) else "no"
+
+
+# Figures -----------------------------------------------------------------------------------------------------------
+
+
+def figure_1(plt, end):
+    steps = round(end / STEP)
+    times, (truth, _) = STEP * np.arange(steps + 1), exact(steps)
+    fig, axes = figure(plt, (6, 1), (7.0, 8.5), sharex=True)
+    axes[0].plot(times, truth[:, 2], linewidth=0.8, label="$x_2$")
+    axes[0].plot(times, truth[:, 3], linewidth=0.8, label="$y_2$")
+    axes[0].set_title("constrained motion, in angles", fontsize=9, loc="left")
+    axes[0].legend(frameon=False, fontsize=8, ncols=2, loc="upper right")
+    for axis, method in zip(axes[1:], list(METHODS)[:5], strict=True):
+        off = path(method, steps) - truth
+        axis.plot(times, off[:, 2], linewidth=0.8)
+        axis.plot(times, off[:, 3], linewidth=0.8)
+        h = STEP / SUBSTEPS if method == "variational Euler" else STEP
+        axis.set_title(f"{method}, h = {h:g}: error", fontsize=9, loc="left")
+    axes[-1].set_xlabel("t")
+    return fig
+
+
+def figure_2(plt, end):
+    omegas = np.array([5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0])
+    fig, axes = figure(plt, (1, 2), (8.5, 3.2))
+    window = min(5.0, end)
+    for physical, color, name in ((True, "C0", "q"), (False, "C1", "x")):
+        last, largest = np.transpose([constraint_errors(w, end, window=window, physical=physical) for w in omegas])
+        axes[0].loglog(omegas, omegas**2 * last, "o", color=color, label=f"at {end:g}, in {name}")
+        axes[0].loglog(omegas, omegas**2 * largest, "-", color=color, linewidth=0.8, label="largest in 5 before")
+    axes[0].set(xlabel="ω", ylabel="$ω^2|g|$")
+    axes[0].legend(frameon=False, fontsize=7)
+    stop = min(end, 10.0)
+    when, mean, _ = averaged_multipliers(stop)
+    shaken, by_shake = shake_multipliers(stop)
+    for k in range(2):
+        axes[1].plot(shaken, by_shake[:, k], color="k", linewidth=1.2, label=None if k else "SHAKE")
+        axes[1].plot(when, mean[:, k], color=f"C{k}", linewidth=0.8, label=f"$λ_{k + 1}$ by (8)")
+    axes[1].set(xlabel="t", ylabel="λ")
+    axes[1].legend(frameon=False, fontsize=7)
+    return fig
+
+
+FIGURES = {"coarse_pendula_1": figure_1, "coarse_pendula_2": figure_2}
+
+
+# Numbers -----------------------------------------------------------------------------------------------------------
+
+
+def print_errors(end):
+    steps = round(end / STEP)
+    spans = sorted({min(t, end) for t in (10.0, 25.0, 50.0)})
+    print(f"\nlargest error of x2, y2 up to t = {', '.join(f'{t:g}' for t in spans)}; rms to the end:")
+    for method in METHODS:
+        off = errors(method, steps)
+        largest = "".join(f"{off[: round(t / STEP) + 1].max():10.4f}" for t in spans)
+        print(f"    {method:20s}{largest}   {np.sqrt(np.mean(off**2)):.4f}")
+    # What the penalty itself does, apart from any timestep.
+    fine = Package(BOBS, "explicit", STEP / 200, OMEGA).path(steps, 200)
+    off = np.abs(fine - exact(steps)[0])[:, 2:].max(axis=1)
+    largest = "".join(f"{off[: round(t / STEP) + 1].max():10.4f}" for t in spans)
+    print(f"    {'penalty, h = 0.0005':20s}{largest}   {np.sqrt(np.mean(off**2)):.4f}")
+
+
+def print_constraints(end):
+    omegas = np.array([10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 2000.0])
+    window = min(5.0, end)
+    print(f"\nZhang-Skeel, h = 0.01: ω²|g(T)| at T = {end:g}, and ω² times the largest |g| in {window:g} before it")
+    print("    omega      in q                in x")
+    rows = []
+    for omega in omegas:
+        try:
+            pairs = [constraint_errors(omega, end, window=window, physical=physical) for physical in (True, False)]
+        except mp.SimulationError as error:
+            print(f"    {omega:5g}   lost: {str(error)[:60]} ...")
+            continue
+        rows.append([largest for _, largest in pairs])
+        print(f"    {omega:5g}" + "".join(f"{omega**2 * v:10.3f}" for pair in pairs for v in pair))
+    power = [np.polyfit(np.log(omegas[: len(rows)]), np.log(column), 1)[0] for column in np.transpose(rows)]
+    print(f"    power of ω in the largest |g|: {power[0]:.3f} in q, {power[1]:.3f} in x")
+
+
+def print_multipliers(end):
+    print("\nmultipliers by (8), window 0.2, against the constrained motion: rms of the difference over rms of λ")
+    for omega, h in ((20.0, 0.01), (50.0, 0.01), (100.0, 0.01), (100.0, 0.002), (200.0, 0.002)):
+        when, mean, each = averaged_multipliers(end, omega, h)
+        truth = exact_multipliers(when)
+        size = np.sqrt(np.mean(truth**2, axis=0))
+        off = np.sqrt(np.mean((mean - truth) ** 2, axis=0)) / size
+        half = (len(each) - len(mean)) // 2
+        raw = np.sqrt(np.mean((each[half : half + len(mean)] - truth) ** 2, axis=0)) / size
+        print(f"    ω = {omega:<4g} h = {h:<6g} averaged {off[0]:.3f} {off[1]:.3f}   -ω²g itself {raw[0]:.3f} {raw[1]:.3f}")
+    when, shaken = shake_multipliers(end)
+    truth = exact_multipliers(when)
+    off = np.sqrt(np.mean((shaken - truth) ** 2, axis=0)) / np.sqrt(np.mean(truth**2, axis=0))
+    print(f"    SHAKE, h = 0.01                {off[0]:.5f} {off[1]:.5f}")
+
+
+def print_stiff(end, quick):
+    omegas = (20.0, 2000.0) if quick else (20.0, 35.0, 50.0, 100.0, 200.0, 300.0, 500.0, 1000.0, 2000.0, 5000.0)
+    cases = [
+        ("Zhang-Skeel", 0.4), ("Zhang-Skeel", 0.25), ("simplified", 0.4), ("Newmark", 0.4), ("Newmark", 0.25),
+        ("one-step Newmark", 0.4), ("one-step Newmark, forces anew", 0.4), ("implicit midpoint", 0.25),
+    ]  # fmt: skip
+    print(f"\nh = 0.1: time at which a bob is first more than 1 off, or what ended the run, to {end:g}")
+    print(f"{'':38s}ω" + "".join(f"{omega:>12g}" for omega in omegas))
+    for method, beta in cases:
+        label = method if method == "implicit midpoint" else f"{method}, β = {beta:g}"
+        print(f"    {label:35s}" + "".join(f"{lost_at(method, omega, end, beta):>12.11s}" for omega in omegas), flush=True)
+
+
+def print_times(end):
+    steps = round(end / STEP)
+    print(f"\ntime of a run to {end:g}: paper s, over Zhang-Skeel; this package ms, over Z-S; NumPy ms, over Z-S")
+    potential, scale = PENDULA.penalised(OMEGA), BETA * STEP**2
+    programs = {
+        "SHAKE": lambda: reference.shake(PENDULA, *START, STEP, steps),
+        "variational Euler":
+            lambda: reference.variational_euler(potential, *START, STEP / SUBSTEPS, steps * SUBSTEPS),
+        "Newmark": lambda: reference.newmark(potential, *START, STEP, steps, BETA),
+        "one-step Newmark": lambda: reference.newmark(potential, *START, STEP, steps, BETA, "linear"),
+        "Zhang-Skeel": lambda: reference.verlet(reference.zhang_skeel(potential, scale), *START, STEP, steps),
+        "simplified": lambda: reference.verlet(reference.simplified(potential, scale), *START, STEP, steps),
+    }  # fmt: skip
+    ours, plain = {}, {}
+    for method, run in programs.items():
+        started = time.perf_counter()
+        run()
+        plain[method] = time.perf_counter() - started
+        if method != "one-step Newmark":
+            every = SUBSTEPS if method == "variational Euler" else 1
+            cost = Package(BOBS, method, STEP / every, OMEGA).seconds_a_step(repeats=9)
+            ours[method] = cost * every * steps
+    for method, paper in METHODS.items():
+        columns = (paper, METHODS["Zhang-Skeel"], 1.0), (ours.get(method), ours["Zhang-Skeel"], 1e3), (
+            plain[method], plain["Zhang-Skeel"], 1e3)  # fmt: skip
+        row = "".join(f"{'-':>10s}{'-':>8s}" if a is None else f"{a * unit:10.3g}{a / b:8.2f}" for a, b, unit in columns)
+        print(f"    {method:20s}{row}")
+    started = time.perf_counter()
+    exact(steps)
+    print(f"    in angles, by Runge-Kutta of order 8 to 1e-13, NumPy: {1e3 * (time.perf_counter() - started):.0f} ms")
+
+
+TABLES = {
+    "errors": lambda end, _: print_errors(end),
+    "constraints": lambda end, _: print_constraints(end),
+    "multipliers": lambda end, _: print_multipliers(end),
+    "stiff": print_stiff,
+    "times": lambda end, _: print_times(end),
+}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--quick", action="store_true", help="everything to t = 5: does it run?")
+    parser.add_argument("--out", type=Path, default=Path("."), help="where figures go")
+    parser.add_argument("--only", nargs="*", choices=[*FIGURES, *TABLES], help="a part of it")
+    options = parser.parse_args()
+
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    end = 5.0 if options.quick else END
+    options.out.mkdir(parents=True, exist_ok=True)
+    print(f"# medyanpy {mp.__version__}")
+    for name, draw in FIGURES.items():
+        if options.only is None or name in options.only:
+            fig = draw(plt, end)
+            fig.savefig(options.out / f"{name}.png", dpi=80)
+            plt.close(fig)
+    for name, show in TABLES.items():
+        if options.only is None or name in options.only:
+            show(end, options.quick)
+
+
+if __name__ == "__main__":
+    main()

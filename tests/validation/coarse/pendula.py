@@ -1,0 +1,83 @@
+"""Pendula as the package runs them: by constraints, or with a penalty on the lengths of links and any kick."""
+
+import time
+
+import numpy as np
+
+import medyanpy as mp
+
+BETA = 0.4
+# Those of the paper that are words and kicks of the package.
+KICKS = {
+    "Newmark": mp.kicks.PushForwardNewmark,
+    "Zhang-Skeel": mp.kicks.ZhangSkeel,
+    "simplified": mp.kicks.ZhangSkeelSimplified,
+}
+
+
+class Package:
+    """Bobs (n, 2) of mass 1 below the origin, from rest, with the links that they have at the start; gravity is 1.
+
+    "SHAKE" keeps the links' lengths. All others have penalties: "variational Euler" (kick, flight), "explicit"
+    (velocity Verlet) and the names of KICKS, which begin with beads, in the physical sense, at the bobs.
+    """
+
+    def __init__(self, bobs, method, h, omega=None, beta=BETA):
+        bobs = np.asarray(bobs, float)
+        nodes = np.zeros((len(bobs) + 1, 3))
+        nodes[1:, :2] = bobs
+        topology = mp.Topology()
+        self.rope = topology.add_filament(nodes, 1.0, constrained=method == "SHAKE", fixed_nodes=[0])
+        self.system = mp.System(topology)
+        self.system.add_force(mp.forces.UniformField(self.rope, [0.0, -1.0, 0.0]))
+        if method != "SHAKE":
+            self.system.add_force(mp.forces.LinkLengthPenalty(self.rope, omega))
+        if method == "variational Euler":
+            integrator = mp.SplittingIntegrator("BA", h, symmetric=False)
+        else:
+            kick = KICKS[method](beta) if method in KICKS else None
+            integrator = mp.SplittingIntegrator("BAB", h, kick=kick)
+        self.context = mp.Context(self.system, integrator, threads=1)
+        if method in KICKS:
+            # x = q - βh²a with the forces at q (docs/kicks.md); the node that is held stays.
+            force = self.context.get_state(forces=True).forces.copy()
+            force[0] = 0.0
+            self.context.set_positions(nodes - beta * h * h * force)
+
+    def look(self, physical=True):
+        """(2n,) where the bobs are, in the physical sense or in the coordinates of the method."""
+        x = self.context.physical_positions() if physical else self.context.get_state(positions=True).positions
+        return x[1:, :2].ravel()
+
+    def path(self, looks, every=1, physical=True):
+        """(looks + 1, 2n) from here on, a row every so many steps."""
+        rows = [self.look(physical)]
+        for _ in range(looks):
+            self.context.step(every)
+            rows.append(self.look(physical))
+        return np.array(rows)
+
+    def seconds_a_step(self, least=0.1, repeats=5):
+        """Median over repeats that take at least so long each."""
+        steps = 1
+        while True:
+            started = time.perf_counter()
+            self.context.step(steps)
+            took = time.perf_counter() - started
+            if took > least:
+                break
+            steps = int(max(2 * steps, min(1.2 * steps * least / max(took, 1e-9), 50 * steps)))
+        times = []
+        for _ in range(repeats):
+            started = time.perf_counter()
+            self.context.step(steps)
+            times.append((time.perf_counter() - started) / steps)
+        return float(np.median(times))
+
+
+def figure(plt, shape, size, **options):
+    """A figure and its axes in a row."""
+    fig, axes = plt.subplots(*shape, figsize=size, layout="constrained", squeeze=False, **options)
+    for axis in axes.flat:
+        axis.spines[["top", "right"]].set_visible(False)
+    return fig, axes.ravel()
