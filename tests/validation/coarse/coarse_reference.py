@@ -58,15 +58,15 @@ class Pendula:
         return Penalised(self, omega)
 
     def multipliers(self, q, v):
-        """(n,) λ of (6) where positions and velocities of the constrained motion are these: the second derivative of g
-        in time is zero."""
+        """(n,) λ where positions and velocities of the constrained motion are these, and -λᵀ∇g the forces of the links
+        (the λ of (6) has the other sign): the second derivative of g in time is zero."""
         J = self.jacobian(q)
-        return -np.linalg.solve(J @ J.T, J @ self.gravity + np.einsum("bij,i,j->b", self.forms, v, v))
+        return np.linalg.solve(J @ J.T, J @ self.gravity + np.einsum("bij,i,j->b", self.forms, v, v))
 
     def multipliers_of_steps(self, q, h):
         """(k - 2, n) λ with which SHAKE (or any path of k places) goes from each place to the next:
-        q₊ - 2q + q₋ = h² (gravity + λᵀ∇g)."""
-        second = (q[2:] - 2.0 * q[1:-1] + q[:-2]) / h**2 - self.gravity
+        q₊ - 2q + q₋ = h² (gravity - λᵀ∇g)."""
+        second = self.gravity - (q[2:] - 2.0 * q[1:-1] + q[:-2]) / h**2
         return np.array([np.linalg.lstsq(self.jacobian(x).T, s, rcond=None)[0]
                          for x, s in zip(q[1:-1], second, strict=True)])  # fmt: skip
 

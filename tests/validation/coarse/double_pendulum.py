@@ -4,10 +4,11 @@
 
 SHAKE, variational Euler, Newmark and Zhang-Skeel are run by the package; one-step Newmark and the implicit midpoint
 rule, which it does not have, by coarse_reference.py beside this file, which also has the constrained motion itself, in
-angles. Less than a minute.
+angles. Takes about a minute.
 """
 
 import argparse
+import functools
 import sys
 import time
 import warnings
@@ -50,6 +51,7 @@ def path(method, steps, h=STEP, omega=OMEGA, beta=BETA):
     return Package(BOBS, method, h / every, omega, beta).path(steps, every)
 
 
+@functools.cache
 def exact(steps, h=STEP):
     """(steps + 1, 4) positions and velocities of the constrained motion."""
     return PENDULA.exact(START[0], h * np.arange(steps + 1))
@@ -60,25 +62,28 @@ def errors(method, steps, **options):
     return np.abs(path(method, steps, **options) - exact(steps, options.get("h", STEP))[0])[:, 2:].max(axis=1)
 
 
-def constraint_errors(omega, end, h=0.01, window=5.0, physical=True):
-    """|g| at the end, and the largest in a window before it, by Zhang-Skeel."""
+def constraint_errors(omega, end, h=0.01, window=5.0):
+    """|g| at the end, and the largest in a window before it, by Zhang-Skeel: (2,) in q and (2,) in x."""
     run = Package(BOBS, "Zhang-Skeel", h, omega)
-    before = round((end - window) / h)
-    run.context.step(before)
-    g = [np.linalg.norm(PENDULA.constraints(q)) for q in run.path(round(window / h), physical=physical)]
-    return g[-1], max(g)
+    run.context.step(round((end - window) / h))
+    found = []
+    for _ in range(round(window / h)):
+        run.context.step(1)
+        found.append([np.linalg.norm(PENDULA.constraints(run.look(physical))) for physical in (True, False)])
+    return found[-1], np.max(found, axis=0)
 
 
 def averaged_multipliers(end, omega=OMEGA, h=0.01, window=0.2):
-    """(8): times (k,) of the middles of windows, and (k, 2) multipliers there; and every -ω²g, (steps + 1, 2)."""
+    """(8) by the package: the middles of windows (k,), multipliers (k, 2), and ω²g itself at the steps nearest to
+    those (k, 2). The sign is that of the package, opposite to the paper's: taut links have λ > 0."""
     width = round(window / h)
-    q = Package(BOBS, "Zhang-Skeel", h, omega).path(round(end / h) + width)
-    each = np.array([-(omega**2) * PENDULA.constraints(x) for x in q])
-    # The trapezoidal rule over each window; the first half of one that begins at 0 has no middle before it.
-    sums = np.cumsum(0.5 * (each[1:] + each[:-1]), axis=0)
-    sums = np.concatenate([np.zeros((1, 2)), sums])
-    mean = (sums[width:] - sums[:-width]) / width
-    return h * (np.arange(len(mean)) + 0.5 * width), mean, each
+    run = Package(BOBS, "Zhang-Skeel", h, omega)
+    frames = [run.context.physical_positions()]
+    for _ in range(round(end / h) + width):
+        run.context.step(1)
+        frames.append(run.context.physical_positions())
+    mean, each = (mp.analysis.constraint_multipliers(frames, run.penalty, size) for size in (width, 1))
+    return h * (np.arange(len(mean)) + 0.5 * (width - 1)), mean, each[width // 2 :][: len(mean)]
 
 
 def exact_multipliers(times):
@@ -88,9 +93,12 @@ def exact_multipliers(times):
 
 
 def shake_multipliers(end, h=0.01):
-    """Times and (k, 2) λ by which the package's SHAKE keeps the lengths."""
-    steps = round(end / h)
-    return h * np.arange(1, steps), PENDULA.multipliers_of_steps(Package(BOBS, "SHAKE", h).path(steps), h)
+    """By the package's SHAKE: times (k,), and (k, 2) λ in its state."""
+    run, found = Package(BOBS, "SHAKE", h), []
+    for _ in range(round(end / h)):
+        run.context.step(1)
+        found.append(run.context.get_state(multipliers=True).multipliers[run.rope.name])
+    return h * np.arange(1, len(found) + 1), np.array(found)
 
 
 def lost_at(method, omega, end, beta=BETA, h=STEP):
@@ -111,8 +119,10 @@ def lost_at(method, omega, end, beta=BETA, h=STEP):
                 q = reference.midpoint(potential, *START, h, steps)[0]
             else:
                 q = path(method, steps, h, omega, beta)
-    except (reference.NoSolution, mp.SimulationError) as error:
-        return type(error).__name__
+    except reference.NoSolution:
+        return "ends"
+    except mp.SimulationError as error:
+        return f"{h * error.step:.1f}, ends"
     off = np.nonzero(~(np.abs(q - exact(steps, h)[0]).max(axis=1) < 1.0))[0]
     return f"{h * off[0]:.1f}" if len(off) else "no"
 
@@ -142,10 +152,11 @@ def figure_2(plt, end):
     omegas = np.array([5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0])
     fig, axes = figure(plt, (1, 2), (8.5, 3.2))
     window = min(5.0, end)
-    for physical, color, name in ((True, "C0", "q"), (False, "C1", "x")):
-        last, largest = np.transpose([constraint_errors(w, end, window=window, physical=physical) for w in omegas])
-        axes[0].loglog(omegas, omegas**2 * last, "o", color=color, label=f"at {end:g}, in {name}")
-        axes[0].loglog(omegas, omegas**2 * largest, "-", color=color, linewidth=0.8, label="largest in 5 before")
+    found = np.array([constraint_errors(w, end, window=window) for w in omegas])
+    for k, name in enumerate("qx"):
+        axes[0].loglog(omegas, omegas**2 * found[:, 0, k], "o", color=f"C{k}", label=f"{name}, at {end:g}")
+        axes[0].loglog(omegas, omegas**2 * found[:, 1, k], "-", color=f"C{k}", linewidth=0.8,
+                       label=f"{name}, largest in {window:g} before")  # fmt: skip
     axes[0].set(xlabel="ω", ylabel="$ω^2|g|$")
     axes[0].legend(frameon=False, fontsize=7)
     stop = min(end, 10.0)
@@ -188,43 +199,61 @@ def print_constraints(end):
     rows = []
     for omega in omegas:
         try:
-            pairs = [constraint_errors(omega, end, window=window, physical=physical) for physical in (True, False)]
+            last, largest = constraint_errors(omega, end, window=window)
         except mp.SimulationError as error:
-            print(f"    {omega:5g}   lost: {str(error)[:60]} ...")
+            print(f"    {omega:5g}   lost at t = {0.01 * error.step:g}")
             continue
-        rows.append([largest for _, largest in pairs])
-        print(f"    {omega:5g}" + "".join(f"{omega**2 * v:10.3f}" for pair in pairs for v in pair))
+        rows.append(largest)
+        print(f"    {omega:5g}" + "".join(f"{omega**2 * v:10.3f}" for k in (0, 1) for v in (last[k], largest[k])))
     power = [np.polyfit(np.log(omegas[: len(rows)]), np.log(column), 1)[0] for column in np.transpose(rows)]
     print(f"    power of ω in the largest |g|: {power[0]:.3f} in q, {power[1]:.3f} in x")
 
 
 def print_multipliers(end):
     print("\nmultipliers by (8), window 0.2, against the constrained motion: rms of the difference over rms of λ")
+
+    def off(found, truth):
+        return np.sqrt(np.mean((found - truth) ** 2, axis=0) / np.mean(truth**2, axis=0))
+
     for omega, h in ((20.0, 0.01), (50.0, 0.01), (100.0, 0.01), (100.0, 0.002), (200.0, 0.002)):
         when, mean, each = averaged_multipliers(end, omega, h)
         truth = exact_multipliers(when)
-        size = np.sqrt(np.mean(truth**2, axis=0))
-        off = np.sqrt(np.mean((mean - truth) ** 2, axis=0)) / size
-        half = (len(each) - len(mean)) // 2
-        raw = np.sqrt(np.mean((each[half : half + len(mean)] - truth) ** 2, axis=0)) / size
-        print(f"    ω = {omega:<4g} h = {h:<6g} averaged {off[0]:.3f} {off[1]:.3f}   -ω²g itself {raw[0]:.3f} {raw[1]:.3f}")
+        rows = off(mean, truth), off(each, truth)
+        print(f"    ω = {omega:<4g} h = {h:<6g} averaged {rows[0][0]:.3f} {rows[0][1]:.3f}   "
+              f"ω²g itself {rows[1][0]:.3f} {rows[1][1]:.3f}")  # fmt: skip
     when, shaken = shake_multipliers(end)
-    truth = exact_multipliers(when)
-    off = np.sqrt(np.mean((shaken - truth) ** 2, axis=0)) / np.sqrt(np.mean(truth**2, axis=0))
-    print(f"    SHAKE, h = 0.01                {off[0]:.5f} {off[1]:.5f}")
+    kept = off(shaken, exact_multipliers(when))
+    path = Package(BOBS, "SHAKE", 0.01).path(len(when))
+    steps = off(PENDULA.multipliers_of_steps(path, 0.01), shaken[:-1])
+    print(f"    SHAKE, h = 0.01, in its state {kept[0]:.5f} {kept[1]:.5f}   those of its steps against these "
+          f"{steps[0]:.5f} {steps[1]:.5f}")  # fmt: skip
 
 
 def print_stiff(end, quick):
     omegas = (20.0, 2000.0) if quick else (20.0, 35.0, 50.0, 100.0, 200.0, 300.0, 500.0, 1000.0, 2000.0, 5000.0)
     cases = [
-        ("Zhang-Skeel", 0.4), ("Zhang-Skeel", 0.25), ("simplified", 0.4), ("Newmark", 0.4), ("Newmark", 0.25),
+        ("Zhang-Skeel", 0.4), ("simplified", 0.4), ("Newmark", 0.4), ("Newmark", 0.25),
         ("one-step Newmark", 0.4), ("one-step Newmark, forces anew", 0.4), ("implicit midpoint", 0.25),
     ]  # fmt: skip
     print(f"\nh = 0.1: time at which a bob is first more than 1 off, or what ended the run, to {end:g}")
     print(f"{'':38s}ω" + "".join(f"{omega:>12g}" for omega in omegas))
     for method, beta in cases:
         label = method if method == "implicit midpoint" else f"{method}, β = {beta:g}"
-        print(f"    {label:35s}" + "".join(f"{lost_at(method, omega, end, beta):>12.11s}" for omega in omegas), flush=True)
+        print(f"    {label:35s}" + "".join(f"{lost_at(method, omega, end, beta):>12s}" for omega in omegas), flush=True)
+
+
+def print_endurance(end, quick):
+    end = end if quick else 10_000.0
+    print(f"\nω = 20: until when Zhang-Skeel goes on, to {end:g}")
+    for h in (0.1, 0.09, 0.08, 0.07, 0.06, 0.05):
+        row = []
+        for at in ("places", "coordinates"):
+            try:
+                Package(BOBS, "Zhang-Skeel", h, OMEGA, at=at).context.step(round(end / h))
+                row.append("to the end")
+            except mp.SimulationError as error:
+                row.append(f"to {h * error.step:.4g}")
+        print(f"    h = {h:<5g} q at the bobs at first: {row[0]:12s} x there: {row[1]}")
 
 
 def print_times(end):
@@ -247,15 +276,14 @@ def print_times(end):
         plain[method] = time.perf_counter() - started
         if method != "one-step Newmark":
             every = SUBSTEPS if method == "variational Euler" else 1
-            cost = Package(BOBS, method, STEP / every, OMEGA).seconds_a_step(repeats=9)
-            ours[method] = cost * every * steps
+            ours[method] = every * steps * Package(BOBS, method, STEP / every, OMEGA).seconds_a_step(every * steps)
     for method, paper in METHODS.items():
         columns = (paper, METHODS["Zhang-Skeel"], 1.0), (ours.get(method), ours["Zhang-Skeel"], 1e3), (
             plain[method], plain["Zhang-Skeel"], 1e3)  # fmt: skip
         row = "".join(f"{'-':>10s}{'-':>8s}" if a is None else f"{a * unit:10.3g}{a / b:8.2f}" for a, b, unit in columns)
         print(f"    {method:20s}{row}")
     started = time.perf_counter()
-    exact(steps)
+    exact.__wrapped__(steps)
     print(f"    in angles, by Runge-Kutta of order 8 to 1e-13, NumPy: {1e3 * (time.perf_counter() - started):.0f} ms")
 
 
@@ -264,6 +292,7 @@ TABLES = {
     "constraints": lambda end, _: print_constraints(end),
     "multipliers": lambda end, _: print_multipliers(end),
     "stiff": print_stiff,
+    "endurance": print_endurance,
     "times": lambda end, _: print_times(end),
 }
 
