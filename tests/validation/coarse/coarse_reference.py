@@ -261,7 +261,8 @@ def shake(pendula, q, v, h, steps):
         new = q + h * half
         for _ in range(ITERATIONS):
             g = pendula.constraints(new)
-            if np.abs(g).max() <= ROUND_OFF * np.max(pendula.lengths) ** 2:
+            # As far as places have digits.
+            if np.abs(g).max() <= ROUND_OFF * np.max(pendula.lengths) * np.abs(new).max():
                 break
             new = new - J.T @ solve(pendula.jacobian(new) @ J.T, g)
         else:
