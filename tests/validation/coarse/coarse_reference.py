@@ -17,7 +17,7 @@ ROUND_OFF = 1e-13
 ITERATIONS = 50
 
 
-class NoSolution(ArithmeticError):
+class NoSolutionError(ArithmeticError):
     """Equations of a step that have none, or none that Newton's method finds."""
 
 
@@ -133,7 +133,7 @@ def solve(matrix, right):
     try:
         return np.linalg.solve(matrix, right)
     except np.linalg.LinAlgError:
-        raise NoSolution("singular equations") from None
+        raise NoSolutionError("singular equations") from None
 
 
 def stationary(potential, x, scale, start):
@@ -149,7 +149,7 @@ def stationary(potential, x, scale, start):
             break
         if size <= ROUND_OFF * max(1.0, np.abs(q).max()):
             return q
-    raise NoSolution("Newton's method does not converge")
+    raise NoSolutionError("Newton's method does not converge")
 
 
 def explicit(potential, scale):
@@ -234,7 +234,7 @@ def newmark(potential, q, v, h, steps, beta, solver="full"):
             q = q - solve(matrix, residual)
         new = (q - predicted) / scale if solver == "linear" else -potential.gradient(q) / potential.mass
         if not np.isfinite(new).all():
-            raise NoSolution("numbers are not finite")
+            raise NoSolutionError("numbers are not finite")
         v = v + 0.5 * h * (a + new)
         a = new
         rows.append((q, v))
@@ -266,7 +266,7 @@ def shake(pendula, q, v, h, steps):
                 break
             new = new - J.T @ solve(pendula.jacobian(new) @ J.T, g)
         else:
-            raise NoSolution("constraints do not converge")
+            raise NoSolutionError("constraints do not converge")
         v = (new - q) / h + 0.5 * h * pendula.gravity
         q, J = new, pendula.jacobian(new)
         v = v - J.T @ solve(J @ J.T, J @ v)
