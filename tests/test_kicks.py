@@ -184,6 +184,42 @@ def test_held_nodes_are_not_solved_for(rule):
     np.testing.assert_allclose(ours[free], expected[free], rtol=1e-8, atol=1e-9)
 
 
+@pytest.mark.parametrize("rule", [ZhangSkeel, ZhangSkeelSimplified])
+@pytest.mark.parametrize("n", range(1, 9))
+def test_chains_of_any_length(n, rule):
+    """From both ends to the middle: beads of even and odd chains, also where equations of a bead are far from those of
+    the next; other molecules before and after."""
+    rng = np.random.default_rng(n)
+    topology = mp.Topology()
+    beads = topology.add_beads(rng.normal(0.0, 3.0, (n + 5, 3)), rng.uniform(0.5, 2.0, n + 5))
+    pairs = [[0, 2], [2, 1], *([3 + i, 4 + i] for i in range(n - 1)), [n + 3, n + 4]]
+    system = mp.System(topology)
+    system.add_force(mp.forces.HarmonicBonds(pairs, 10.0 ** rng.uniform(-2.0, 3.0, len(pairs)), 0.1))
+    system.add_force(mp.forces.HarmonicTrap(beads, 0.3, [0.0, 0.0, 0.0]))
+    _, before, ours = one_kick(system, rule(0.3), 1.0)
+    a, force = dense(before, 0.3, 1.0)
+    expected = a if rule is ZhangSkeelSimplified else force / beads.mass[:, None]
+    np.testing.assert_allclose(ours, expected, rtol=1e-8, atol=1e-9 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("wide", [False, True])
+@pytest.mark.parametrize("at", [0, 2, 4])
+def test_lost_pivots_are_told_wherever_they_are(at, wide):
+    """Three pairs in a row, joined by bonds without stiffness; one pair is half as long as it wants to be, which makes
+    M + βh²H across it [[1, 1], [1, 1]]."""
+    topology = mp.Topology()
+    topology.add_beads(np.arange(6.0)[:, None] * [1.0, 0, 0], mass=2.0)
+    system = mp.System(topology)
+    pairs = [[i, i + 1] for i in range(5)] + ([[i, i + 2] for i in range(4)] if wide else [])
+    stiffness, length = np.zeros(len(pairs)), np.ones(len(pairs))
+    stiffness[[0, 2, 4]], length[at] = 1.0, 2.0
+    system.add_force(mp.forces.HarmonicBonds(pairs, stiffness, length))
+    context = mp.Context(system, mp.SplittingIntegrator("BAB", 2.0, kick=ZhangSkeelSimplified(0.25)))
+    with pytest.raises(mp.SimulationError, match="no solution") as caught:
+        context.step(1)
+    assert caught.value.bead in (at, at + 1)
+
+
 def test_pairs_that_come_within_reach_leave_the_band():
     """Beads that were apart when they were added and now repel each other: what no band holds, the library solves."""
     topology = mp.Topology()
