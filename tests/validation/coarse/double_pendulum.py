@@ -329,9 +329,9 @@ def print_times(end, quick):
     plain = dict.fromkeys(programs, np.inf)
     for _ in range(3):
         for method, run in programs.items():
-            started = time.perf_counter()
+            started = time.process_time()
             run()
-            plain[method] = min(plain[method], time.perf_counter() - started)
+            plain[method] = min(plain[method], time.process_time() - started)
     for method, paper in METHODS.items():
         row = ""
         for value, base, unit in (
@@ -341,9 +341,9 @@ def print_times(end, quick):
         ):
             row += f"{'-':>10s}{'-':>8s}" if value is None else f"{unit * value:10.3g}{value / base:8.2f}"
         print(f"    {method:20s}{row}")
-    started = time.perf_counter()
+    started = time.process_time()
     exact.__wrapped__(steps)
-    print(f"    in angles, by Runge-Kutta of order 8 to 1e-13, NumPy: {1e3 * (time.perf_counter() - started):.0f} ms")
+    print(f"    in angles, by Runge-Kutta of order 8 to 1e-13, NumPy: {1e3 * (time.process_time() - started):.0f} ms")
 
 
 TABLES = {

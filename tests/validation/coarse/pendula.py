@@ -60,16 +60,16 @@ class Package:
         return np.array(rows)
 
     def seconds_a_step(self, steps, least):
-        """The shortest of runs of so many steps from the start, for so long, three at least: what else runs on the
-        machine only adds."""
+        """CPU time: the shortest of runs of so many steps from the start, for so long, three at least. What else runs
+        on the machine only adds."""
         start = self.context.get_state(positions=True, velocities=True)
         times = []
         while sum(times) < least or len(times) < 3:
             self.context.set_state(start)
             self.context.step(1)
-            started = time.perf_counter()
+            started = time.process_time()
             self.context.step(steps)
-            times.append(time.perf_counter() - started)
+            times.append(time.process_time() - started)
         self.context.set_state(start)
         return min(times) / steps
 
