@@ -1169,7 +1169,7 @@ MUTANTS = [
     Mutant("coarse: pivots with the other sign", COARSE,
            "pivot -= s2", "pivot += s2", KICK_TESTS),
     Mutant("coarse: lost pivots are taken", COARSE,
-           "if not (fabs(pivot) > TINY * taken):", "if False:", "tests/test_faults.py"),
+           "if not (fabs(pivot) > TINY * taken):", "if False:", KICK_TESTS),
     Mutant("coarse: chains not less what the bead before took", COARSE,
            "_take_out(band, z, p - 1, d - 3, u, 1, d, u, taken, r)", "pass", KICK_TESTS),
     Mutant("coarse: chains not less what the bead after took", COARSE,

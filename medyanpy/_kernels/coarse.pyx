@@ -27,7 +27,7 @@ from medyanpy._kernels.derivatives import HessianBlocks
 from medyanpy._kernels.kick cimport ForceSum, KickForce, KickRule
 from medyanpy._kernels.parallel cimport over_blocks, record_fault
 from medyanpy._kernels.program cimport (
-    NOT_SOLVED, PYTHON_EXCEPTION, Operation, Sequence, World,
+    NO_FAULT, NOT_SOLVED, PYTHON_EXCEPTION, Operation, Sequence, World,
 )
 
 cpdef enum Scheme:
@@ -36,7 +36,7 @@ cpdef enum Scheme:
     NEWTON = 2
 
 cdef enum:
-    # Newton's method converges within a few steps or not at all.
+    # Newton's method converges within a few steps or not at all; with stiffnesses it takes ten times as many.
     MOST_STEPS = 50
     # Molecules per parallel block.
     MOLECULES = 64
@@ -313,7 +313,10 @@ cdef class CoarseForces(KickRule):
     cdef readonly int scheme
     cdef readonly double scale
     cdef Sequence stiff
-    cdef Sequence collected
+    # Whether stiffnesses are in the equations, not Hessians; and the blocks of both for Python, one by one.
+    cdef bint positive
+    cdef Sequence hessians
+    cdef Sequence stiffnesses
     cdef object solve_sparse
     cdef object arrays
     cdef Band band
@@ -326,7 +329,7 @@ cdef class CoarseForces(KickRule):
     cdef long long solved_at
 
     def __init__(self, list stiff, int scheme, double scale, Py_ssize_t n, const int32_t[::1] place,
-                 const int32_t[::1] start, const int32_t[::1] width, solve):
+                 const int32_t[::1] start, const int32_t[::1] width, solve, bint positive=False):
         order = np.full(n, -1, np.int32)
         order[np.asarray(place)] = np.arange(place.shape[0], dtype=np.int32)
         m = place.shape[0]
@@ -337,8 +340,9 @@ cdef class CoarseForces(KickRule):
         cdef double[::1] matrix = np.empty(max(1, counts.sum()))
         cdef double[::1] pivot = np.empty(max(1, 3 * m))
         self.stiff = Sequence(stiff)
-        # Where there is no band, Python is given the blocks one by one.
-        self.collected = Sequence([HessianBlocks(operation) for operation in stiff])
+        self.positive = positive
+        self.hessians = Sequence([HessianBlocks(operation) for operation in stiff])
+        self.stiffnesses = Sequence([HessianBlocks(operation, True) for operation in stiff])
         self.scheme = scheme
         self.scale = scale
         self.solve_sparse = solve
@@ -390,7 +394,10 @@ cdef class CoarseForces(KickRule):
             for c in range(3):
                 row[c * (_across(&self.band, p) + 1)] = m
         for k in range(self.stiff.count):
-            fault = (<Operation> self.stiff.items[k]).hessian(world, _into_band, &self.band)
+            if self.positive:
+                fault = (<Operation> self.stiff.items[k]).stiffness(world, _into_band, &self.band)
+            else:
+                fault = (<Operation> self.stiff.items[k]).hessian(world, _into_band, &self.band)
             if fault != 0:
                 return fault
         return 0
@@ -413,7 +420,7 @@ cdef class CoarseForces(KickRule):
                 task.chain = &self.chain[0]
                 task.a = &self.right[0, 0]
                 return over_blocks(_solve, &task, world, self.start.shape[0] - 1, MOLECULES)
-        fault = self.collected.run(world)
+        fault = self.stiffnesses.run(world) if self.positive else self.hessians.run(world)
         if fault != 0:
             return fault
         with gil:
@@ -422,7 +429,8 @@ cdef class CoarseForces(KickRule):
     cdef int in_python(self, World* world):
         try:
             right = np.asarray(self.right)
-            found = self.solve_sparse([blocks.blocks() for blocks in self.collected.operations], right)
+            collected = self.stiffnesses if self.positive else self.hessians
+            found = self.solve_sparse([blocks.blocks() for blocks in collected.operations], right)
             if found is None:
                 return record_fault(world, NOT_SOLVED, -1, -1)
             right[...] = found
@@ -436,19 +444,18 @@ cdef class CoarseForces(KickRule):
         cdef const double* f = &forces.f[0, 0]
         cdef double weight
         cdef int fault, c
-        for p in range(self.band.n):
-            for c in range(3):
-                self.right[p, c] = f[3 * self.band.place[p] + c]
-        fault = self.solve(world)
+        if self.scheme == NEWTON:
+            fault = self.newton(world, forces, False)
+            if fault == NOT_SOLVED:
+                # Slower, and nothing that is negative in the way.
+                world.fault.code = NO_FAULT
+                fault = forces.run(world)
+                if fault == 0:
+                    fault = self.newton(world, forces, True)
+        else:
+            fault = self.first(world, f)
         if fault != 0:
             return fault
-        for p in range(self.band.n):
-            for c in range(3):
-                self.a[self.band.place[p], c] = self.right[p, c]
-        if self.scheme == NEWTON:
-            fault = self.newton(world, forces)
-            if fault != 0:
-                return fault
         memcpy(&self.g[0, 0], f, 3 * n * sizeof(double))
         if self.scheme == SYMPLECTIC:
             # Third derivatives first: they add to what is there, with the sign of a force.
@@ -469,17 +476,36 @@ cdef class CoarseForces(KickRule):
                     self.g[i, c] = world.mass[i] * self.a[i, c]
         return 0
 
-    cdef int newton(self, World* world, ForceSum forces) noexcept nogil:
-        """M a = f(x + beta h^2 a), from the first step on."""
+    cdef int first(self, World* world, const double* f) noexcept nogil:
+        """(M + beta h^2 H) a = f."""
+        cdef Py_ssize_t p
+        cdef int fault, c
+        for p in range(self.band.n):
+            for c in range(3):
+                self.right[p, c] = f[3 * self.band.place[p] + c]
+        fault = self.solve(world)
+        if fault != 0:
+            return fault
+        for p in range(self.band.n):
+            for c in range(3):
+                self.a[self.band.place[p], c] = self.right[p, c]
+        return 0
+
+    cdef int newton(self, World* world, ForceSum forces, bint positive) noexcept nogil:
+        """M a = f(x + beta h^2 a) by Newton's method, with stiffnesses for Hessians if `positive`."""
         cdef Py_ssize_t p, i, worst = -1
         cdef const double* f = &forces.f[0, 0]
         cdef double change, farthest = 0.0
-        cdef int fault = 0, c, _
+        cdef int fault, c, _
+        self.positive = positive
+        fault = self.first(world, f)
+        if fault != 0:
+            return fault
         memcpy(&self.x[0, 0], world.x, 3 * world.n * sizeof(double))
         for p in range(self.band.n):
             for c in range(3):
                 farthest = max(farthest, fabs(world.x[3 * self.band.place[p] + c]))
-        for _ in range(MOST_STEPS):
+        for _ in range(10 * MOST_STEPS if positive else MOST_STEPS):
             for p in range(self.band.n):
                 i = self.band.place[p]
                 for c in range(3):

@@ -138,6 +138,21 @@ cdef inline void second(const double* u, const double* d, double r, double* out)
         out[0] = out[4] = out[8] = u[2]
 
 
+cdef inline void stiffness(const double* u, const double* d, double r, double* out) noexcept nogil:
+    """As `second`, with U'' and t = U'/r replaced by numbers that are not negative, and are the same at rest, t = 0:
+    U'' or 0; of t its square over U'' while it is less than that, so that it has a derivative at 0, and 0 where two
+    beads push each other away. It has no other value where U is quadratic in d, t = U''."""
+    cdef double v[3]
+    cdef double t
+    v[0] = u[0]
+    v[1] = u[1]
+    v[2] = u[2] if u[2] > 0.0 else 0.0
+    if r > 0.0:
+        t = u[1] / r
+        v[1] = 0.0 if t < 0.0 else (t * t / u[2] * r if t < u[2] else u[1])
+    second(v, d, r, out)
+
+
 cdef inline void third(const double* u, const double* d, double r, const double* a, double* out) noexcept nogil:
     """out (3,) = D3U[a, a] = U^(3) s^2 n + (U''/r - U'/r^2) (2 s (a - s n) + (a^2 - s^2) n),   s = n.a"""
     cdef double n[3]
@@ -155,13 +170,14 @@ cdef inline void third(const double* u, const double* d, double r, const double*
         out[c] = u[3] * s * s * n[c] + bend * (2.0 * s * (a[c] - s * n[c]) + (aa - s * s) * n[c])
 
 
-# What is wanted of the higher derivatives: blocks of the Hessian for a sink; or, where `add` is NULL, the third
-# derivative twice along a, added to out.
+# What is wanted of the higher derivatives: blocks of the Hessian, or of the stiffness, for a sink; or, where `add` is
+# NULL, the third derivative twice along a, added to out.
 cdef struct Derivative:
     AddBlock add
     void* sink
     const double* a
     double* out
+    bint positive
 
 
 cdef inline int derive(
@@ -172,7 +188,10 @@ cdef inline int derive(
     cdef double apart[3]
     cdef double t[3]
     if wanted.add != NULL:
-        second(u, d, r, block)
+        if wanted.positive:
+            stiffness(u, d, r, block)
+        else:
+            second(u, d, r, block)
         return sites.add_pair(i, j, block, wanted.add, wanted.sink)
     sites.difference(i, j, wanted.a, apart)
     third(u, d, r, apart, t)
