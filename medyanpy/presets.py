@@ -238,7 +238,7 @@ class Crosslinker:
 
 @dataclass(frozen=True)
 class RigidWater:
-    """A model of water: rigid molecules of three atoms H, O, H, each with a charge, and a Lennard-Jones energy of oxygens.
+    """A model of water: rigid molecules of three atoms H, O, H with charges, and a Lennard-Jones energy of oxygens.
 
     Attributes
     ----------
@@ -289,8 +289,8 @@ class RigidWater:
         return x - self.masses @ x / self.masses.sum()
 
     def arguments(self, centers: Any, *, seed: int = 0, friction: float = 0.0) -> dict[str, Any]:
-        """What ``add_filaments`` of a topology is given for molecules whose three lengths are constraints: rings of three
-        nodes. Without ``closed`` and ``starts`` these are three beads a molecule, H, O, H.
+        """What ``add_filaments`` of a topology is given for molecules whose three lengths are constraints: rings of
+        three nodes, H, O, H.
 
         Parameters
         ----------
@@ -403,7 +403,7 @@ def alpha_actinin() -> Crosslinker:
 def tip3p() -> RigidWater:
     """TIP3P water: what force fields of proteins were made for.
 
-    A = 582 000 kcal Å¹²/mol, C = 595 kcal Å⁶/mol of oxygens, ε = C²/4A = 0.1521 kcal/mol and σ = (A/C)^(1/6) = 3.1506 Å;
+    A = 582 000 kcal Å¹²/mol, C = 595 kcal Å⁶/mol: ε = C²/4A = 0.1521 kcal/mol, σ = (A/C)^(1/6) = 3.1506 Å, of oxygens;
     charges -0.834 and 0.417; O-H 0.9572 Å, H-O-H 104.52 degrees (Jorgensen et al. 1983). Hydrogens have no
     Lennard-Jones energy: that of CHARMM's TIPS3P is another model.
 
@@ -427,12 +427,13 @@ def tip3p() -> RigidWater:
     >>> system.add_force(mp.forces.LennardJones(oxygens, oxygens, water.epsilon, water.sigma))
     LennardJones(epsilon=1.05655, sigma=0.315066, cutoff=None, skin=None)
     >>> simulation = mp.Simulation(system, mp.SplittingIntegrator("BAB", 1e-15))
-    >>> simulation.minimize_energy()
+    >>> largest_force = simulation.minimize_energy()
     >>> energy = simulation.context.get_state(energy=True).potential_energy
     >>> round(energy / mp.units.kilocalorie_per_mole, 2)
     -6.54
     """
-    a, c = 582e3 * units.kilocalorie_per_mole * units.angstrom**12, 595.0 * units.kilocalorie_per_mole * units.angstrom**6
+    a = 582e3 * units.kilocalorie_per_mole * units.angstrom**12
+    c = 595.0 * units.kilocalorie_per_mole * units.angstrom**6
     return RigidWater(
         name="TIP3P",
         oxygen_mass=15.999 * units.dalton,

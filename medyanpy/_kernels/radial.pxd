@@ -117,8 +117,8 @@ cdef inline double pull(int kind, double a, double b, double end, double rr, dou
     """U'(r) / r of two beads within range, and u[0] = U(r); from r^2 and p = (a, b).
 
     What a sum over neighbours needs and no more: no root where it can be done without, and no branch that depends on
-    r. Within range means r < b (SOFT_SPHERE), r < r_c (RICKER), or what `lennard_jones_end` gives; the caller skips other
-    pairs. `end` is taken off the energy: the value of `ricker` at r_c, or that of `lennard_jones_end`.
+    r. Within range means r < b (SOFT_SPHERE), r < r_c (RICKER), or what `lennard_jones_end` gives; the caller skips
+    other pairs. `end` is taken off the energy: the value of `ricker` at r_c, or that of `lennard_jones_end`.
     """
     cdef double r, s, q
     if kind == WCA or kind == LENNARD_JONES:

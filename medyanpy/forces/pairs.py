@@ -502,8 +502,8 @@ class Coulomb(_PairForce):
     -----
     There is no cutoff: a truncated 1/r is another energy, with charges that attract each other where none are.
     The time of a step grows as the square of the number of beads. Charges of opposite sign attract each other without
-    bound: something else, such as `LennardJones`, has to keep them apart. Two charges in one place have no finite force,
-    and the run ends with a `SimulationError` that names the bead.
+    bound: something else, such as `LennardJones`, has to keep them apart. Two charges in one place have no finite
+    force, and the run ends with a `SimulationError` that names the bead.
 
     Examples
     --------

@@ -148,8 +148,8 @@ class ZhangSkeelStiff(Shake):
         word = "BAB" if kT is None else "OBABO"
         integrator = mp.SplittingIntegrator(word, h, kT=kT, seed=seed, kick=kick)
         self.context = mp.Context(system, integrator, threads=threads)
-        # Where x is no place of rest, coordinates and not atoms have their sides at first: with x - beta h^2 a of atoms,
-        # sides would be off by beta h^2 times what the other forces alone accelerate them by, far more than is stable.
+        # Where x is no place of rest, coordinates and not atoms have their sides at first: with x - beta h^2 a of
+        # atoms, sides would be off by beta h^2 times what other forces alone accelerate them by, which is not stable.
         self.context.set_velocities(v)
 
     def physical(self):
@@ -360,9 +360,10 @@ def distances(out, n, t_end, name):
         halves = unlike(parts[:5].mean(axis=0), parts[5:].mean(axis=0), bins)
         paper = PAPER_SECONDS.get((kind.name, n), "-")
         degrees = run.context.layout.topology.handles[0].degrees_of_freedom
+        of = 10000 if n == 7 else 1000
         print(
-            f"N = {n}, T = {t_end:g}: {kind.name:11s} {seconds:7.1f} s (paper {paper} s of T = {10000 if n == 7 else 1000}"
-            f"), halves of the run differ by {halves:.3f}; kT {2.0 * kinetic / degrees:.5f} of {degrees} velocities"
+            f"N = {n}, T = {t_end:g}: {kind.name:11s} {seconds:7.1f} s (paper {paper} s of T = {of}), halves"
+            f" of the run differ by {halves:.3f}; kT {2.0 * kinetic / degrees:.5f} of {degrees} velocities"
         )
         ax.plot(middle, found[kind.name], lw=1, label=kind.name)
         peaks = [k for k in range(1, len(middle) - 1) if found[kind.name][k] == found[kind.name][k - 1 : k + 2].max()]
@@ -474,7 +475,8 @@ def main():
     parser.add_argument("--only", nargs="*", default=["speeds", "4", "5", "6", "7", "betas"], help="figures")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
-    print(f"unit of time {TIME * 1e15:.3f} fs; kT is {KT * ENERGY / units.boltzmann:.2f} K; e²/4πε₀ = {CHARGE_CONSTANT:.3f}")
+    kelvin = KT * ENERGY / units.boltzmann
+    print(f"unit of time {TIME * 1e15:.3f} fs; kT is {kelvin:.2f} K; e²/4πε₀ = {CHARGE_CONSTANT:.3f}")
     part = 0.01 if options.quick else 1.0
     figures = {
         "4": lambda: distances(options.out, 7, 10_000.0 * part, "7"),
