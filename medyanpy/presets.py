@@ -244,11 +244,11 @@ class RigidWater:
     ----------
     name : str
     oxygen_mass, hydrogen_mass : float, pN s²/nm
-    oxygen_charge : float
-        In elementary charges; each hydrogen has minus half of it.
+    oxygen_charge : float, elementary charges, finite
+        Each hydrogen has minus half of it.
     bond : float, nm
         Between oxygen and hydrogen.
-    angle : float, rad
+    angle : float, radians, 0 to π
         Between the two bonds.
     epsilon, sigma : float, pN nm and nm
         Of `LennardJones`, of oxygens.

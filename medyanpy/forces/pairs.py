@@ -480,8 +480,8 @@ class Coulomb(_PairForce):
     ----------
     beads : handle, list of handles, (n,) int, or Sites
         Those with charges, of any kind.
-    charges : float or (n,) float
-        q, in elementary charges, of the beads in the order in which they are given.
+    charges : float or (n,) float, elementary charges, finite
+        q, of the beads in the order in which they are given.
     constant : float, pN nm², > 0
         k, of two charges of 1; e²/4πε₀, which it is where none is given, is that of two elementary charges in empty
         space. Divide it by the relative permittivity of a medium. With ions in water the energy falls faster than this

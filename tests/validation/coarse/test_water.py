@@ -162,7 +162,7 @@ def test_penalties_come_near_constraints_as_the_square_of_omega():
 
 
 def test_multipliers_of_penalties_are_those_of_constraints():
-    """ω = 500 at h = 0.05, 50 times the explicit limit. Multipliers are about -17 and change by 1 within T = 2."""
+    """ω = 500 at h = 0.05, 57 times the explicit limit. Multipliers are about -17 and change by 1 within T = 2."""
     x, v = cluster()
     rigid, stiff, force = water.Shake(x, v), water.ZhangSkeelStiff(x, v, omega=500.0), water.Penalised(x, None)
     found = []
