@@ -80,6 +80,8 @@ PAIR_FACE = "medyanpy/forces/pairs.py"
 FIELD_FACE = "medyanpy/forces/external.py"
 LISTS = "tests/kernels/test_neighbors.py"
 PAIR_TESTS = "tests/forces/test_pairs.py"
+ALL_PAIRS = "medyanpy/_kernels/all_pairs.pyx"
+ALL_PAIRS_TESTS = "tests/forces/test_all_pairs.py"
 RICKER_TESTS = "tests/forces/test_ricker.py"
 JOINTS = "medyanpy/_kernels/joints.pxd"
 FILAMENT_BENDING = "medyanpy/_kernels/filament_bending.pyx"
@@ -425,8 +427,33 @@ MUTANTS = [
     Mutant("pairs: whole energy from each end", PAIRS, "energy += 0.5 * u", "energy += u", PAIR_TESTS),
     Mutant("pairs: neighbours of the list instead of those in range", PAIRS,
            "n += rr[n] < end_squared", "n += 1", PAIR_TESTS),
-    Mutant("pairs: WCA cut at sigma", PAIRS, "self.end_squared *= WCA_END_SQUARED", "pass", PAIR_TESTS),
-    Mutant("radial: WCA not shifted", RADIAL, "4.0 * a * (s * s - s) + a", "4.0 * a * (s * s - s)", PAIR_TESTS),
+    Mutant("pairs: WCA cut at sigma", PAIRS, "self.end = lennard_jones_end(kind, self.p, &self.end_squared)", "pass", PAIR_TESTS),
+    Mutant("radial: WCA not shifted", RADIAL, "4.0 * a * (s * s - s) - end", "4.0 * a * (s * s - s)", PAIR_TESTS),
+    Mutant("radial: Lennard-Jones shifted the wrong way", RADIAL, "return 4.0 * p[0] * (s * s - s)", "return 4.0 * p[0] * (s - s * s)",
+           ALL_PAIRS_TESTS),
+    Mutant("radial: charges with the force of another power", RADIAL, "return -u[0] * (q * q)", "return -u[0] * q", ALL_PAIRS_TESTS),
+    Mutant("derivatives: the second of charges", RADIAL, "u[2] = -2.0 * u[1] * s", "u[2] = -u[1] * s", CONTRACT),
+    Mutant("derivatives: the third of charges", RADIAL, "u[3] = -3.0 * u[2] * s", "u[3] = 3.0 * u[2] * s", CONTRACT),
+    Mutant("all pairs: force has the wrong sign", ALL_PAIRS, "total[k] += s * d[k]", "total[k] -= s * d[k]", ALL_PAIRS_TESTS),
+    Mutant("all pairs: places of another part", ALL_PAIRS, "t.x + 3 * base, d, PART)", "t.x, d, PART)", ALL_PAIRS_TESTS),
+    Mutant("all pairs: weights of the first part", ALL_PAIRS, "weight = t.weight + base", "weight = t.weight", ALL_PAIRS_TESTS),
+    Mutant("all pairs: partners before the first", ALL_PAIRS, "in range(<int> (first - base)):", "in range(0):", ALL_PAIRS_TESTS),
+    Mutant("all pairs: partners after the last", ALL_PAIRS, "in range(<int> (last - base), PART):", "in range(PART, PART):", ALL_PAIRS_TESTS),
+    Mutant("all pairs: none ignored after the first part", ALL_PAIRS, "t.ignored[e] < base + PART:", "t.ignored[e] < PART:", ALL_PAIRS_TESTS),
+    Mutant("all pairs: half of the places summed", ALL_PAIRS, "cdef int width = PART // 2", "cdef int width = PART // 4", ALL_PAIRS_TESTS),
+    Mutant("all pairs: overwrite instead of add", ALL_PAIRS, "f[c] += _sum", "f[c] = _sum", CONTRACT + " -k charges"),
+    Mutant("all pairs: whole energy from each end", ALL_PAIRS, "0.5 * _sum(energy)", "_sum(energy)", ALL_PAIRS_TESTS),
+    Mutant("all pairs: sites not handed on", ALL_PAIRS, "        return self.sites.scatter(world)", "        return 0", CONTRACT + " -k charges"),
+    Mutant("derivatives: all pairs with the first weight alone", ALL_PAIRS,
+           "t.weight[m] * t.weight[other])", "t.weight[m])", CONTRACT + " -k charges"),
+    Mutant("derivatives: all pairs, ignored ones too", ALL_PAIRS,
+           "(e < t.ignored_from[m + 1] and t.ignored[e] == other)", "False", CONTRACT + " -k charges"),
+    Mutant("pair face: charges in the order of bead numbers", PAIR_FACE,
+           "of[bead_numbers(beads)] = charges", "of[np.sort(bead_numbers(beads))] = charges", ALL_PAIRS_TESTS),
+    Mutant("pair face: members by number alone", PAIR_FACE, "np.array([0, 0, 2, 1])[members.group]", "np.zeros(len(members.group))",
+           ALL_PAIRS_TESTS),
+    Mutant("presets: charge of one hydrogen", "medyanpy/presets.py", "np.array([-0.5, 1.0, -0.5])", "np.array([-0.5, 1.0, 0.5])",
+           ALL_PAIRS_TESTS),
     Mutant("radial: spheres in one place are no number", RADIAL, "a * s / r if r > 0.0 else 0.0", "a * s / r", PAIR_TESTS),
     Mutant("radial: Ricker not shifted", RADIAL, "ricker(a, s, &r) - end", "ricker(a, s, &r)", RICKER_TESTS),
     Mutant("radial: Ricker without its factor of the force", RADIAL, "return 4.5 * r * q * (s - 1.0)",

@@ -36,13 +36,15 @@ cpdef enum Scheme:
     NEWTON = 2
 
 cdef enum:
-    # Newton's method converges within a few steps or not at all; with stiffnesses it takes ten times as many.
-    MOST_STEPS = 50
+    # Newton's method converges within a few steps; with stiffnesses in place of Hessians it may take many.
+    MOST_STEPS = 500
     # Molecules per parallel block.
     MOLECULES = 64
 
 # Pivots below this, relative to what was subtracted to make them, are none.
 cdef double TINY = 1e-13
+# Newton's method takes Hessians where a step changes accelerations by no more than this part of them.
+cdef double NEAR = 0.1
 # Newton's method has converged when it moves beads by no more than a few roundings of where they are.
 cdef double CONVERGED = 4e-15
 
@@ -445,13 +447,7 @@ cdef class CoarseForces(KickRule):
         cdef double weight
         cdef int fault, c
         if self.scheme == NEWTON:
-            fault = self.newton(world, forces, False)
-            if fault == NOT_SOLVED:
-                # Slower, and nothing that is negative in the way.
-                world.fault.code = NO_FAULT
-                fault = forces.run(world)
-                if fault == 0:
-                    fault = self.newton(world, forces, True)
+            fault = self.newton(world, forces)
         else:
             fault = self.first(world, f)
         if fault != 0:
@@ -491,45 +487,59 @@ cdef class CoarseForces(KickRule):
                 self.a[self.band.place[p], c] = self.right[p, c]
         return 0
 
-    cdef int newton(self, World* world, ForceSum forces, bint positive) noexcept nogil:
-        """M a = f(x + beta h^2 a) by Newton's method, with stiffnesses for Hessians if `positive`."""
+    cdef int newton(self, World* world, ForceSum forces) noexcept nogil:
+        """M a = f(x + beta h^2 a), from a = 0. With stiffnesses first, which go down to a solution without jumps to
+        another; once it is near with Hessians, which are faster there."""
         cdef Py_ssize_t p, i, worst = -1
         cdef const double* f = &forces.f[0, 0]
-        cdef double change, farthest = 0.0
-        cdef int fault, c, _
-        self.positive = positive
-        fault = self.first(world, f)
-        if fault != 0:
-            return fault
+        cdef double change, size, before = 0.0, farthest = 0.0
+        cdef bint faster = True
+        cdef int step, c, fault = 0
         memcpy(&self.x[0, 0], world.x, 3 * world.n * sizeof(double))
         for p in range(self.band.n):
             for c in range(3):
+                self.a[self.band.place[p], c] = 0.0
                 farthest = max(farthest, fabs(world.x[3 * self.band.place[p] + c]))
-        for _ in range(10 * MOST_STEPS if positive else MOST_STEPS):
-            for p in range(self.band.n):
-                i = self.band.place[p]
-                for c in range(3):
-                    world.x[3 * i + c] = self.x[i, c] + self.scale * self.a[i, c]
-            world.positions += 1
-            fault = forces.run(world)
-            if fault != 0:
-                break
+        self.positive = True
+        for step in range(MOST_STEPS):
+            if step > 0:
+                for p in range(self.band.n):
+                    i = self.band.place[p]
+                    for c in range(3):
+                        world.x[3 * i + c] = self.x[i, c] + self.scale * self.a[i, c]
+                world.positions += 1
+                fault = forces.run(world)
+                if fault != 0:
+                    break
             for p in range(self.band.n):
                 i = self.band.place[p]
                 for c in range(3):
                     self.right[p, c] = f[3 * i + c] - world.mass[i] * self.a[i, c]
             fault = self.solve(world)
+            if fault == NOT_SOLVED and not self.positive:
+                world.fault.code = fault = NO_FAULT
+                self.positive = True
+                faster = False
+                continue
             if fault != 0:
                 break
-            change = 0.0
+            change = size = 0.0
             for p in range(self.band.n):
+                i = self.band.place[p]
                 for c in range(3):
-                    self.a[self.band.place[p], c] += self.right[p, c]
+                    self.a[i, c] += self.right[p, c]
+                    size = max(size, fabs(self.a[i, c]))
                     if fabs(self.right[p, c]) > change:
                         change = fabs(self.right[p, c])
-                        worst = self.band.place[p]
+                        worst = i
             if self.scale * change <= CONVERGED * farthest:
                 break
+            if self.positive:
+                self.positive = not (faster and change < NEAR * size)
+            elif change > 0.5 * before:
+                self.positive = True
+                faster = False
+            before = change
         else:
             fault = record_fault(world, NOT_SOLVED, worst, -1)
         memcpy(world.x, &self.x[0, 0], 3 * world.n * sizeof(double))
