@@ -227,7 +227,8 @@ class Context:
         self._rules: dict[float, Any] = {}
         word = self._word()
         last_o = max((stage.index for stage, _ in word if stage.kind == "O"), default=None)
-        flows = [*self.flows.values(), *self._instruments()]
+        around = self.integrator.kick.flows(self, [stage for stage, _ in word])
+        flows = [*self.flows.values(), *around, *self._instruments()]
         for stage, letter in word:
             operations += self.around(stage, self._operations_of(letter, stage), flows)
             if stage.index == last_o:
@@ -272,6 +273,13 @@ class Context:
             self._rules[letter.substep] = self.integrator.kick.bind(self, letter.substep * self.integrator.timestep)
         return self._rules[letter.substep]
 
+    def kicks(self) -> tuple[ForceSum, Any] | None:
+        """The forces that the first kick of a step is by, and the rule that makes another force of them; None where
+        there is no rule."""
+        letter = next((letter for letter in self.integrator.letters if letter.kind == "B"), None)
+        rule = None if letter is None or not self._bound else self._rule(letter)
+        return None if rule is None else (self._force_sums[letter.group], rule)
+
     def physical_positions(self) -> np.ndarray:
         """(n, 3) nm; where beads are in the physical sense, in topology order: positions, but with coarse kicks
         x + β h² a(x), with h of the first kick of a step.
@@ -281,14 +289,13 @@ class Context:
         SimulationError
             The equations for a have no solution where beads are.
         """
-        letter = next((letter for letter in self.integrator.letters if letter.kind == "B"), None)
         self._refresh()
-        rule = None if letter is None else self._rule(letter)
+        kicks = self.kicks()
         self.perform(self._place, changes_state=False)
         x = self._x
-        if rule is not None and self._bound:
-            self.perform(KickForce(self._force_sums[letter.group], rule), changes_state=False)
-            x = x + rule.scale * rule.acceleration
+        if self.integrator.kick.coordinates and kicks is not None:
+            self.perform(KickForce(*kicks), changes_state=False)
+            x = x + kicks[1].scale * kicks[1].acceleration
         return _frozen(x[self.layout.rank])
 
     def _displacement(self, stage: Stage, forces: ForceSum) -> list:

@@ -85,7 +85,7 @@ class Handle:
 
     def multipliers(self, positions: np.ndarray, velocities: np.ndarray, forces: np.ndarray) -> np.ndarray | None:
         """Lagrange multipliers of the constraints on these beads, from the rows of (n, 3) arrays in their order; None
-        where there are no constraints, or where these are not offered."""
+        where there are none or none are offered. SimulationError where they are not determined."""
         return None
 
     def describe(self, bead: int) -> str:

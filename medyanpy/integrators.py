@@ -193,7 +193,6 @@ class SplittingIntegrator(Described):
         if kick is not None and not isinstance(kick, Kick):
             raise ParameterError(f"kick must be one of medyanpy.kicks, not {kick!r}")
         self._kick = Explicit() if kick is None else kick
-        self._kick.check_word(self)
         if order == 4:
             self._letters = compose(self._base, self.word)
         self._timestep = number("timestep", timestep, above=0.0)
@@ -203,6 +202,7 @@ class SplittingIntegrator(Described):
             has = "has an O" if noise == "O" else "has noise"
             raise ParameterError(f"the word {self.word!r} {has}: it needs temperature= (kelvin) or kT= (pN nm)")
         self._seed = check_seed("seed", seed)
+        self._kick.check_word(self)
         self._context: weakref.ref[Context] | None = None
 
     @property
@@ -255,10 +255,10 @@ class SplittingIntegrator(Described):
     def seed(self) -> int:
         return self._seed
 
-    def longest_flight(self, group: int) -> float:
-        """The longest way of beads between two kicks by a group of forces, in units of the timestep: 1 of ABA, BAB and
-        BAOAB, which ask for forces once in a step; 0 of D."""
-        flights = self._flights(lambda letter: letter.kind == "B" and letter.group in (None, group))
+    def longest_flight(self, group: int | None = None) -> float:
+        """The longest way of beads between two kicks by a group of forces (None: by any), in units of the timestep: 1
+        of ABA, BAB and BAOAB, which ask for forces once in a step; 0 of D."""
+        flights = self._flights(lambda letter: letter.kind == "B" and (group is None or letter.group in (None, group)))
         return max(flights, default=0.0) * max(abs(letter.substep) for letter in self._letters)
 
     def _flights(self, kicks: Callable[[Letter], bool]) -> list[float]:

@@ -1,12 +1,15 @@
 """Kicks: what the letter B makes of the forces; linearly implicit ones are not bounded by stiff forces."""
 
+import warnings
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from medyanpy._kernels.selected import coarse
 from medyanpy.described import Described
-from medyanpy.errors import ParameterError
+from medyanpy.errors import ParameterError, TimestepWarning
+from medyanpy.flows import Flow, Stage
 from medyanpy.hessians import entries
 from medyanpy.validation import number
 
@@ -15,7 +18,7 @@ if TYPE_CHECKING:
     from medyanpy.integrators import SplittingIntegrator
 
 __all__ = [
-    "Explicit", "Kick", "PushForwardNewmark", "ZhangSkeel", "ZhangSkeelSimplified", "ZhangSkeelStiff",
+    "Explicit", "Kick", "Newmark", "PushForwardNewmark", "ZhangSkeel", "ZhangSkeelSimplified", "ZhangSkeelStiff",
 ]  # fmt: skip
 
 # Up to this many beads before it may the equations of a bead reach, before a sparse library is faster.
@@ -23,7 +26,15 @@ _WIDEST_BAND = 24
 
 
 class Kick(Described):
-    """What the letter B kicks by: a function of where beads are."""
+    """What the letter B kicks by: a function of where beads are.
+
+    Attributes
+    ----------
+    coordinates : bool
+        Whether the positions of a state are coordinates of the method, not places of beads.
+    """
+
+    coordinates = False
 
     def check_word(self, integrator: "SplittingIntegrator") -> None:
         """Refuse a word that this kick has no meaning in, with a ParameterError."""
@@ -31,6 +42,10 @@ class Kick(Described):
     def bind(self, context: "Context", h: float) -> Any:
         """What makes of the forces of one Context what to kick by, for kicks a time h apart; None for nothing."""
         return None
+
+    def flows(self, context: "Context", word: Sequence[Stage]) -> list[Flow]:
+        """What runs around the letters of a word."""
+        return []
 
 
 class Explicit(Kick):
@@ -44,9 +59,10 @@ class _Coarse(Kick):
     """A kick by the solution of linear equations."""
 
     scheme: int
+    coordinates = True
 
     def __init__(self, beta: float = 0.25) -> None:
-        self._beta = number(f"{type(self).__name__}: beta", beta, at_least=0.25)
+        self._beta = number(f"{type(self).__name__}: beta", beta, above=0.0)
 
     @property
     def beta(self) -> float:
@@ -64,6 +80,14 @@ class _Coarse(Kick):
         if max(flights) - min(flights) > 1e-12:
             raise ParameterError(
                 f"{name}: the kicks of the word {integrator.word!r} must be equally far apart: all are for one h"
+            )
+        if self._beta < 0.25:
+            limit = 2.0 / (np.sqrt(1.0 - 4.0 * self._beta) * integrator.longest_flight() * integrator.timestep)
+            warnings.warn(
+                f"{name}: beta = {self._beta:g} is below 1/4: modes of a frequency above {limit:.4g} are unstable at "
+                f"the timestep {integrator.timestep:g} s of the word {integrator.word!r}",
+                TimestepWarning,
+                stacklevel=4,
             )
 
     # What is solved for -------------------------------------------------------------------------------------
@@ -126,8 +150,8 @@ class ZhangSkeel(_Coarse):
 
     Parameters
     ----------
-    beta : float, >= 0.25
-        β.
+    beta : float, > 0
+        β; below 1/4 integrators give a `TimestepWarning`.
 
     Raises
     ------
@@ -151,8 +175,8 @@ class ZhangSkeelSimplified(_Coarse):
 
     Parameters
     ----------
-    beta : float, >= 0.25
-        β.
+    beta : float, > 0
+        β; below 1/4 integrators give a `TimestepWarning`.
 
     Raises
     ------
@@ -175,8 +199,8 @@ class ZhangSkeelStiff(_Coarse):
 
     Parameters
     ----------
-    beta : float, >= 0.25
-        β.
+    beta : float, > 0
+        β; below 1/4 integrators give a `TimestepWarning`.
     stiff : list of names of forces
         Those whose second derivatives are used.
 
@@ -242,8 +266,8 @@ class PushForwardNewmark(_Coarse):
 
     Parameters
     ----------
-    beta : float, >= 0.25
-        β.
+    beta : float, > 0
+        β; below 1/4 integrators give a `TimestepWarning`.
     solver : str
         ``"newton"``: to round-off, which is symplectic; ``"one-step"``: one step of Newton's method, from a = 0, which
         is `ZhangSkeelSimplified`.
@@ -269,6 +293,65 @@ class PushForwardNewmark(_Coarse):
 
     def __repr__(self) -> str:
         return f"PushForwardNewmark(beta={self._beta:g}, solver={self._solver!r})"
+
+
+class Newmark(PushForwardNewmark):
+    r"""Newmark's classical method with γ = 1/2, for comparison.
+
+    .. math:: q_{k+1} = q_k + h\dot q_k + \tfrac{h^2}2[(1 - 2\beta)a_k + 2\beta a_{k+1}],\qquad
+              \dot q_{k+1} = \dot q_k + \tfrac h2(a_k + a_{k+1}),\qquad M a_k = -V'(q_k)
+
+    Each step is one of `PushForwardNewmark` seen in other coordinates: from q it goes to :math:`x = q - \beta h^2 a(q)`
+    and back, so that positions of a state are those of the beads, and energies and forces those there. It is no more
+    symplectic in q, but conjugate to what is.
+
+    Parameters
+    ----------
+    beta : float, > 0
+        β; below 1/4 integrators give a `TimestepWarning`.
+
+    Raises
+    ------
+    ParameterError
+        As `PushForwardNewmark`; ``order=4``, whose parts have coordinates of their own.
+    SimulationError
+        In a run: Newton's method does not converge.
+
+    References
+    ----------
+    N. M. Newmark, J. Eng. Mech. Div. ASCE 85 (EM3), 67 (1959). Tao & Owhadi (2015): (12), (13).
+    """
+
+    coordinates = False
+
+    def __init__(self, beta: float = 0.25) -> None:
+        super().__init__(beta)
+
+    __repr__ = _Coarse.__repr__
+
+    def check_word(self, integrator):
+        super().check_word(integrator)
+        if integrator.order != 2:
+            raise ParameterError(
+                f"Newmark is of order 2, but order = {integrator.order}: PushForwardNewmark can be composed"
+            )
+
+    def flows(self, context, word):
+        kicks = context.kicks()
+        return [_Conjugation(*kicks, word[0].index, word[-1].index)] if kicks is not None else []
+
+
+class _Conjugation(Flow):
+    """Runs a word in the coordinates of a coarse kick, from places of beads to places of beads."""
+
+    def __init__(self, forces: Any, rule: Any, first: int, last: int) -> None:
+        self._forces, self._rule, self._first, self._last = forces, rule, first, last
+
+    def before(self, stage):
+        return [coarse.ToCoordinates(self._forces, self._rule)] if stage.index == self._first else []
+
+    def after(self, stage):
+        return [coarse.ToPlaces(self._forces, self._rule)] if stage.index == self._last else []
 
 
 def _plain(context: "Context") -> list[bool]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from medyanpy.chains import Chains
 from medyanpy.described import kept, scalar_if_one
-from medyanpy.errors import ParameterError, TopologyError
+from medyanpy.errors import ParameterError, SimulationError, TopologyError
 from medyanpy.filaments import FilamentFlow, parallel_directors
 from medyanpy.handles import Handle, bead_numbers, handles_in
 from medyanpy.mesh import TriangleMesh
@@ -137,6 +137,39 @@ class Filaments(Chains, Beads):
         out = np.zeros(len(self), bool)
         out[self.fixed_nodes] = True
         return out
+
+    def multipliers(self, positions, velocities, forces):
+        # With directors constraints of links are not alone.
+        if not self.constrained or self.directors is not None:
+            return None
+        from scipy import sparse
+        from scipy.sparse import linalg
+
+        first, second = self.links.T
+        d = positions[second] - positions[first]
+        links = np.repeat(np.arange(len(d)), 3)
+        place = [(3 * node[:, None] + np.arange(3)).ravel() for node in (first, second)]
+        n = positions.size
+        # g = |d|^2 - L^2 of every link; d^2g/dt^2 = 0.
+        gradient = sum(
+            sparse.coo_array((sign * 2.0 * d.ravel(), (links, where)), shape=(len(d), n))
+            for sign, where in zip((-1.0, 1.0), place, strict=True)
+        )
+        weight = np.repeat(np.where(self.fixed_beads, 0.0, 1.0 / self.mass), 3)
+        bends = 2.0 * np.sum((velocities[second] - velocities[first]) ** 2, axis=1)
+        right = gradient @ (weight * forces.ravel()) + bends
+        try:
+            factors = linalg.splu((gradient @ sparse.diags_array(weight) @ gradient.T).tocsc())
+            pivots = np.abs(factors.U.diagonal())
+            if pivots.min() > 1e-13 * pivots.max():
+                return factors.solve(right)
+        except RuntimeError:
+            # Exactly singular.
+            pass
+        raise SimulationError(
+            f"{self!r}: the multipliers of its links are not determined: a filament is taut between fixed nodes",
+            object=self.name,
+        )
 
     @property
     def degrees_of_freedom(self) -> int:

@@ -50,6 +50,7 @@ KICKS = "medyanpy/kicks.py"
 INTEGRATORS = "medyanpy/integrators.py"
 CONTEXT = "medyanpy/context.py"
 KICK_TESTS = "tests/test_kicks.py"
+MULTIPLIER_TESTS = "tests/analysis/test_penalties.py"
 ACCUMULATE = "medyanpy/_kernels/accumulate.pyx"
 BONDS = "medyanpy/_kernels/bonds.pyx"
 BENDING = "medyanpy/_kernels/membrane_bending.pyx"
@@ -1226,6 +1227,33 @@ MUTANTS = [
            "if max(flights) - min(flights) > 1e-12:", "if False:", KICK_TESTS),
     Mutant("kicks: stiff forces of all", KICKS,
            "chosen = [bound[name] for name in self._names]", "chosen = list(bound.values())", KICK_TESTS),
+    Mutant("kicks: no warning below 1/4", KICKS, "if self._beta < 0.25:", "if False:", KICK_TESTS),
+    Mutant("kicks: the limit of beta below 1/4 for the frequency in turns", KICKS,
+           "np.sqrt(1.0 - 4.0 * self._beta)", "np.sqrt(1.0 - 2.0 * self._beta)", KICK_TESTS),
+    Mutant("kicks: places of Newmark are moved before every letter", KICKS,
+           "if stage.index == self._first else []", "if True else []", KICK_TESTS),
+    Mutant("kicks: places of Newmark stay coordinates", KICKS,
+           "if stage.index == self._last else []", "if False else []", KICK_TESTS),
+    Mutant("kicks: Newmark from places to coordinates the wrong way", "medyanpy/_kernels/coarse.pyx",
+           "world.x[3 * i + c] -= self.scale", "world.x[3 * i + c] += self.scale", KICK_TESTS),
+    Mutant("kicks: Newmark with forces for accelerations", "medyanpy/_kernels/coarse.pyx",
+           "f[3 * i + c] * world.inverse_mass[i]", "f[3 * i + c]", KICK_TESTS),
+    Mutant("kicks: Newmark forgets that it has moved beads", "medyanpy/_kernels/coarse.pyx",
+           "        world.positions += 1\n\n\ncdef class ToCoordinates", "\n\ncdef class ToCoordinates", KICK_TESTS),
+    Mutant("multipliers: of links that do not turn", "medyanpy/topology.py",
+           "(weight * forces.ravel()) + bends", "(weight * forces.ravel())", MULTIPLIER_TESTS),
+    Mutant("multipliers: held nodes as heavy as others", "medyanpy/topology.py",
+           "weight = np.repeat(np.where(self.fixed_beads, 0.0, 1.0 / self.mass), 3)",
+           "weight = np.repeat(1.0 / self.mass, 3)", MULTIPLIER_TESTS),
+    Mutant("multipliers: taut filaments as others", "medyanpy/topology.py",
+           "if pivots.min() > 1e-13 * pivots.max():", "if True:", MULTIPLIER_TESTS),
+    Mutant("multipliers: penalties without their stiffness", "medyanpy/forces/penalties.py",
+           "return omega**2 * (np.sum(r * r", "return omega * (np.sum(r * r", MULTIPLIER_TESTS),
+    Mutant("multipliers: frames of rows", "medyanpy/forces/penalties.py",
+           "(rows @ np.swapaxes(rows, -1, -2)", "(np.swapaxes(rows, -1, -2) @ rows", MULTIPLIER_TESTS),
+    Mutant("multipliers: means of one frame less", "medyanpy/analysis/penalties.py",
+           "sliding_window_view(values, window, axis=0)", "sliding_window_view(values[:-1], window, axis=0)",
+           MULTIPLIER_TESTS),
     Mutant("order 4: outer weights for all", INTEGRATORS,
            "_WEIGHTS = (_OUTER, 1.0 - 2.0 * _OUTER, _OUTER)", "_WEIGHTS = (_OUTER, _OUTER, _OUTER)", KICK_TESTS),
     Mutant("order 4: two thirds as weights", INTEGRATORS, "2.0 ** (1.0 / 3.0)", "2.0 ** 0.5", KICK_TESTS),

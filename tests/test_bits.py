@@ -474,7 +474,7 @@ def net():
 # Kicks that solve equations, which words with groups refuse.
 COARSE = {"molecules, coarse kick": molecules, "a net, coarse kick": net}
 COARSE_WORDS = ["BAGOGAB", "OBABO"]
-KICKS = {"molecules, coarse kick": mp.kicks.ZhangSkeel(0.3), "a net, coarse kick": mp.kicks.PushForwardNewmark()}
+KICKS = {"molecules, coarse kick": mp.kicks.ZhangSkeel(0.3), "a net, coarse kick": mp.kicks.Newmark()}
 
 # How the run is made ------------------------------------------------------------------------------------------
 

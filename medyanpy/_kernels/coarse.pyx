@@ -24,7 +24,7 @@ from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy, memset
 
 from medyanpy._kernels.derivatives import HessianBlocks
-from medyanpy._kernels.kick cimport ForceSum, KickRule
+from medyanpy._kernels.kick cimport ForceSum, KickForce, KickRule
 from medyanpy._kernels.parallel cimport over_blocks, record_fault
 from medyanpy._kernels.program cimport (
     NOT_SOLVED, PYTHON_EXCEPTION, Operation, Sequence, World,
@@ -375,4 +375,53 @@ cdef class CoarseForces(KickRule):
         if fault == 0:
             # The forces of here, for beads that are not solved for and for whoever asks.
             fault = forces.run(world)
+        return fault
+
+    cdef void known(self, World* world, const double* f) noexcept nogil:
+        """From where beads are to x, at which they are accelerated by the forces f here."""
+        cdef Py_ssize_t p, i
+        cdef int c
+        memcpy(&self.g[0, 0], f, 3 * world.n * sizeof(double))
+        for p in range(self.band.n):
+            i = self.band.place[p]
+            for c in range(3):
+                self.a[i, c] = f[3 * i + c] * world.inverse_mass[i]
+                world.x[3 * i + c] -= self.scale * self.a[i, c]
+        world.positions += 1
+        self.solved_at = world.positions
+
+    cdef void move(self, World* world) noexcept nogil:
+        """From x to where beads are."""
+        cdef Py_ssize_t p, i
+        cdef int c
+        for p in range(self.band.n):
+            i = self.band.place[p]
+            for c in range(3):
+                world.x[3 * i + c] += self.scale * self.a[i, c]
+        world.positions += 1
+
+
+cdef class ToCoordinates(Operation):
+    """From places q of beads to the coordinates x = q - beta h^2 a(q) of a coarse kick."""
+    cdef ForceSum forces
+    cdef CoarseForces rule
+
+    def __init__(self, ForceSum forces, CoarseForces rule):
+        self.forces = forces
+        self.rule = rule
+
+    cdef int run(self, World* world) noexcept nogil:
+        cdef int fault = self.forces.run(world)
+        if fault == 0:
+            self.rule.known(world, &self.forces.f[0, 0])
+        return fault
+
+
+cdef class ToPlaces(KickForce):
+    """From the coordinates x of a coarse kick to places q = x + beta h^2 a(x) of beads."""
+
+    cdef int run(self, World* world) noexcept nogil:
+        cdef int fault = KickForce.run(self, world)
+        if fault == 0:
+            (<CoarseForces> self.rule).move(world)
         return fault

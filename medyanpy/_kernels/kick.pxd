@@ -27,6 +27,11 @@ cdef class KickRule:
     cdef int replace(self, World* world, ForceSum forces, const double** f) noexcept nogil
 
 
+cdef class KickForce(Operation):
+    cdef ForceSum forces
+    cdef KickRule rule
+
+
 cdef class Kick(Operation):
     cdef ForceSum forces
     cdef KickRule rule        # None: the sum of forces as it is

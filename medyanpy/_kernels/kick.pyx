@@ -282,17 +282,17 @@ cdef class Kick(Operation):
 
 cdef class KickForce(Operation):
     """Let a rule find the force to kick by where beads are now."""
-    cdef Kick kick
 
     def __init__(self, ForceSum forces, KickRule rule):
-        self.kick = Kick(forces, 0.0, rule)
+        self.forces = forces
+        self.rule = rule
 
     cdef int run(self, World* world) noexcept nogil:
         cdef const double* f
-        cdef int fault = self.kick.forces.run(world)
+        cdef int fault = self.forces.run(world)
         if fault == 0:
-            fault = self.kick.rule.replace(world, self.kick.forces, &f)
+            fault = self.rule.replace(world, self.forces, &f)
         if fault == PYTHON_EXCEPTION:
             with gil:
-                self.error = self.kick.rule.error
+                self.error = self.rule.error
         return fault

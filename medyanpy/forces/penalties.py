@@ -95,10 +95,24 @@ class LinkLengthPenalty(Force):
             "length": per_item(f"{self.name}: length", length, n, at_least=0.0),
         }
 
+    def multipliers(self, positions: Any) -> np.ndarray:
+        """(..., B) pN/nm; ω² g with g = |x_j - x_i|² - ℓ² of each pair, at positions (..., n, 3) of all beads: what
+        stands for the multiplier λ of a constraint, whose force is -λ ∇g. `analysis.constraint_multipliers` averages
+        over its oscillations."""
+        omega, length = self._numbers.values()
+        return _multipliers(positions, self._pairs, omega, length)
+
     def bind(self, layout):
         check_beads(self.name, self._pairs, layout.topology)
         omega, length = self._numbers.values()
         return bind_pairs(self.name, _PENALTY, layout, self._pairs, (omega * omega, length))
+
+
+def _multipliers(positions: Any, pairs: np.ndarray, omega: np.ndarray, length: np.ndarray) -> np.ndarray:
+    """(..., B) ω² (r² - ℓ²)."""
+    x = np.asarray(positions, float)
+    r = x[..., pairs[:, 1], :] - x[..., pairs[:, 0], :]
+    return omega**2 * (np.sum(r * r, axis=-1) - length**2)
 
 
 class _TriplePenalty(Force):
@@ -183,12 +197,21 @@ class RigidTrianglePenalty(_TriplePenalty):
             )
         return {"omega": self._omega(omega), "lengths": lengths}
 
-    def bind(self, layout):
-        check_beads(self.name, self._triples, layout.topology)
+    def _terms(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(3M, 2), (3M,) or (), (3M,): pairs of beads, their ω and lengths."""
         omega, lengths = self._numbers.values()
         pairs = np.stack([self._triples, np.roll(self._triples, -1, axis=1)], axis=-1).reshape(-1, 2)
-        each = np.broadcast_to(lengths, self._triples.shape).ravel()
-        return bind_pairs(self.name, _PENALTY, layout, pairs, (np.repeat(omega * omega, 3), each))
+        return pairs, np.repeat(omega, 3), np.broadcast_to(lengths, self._triples.shape).ravel()
+
+    def multipliers(self, positions: Any) -> np.ndarray:
+        """(..., M, 3) pN/nm; as `LinkLengthPenalty.multipliers`, of the sides 1-2, 2-3 and 3-1 of each triple."""
+        found = _multipliers(positions, *self._terms())
+        return found.reshape(*found.shape[:-1], -1, 3)
+
+    def bind(self, layout):
+        check_beads(self.name, self._triples, layout.topology)
+        pairs, omega, lengths = self._terms()
+        return bind_pairs(self.name, _PENALTY, layout, pairs, (omega * omega, lengths))
 
 
 class OrthonormalFramePenalty(_TriplePenalty):
@@ -253,6 +276,14 @@ class OrthonormalFramePenalty(_TriplePenalty):
     def _checked(self, *, omega: Any, length: Any) -> dict[str, Any]:
         n = len(self._triples)
         return {"omega": self._omega(omega), "length": per_item(f"{self.name}: length", length, n, at_least=0.0)}
+
+    def multipliers(self, positions: Any) -> np.ndarray:
+        """(..., M, 3, 3) pN/nm; Λ = ω² (QᵀQ - ℓ² 1) at positions (..., n, 3) of all beads: what takes the place of the
+        symmetric matrix of multipliers of the constraints QᵀQ = ℓ² 1, whose force is -2 QΛ."""
+        omega, length = (np.asarray(v)[..., None, None] for v in self._numbers.values())
+        # A column of Q in each row.
+        rows = np.asarray(positions, float)[..., self._triples, :]
+        return omega**2 * (rows @ np.swapaxes(rows, -1, -2) - length**2 * np.eye(3))
 
     def bind(self, layout):
         check_beads(self.name, self._triples, layout.topology)

@@ -1,0 +1,63 @@
+"""What penalties say of the constraints whose place they take."""
+
+from typing import Any
+
+import numpy as np
+
+from medyanpy.errors import ParameterError
+from medyanpy.forces import LinkLengthPenalty, OrthonormalFramePenalty, RigidTrianglePenalty
+from medyanpy.validation import array, whole_number
+
+__all__ = ["constraint_multipliers"]
+
+
+def constraint_multipliers(
+    positions: Any,
+    penalty: LinkLengthPenalty | RigidTrianglePenalty | OrthonormalFramePenalty,
+    window: int = 1,
+) -> np.ndarray:
+    r"""Lagrange multipliers of the constraints that a penalty stands for.
+
+    .. math:: \lambda(t) = \lim_{T \to 0} \lim_{\omega \to \infty} \frac1T \int_t^{t+T} \omega^2 g(q(s))\,ds
+
+    In the limit of a stiff penalty ω²g goes on oscillating, and only its means over a time much longer than 1/ω have
+    the limit λ: that of a system with the constraints g = 0 in place of the penalty, on which -λ ∇g acts. Those of
+    constrained filaments and beads on surfaces are in ``get_state(multipliers=True).multipliers``, with the same sign.
+
+    Parameters
+    ----------
+    positions : (m, n, 3) float, nm
+        Of all beads of the topology in frames at equal distances in time: `Context.physical_positions`, with coarse
+        kicks.
+    penalty : LinkLengthPenalty, RigidTrianglePenalty or OrthonormalFramePenalty
+    window : int, >= 1
+        Frames in each mean.
+
+    Returns
+    -------
+    (m - window + 1, ...) float, pN/nm
+        Means over successive windows, in the shapes of `LinkLengthPenalty.multipliers`,
+        `RigidTrianglePenalty.multipliers`, `OrthonormalFramePenalty.multipliers`.
+
+    Raises
+    ------
+    ParameterError
+        No penalty, positions of another shape, fewer frames than a window.
+
+    References
+    ----------
+    M. Tao, H. Owhadi, "Variational and linearly-implicit integrators, with applications", Theorem 1.2; their λ has the
+    other sign.
+    """
+    what = "constraint_multipliers"
+    if not isinstance(penalty, (LinkLengthPenalty, RigidTrianglePenalty, OrthonormalFramePenalty)):
+        raise ParameterError(f"{what}: penalty must be one of the penalties of medyanpy.forces, not {penalty!r}")
+    x = array(f"{what}: positions", positions, (None, None, 3))
+    window = whole_number(f"{what}: window", window, at_least=1)
+    if len(x) < window:
+        raise ParameterError(f"{what}: window = {window} but there are {len(x)} frames")
+    last = int((penalty.pairs if isinstance(penalty, LinkLengthPenalty) else penalty.triples).max(initial=0))
+    if last >= x.shape[1]:
+        raise ParameterError(f"{what}: positions have {x.shape[1]} rows, but {penalty.name} acts on bead {last}")
+    values = penalty.multipliers(x)
+    return np.lib.stride_tricks.sliding_window_view(values, window, axis=0).mean(axis=-1)
