@@ -137,7 +137,8 @@ def fields_and_python():
     system.add_force(forces.UniformField(some, [0.1, 0.2, 0.3], group=1))
     system.add_force(forces.PythonForce(quartic, group=1))
     depth = rng.uniform(0.5, 1.0, 8500)
-    system.add_force(forces.ExternalField(some, "depth*cos(k*x)*exp(-y^2/9)/sqrt(1 + log(2 + z^2))", depth=depth, k=2.0))
+    written = "depth*cos(k*x)*exp(-y^2/9)/sqrt(1 + log(2 + z^2))"
+    system.add_force(forces.ExternalField(some, written, depth=depth, k=2.0))
     return system
 
 

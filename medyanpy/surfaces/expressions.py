@@ -1,7 +1,7 @@
 """Functions of x, y, z as graphs: written as text or built by surfaces, differentiated, and compiled.
 
-Implicit surfaces and fields are made of them. What is compiled runs in _kernels/implicit.pxd: a list of instructions between registers, without any compiler at
-run time.
+Implicit surfaces and fields are made of them. What is compiled runs in _kernels/implicit.pxd: a list of instructions
+between registers, without any compiler at run time.
 """
 
 import ast
@@ -42,7 +42,8 @@ class Graph:
     """
 
     def __init__(self, others: int = 0) -> None:
-        #: What each node is: ("number", value), ("coordinate", i), from i = 3 on the other numbers of a point, or an operation and the nodes it acts on.
+        #: What each node is: ("number", value), ("coordinate", i), from i = 3 on the other numbers of a point, or an
+        #: operation and the nodes it acts on.
         self.nodes: list[tuple] = []
         self._known: dict[tuple, int] = {}
         #: Powers above 1, by their node: base and exponent.

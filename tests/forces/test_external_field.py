@@ -58,15 +58,13 @@ def test_three_derivatives_are_exact(text):
     with mpmath.workdps(60):
         for i in range(n):
             at = [mpmath.mpf(float(c)) for c in x[i]]
-            u = lambda x, y, z, b=mpmath.mpf(float(b[i])): function(x, y, z, mpmath.mpf(a), b)
+            numbers = mpmath.mpf(a), mpmath.mpf(float(b[i]))
 
-            def derivative(*powers, u=u, at=at):
-                return float(mpmath.diff(u, at, powers))
+            def along(*coordinates, at=at, numbers=numbers):
+                powers = [coordinates.count(c) for c in range(3)]
+                return float(mpmath.diff(lambda *x: function(*x, *numbers), at, powers))
 
-            def along(*coordinates):
-                return derivative(*(coordinates.count(c) for c in range(3)))
-
-            energy += float(u(*at))
+            energy += float(function(*at, *numbers))
             first = np.array([along(c) for c in range(3)])
             second = np.array([[along(c, d) for d in range(3)] for c in range(3)])
             contracted = np.array(
@@ -98,7 +96,10 @@ def test_what_a_bead_gets_depends_on_it_alone(n):
     """Not on how many there are, how many share its vector, or threads; and energies are sums."""
     x = np.random.default_rng(n).uniform(0.1, 2.0, (n, 3))
     depth = np.linspace(1.0, 2.0, n)
-    make = lambda of: ExternalField(of, "depth*exp(-x)*cos(y)/z", depth=depth[of])
+
+    def make(of):
+        return ExternalField(of, "depth*exp(-x)*cos(y)/z", depth=depth[of])
+
     all_beads = np.arange(n)
     whole = look(x, make(all_beads))
     expected = depth * np.exp(-x[:, 0]) * np.cos(x[:, 1]) / x[:, 2]
