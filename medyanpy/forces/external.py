@@ -187,7 +187,7 @@ class ExternalField(_SingleBeadForce):
         functions sqrt, exp, log, sin, cos.
     name, group
         See `Force`.
-    **parameters : float, or (n,) float
+    **parameters : float or (n,) float, finite
         The numbers that the expression names: one for all, or one for each bead, in the order in which the beads are
         given. Change them with `set`.
 
@@ -217,7 +217,7 @@ class ExternalField(_SingleBeadForce):
     ...     mp.forces.ExternalField(angles, "depth*(exp(-a*(1 - cos(x) - x0)) - 1)^2", depth=1 / 1400, a=7.0, x0=0.3)
     ... )
     >>> f"{mp.Context(system, mp.VerletIntegrator(0.1)).get_state(energy=True).potential_energy:.6f}"
-    '0.036663'
+    '0.036682'
     >>> pairing.set(depth=0.0)
     """
 
