@@ -63,6 +63,8 @@ NEIGHBORS = "medyanpy/_kernels/neighbors.pyx"
 PAIRS = "medyanpy/_kernels/pairs.pyx"
 RADIAL = "medyanpy/_kernels/radial.pxd"
 EXTERNAL = "medyanpy/_kernels/external.pyx"
+FIELDS = "medyanpy/_kernels/fields.pyx"
+FIELD_TESTS = "tests/forces/test_external_field.py"
 SITES = "medyanpy/_kernels/sites.pyx"
 SITES_FACE = "medyanpy/sites.py"
 LINKS = "medyanpy/forces/links.py"
@@ -1027,6 +1029,26 @@ MUTANTS = [
     Mutant("surfaces: no projection after B", SURFACE_FLOW, 'in "BO"', 'in "O"', SURFACE_TESTS),
     Mutant("surfaces: drawn velocities stay as they are", SURFACE_FLOW, 'return (self._make("admit"),)', "return ()",
            SURFACE_TESTS),
+    Mutant("fields: the force of the wrong sign", FIELDS, "f[c] -= r[WIDTH * out[1 + c] + k]", "f[c] += r[WIDTH * out[1 + c] + k]",
+           FIELD_TESTS),
+    Mutant("fields: all of a vector get what its first gets", FIELDS, "min(first + k, last - 1)", "first", FIELD_TESTS),
+    Mutant("fields: numbers of the first bead for all", FIELDS, "t.others[t.q * i + p]", "t.others[p]", FIELD_TESTS),
+    Mutant("fields: nothing said of a pole", FIELDS, "if not (0.0 * u == 0.0):", "if False:", "tests/test_faults.py"),
+    Mutant("fields: second derivatives mixed up", FIELDS, "[0, 1, 2, 1, 3, 4, 2, 4, 5]\n", "[0, 1, 2, 1, 4, 3, 2, 3, 5]\n", FIELD_TESTS),
+    Mutant("fields: third derivatives mixed up", FIELDS, "1, 3, 4, 3, 6, 7, 4, 7, 8, 2,", "1, 3, 4, 3, 7, 6, 4, 6, 8, 2,", FIELD_TESTS),
+    Mutant("fields: contraction without weights of sites", SITES, "add_scaled(rows.weight[p], t, out", "add_scaled(1.0, t, out", CONTRACT),
+    Mutant("fields: the first bead of a site for its mean", SITES,
+           "add_scaled(t.weight[p], v + 3 * <Py_ssize_t> t.bead[p], out)",
+           "add_scaled(t.weight[p], v + 3 * <Py_ssize_t> t.bead[t.start[site]], out)", CONTRACT),
+    Mutant("fields: parameters of beads not in the order of places", FIELD_FACE, "self._numbers[p][order]", "self._numbers[p]", FIELD_TESTS),
+    Mutant("fields: parameters that are in no text", FIELD_FACE, "            if p not in named:", "            if False:", FIELD_TESTS),
+    Mutant("fields: exponential and logarithm exchanged", IMPLICIT, "s[k] = exp_(u[k])", "s[k] = log_(u[k])", FIELD_TESTS),
+    Mutant("fields: derivative of the logarithm", EXPRESSIONS, "return self.divide(d[0], rest[0])", "return self.divide(d[0], node)", FIELD_TESTS),
+    Mutant("fields: derivative of the exponential", EXPRESSIONS,
+           "return self.multiply(node, d[0])", "return self.multiply(rest[0], d[0])", FIELD_TESTS),
+    Mutant("fields: negative powers", EXPRESSIONS, "return power if n >= 0 else", "return power if True else", FIELD_TESTS),
+    Mutant("bonds: second derivative of a spring without length", RADIAL,
+           "u[1] / r if p[1] == 0.0 and r > 0.0 else p[0]", "p[0]", LINK_TESTS),
     Mutant("surfaces: a - b is b - a", IMPLICIT, "target[k] = a[k] - b[k]", "target[k] = b[k] - a[k]", SURFACE_TESTS),
     Mutant("surfaces: sine and cosine exchanged", IMPLICIT, "sincos_(u[k], s + k, c + k)", "sincos_(u[k], c + k, s + k)",
            SURFACE_TESTS),

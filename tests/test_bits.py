@@ -151,6 +151,9 @@ def fields_and_python():
     system.add_force(forces.HarmonicTrap(some, [1.0, 0.5, 0.2], rng.normal(size=(8500, 3))))
     system.add_force(forces.UniformField(some, [0.1, 0.2, 0.3], group=1))
     system.add_force(forces.PythonForce(quartic, group=1))
+    depth = rng.uniform(0.5, 1.0, 8500)
+    written = "depth*cos(k*x)*exp(-y^2/9)/sqrt(1 + log(2 + z^2))"
+    system.add_force(forces.ExternalField(some, written, depth=depth, k=2.0))
     return system
 
 
@@ -468,6 +471,7 @@ def molecules():
     a, b, c, d = small.beads.reshape(-1, 4).T
     pairs = np.concatenate([np.column_stack(p) for p in ((a, d), (d, b), (b, c), (c[::2], a[::2]))])
     system.add_force(forces.LinkLengthPenalty(pairs, 100.0, 1.0))
+    system.add_force(forces.ExternalField(chain.beads[::-1], "exp(cos(x*k))*sin(y + z)", k=rng.uniform(0.5, 1.0, 9000)))
     return system
 
 

@@ -250,6 +250,21 @@ def a_bead_flies_to_infinity():
     return Scene(context, lambda: context.set_velocities(np.zeros((1300, 3))), 731, "gas", "pairs")
 
 
+@fault("fields.pyx", "_field", "NOT_FINITE", "ExpressionField", SMALLER)
+def a_bead_crosses_a_pole():
+    """Beyond it the energy is no number, but the force is one."""
+    topology = mp.Topology()
+    topology.add_beads([[1.0, 0, 0]], mass=1.0)
+    beads = topology.add_beads(np.column_stack([np.linspace(1.0, 2.0, 5000), np.zeros((5000, 2))]), 1.0, name="walkers")
+    system = mp.System(topology)
+    system.add_force(forces.ExternalField(beads.beads[::-1], "-log(x)", name="pole"))
+    context = make(system, "BAB", 1e-3)
+    v = np.zeros((5001, 3))
+    v[4321, 0] = -30.0
+    context.set_velocities(v)
+    return Scene(context, lambda: context.set_velocities(np.zeros((5001, 3))), 4321, "walkers", "pole")
+
+
 @fault("collisions.pyx", "_surround", "NOT_FINITE", "Collisions", SMALLER)
 def a_node_flies_to_infinity():
     topology = mp.Topology()

@@ -1,13 +1,15 @@
-"""Functions of x, y, z as straight-line programs: how implicit surfaces are evaluated, WIDTH points at a time.
+"""Functions of x, y, z as straight-line programs: how implicit surfaces and fields are evaluated, WIDTH points at a
+time.
 
 An instruction is (operation, target, a, b), all but the first the numbers of registers. A register holds one number
-for each of WIDTH points. The first registers hold the constants, then come x, y, z, then what instructions write.
+for each of WIDTH points. The first registers hold the constants, then come x, y, z, then other numbers of the points
+if there are any, then what instructions write.
 What a point gets depends on its own coordinates alone.
 """
 from libc.math cimport sqrt
 from libc.stdint cimport int32_t
 
-from medyanpy._kernels.elementary cimport sincos_
+from medyanpy._kernels.elementary cimport exp_, log_, sincos_
 
 cdef extern from * nogil:
     """
@@ -33,6 +35,8 @@ cdef enum Code:
     DIVIDE = 3
     SQRT = 4
     SINCOS = 5                # sine to the target, cosine to b
+    EXP = 6
+    LOG = 7
 
 
 cdef struct Function:
@@ -88,7 +92,7 @@ cdef inline void evaluate(const Function* f, double* registers) noexcept nogil:
             w = <double*> target
             for k in range(WIDTH):
                 w[k] = s[k]
-        else:
+        elif at[0] == SINCOS:
             u = <double*> a
             for k in range(WIDTH):
                 sincos_(u[k], s + k, c + k)
@@ -98,4 +102,18 @@ cdef inline void evaluate(const Function* f, double* registers) noexcept nogil:
             w = <double*> b
             for k in range(WIDTH):
                 w[k] = c[k]
+        elif at[0] == EXP:
+            u = <double*> a
+            for k in range(WIDTH):
+                s[k] = exp_(u[k])
+            w = <double*> target
+            for k in range(WIDTH):
+                w[k] = s[k]
+        else:
+            u = <double*> a
+            for k in range(WIDTH):
+                s[k] = log_(u[k])
+            w = <double*> target
+            for k in range(WIDTH):
+                w[k] = s[k]
         at += 4

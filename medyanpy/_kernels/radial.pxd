@@ -93,7 +93,8 @@ cdef inline void evaluate(int kind, const double* p, double r, int order, double
         u[0] = 0.5 * p[0] * s * s
         u[1] = p[0] * s
         if order > 1:
-            u[2] = p[0]
+            # Of a spring without length U'' is U'/r, to the bit: `third` divides what is left of it by r.
+            u[2] = u[1] / r if p[1] == 0.0 and r > 0.0 else p[0]
             u[3] = 0.0
     else:
         q = lennard_jones_end(kind, p, &s2)

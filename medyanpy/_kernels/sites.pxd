@@ -60,3 +60,6 @@ cdef class SiteTable:
     # Of an energy of two vectors, d from site ends[0] to ends[1] and e from ends[2] to ends[3]: the blocks of
     # K = d2U/dd de (3, 3), and of its transpose. Those of d and of e alone come from `add_pair`.
     cdef int add_mixed(self, const Py_ssize_t* ends, const double* k, AddBlock add, void* sink) noexcept nogil
+    # `difference` and `share` of one site: out (3,) = sum_i w_i v_i, and out_i += w_i t.
+    cdef void mean(self, Py_ssize_t site, const double* v, double* out) noexcept nogil
+    cdef void share_single(self, Py_ssize_t site, const double* t, double* out) noexcept nogil

@@ -314,3 +314,22 @@ cdef class SiteTable:
         for p in range(self.n_terms(a, b)):
             c = self.term(a, b, p, &i)
             add_scaled(c, t, out + 3 * i)
+
+    cdef void mean(self, Py_ssize_t site, const double* v, double* out) noexcept nogil:
+        cdef const SiteRows* t = &self.rows
+        cdef Py_ssize_t p
+        out[0] = out[1] = out[2] = 0.0
+        if self.are_beads:
+            add_scaled(1.0, v + 3 * site, out)
+            return
+        for p in range(t.start[site], t.start[site + 1]):
+            add_scaled(t.weight[p], v + 3 * <Py_ssize_t> t.bead[p], out)
+
+    cdef void share_single(self, Py_ssize_t site, const double* t, double* out) noexcept nogil:
+        cdef const SiteRows* rows = &self.rows
+        cdef Py_ssize_t p
+        if self.are_beads:
+            add_scaled(1.0, t, out + 3 * site)
+            return
+        for p in range(rows.start[site], rows.start[site + 1]):
+            add_scaled(rows.weight[p], t, out + 3 * <Py_ssize_t> rows.bead[p])

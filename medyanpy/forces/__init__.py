@@ -4,7 +4,7 @@ from medyanpy.forces._base import Force
 from medyanpy.forces.bonds import HarmonicBonds, MembraneEdgeSprings
 from medyanpy.forces.collisions import SoftCollisions
 from medyanpy.forces.ellipsoids import EllipsoidRepulsion
-from medyanpy.forces.external import HarmonicTrap, UniformField
+from medyanpy.forces.external import ExternalField, HarmonicTrap, UniformField
 from medyanpy.forces.filaments import FilamentBending, FilamentStretching, FilamentTwisting, FixmanPotential
 from medyanpy.forces.links import AngleLinks, DirectionLinks, Links
 from medyanpy.forces.membrane import MembraneArea, MembraneBending, MembraneTension, MembraneVolume
@@ -19,6 +19,7 @@ __all__ = [
     "Coulomb",
     "DirectionLinks",
     "EllipsoidRepulsion",
+    "ExternalField",
     "FilamentBending",
     "FilamentStretching",
     "FilamentTwisting",

@@ -1,24 +1,29 @@
 """Forces from outside: each bead on its own."""
 
+import keyword
+import re
 from typing import Any
 
 import numpy as np
 
 from medyanpy._kernels.external import Field
+from medyanpy._kernels.selected import fields
 from medyanpy._kernels.sites import SiteTable
+from medyanpy.described import scalar_if_one
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.forces._base import Force
 from medyanpy.handles import bead_numbers, handles_in
 from medyanpy.sites import Sites
-from medyanpy.validation import array, dimensions, vectors
+from medyanpy.surfaces.expressions import FUNCTIONS, Graph, parse
+from medyanpy.validation import array, dimensions, per_item, vectors
 
-__all__ = ["HarmonicTrap", "UniformField"]
+__all__ = ["ExternalField", "HarmonicTrap", "UniformField"]
 
 _NOTHING = np.zeros((1, 3))
 
 
 class _SingleBeadForce(Force):
-    """An energy of single beads, quadratic and linear in their positions."""
+    """An energy of single beads."""
 
     def __init__(self, beads: Any, *, name: str | None, group: int, **numbers: Any) -> None:
         super().__init__(name=name, group=group)
@@ -41,7 +46,9 @@ class _SingleBeadForce(Force):
         """(n,) bead numbers, in the order of rows of numbers; the sites, where it acts on such."""
         return self._beads
 
-    def _bind(self, layout, stiffness: np.ndarray, center: np.ndarray, force: np.ndarray) -> Field:
+    def _place(self, layout) -> tuple[SiteTable, np.ndarray, np.ndarray, bool]:
+        """A table, the rows of it in ascending order, which of the beads as given each is, and whether one may be an
+        in-triangle point."""
         beads = self._beads
         if isinstance(beads, Sites):
             beads.check(f"{self.name}: beads", layout.topology)
@@ -52,11 +59,15 @@ class _SingleBeadForce(Force):
             table, place = SiteTable(), layout.internal(beads)
             on_points = bool((place >= layout.n_cartesian).any())
         order = np.argsort(place)
+        return table, place[order].astype(np.int32), order, on_points
+
+    def _quadratic(self, layout, stiffness: np.ndarray, center: np.ndarray, force: np.ndarray) -> Field:
+        table, place, order, on_points = self._place(layout)
         rows = [
             np.ascontiguousarray(np.atleast_2d(v)[order] if v.ndim == 2 and len(v) == len(order) else np.atleast_2d(v))
             for v in (center, force)
         ]
-        operation = Field(self.name, table, place[order].astype(np.int32), stiffness, *rows)
+        operation = Field(self.name, table, place, stiffness, *rows)
         operation.acts_on_points = on_points
         return operation
 
@@ -106,7 +117,7 @@ class UniformField(_SingleBeadForce):
         return {"force": vectors(f"{self.name}: force", force, len(self._beads))}
 
     def bind(self, layout):
-        return self._bind(layout, np.zeros(3), _NOTHING, self._numbers["force"])
+        return self._quadratic(layout, np.zeros(3), _NOTHING, self._numbers["force"])
 
 
 class HarmonicTrap(_SingleBeadForce):
@@ -159,4 +170,104 @@ class HarmonicTrap(_SingleBeadForce):
         return {"stiffness": k, "center": vectors(f"{self.name}: center", center, len(self._beads))}
 
     def bind(self, layout):
-        return self._bind(layout, self._numbers["stiffness"], self._numbers["center"], _NOTHING)
+        return self._quadratic(layout, self._numbers["stiffness"], self._numbers["center"], _NOTHING)
+
+
+class ExternalField(_SingleBeadForce):
+    r"""An energy of single beads written as an expression of x, y, z and named parameters.
+
+    .. math:: U = \sum_i u(x_i, y_i, z_i;\ p_i)
+
+    Parameters
+    ----------
+    beads : handle, list of handles, (n,) int, or Sites
+        Of any kind.
+    energy : str
+        u, pN nm: numbers, x, y, z (nm), parameters, ``+ - * /``, whole powers ``**`` or ``^``, parentheses, and the
+        functions sqrt, exp, log, sin, cos.
+    name, group
+        See `Force`.
+    **parameters : float or (n,) float, finite
+        The numbers that the expression names: one for all, or one for each bead, in the order in which the beads are
+        given. Change them with `set`.
+
+    Raises
+    ------
+    ParameterError
+        Text that is no such expression (the message names the place), or one that depends on none of x, y, z; a
+        parameter that is missing, is not in the expression, has a name that means something else, or is not finite.
+    TopologyError
+        A handle of another topology, beads that do not exist or are named twice.
+
+    Notes
+    -----
+    The expression is read, never run: it is differentiated by rules, three times, and compiled for a kernel. So forces
+    and the second and third derivatives that linearly implicit kicks ask for are exact, to rounding. Where u is no
+    number (the logarithm of what is not positive; sine and cosine beyond 2²⁰), the run stops with a `SimulationError`.
+
+    Examples
+    --------
+    A Morse potential of an angle, which is the x of beads:
+
+    >>> import medyanpy as mp
+    >>> topology = mp.Topology()
+    >>> angles = topology.add_beads([[0.0, 0, 0], [0.8, 0, 0]], mass=1.0)
+    >>> system = mp.System(topology)
+    >>> pairing = system.add_force(
+    ...     mp.forces.ExternalField(angles, "depth*(exp(-a*(1 - cos(x) - x0)) - 1)^2", depth=1 / 1400, a=7.0, x0=0.3)
+    ... )
+    >>> f"{mp.Context(system, mp.VerletIntegrator(0.1)).get_state(energy=True).potential_energy:.6f}"
+    '0.036682'
+    >>> pairing.set(depth=0.0)
+    """
+
+    def __init__(self, beads: Any, energy: str, *, name: str | None = None, group: int = 0, **parameters: Any) -> None:
+        if not isinstance(energy, str):
+            raise ParameterError(f"{name or type(self).__name__}: energy must be text, not {energy!r}")
+        self._text = energy
+        #: All parameters.
+        self.changeable = tuple(parameters)
+        super().__init__(beads, name=name, group=group, **parameters)
+        taken = {**dict.fromkeys("xyz", "a coordinate"), **dict.fromkeys(FUNCTIONS, "a function")}
+        named = set(re.findall(r"[A-Za-z_]\w*", energy))
+        for p in parameters:
+            if p in taken or keyword.iskeyword(p):
+                raise ParameterError(
+                    f"{self.name}: {p} is {taken.get(p, 'a word of Python')} and cannot be a parameter"
+                )
+            if p not in named:
+                raise ParameterError(f"{self.name}: the parameter {p} is not in {energy!r}")
+        # Errors in the text show now, and independence of what numbers are at present.
+        graph, u = self._graph(parameters)
+        if all(graph.value_of(d) == 0.0 for d in graph.gradient(u)):
+            raise ParameterError(f"{self.name}: {energy!r} does not depend on x, y or z")
+
+    @property
+    def energy(self) -> str:
+        """The expression."""
+        return self._text
+
+    def __repr__(self) -> str:
+        return super().__repr__().replace("(", f"({self._text!r}" + (", " if self._numbers else ""), 1)
+
+    def _checked(self, **parameters: Any) -> dict[str, Any]:
+        return {p: per_item(f"{self.name}: {p}", v, len(self._beads)) for p, v in parameters.items()}
+
+    def _graph(self, others: Any) -> tuple[Graph, int]:
+        """u, with some parameters as numbers that beads have of their own, and the rest as they are."""
+        graph = Graph(len(others))
+        names = dict(zip(others, graph.others, strict=True))
+        names |= {p: graph.number(scalar_if_one(v)) for p, v in self._numbers.items() if p not in names}
+        return graph, parse(self.name, self._text, graph, names, polynomial=False)
+
+    def bind(self, layout):
+        table, place, order, on_points = self._place(layout)
+        others = [p for p, v in self._numbers.items() if isinstance(scalar_if_one(v), np.ndarray)]
+        graph, u = self._graph(others)
+        wanted = [u, *graph.gradient(u)], graph.hessian(u), graph.third(u)
+        each = np.empty((len(order), len(others)))
+        for k, p in enumerate(others):
+            each[:, k] = self._numbers[p][order]
+        operation = fields.ExpressionField(self.name, table, place, each, [graph.program(w) for w in wanted])
+        operation.acts_on_points = on_points
+        return operation

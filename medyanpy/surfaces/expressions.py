@@ -1,7 +1,7 @@
 """Functions of x, y, z as graphs: written as text or built by surfaces, differentiated, and compiled.
 
-What is compiled runs in _kernels/implicit.pxd: a list of instructions between registers, without any compiler at
-run time.
+Implicit surfaces and fields are made of them. What is compiled runs in _kernels/implicit.pxd: a list of instructions
+between registers, without any compiler at run time.
 """
 
 import ast
@@ -13,9 +13,11 @@ import numpy as np
 from medyanpy._kernels.selected import surface_constraints
 from medyanpy.errors import ParameterError
 
-__all__ = ["Graph", "parse"]
+__all__ = ["FUNCTIONS", "Graph", "parse"]
 
-_CODES = {"+": 0, "-": 1, "*": 2, "/": 3, "sqrt": 4, "sin": 5, "cos": 5}
+_CODES = {"+": 0, "-": 1, "*": 2, "/": 3, "sqrt": 4, "sin": 5, "cos": 5, "exp": 6, "log": 7}
+#: What may be called in expressions that are no polynomials.
+FUNCTIONS = ("sqrt", "exp", "log", "sin", "cos")
 _COORDINATES = "xyz"
 # Beyond it a power is a slip: x**100 overflows where x is 1300 nm.
 MAX_POWER = 100
@@ -23,6 +25,11 @@ MAX_POWER = 100
 
 class Graph:
     """Expressions in x, y, z that share what they have in common. A node is known by its number.
+
+    Parameters
+    ----------
+    others : int
+        How many further numbers each point has, which nothing is differentiated by.
 
     Examples
     --------
@@ -34,14 +41,16 @@ class Graph:
     [[8.0, 6.0, 0.0, 0.0]]
     """
 
-    def __init__(self) -> None:
-        #: What each node is: ("number", value), ("coordinate", i), or an operation and the nodes it acts on.
+    def __init__(self, others: int = 0) -> None:
+        #: What each node is: ("number", value), ("coordinate", i), from i = 3 on the other numbers of a point, or an
+        #: operation and the nodes it acts on.
         self.nodes: list[tuple] = []
         self._known: dict[tuple, int] = {}
         #: Powers above 1, by their node: base and exponent.
         self._powers: dict[int, tuple[int, int]] = {}
         self._derivatives: dict[tuple[int, int], int] = {}
-        self.coordinates = tuple(self._node("coordinate", i) for i in range(3))
+        self._inputs = tuple(self._node("coordinate", i) for i in range(3 + others))
+        self.coordinates, self.others = self._inputs[:3], self._inputs[3:]
 
     def _node(self, *what) -> int:
         if what not in self._known:
@@ -127,12 +136,27 @@ class Graph:
     def cos(self, a: int) -> int:
         return self._node("cos", a)
 
+    def exp(self, a: int) -> int:
+        return self._node("exp", a)
+
+    def log(self, a: int) -> int:
+        return self._node("log", a)
+
     def gradient(self, node: int) -> list[int]:
         return [self.derivative(node, i) for i in range(3)]
 
     def hessian(self, node: int) -> list[int]:
         """The six second derivatives xx, xy, xz, yy, yz, zz."""
         return [self.derivative(self.derivative(node, i), j) for i in range(3) for j in range(i, 3)]
+
+    def third(self, node: int) -> list[int]:
+        """The ten third derivatives xxx, xxy, xxz, xyy, xyz, xzz, yyy, yyz, yzz, zzz."""
+        rows = [(i, j) for i in range(3) for j in range(i, 3)]
+        return [
+            self.derivative(second, k)
+            for (_, j), second in zip(rows, self.hessian(node), strict=True)
+            for k in range(j, 3)
+        ]
 
     def derivative(self, node: int, i: int) -> int:
         """With respect to coordinate i."""
@@ -162,6 +186,10 @@ class Graph:
                 return self.divide(self.subtract(d[0], self.multiply(node, d[1])), rest[1])
             case "sqrt":
                 return self.multiply(self.divide(self.number(0.5), node), d[0])
+            case "exp":
+                return self.multiply(node, d[0])
+            case "log":
+                return self.divide(d[0], rest[0])
             case "sin":
                 return self.multiply(self.cos(rest[0]), d[0])
             case _:
@@ -169,6 +197,10 @@ class Graph:
 
     def compile(self, results: Sequence[int]) -> "surface_constraints.Evaluator":
         """A kernel's evaluator of some nodes."""
+        return surface_constraints.Evaluator(*self.program(results))
+
+    def program(self, results: Sequence[int]) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+        """Instructions, constants, where results are, and the number of registers, as in _kernels/implicit.pxd."""
         needed, stack = set(), list(results)
         while stack:
             node = stack.pop()
@@ -181,11 +213,11 @@ class Graph:
         order = sorted(needed)
         constants = [node for node in order if self.nodes[node][0] == "number"]
         register = {node: i for i, node in enumerate(constants)}
-        register |= {self.coordinates[i]: len(constants) + i for i in range(3)}
-        count = len(constants) + 3
+        register |= {node: len(constants) + i for i, node in enumerate(self._inputs)}
+        count = len(register)
         work = [node for node in order if node not in register]
         last_use = {a: node for node in work for a in self.nodes[node][1:]}
-        kept = set(results) | set(constants) | set(self.coordinates)
+        kept = set(results) | set(constants) | set(self._inputs)
         free: list[int] = []
 
         def place(node: int | None) -> int:
@@ -212,19 +244,20 @@ class Graph:
             # Instructions read before they write: a register may be used again at once.
             free += {register[x] for x in rest if last_use[x] == node and x not in kept}
             code.append((_CODES[kind], place(node), a, b))
-        return surface_constraints.Evaluator(
+        return (
             np.array(code, np.int32).reshape(-1, 4),
-            np.array([self.nodes[node][1] for node in constants]),
+            np.array([self.nodes[node][1] for node in constants], np.float64),
             np.array([register[node] for node in results], np.int32),
             count,
         )
 
 
-def parse(what: str, text: str, graph: Graph, constants: Mapping[str, float]) -> int:
-    """The node of a polynomial in x, y, z given as text.
+def parse(what: str, text: str, graph: Graph, names: Mapping[str, int], polynomial: bool = True) -> int:
+    """The node of a polynomial in x, y, z, or of a smooth function of them, given as text.
 
-    Allowed are numbers, x, y, z, named constants, + - *, whole powers ``**`` (or ``^``), division by numbers,
-    parentheses and signs. Nothing is ever run.
+    Allowed are numbers, x, y, z, further names (of nodes), + - *, whole powers ``**`` (or ``^``), division by numbers,
+    parentheses and signs; in what is no polynomial also any division, powers below 0, and `FUNCTIONS`. Nothing is ever
+    run.
 
     Raises
     ------
@@ -248,10 +281,16 @@ def parse(what: str, text: str, graph: Graph, constants: Mapping[str, float]) ->
         place = "" if column is None else f" at column {column}"
         raise ParameterError(f"{what}: cannot read {source!r}: {getattr(cause, 'msg', cause)}{place}") from None
 
+    least = 0 if polynomial else -MAX_POWER
+    allowed = "polynomial: numbers, x, y, z, + - * **, / by numbers, and parentheses"
+    if not polynomial:
+        allowed = "expression: numbers, x, y, z, parameters, + - * / **, parentheses, and " + ", ".join(FUNCTIONS)
+
     def whole(at: ast.AST) -> int:
         value = graph.value_of(node_of(at))
-        if value is None or value != int(value) or not 0 <= value <= MAX_POWER:
-            raise refuse(at, f"is a power, but powers must be whole numbers from 0 to {MAX_POWER}")
+        if value is None or value != int(value) or not least <= value <= MAX_POWER:
+            other = "" if polynomial else ": for others there are sqrt, and exp(p*log(...))"
+            raise refuse(at, f"is a power, but powers must be whole numbers from {least} to {MAX_POWER}{other}")
         return int(value)
 
     def node_of(at: ast.AST) -> int:
@@ -271,9 +310,9 @@ def parse(what: str, text: str, graph: Graph, constants: Mapping[str, float]) ->
             case ast.Name(id=name):
                 if name in _COORDINATES:
                     return graph.coordinates[_COORDINATES.index(name)]
-                if name in constants:
-                    return graph.number(constants[name])
-                known = ", ".join(constants)
+                if name in names:
+                    return names[name]
+                known = ", ".join(names)
                 raise refuse(at, "is unknown: there are x, y, z" + (f" and {known}" if known else ""))
             case ast.UnaryOp(op=ast.UAdd(), operand=a):
                 return node_of(a)
@@ -286,15 +325,19 @@ def parse(what: str, text: str, graph: Graph, constants: Mapping[str, float]) ->
             case ast.BinOp(left=a, op=ast.Mult(), right=b):
                 return graph.multiply(node_of(a), node_of(b))
             case ast.BinOp(left=a, op=ast.Pow(), right=b):
-                return graph.power(node_of(a), whole(b))
+                n = whole(b)
+                power = graph.power(node_of(a), abs(n))
+                return power if n >= 0 else graph.divide(graph.number(1.0), power)
             case ast.BinOp(left=a, op=ast.Div(), right=b):
-                divisor = graph.value_of(node_of(b))
-                if divisor is None:
+                divisor = node_of(b)
+                if polynomial and graph.value_of(divisor) is None:
                     raise refuse(b, "divides, but in a polynomial only numbers may")
-                if divisor == 0.0:
+                if graph.value_of(divisor) == 0.0:
                     raise refuse(b, "is zero and divides")
-                return graph.divide(node_of(a), graph.number(divisor))
-        raise refuse(at, "is no part of a polynomial: numbers, x, y, z, + - * **, / by numbers, and parentheses")
+                return graph.divide(node_of(a), divisor)
+            case ast.Call(func=ast.Name(id=name), args=[a], keywords=[]) if not polynomial and name in FUNCTIONS:
+                return getattr(graph, name)(node_of(a))
+        raise refuse(at, f"is no part of a{'' if polynomial else 'n'} {allowed}")
 
     try:
         return node_of(tree)

@@ -33,7 +33,8 @@ class _Written(Surface):
         _ = self._graph  # Errors in the text show now.
 
     def _parsed(self, graph: Graph) -> int:
-        return parse(type(self).__name__, self.text, graph, self.constants)
+        names = {name: graph.number(value) for name, value in self.constants.items()}
+        return parse(type(self).__name__, self.text, graph, names)
 
     @property
     def bounding_box(self) -> np.ndarray:

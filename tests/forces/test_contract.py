@@ -487,6 +487,29 @@ def harmonic_trap_energy(x):
     return 0.5 * np.sum(np.array([1.0, 0.0, 3.0]) * away**2)
 
 
+WRITTEN = "depth*exp(-(x^2 + a*y^2)/50)*cos(z/3) + k*sqrt(1 + x^2)*z/(2 + sin(y)) - log(20 + y^2)"
+SHARES = {"depth": np.linspace(1.0, 3.0, 9), "a": 0.7, "k": np.linspace(0.1, -0.2, 9)}
+
+
+def written(x, depth, a, k):
+    x, y, z = x.T
+    return (
+        depth * np.exp(-(x**2 + a * y**2) / 50.0) * np.cos(z / 3.0)
+        + k * np.sqrt(1.0 + x**2) * z / (2.0 + np.sin(y))
+        - np.log(20.0 + y**2)
+    )
+
+
+def external_field():
+    topology, h = lumpy_scene()
+    return topology, mp.forces.ExternalField([h["points"], h["beads"]], WRITTEN, **SHARES)
+
+
+def external_field_energy(x):
+    _, h = lumpy_scene()
+    return np.sum(written(x[np.r_[h["points"].beads, h["beads"].beads]], **SHARES))
+
+
 def python_force():
     topology, _ = lumpy_scene()
 
@@ -643,6 +666,7 @@ BETWEEN_BEADS = [
     ForceCase("Ricker", ricker, ricker_energy, 0.5),
     ForceCase("uniform field", uniform_field, uniform_field_energy, 5.0),
     ForceCase("harmonic trap", harmonic_trap, harmonic_trap_energy, 5.0),
+    ForceCase("external field", external_field, external_field_energy, 3.0),
     ForceCase("Python force", python_force, python_force_energy, 1.0),
 ]
 
@@ -1070,6 +1094,12 @@ ORIENTED = [
     ),
     on_bodies("uniform field", lambda s: mp.forces.UniformField(s, FIELD), lambda x: -np.sum(FIELD * x), 2.0),
     on_bodies(
+        "external field",
+        lambda s: mp.forces.ExternalField(s, WRITTEN, depth=np.linspace(1.0, 3.0, 20), a=0.7, k=0.1),
+        lambda x: np.sum(written(x, np.linspace(1.0, 3.0, 20), 0.7, 0.1)),
+        2.0,
+    ),
+    on_bodies(
         "harmonic trap",
         lambda s: mp.forces.HarmonicTrap(s, [1.0, 0.0, 3.0], FIELD),
         lambda x: 0.5 * np.sum(np.array([1.0, 0.0, 3.0]) * (x - FIELD) ** 2),
@@ -1081,6 +1111,12 @@ ORIENTED = [
         field_on_means(mp.forces.HarmonicTrap, [1.0, 0.0, 3.0], FIELD[:9]),
         trap_of_means_energy,
         5.0,
+    ),
+    ForceCase(
+        "external field of means",
+        field_on_means(lambda s: mp.forces.ExternalField(s, WRITTEN, **SHARES)),
+        lambda x: np.sum(written(places(MEANS, x), **SHARES)),
+        3.0,
     ),
     ForceCase("field of means", field_on_means(mp.forces.UniformField, FIELD[:9]), field_of_means_energy, 5.0),
 ]

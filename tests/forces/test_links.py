@@ -81,6 +81,22 @@ def test_a_bead_and_its_place_as_an_anchor_exert_nothing():
         assert (context.third_derivative(np.ones((1, 3))) == 0.0).all()
 
 
+@pytest.mark.parametrize("size", [1e-310, 1e-200, 1e-160, 1e-20, 1e-9, 1.0])
+def test_springs_without_length_are_quadratic_however_short(size):
+    """U'' is U'/r, whose roundings are divided by r: nothing of them may be left."""
+    rng = np.random.default_rng(1)
+    x = np.concatenate([np.zeros((40, 3)), size * rng.normal(size=(40, 3))])
+    k, a = rng.uniform(0.5, 2.0, 40), rng.normal(size=(80, 3))
+    topology = mp.Topology()
+    topology.add_beads(x, mass=1.0)
+    system = mp.System(topology)
+    system.add_force(mp.forces.HarmonicBonds(np.arange(80).reshape(2, 40).T, k, 0.0))
+    context = mp.Context(system, mp.VerletIntegrator(1e-3))
+    expected = np.kron(np.kron([[1, -1], [-1, 1]], np.diag(k)), np.eye(3))
+    np.testing.assert_allclose(context.hessian().toarray(), expected, rtol=1e-15, atol=0.0)
+    assert (context.third_derivative(a) == 0.0).all()
+
+
 def test_links_between_beads_are_bonds_to_the_last_bit(rng):
     pairs = np.stack([rng.choice(N, 2, replace=False) for _ in range(3000)])
     k, length = rng.uniform(1.0, 2.0, 3000), rng.uniform(1.0, 9.0, 3000)
