@@ -480,10 +480,11 @@ def the_sparse_library_raises():
 
 @fault("coarse.pyx", "newton", "NOT_SOLVED", "Kick", UNSOLVED)
 def newton_jumps_to_and_fro():
-    """y³ - 2y ± 2 = 0 for where the beads are to be apart: Newton's method goes from 0 to 1 and back."""
-    beads, system = pair(0.1, mass=40.0)
-    penalty = system.add_force(forces.LinkLengthPenalty([beads.beads], np.sqrt(0.5), np.sqrt(22.0)))
-    return Scene(coarse(system, kicks.PushForwardNewmark()), lambda: penalty.set(omega=0.0), {700, 701}, "pair")
+    """y³ - 2y + 2 = 0 for where a bead is to be: Newton's method goes from 0 to 1 and back."""
+    beads, system = pair(9.0)
+    # With m = 2, h = 2 and β = 1/4: y = x - V'(y)/2.
+    field = system.add_force(forces.ExternalField(beads.beads[:1], "u*(x^4/2 - 3*x^2 + 4*x)", u=1.0))
+    return Scene(coarse(system, kicks.PushForwardNewmark()), lambda: field.set(u=0.0), 700, "pair")
 
 
 def everything(context):
