@@ -19,7 +19,10 @@ from common import machine, median_ns, row
 import medyanpy as mp
 
 OMEGA = 50.0
-RULES = [mp.kicks.ZhangSkeelSimplified(0.25), mp.kicks.ZhangSkeel(0.25), mp.kicks.PushForwardNewmark(0.25)]
+RULES = [
+    mp.kicks.ZhangSkeelSimplified(0.25), mp.kicks.ZhangSkeelSimplified(0.25, positive=True), mp.kicks.ZhangSkeel(0.25),
+    mp.kicks.PushForwardNewmark(0.25),
+]  # fmt: skip
 KT = (1e-3, 1e-5, 1e-7)
 
 
@@ -79,7 +82,7 @@ def main():
     explicit = longest(n, None, steps, grid, 1e-5)
     print(f"{'longest explicit step':58s} {explicit:10.4f}")
     for kick in RULES:
-        name, worst = type(kick).__name__, 0.0
+        name, worst = type(kick).__name__ + ", positive" * getattr(kick, "positive", False), 0.0
         for size in (32, 1000, 100_000):
             ratio = cost(size, kick, 0.05, repeats, items) / cost(size, None, 0.005, repeats, items)
             row(f"{name}, n = {size}: step over an explicit one", ratio, 8.0, "times")
