@@ -561,13 +561,16 @@ class Context:
     def _force_sum_of(self, operation: Any) -> ForceSum:
         return next(s for s in self._force_sums.values() if operation in s.forces.operations)
 
-    def hessian(self, forces: Iterable[str] | None = None):
+    def hessian(self, forces: Iterable[str] | None = None, positive: bool = False):
         """The matrix of second derivatives of the potential energy.
 
         Parameters
         ----------
         forces : names of forces, optional
             All forces where none are given.
+        positive : bool
+            Of bonds, links, pair forces and penalties what comes near it without negative eigenvalues: the stiffness
+            that coarse kicks take with ``positive=True``.
 
         Returns
         -------
@@ -588,7 +591,7 @@ class Context:
         n = self.layout.n
         parts = [(np.empty(0), np.empty(0, np.int64), np.empty(0, np.int64))]
         for operation in self._differentiable(forces, 2):
-            collected = HessianBlocks(operation)
+            collected = HessianBlocks(operation, positive)
             self.perform(collected, changes_state=False)
             i, j, h = collected.blocks()
             parts.append(entries(self.layout.order[i], self.layout.order[j], h))

@@ -11,6 +11,8 @@ Multiply by a factor to come into the system, divide by it to leave.
 4.142
 """
 
+from math import pi as _pi
+
 # Lengths (nm).
 nanometer = 1.0
 micrometer = 1e3
@@ -32,6 +34,9 @@ boltzmann = 1.380649e-23 * joule
 # N_A = 6.02214076e23 / mol, 1 kcal = 4184 J.
 kilojoule_per_mole = 1e3 * joule / 6.02214076e23
 kilocalorie_per_mole = 4.184 * kilojoule_per_mole
+# Energy times distance of two elementary charges in empty space (pN nm^2): e^2 / 4 pi epsilon_0, with
+# e = 1.602176634e-19 C (exact) and epsilon_0 = 8.8541878128e-12 F/m (CODATA 2018).
+coulomb_constant = 1.602176634e-19**2 / (4.0 * _pi * 8.8541878128e-12) * joule * meter
 # Masses (pN s^2/nm).
 gram = 1.0
 kilogram = 1e3 * gram

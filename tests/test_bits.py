@@ -93,6 +93,21 @@ def fluid():
     return system
 
 
+def charged_water():
+    """Rigid molecules, charges at any distance, and oxygens that attract each other."""
+    rng, water = np.random.default_rng(17), mp.presets.tip3p()
+    topology = mp.Topology()
+    arguments = water.arguments(lattice(rng, 60, 0.3), seed=2)
+    arguments.update(nodes=10.0 * arguments["nodes"], link_lengths=10.0 * arguments["link_lengths"], node_mass=1.0)
+    molecules = topology.add_filaments(**arguments)
+    oxygens, within = molecules.beads[1::3], molecules.first_bead + molecules.links
+    system = mp.System(topology)
+    system.add_force(forces.Coulomb(molecules, np.tile(water.charges, 60), 0.3, exclusions=within))
+    system.add_force(forces.LennardJones(oxygens, oxygens, 0.2, 2.5, group=1))
+    system.add_force(forces.LennardJones(molecules, molecules, 0.01, 0.5, cutoff=2.0, exclusions=within, skin=0.1))
+    return system
+
+
 def soft_spheres():
     """Balls of many sizes among themselves, and against points of a membrane, in wells beside."""
     rng = np.random.default_rng(4)
@@ -413,6 +428,7 @@ KINDS = {
     "points on a fixed mesh": points_on_a_fixed_mesh,
     "free beads": free_beads,
     "fluid of dimers": fluid,
+    "charged water": charged_water,
     "soft spheres": soft_spheres,
     "bending, vertex form": bending("vertex"),
     "bending, dihedral form": bending("dihedral"),

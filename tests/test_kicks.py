@@ -7,6 +7,7 @@ import pytest
 
 import medyanpy as mp
 from medyanpy.kicks import Explicit, Newmark, PushForwardNewmark, ZhangSkeel, ZhangSkeelSimplified, ZhangSkeelStiff
+from medyanpy.testing import check_mean
 
 RULES = {
     "Zhang-Skeel": ZhangSkeel,
@@ -15,6 +16,7 @@ RULES = {
     "Newmark": PushForwardNewmark,
     "one step": lambda beta: PushForwardNewmark(beta, "one-step"),
     "classical": Newmark,
+    "positive": lambda beta: ZhangSkeelSimplified(beta, positive=True),
 }
 # Rules and orders: the classical method is not composed.
 ORDERS = [(rule, order) for rule in RULES for order in (2, 4) if (rule, order) != ("classical", 4)]
@@ -91,6 +93,98 @@ def test_one_kick_solves_its_equations(name, closed, dt):
     a, force = dense(before, 0.3, dt, ["HarmonicBonds"] if name == "stiff" else None)
     expected = force / topology.handles[0].mass[:, None] if name == "Zhang-Skeel" else a
     np.testing.assert_allclose(acceleration, expected, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
+
+
+def bonds_only(k, r, length):
+    """U'' and (U'/r) of bonds, as what is positive of them: k, and k (1 - ℓ/r)² if they are too long."""
+    return k, k * np.maximum(0.0, 1.0 - length / r) ** 2
+
+
+def penalties_only(omega, r, length):
+    """The same of penalties ω²/2 (r² - ℓ²)²: t²/U'' with t = U'/r if they are too long."""
+    second, t = 2.0 * omega**2 * (3.0 * r * r - length**2), 2.0 * omega**2 * (r * r - length**2)
+    return np.maximum(second, 0.0), np.where(t > 0.0, t**2 / second, 0.0)
+
+
+def assembled(x, pairs, along, across):
+    """(3n, 3n) from numbers of pairs."""
+    out = np.zeros((len(x), 3, len(x), 3))
+    for (a, b), u, v in zip(pairs, along, across, strict=True):
+        d = (x[b] - x[a]) / np.linalg.norm(x[b] - x[a])
+        block = v * np.eye(3) + (u - v) * np.outer(d, d)
+        for i, j, sign in ((a, a, 1.0), (b, b, 1.0), (a, b, -1.0), (b, a, -1.0)):
+            out[i, :, j, :] += sign * block
+    return out.reshape(3 * len(x), 3 * len(x))
+
+
+@pytest.mark.parametrize("wide", [24, 0])
+@pytest.mark.parametrize("stiff", [None, ["HarmonicBonds"]])
+def test_positive_stiffnesses(stiff, wide, monkeypatch):
+    """(M + βh²K) a = f with a K that is written out here and has no negative eigenvalues, where V'' has; it is V'' at
+    rest."""
+    monkeypatch.setattr("medyanpy.kicks._WIDEST_BAND", wide)
+    rng = np.random.default_rng(12)
+    topology = mp.Topology()
+    x = np.cumsum(rng.normal(0.0, 0.7, (12, 3)), axis=0)
+    beads = topology.add_beads(x, rng.uniform(0.5, 2.0, 12))
+    system = mp.System(topology)
+    pairs = np.array([[i, i + 1] for i in range(11)])
+    r = np.linalg.norm(x[1:] - x[:-1], axis=1)
+    k, length = rng.uniform(20.0, 40.0, 11), r * rng.uniform(0.3, 3.0, 11)
+    bonds = system.add_force(mp.forces.HarmonicBonds(pairs, k, length))
+    penalty = system.add_force(mp.forces.LinkLengthPenalty(pairs, 3.0, r[::-1]))
+    system.add_force(mp.forces.HarmonicTrap(beads, 0.1, [0.0, 0.0, 0.0]))
+    dt, beta = 0.5, 0.3
+    kick = ZhangSkeelSimplified(beta, positive=True) if stiff is None else ZhangSkeelStiff(beta, stiff, positive=True)
+    _, before, ours = one_kick(system, kick, dt)
+
+    def stiffness(length, lengths):
+        out = assembled(x, pairs, *bonds_only(k, r, length))
+        if stiff is None:
+            out += assembled(x, pairs, *penalties_only(3.0, r, lengths)) + 0.1 * np.eye(36)
+        return out
+
+    assert np.linalg.eigvalsh(stiffness(length, r[::-1])).min() > -1e-9
+    assert np.linalg.eigvalsh(before.hessian(stiff).toarray()).min() < -1.0
+    force = before.get_state(forces=True).forces.ravel()
+    matrix = np.diag(np.repeat(beads.mass, 3)) + beta * dt**2 * stiffness(length, r[::-1])
+    expected = np.linalg.solve(matrix, force).reshape(-1, 3)
+    np.testing.assert_allclose(ours, expected, rtol=1e-9, atol=1e-10 * np.abs(expected).max())
+    bonds.set(length=r)
+    penalty.set(length=r)
+    np.testing.assert_allclose(stiffness(r, r), before.hessian(stiff).toarray(), atol=1e-9)
+
+
+@pytest.mark.parametrize("kick", [
+    ZhangSkeelSimplified(0.25, positive=True), ZhangSkeelStiff(0.25, ["HarmonicBonds"], positive=True),
+    PushForwardNewmark(0.25),
+], ids=lambda kick: type(kick).__name__)  # fmt: skip
+def test_noise_at_ten_times_the_explicit_timestep(kick):
+    """A chain whose links are thermally a thousandth longer or shorter, at ten times the explicit limit: with Hessians
+    kicks lose such runs within some hundred steps. The temperature is right (false alarm 1e-6; an error of 2 % is
+    caught), and links in x have the law of their modes."""
+    n, stiffness, kT = 200, 1e4, 0.01
+    topology = mp.Topology()
+    chain = topology.add_beads(np.arange(n)[:, None] * [1.0, 0, 0], mass=1.0, friction=0.5)
+    system = mp.System(topology)
+    links = np.column_stack([chain.beads[:-1], chain.beads[1:]])
+    system.add_force(mp.forces.HarmonicBonds(links, stiffness, 1.0))
+    h = 0.1
+    context = mp.Context(system, mp.SplittingIntegrator("BAOAB", h, kT=kT, seed=3, kick=kick), threads=1)
+    context.set_velocities_to_temperature(kT=kT, seed=4)
+    context.step(200)
+    kinetic, spread = [], []
+    for _ in range(400):
+        context.step(5)
+        state = context.get_state(positions=True, energy=True)
+        kinetic.append(state.kT)
+        spread.append(np.mean((np.linalg.norm(np.diff(state.positions, axis=0), axis=1) - 1.0) ** 2))
+    check_mean("temperature", np.array(kinetic), kT)
+    # Modes of the links of a straight chain: ω² = 4k/m sin²(πj/2n); <(δr)²> is the mean of kT/k (1 + β(ωh)²).
+    omega = 4.0 * stiffness * np.sin(0.5 * np.pi * np.arange(1, n) / n) ** 2
+    expected = kT / stiffness * np.mean(1.0 + 0.25 * omega * h * h)
+    print(np.mean(spread) / expected)
+    assert 0.9 < np.mean(spread) / expected < 1.1
 
 
 @pytest.mark.parametrize("dt", [0.01, 0.3])
@@ -182,6 +276,42 @@ def test_held_nodes_are_not_solved_for(rule):
         if rule is ZhangSkeel:
             expected -= 0.5 * 0.3**2 * 0.5**4 * rest.third_derivative(expected) / 1.5
     np.testing.assert_allclose(ours[free], expected[free], rtol=1e-8, atol=1e-9)
+
+
+@pytest.mark.parametrize("rule", [ZhangSkeel, ZhangSkeelSimplified])
+@pytest.mark.parametrize("n", range(1, 9))
+def test_chains_of_any_length(n, rule):
+    """From both ends to the middle: beads of even and odd chains, also where equations of a bead are far from those of
+    the next; other molecules before and after."""
+    rng = np.random.default_rng(n)
+    topology = mp.Topology()
+    beads = topology.add_beads(rng.normal(0.0, 3.0, (n + 5, 3)), rng.uniform(0.5, 2.0, n + 5))
+    pairs = [[0, 2], [2, 1], *([3 + i, 4 + i] for i in range(n - 1)), [n + 3, n + 4]]
+    system = mp.System(topology)
+    system.add_force(mp.forces.HarmonicBonds(pairs, 10.0 ** rng.uniform(-2.0, 3.0, len(pairs)), 0.1))
+    system.add_force(mp.forces.HarmonicTrap(beads, 0.3, [0.0, 0.0, 0.0]))
+    _, before, ours = one_kick(system, rule(0.3), 1.0)
+    a, force = dense(before, 0.3, 1.0)
+    expected = a if rule is ZhangSkeelSimplified else force / beads.mass[:, None]
+    np.testing.assert_allclose(ours, expected, rtol=1e-8, atol=1e-9 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("wide", [False, True])
+@pytest.mark.parametrize("at", [0, 2, 4])
+def test_lost_pivots_are_told_wherever_they_are(at, wide):
+    """Three pairs in a row, joined by bonds without stiffness; one pair is half as long as it wants to be, which makes
+    M + βh²H across it [[1, 1], [1, 1]]."""
+    topology = mp.Topology()
+    topology.add_beads(np.arange(6.0)[:, None] * [1.0, 0, 0], mass=2.0)
+    system = mp.System(topology)
+    pairs = [[i, i + 1] for i in range(5)] + ([[i, i + 2] for i in range(4)] if wide else [])
+    stiffness, length = np.zeros(len(pairs)), np.ones(len(pairs))
+    stiffness[[0, 2, 4]], length[at] = 1.0, 2.0
+    system.add_force(mp.forces.HarmonicBonds(pairs, stiffness, length))
+    context = mp.Context(system, mp.SplittingIntegrator("BAB", 2.0, kick=ZhangSkeelSimplified(0.25)))
+    with pytest.raises(mp.SimulationError, match="no solution") as caught:
+        context.step(1)
+    assert caught.value.bead in (at, at + 1)
 
 
 def test_pairs_that_come_within_reach_leave_the_band():
@@ -368,6 +498,7 @@ def jacobian(system, kick, dt, x, v):
 
 @pytest.mark.parametrize(("rule", "symplectic"), [
     ("Zhang-Skeel", True), ("Newmark", True), ("simplified", False), ("one step", False), ("stiff", False),
+    ("positive", False),
 ])  # fmt: skip
 def test_symplectic(rule, symplectic):
     """(Theorem 2.5) The Jacobian of one step keeps the two-form to 1e-8; that of the simplified rules does not, at a
@@ -396,6 +527,7 @@ def test_simplified_is_symplectic_with_one_degree_of_freedom():
 
 @pytest.mark.parametrize(("rule", "angular"), [
     ("Zhang-Skeel", True), ("Newmark", True), ("simplified", False), ("one step", False), ("stiff", False),
+    ("positive", False),
 ])  # fmt: skip
 def test_momentum_maps(rule, angular):
     """Noether: momentum and angular momentum to round-off by rules that come from a discrete action; the simplified
@@ -513,7 +645,10 @@ def test_a_force_without_derivatives_is_named():
 
 def test_documents():
     """Integrators with kicks come back from documents."""
-    for kick in (ZhangSkeel(0.3), ZhangSkeelStiff(0.4, ["a", "b"]), PushForwardNewmark(0.25, "one-step")):
+    for kick in (
+        ZhangSkeel(0.3), ZhangSkeelStiff(0.4, ["a", "b"]), PushForwardNewmark(0.25, "one-step"),
+        ZhangSkeelSimplified(0.3, positive=True), ZhangSkeelStiff(0.4, ["a"], positive=True),
+    ):  # fmt: skip
         integrator = mp.SplittingIntegrator("OBABO", 0.1, kT=1.0, kick=kick, order=4)
         again = mp.deserialize(mp.serialize(integrator))
         assert repr(again) == repr(integrator)

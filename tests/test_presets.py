@@ -139,3 +139,33 @@ def test_presets_do_not_change():
 def test_refused(act, text):
     with pytest.raises(mp.ParameterError, match=text):
         act(presets.actin())
+
+
+def test_water():
+    """TIP3P in the units of its paper, the shape of its molecules, and what becomes of them."""
+    water = presets.tip3p()
+    kcal = units.kilocalorie_per_mole
+    assert water.epsilon / kcal == pytest.approx(0.1521, abs=5e-5)
+    assert water.sigma / units.angstrom == pytest.approx(3.1506, abs=1e-4)
+    assert 4.0 * water.epsilon * water.sigma**12 / (kcal * units.angstrom**12) == pytest.approx(582e3)
+    assert 4.0 * water.epsilon * water.sigma**6 / (kcal * units.angstrom**6) == pytest.approx(595.0)
+    np.testing.assert_allclose(water.charges, [0.417, -0.834, 0.417], rtol=1e-15)
+    # 2.35 debye.
+    debye = 3.33564e-30 / 1.602176634e-19 * 1e9
+    assert np.linalg.norm(water.charges @ water.molecule) / debye == pytest.approx(2.35, abs=0.005)
+    places = np.random.default_rng(1).uniform(0.0, 5.0, (500, 3))
+    molecules = mp.Topology().add_filaments(**water.arguments(places, seed=2, friction=0.5))
+    x = molecules.positions.reshape(500, 3, 3)
+    np.testing.assert_allclose(np.linalg.norm(np.roll(x, -1, axis=1) - x, axis=2) - water.lengths, 0.0, atol=1e-14)
+    np.testing.assert_allclose((water.masses @ x) / water.masses.sum(), places, rtol=0, atol=1e-13)
+    assert molecules.friction.tolist() == [0.5] * 1500
+    assert water.masses.sum() == pytest.approx(18.015 * units.dalton)
+    # Random orientations: three components of 500 unit vectors, of variance 1/3; six standard errors.
+    axis = x.mean(axis=1) - x[:, 1]
+    axis /= np.linalg.norm(axis, axis=1)[:, None]
+    assert np.abs(axis.mean(axis=0)).max() < 6.0 / np.sqrt(1500.0)
+    assert np.abs((axis**2).mean(axis=0) - 1.0 / 3.0).max() < 6.0 * np.sqrt(4.0 / 45.0 / 500.0)
+    with pytest.raises(mp.ParameterError, match=r"TIP3P: friction = -1\.0 but must be finite and >= 0"):
+        water.arguments(places, friction=-1.0)
+    with pytest.raises(mp.ParameterError, match=r"TIP3P: centers must have shape \(n, 3\), not \(2,\)"):
+        water.arguments([1.0, 2.0])

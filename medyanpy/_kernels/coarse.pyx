@@ -27,7 +27,7 @@ from medyanpy._kernels.derivatives import HessianBlocks
 from medyanpy._kernels.kick cimport ForceSum, KickForce, KickRule
 from medyanpy._kernels.parallel cimport over_blocks, record_fault
 from medyanpy._kernels.program cimport (
-    NOT_SOLVED, PYTHON_EXCEPTION, Operation, Sequence, World,
+    NO_FAULT, NOT_SOLVED, PYTHON_EXCEPTION, Operation, Sequence, World,
 )
 
 cpdef enum Scheme:
@@ -36,13 +36,15 @@ cpdef enum Scheme:
     NEWTON = 2
 
 cdef enum:
-    # Newton's method converges within a few steps or not at all.
-    MOST_STEPS = 50
+    # Newton's method converges within a few steps; with stiffnesses in place of Hessians it may take many.
+    MOST_STEPS = 500
     # Molecules per parallel block.
     MOLECULES = 64
 
 # Pivots below this, relative to what was subtracted to make them, are none.
 cdef double TINY = 1e-13
+# Newton's method takes Hessians where a step changes accelerations by no more than this part of them.
+cdef double NEAR = 0.1
 # Newton's method has converged when it moves beads by no more than a few roundings of where they are.
 cdef double CONVERGED = 4e-15
 
@@ -59,6 +61,16 @@ cdef struct Band:
     int outside               # whether a block has fallen outside of the band
 
 
+cdef inline Py_ssize_t _across(const Band* band, Py_ssize_t p) noexcept nogil:
+    """From one row of a bead to the next."""
+    return 3 * (<Py_ssize_t> band.width[p] + 1)
+
+
+cdef inline double* _diagonal(const Band* band, Py_ssize_t p) noexcept nogil:
+    """The block of a bead with itself; that with the bead before is 3 numbers to the left."""
+    return band.matrix + band.row[p] + 3 * <Py_ssize_t> band.width[p]
+
+
 cdef int _into_band(void* sink, Py_ssize_t i, Py_ssize_t j, const double* block) noexcept nogil:
     cdef Band* t = <Band*> sink
     cdef Py_ssize_t p = t.order[i]
@@ -72,8 +84,8 @@ cdef int _into_band(void* sink, Py_ssize_t i, Py_ssize_t j, const double* block)
         if p - q > t.width[p]:
             t.outside = True
             return 0
-        across = 3 * (<Py_ssize_t> t.width[p] + 1)
-        row = t.matrix + t.row[p] + 3 * (t.width[p] - (p - q))
+        across = _across(t, p)
+        row = _diagonal(t, p) - 3 * (p - q)
         for a in range(3):
             for b in range(3):
                 row[across * a + b] += t.scale * block[3 * a + b]
@@ -81,92 +93,215 @@ cdef int _into_band(void* sink, Py_ssize_t i, Py_ssize_t j, const double* block)
         if q - p > t.width[q]:
             t.outside = True
             return 0
-        across = 3 * (<Py_ssize_t> t.width[q] + 1)
-        row = t.matrix + t.row[q] + 3 * (t.width[q] - (q - p))
+        across = _across(t, q)
+        row = _diagonal(t, q) - 3 * (q - p)
         for a in range(3):
             for b in range(3):
                 row[across * a + b] += t.scale * block[3 * b + a]
     return 0
 
 
+cdef inline void _take_out(
+    const Band* band, const double* z, Py_ssize_t k, double* e, Py_ssize_t row, Py_ssize_t column, double* d,
+    Py_ssize_t across, double* taken, double* r,
+) noexcept nogil:
+    """Take bead k, which is factored, out of the rows d, r of a bead coupled to it by the block e: e[row i + column j]
+    is element (i, j), and becomes that of L."""
+    cdef const double* known = _diagonal(band, k)
+    cdef Py_ssize_t step = _across(band, k)
+    cdef const double* inverse = band.pivot + 3 * k
+    cdef double l10 = known[step], l20 = known[2 * step], l21 = known[2 * step + 1]
+    cdef double w0[3]
+    cdef double w1[3]
+    cdef double w2[3]
+    cdef double m0, m1, m2, t0, t1, t2
+    cdef double* at
+    cdef int i, j
+    z += 3 * k
+    for i in range(3):
+        at = e + row * i
+        w0[i] = at[0]
+        w1[i] = at[column] - w0[i] * l10
+        w2[i] = at[2 * column] - w0[i] * l20 - w1[i] * l21
+    for i in range(3):
+        at = e + row * i
+        m0, m1, m2 = w0[i] * inverse[0], w1[i] * inverse[1], w2[i] * inverse[2]
+        r[i] -= m0 * z[0] + m1 * z[1] + m2 * z[2]
+        for j in range(i):
+            d[across * i + j] -= m0 * w0[j] + m1 * w1[j] + m2 * w2[j]
+        t0, t1, t2 = m0 * w0[i], m1 * w1[i], m2 * w2[i]
+        d[across * i + i] -= t0 + t1 + t2
+        taken[i] += fabs(t0) + fabs(t1) + fabs(t2)
+        at[0], at[column], at[2 * column] = m0, m1, m2
+
+
+cdef inline int _reduce(const Band* band, double* z, Py_ssize_t p, bint before, bint after) noexcept nogil:
+    """L D L^T of a bead of a chain, less its neighbours that are factored; z <- L^-1 z. Whether all pivots are some."""
+    cdef Py_ssize_t u = _across(band, p)
+    cdef double* d = _diagonal(band, p)
+    cdef double* inverse = band.pivot + 3 * p
+    cdef double* r = z + 3 * p
+    cdef double taken[3]
+    cdef double b10, b20, b21, p1, p2
+    taken[0], taken[1], taken[2] = fabs(d[0]), fabs(d[u + 1]), fabs(d[2 * u + 2])
+    if before:
+        _take_out(band, z, p - 1, d - 3, u, 1, d, u, taken, r)
+    if after:
+        _take_out(band, z, p + 1, _diagonal(band, p + 1) - 3, 1, _across(band, p + 1), d, u, taken, r)
+    inverse[0] = 1.0 / d[0]
+    b10, b20 = d[u], d[2 * u]
+    d[u] = b10 * inverse[0]
+    d[2 * u] = b20 * inverse[0]
+    p1 = d[u + 1] - b10 * d[u]
+    b21 = d[2 * u + 1] - b20 * d[u]
+    inverse[1] = 1.0 / p1
+    d[2 * u + 1] = b21 * inverse[1]
+    p2 = d[2 * u + 2] - b20 * d[2 * u] - b21 * d[2 * u + 1]
+    inverse[2] = 1.0 / p2
+    r[1] -= d[u] * r[0]
+    r[2] -= d[2 * u] * r[0] + d[2 * u + 1] * r[1]
+    taken[1] += fabs(b10 * d[u])
+    taken[2] += fabs(b20 * d[2 * u]) + fabs(b21 * d[2 * u + 1])
+    # Of numbers that are none, too.
+    return fabs(d[0]) > TINY * taken[0] and fabs(p1) > TINY * taken[1] and fabs(p2) > TINY * taken[2]
+
+
+cdef inline void _substitute(const Band* band, double* z, Py_ssize_t p, bint before, bint after) noexcept nogil:
+    """The solution of a bead of a chain, with that of the neighbour it was taken out of."""
+    cdef Py_ssize_t u = _across(band, p)
+    cdef const double* d = _diagonal(band, p)
+    cdef const double* e
+    cdef Py_ssize_t step
+    cdef double* x = z + 3 * p
+    cdef const double* y
+    cdef int j
+    for j in range(3):
+        x[j] *= band.pivot[3 * p + j]
+    if before:
+        e = d - 3
+        y = x - 3
+        for j in range(3):
+            x[j] -= e[u * j] * y[0] + e[u * j + 1] * y[1] + e[u * j + 2] * y[2]
+    if after:
+        step = _across(band, p + 1)
+        e = _diagonal(band, p + 1) - 3
+        y = x + 3
+        for j in range(3):
+            x[j] -= e[j] * y[0] + e[step + j] * y[1] + e[2 * step + j] * y[2]
+    x[1] -= d[2 * u + 1] * x[2]
+    x[0] -= d[u] * x[1] + d[2 * u] * x[2]
+
+
+cdef Py_ssize_t _solve_chain(const Band* band, double* z, Py_ssize_t start, Py_ssize_t end) noexcept nogil:
+    """A molecule in which each bead is coupled to the next alone: from both ends to the middle, which are two chains of
+    operations that do not wait for each other, and back. Returns -1, or the bead at which a pivot is lost."""
+    cdef Py_ssize_t middle = start + (end - start) // 2
+    cdef Py_ssize_t p, q
+    for p in range(start, middle):
+        q = end - 1 - (p - start)
+        if not _reduce(band, z, p, p > start, False):
+            return p
+        if q > middle and not _reduce(band, z, q, False, q < end - 1):
+            return q
+    if not _reduce(band, z, middle, middle > start, middle < end - 1):
+        return middle
+    _substitute(band, z, middle, False, False)
+    for p in range(middle - 1, start - 1, -1):
+        q = 2 * middle - p
+        _substitute(band, z, p, False, True)
+        if q < end:
+            _substitute(band, z, q, True, False)
+    return -1
+
+
+cdef Py_ssize_t _solve_band(const Band* band, double* z, Py_ssize_t first, Py_ssize_t last) noexcept nogil:
+    """Any molecule, of beads first to last - 1. Returns -1, or the bead at which a pivot is lost."""
+    cdef Py_ssize_t p, q, i, j, k, low, lowest, across, beyond
+    cdef Py_ssize_t start = 3 * first, end = 3 * last
+    cdef double* u
+    cdef double* u0
+    cdef double* u1
+    cdef double* u2
+    cdef const double* v
+    cdef double s, s1, s2, taken, pivot
+    # A row holds L D before the diagonal until it is done, then L; column j of it is u[j].
+    for p in range(first, last):
+        across = _across(band, p)
+        lowest = 3 * (p - band.width[p])
+        low = lowest if lowest > start else start
+        u0 = band.matrix + band.row[p] - lowest
+        u1 = u0 + across
+        u2 = u1 + across
+        # The three rows of a bead at a time, which do not wait for each other.
+        for q in range(low // 3, p):
+            beyond = _across(band, q)
+            lowest = 3 * (q - band.width[q])
+            v = band.matrix + band.row[q] - lowest
+            lowest = lowest if lowest > low else low
+            for j in range(3 * q, 3 * q + 3):
+                s, s1, s2 = u0[j], u1[j], u2[j]
+                for k in range(lowest, j):
+                    s -= u0[k] * v[k]
+                    s1 -= u1[k] * v[k]
+                    s2 -= u2[k] * v[k]
+                u0[j], u1[j], u2[j] = s, s1, s2
+                v += beyond
+        u = u0
+        for i in range(3 * p, 3 * p + 3):
+            v = u0
+            for j in range(3 * p, i):
+                s = u[j]
+                for k in range(low, j):
+                    s -= u[k] * v[k]
+                u[j] = s
+                v += across
+            pivot = u[i]
+            taken = fabs(pivot)
+            s = z[i]
+            for k in range(low, i):
+                s1 = u[k]
+                u[k] = s1 * band.pivot[k]
+                s2 = s1 * u[k]
+                pivot -= s2
+                taken += fabs(s2)
+                s -= u[k] * z[k]
+            z[i] = s
+            # Of a number that is none, too.
+            if not (fabs(pivot) > TINY * taken):
+                return p
+            band.pivot[i] = 1.0 / pivot
+            u += across
+    for i in range(start, end):
+        z[i] *= band.pivot[i]
+    for i in range(end - 1, start - 1, -1):
+        p = i // 3
+        lowest = 3 * (p - band.width[p])
+        u = band.matrix + band.row[p] + (i - 3 * p) * _across(band, p) - lowest
+        low = lowest if lowest > start else start
+        s = z[i]
+        for k in range(low, i):
+            z[k] -= u[k] * s
+    return -1
+
+
 cdef struct SolveTask:
-    Band* band
+    const Band* band
     const int32_t* start      # (molecules + 1,) where molecules start
+    const unsigned char* chain  # (molecules,) whether each bead is coupled to the next alone
     double* a                 # (n, 3) the right side, then the solution, in the order of solution
 
 
 cdef int _solve(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
     """Factor and solve the equations of molecules first to last - 1."""
     cdef SolveTask* t = <SolveTask*> task
-    cdef Band* band = t.band
-    cdef Py_ssize_t molecule, p, q, i, j, k, low, start, end, lowest, across, beyond
-    cdef double* u
-    cdef double* u0
-    cdef double* u1
-    cdef double* u2
-    cdef const double* v
-    cdef double* z = t.a
-    cdef double s, s1, s2, taken, pivot
+    cdef Py_ssize_t molecule, lost
     for molecule in range(first, last):
-        start = 3 * <Py_ssize_t> t.start[molecule]
-        end = 3 * <Py_ssize_t> t.start[molecule + 1]
-        # A row holds L D before the diagonal until it is done, then L; column j of it is u[j].
-        for p in range(t.start[molecule], t.start[molecule + 1]):
-            across = 3 * (<Py_ssize_t> band.width[p] + 1)
-            lowest = 3 * (p - band.width[p])
-            low = lowest if lowest > start else start
-            u0 = band.matrix + band.row[p] - lowest
-            u1 = u0 + across
-            u2 = u1 + across
-            # The three rows of a bead at a time, which do not wait for each other.
-            for q in range(low // 3, p):
-                beyond = 3 * (<Py_ssize_t> band.width[q] + 1)
-                lowest = 3 * (q - band.width[q])
-                v = band.matrix + band.row[q] - lowest
-                lowest = lowest if lowest > low else low
-                for j in range(3 * q, 3 * q + 3):
-                    s, s1, s2 = u0[j], u1[j], u2[j]
-                    for k in range(lowest, j):
-                        s -= u0[k] * v[k]
-                        s1 -= u1[k] * v[k]
-                        s2 -= u2[k] * v[k]
-                    u0[j], u1[j], u2[j] = s, s1, s2
-                    v += beyond
-            u = u0
-            for i in range(3 * p, 3 * p + 3):
-                v = u0
-                for j in range(3 * p, i):
-                    s = u[j]
-                    for k in range(low, j):
-                        s -= u[k] * v[k]
-                    u[j] = s
-                    v += across
-                pivot = u[i]
-                taken = fabs(pivot)
-                s = z[i]
-                for k in range(low, i):
-                    s1 = u[k]
-                    u[k] = s1 * band.pivot[k]
-                    s2 = s1 * u[k]
-                    pivot -= s2
-                    taken += fabs(s2)
-                    s -= u[k] * z[k]
-                z[i] = s
-                # Of a number that is none, too.
-                if not (fabs(pivot) > TINY * taken):
-                    return record_fault(world, NOT_SOLVED, band.place[p], -1)
-                band.pivot[i] = 1.0 / pivot
-                u += across
-        for i in range(start, end):
-            t.a[i] *= band.pivot[i]
-        for i in range(end - 1, start - 1, -1):
-            p = i // 3
-            lowest = 3 * (p - band.width[p])
-            u = band.matrix + band.row[p] + (i - 3 * p) * 3 * (<Py_ssize_t> band.width[p] + 1) - lowest
-            low = lowest if lowest > start else start
-            s = t.a[i]
-            for k in range(low, i):
-                t.a[k] -= u[k] * s
+        if t.chain[molecule]:
+            lost = _solve_chain(t.band, t.a, t.start[molecule], t.start[molecule + 1])
+        else:
+            lost = _solve_band(t.band, t.a, t.start[molecule], t.start[molecule + 1])
+        if lost >= 0:
+            return record_fault(world, NOT_SOLVED, t.band.place[lost], -1)
     return 0
 
 
@@ -180,11 +315,15 @@ cdef class CoarseForces(KickRule):
     cdef readonly int scheme
     cdef readonly double scale
     cdef Sequence stiff
-    cdef Sequence collected
+    # Whether stiffnesses are in the equations, not Hessians; and the blocks of both for Python, one by one.
+    cdef bint positive
+    cdef Sequence hessians
+    cdef Sequence stiffnesses
     cdef object solve_sparse
     cdef object arrays
     cdef Band band
     cdef const int32_t[::1] start
+    cdef const unsigned char[::1] chain
     cdef double[:, ::1] right      # by order of solution
     cdef double[:, ::1] a          # (n, 3) by place, 0 of beads that are not solved for
     cdef double[:, ::1] x          # kept, while Newton's method looks elsewhere
@@ -192,7 +331,7 @@ cdef class CoarseForces(KickRule):
     cdef long long solved_at
 
     def __init__(self, list stiff, int scheme, double scale, Py_ssize_t n, const int32_t[::1] place,
-                 const int32_t[::1] start, const int32_t[::1] width, solve):
+                 const int32_t[::1] start, const int32_t[::1] width, solve, bint positive=False):
         order = np.full(n, -1, np.int32)
         order[np.asarray(place)] = np.arange(place.shape[0], dtype=np.int32)
         m = place.shape[0]
@@ -203,12 +342,15 @@ cdef class CoarseForces(KickRule):
         cdef double[::1] matrix = np.empty(max(1, counts.sum()))
         cdef double[::1] pivot = np.empty(max(1, 3 * m))
         self.stiff = Sequence(stiff)
-        # Where there is no band, Python is given the blocks one by one.
-        self.collected = Sequence([HessianBlocks(operation) for operation in stiff])
+        self.positive = positive
+        self.hessians = Sequence([HessianBlocks(operation) for operation in stiff])
+        self.stiffnesses = Sequence([HessianBlocks(operation, True) for operation in stiff])
         self.scheme = scheme
         self.scale = scale
         self.solve_sparse = solve
         self.start = start
+        widest = np.maximum.reduceat(width, np.asarray(start)[: start.shape[0] - 1]) if width.shape[0] else np.zeros(0)
+        self.chain = (widest <= 1).astype(np.uint8)
         self.arrays = (place, orders, width, rows, matrix, pivot)
         self.band.n = m
         self.band.place = &place[0]
@@ -250,18 +392,21 @@ cdef class CoarseForces(KickRule):
         memset(self.band.matrix, 0, self.size() * sizeof(double))
         for p in range(self.band.n):
             m = world.mass[self.band.place[p]]
-            row = self.band.matrix + self.band.row[p] + 3 * self.band.width[p]
+            row = _diagonal(&self.band, p)
             for c in range(3):
-                row[c * (3 * (<Py_ssize_t> self.band.width[p] + 1) + 1)] = m
+                row[c * (_across(&self.band, p) + 1)] = m
         for k in range(self.stiff.count):
-            fault = (<Operation> self.stiff.items[k]).hessian(world, _into_band, &self.band)
+            if self.positive:
+                fault = (<Operation> self.stiff.items[k]).stiffness(world, _into_band, &self.band)
+            else:
+                fault = (<Operation> self.stiff.items[k]).hessian(world, _into_band, &self.band)
             if fault != 0:
                 return fault
         return 0
 
     cdef Py_ssize_t size(self) noexcept nogil:
         cdef Py_ssize_t p = self.band.n - 1
-        return self.band.row[p] + 9 * (<Py_ssize_t> self.band.width[p] + 1)
+        return self.band.row[p] + 3 * _across(&self.band, p)
 
     cdef int solve(self, World* world) noexcept nogil:
         """right <- (M + beta h^2 H)^-1 right."""
@@ -274,9 +419,10 @@ cdef class CoarseForces(KickRule):
             if not self.band.outside:
                 task.band = &self.band
                 task.start = &self.start[0]
+                task.chain = &self.chain[0]
                 task.a = &self.right[0, 0]
                 return over_blocks(_solve, &task, world, self.start.shape[0] - 1, MOLECULES)
-        fault = self.collected.run(world)
+        fault = self.stiffnesses.run(world) if self.positive else self.hessians.run(world)
         if fault != 0:
             return fault
         with gil:
@@ -285,7 +431,8 @@ cdef class CoarseForces(KickRule):
     cdef int in_python(self, World* world):
         try:
             right = np.asarray(self.right)
-            found = self.solve_sparse([blocks.blocks() for blocks in self.collected.operations], right)
+            collected = self.stiffnesses if self.positive else self.hessians
+            found = self.solve_sparse([blocks.blocks() for blocks in collected.operations], right)
             if found is None:
                 return record_fault(world, NOT_SOLVED, -1, -1)
             right[...] = found
@@ -299,19 +446,12 @@ cdef class CoarseForces(KickRule):
         cdef const double* f = &forces.f[0, 0]
         cdef double weight
         cdef int fault, c
-        for p in range(self.band.n):
-            for c in range(3):
-                self.right[p, c] = f[3 * self.band.place[p] + c]
-        fault = self.solve(world)
-        if fault != 0:
-            return fault
-        for p in range(self.band.n):
-            for c in range(3):
-                self.a[self.band.place[p], c] = self.right[p, c]
         if self.scheme == NEWTON:
             fault = self.newton(world, forces)
-            if fault != 0:
-                return fault
+        else:
+            fault = self.first(world, f)
+        if fault != 0:
+            return fault
         memcpy(&self.g[0, 0], f, 3 * n * sizeof(double))
         if self.scheme == SYMPLECTIC:
             # Third derivatives first: they add to what is there, with the sign of a force.
@@ -332,41 +472,74 @@ cdef class CoarseForces(KickRule):
                     self.g[i, c] = world.mass[i] * self.a[i, c]
         return 0
 
+    cdef int first(self, World* world, const double* f) noexcept nogil:
+        """(M + beta h^2 H) a = f."""
+        cdef Py_ssize_t p
+        cdef int fault, c
+        for p in range(self.band.n):
+            for c in range(3):
+                self.right[p, c] = f[3 * self.band.place[p] + c]
+        fault = self.solve(world)
+        if fault != 0:
+            return fault
+        for p in range(self.band.n):
+            for c in range(3):
+                self.a[self.band.place[p], c] = self.right[p, c]
+        return 0
+
     cdef int newton(self, World* world, ForceSum forces) noexcept nogil:
-        """M a = f(x + beta h^2 a), from the first step on."""
+        """M a = f(x + beta h^2 a), from a = 0. With stiffnesses first, which go down to a solution without jumps to
+        another; once it is near with Hessians, which are faster there."""
         cdef Py_ssize_t p, i, worst = -1
         cdef const double* f = &forces.f[0, 0]
-        cdef double change, farthest = 0.0
-        cdef int fault = 0, c, _
+        cdef double change, size, before = 0.0, farthest = 0.0
+        cdef bint faster = True
+        cdef int step, c, fault = 0
         memcpy(&self.x[0, 0], world.x, 3 * world.n * sizeof(double))
         for p in range(self.band.n):
             for c in range(3):
+                self.a[self.band.place[p], c] = 0.0
                 farthest = max(farthest, fabs(world.x[3 * self.band.place[p] + c]))
-        for _ in range(MOST_STEPS):
-            for p in range(self.band.n):
-                i = self.band.place[p]
-                for c in range(3):
-                    world.x[3 * i + c] = self.x[i, c] + self.scale * self.a[i, c]
-            world.positions += 1
-            fault = forces.run(world)
-            if fault != 0:
-                break
+        self.positive = True
+        for step in range(MOST_STEPS):
+            if step > 0:
+                for p in range(self.band.n):
+                    i = self.band.place[p]
+                    for c in range(3):
+                        world.x[3 * i + c] = self.x[i, c] + self.scale * self.a[i, c]
+                world.positions += 1
+                fault = forces.run(world)
+                if fault != 0:
+                    break
             for p in range(self.band.n):
                 i = self.band.place[p]
                 for c in range(3):
                     self.right[p, c] = f[3 * i + c] - world.mass[i] * self.a[i, c]
             fault = self.solve(world)
+            if fault == NOT_SOLVED and not self.positive:
+                world.fault.code = fault = NO_FAULT
+                self.positive = True
+                faster = False
+                continue
             if fault != 0:
                 break
-            change = 0.0
+            change = size = 0.0
             for p in range(self.band.n):
+                i = self.band.place[p]
                 for c in range(3):
-                    self.a[self.band.place[p], c] += self.right[p, c]
+                    self.a[i, c] += self.right[p, c]
+                    size = max(size, fabs(self.a[i, c]))
                     if fabs(self.right[p, c]) > change:
                         change = fabs(self.right[p, c])
-                        worst = self.band.place[p]
+                        worst = i
             if self.scale * change <= CONVERGED * farthest:
                 break
+            if self.positive:
+                self.positive = not (faster and change < NEAR * size)
+            elif change > 0.5 * before:
+                self.positive = True
+                faster = False
+            before = change
         else:
             fault = record_fault(world, NOT_SOLVED, worst, -1)
         memcpy(world.x, &self.x[0, 0], 3 * world.n * sizeof(double))

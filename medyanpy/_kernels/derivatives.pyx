@@ -41,20 +41,25 @@ cdef int _append(void* sink, Py_ssize_t i, Py_ssize_t j, const double* block) no
 
 
 cdef class HessianBlocks(Operation):
-    """Collects the blocks d2U/dx_i dx_j of a force; those of one pair may be several entries that add up."""
+    """Collects the blocks d2U/dx_i dx_j of a force, or of its stiffness, in which nothing is negative; those of one
+    pair may be several entries that add up."""
     cdef readonly Operation force
+    cdef bint positive
     cdef List list
 
-    def __init__(self, Operation force):
+    def __init__(self, Operation force, bint positive=False):
         if force.derivatives < 2:
             raise TypeError(f"{force.name} offers no second derivatives")
         self.force = force
+        self.positive = positive
 
     def __dealloc__(self):
         free(self.list.blocks)
 
     cdef int run(self, World* world) noexcept nogil:
         self.list.n = 0
+        if self.positive:
+            return self.force.stiffness(world, _append, &self.list)
         return self.force.hessian(world, _append, &self.list)
 
     def blocks(self):

@@ -90,6 +90,14 @@ cdef class Frames(Operation):
         return 0
 
     cdef int hessian(self, World* world, AddBlock add, void* sink) noexcept nogil:
+        return self.second(world, add, sink, 1.0)
+
+    cdef int stiffness(self, World* world, AddBlock add, void* sink) noexcept nogil:
+        # What is left is 2 w (dE)^T dE, where U = w/2 |E|^2.
+        return self.second(world, add, sink, 0.0)
+
+    cdef int second(self, World* world, AddBlock add, void* sink, double bent) noexcept nogil:
+        """Blocks of the Hessian, with `bent` times its part that is linear in E."""
         cdef const double* q[3]
         cdef double e[9]
         cdef double block[9]
@@ -103,7 +111,7 @@ cdef class Frames(Operation):
                         for d in range(3):
                             block[3 * c + d] = q[j][c] * q[i][d]
                             if c == d:
-                                block[3 * c + d] += e[3 * i + j]
+                                block[3 * c + d] += bent * e[3 * i + j]
                             if i == j:
                                 for k in range(3):
                                     block[3 * c + d] += q[k][c] * q[k][d]

@@ -16,7 +16,7 @@ from medyanpy._kernels.neighbors cimport AHEAD, ROWS_PER_BLOCK, NeighborList, Ne
 from medyanpy._kernels.parallel cimport SUM_BLOCK, n_blocks, over_blocks, sum_in_blocks
 from medyanpy._kernels.program cimport AddBlock, Operation, World
 from medyanpy._kernels.radial cimport (
-    RICKER, SOFT_SPHERE, WCA, WCA_END_SQUARED, Derivative, derive, evaluate, pull, ricker,
+    LENNARD_JONES, RICKER, SOFT_SPHERE, WCA, Derivative, derive, evaluate, lennard_jones_end, pull, ricker,
 )
 from medyanpy._kernels.sites cimport SiteTable
 from medyanpy._kernels.vec3 cimport dot
@@ -31,7 +31,7 @@ cdef struct PairTask:
     int kind
     double a                  # parameters of the radial function
     double b                  # for SOFT_SPHERE: the sum of two radii, where all are equal
-    double end                # for RICKER: what is taken off the energy
+    double end                # of all but SOFT_SPHERE: what is taken off the energy
     double end_squared        # square of the range, where it is the same for all pairs
     double* energy            # by member
 
@@ -97,7 +97,8 @@ cdef inline void _block(
 
 cdef int _pairs(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
     cdef PairTask* t = <PairTask*> task
-    if t.kind == WCA:
+    if t.kind == WCA or t.kind == LENNARD_JONES:
+        # They differ in where they end.
         _block(WCA, True, t, world, first, last)
     elif t.kind == RICKER:
         _block(RICKER, True, t, world, first, last)
@@ -115,7 +116,7 @@ cdef class Pairs(Operation):
     ----------
     name : str
     kind : int
-        Number of the radial function in radial.pxd: SOFT_SPHERE, WCA or RICKER.
+        Number of the radial function in radial.pxd: SOFT_SPHERE, WCA, RICKER or LENNARD_JONES.
     parameters : sequence of 2 or 3 float
         Those of the function. For SOFT_SPHERE the second is not read: beads touch at the sum of their radii.
     neighbors : NeighborList
@@ -146,8 +147,8 @@ cdef class Pairs(Operation):
             self.p[1] = neighbors.list.radius[0] + neighbors.list.radius[0]
         self.end = 0.0
         self.end_squared = self.p[1] * self.p[1]
-        if kind == WCA:
-            self.end_squared *= WCA_END_SQUARED
+        if kind == WCA or kind == LENNARD_JONES:
+            self.end = lennard_jones_end(kind, self.p, &self.end_squared)
         elif kind == RICKER:
             self.end = ricker(self.p[0], self.p[2] * self.p[2] / self.end_squared, &e)
             self.end_squared = self.p[2] * self.p[2]
@@ -232,9 +233,13 @@ cdef class Pairs(Operation):
         return fault
 
     cdef int hessian(self, World* world, AddBlock add, void* sink) noexcept nogil:
-        cdef Derivative wanted = Derivative(add, sink, NULL, NULL)
+        cdef Derivative wanted = Derivative(add, sink, NULL, NULL, False)
+        return self.higher(world, &wanted)
+
+    cdef int stiffness(self, World* world, AddBlock add, void* sink) noexcept nogil:
+        cdef Derivative wanted = Derivative(add, sink, NULL, NULL, True)
         return self.higher(world, &wanted)
 
     cdef int contract(self, World* world, const double* a, double* out) noexcept nogil:
-        cdef Derivative wanted = Derivative(<AddBlock> NULL, NULL, a, out)
+        cdef Derivative wanted = Derivative(<AddBlock> NULL, NULL, a, out, False)
         return self.higher(world, &wanted)

@@ -94,6 +94,8 @@ cdef class Operation:
     # Optional, for forces; all in terms of 3D positions, as f is.
     # Give every block of the Hessian to add(sink, ...).
     cdef int hessian(self, World* world, AddBlock add, void* sink) noexcept nogil
+    # The same of what comes near it without negative eigenvalues; where none is offered, the Hessian.
+    cdef int stiffness(self, World* world, AddBlock add, void* sink) noexcept nogil
     # out += sum_ij d3U/dx_i dx_j dx_k a_i a_j, with a and out (n, 3).
     cdef int contract(self, World* world, const double* a, double* out) noexcept nogil
 

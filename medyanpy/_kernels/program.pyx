@@ -93,6 +93,9 @@ cdef class Operation:
     cdef int hessian(self, World* world, AddBlock add, void* sink) noexcept nogil:
         return NO_FAULT
 
+    cdef int stiffness(self, World* world, AddBlock add, void* sink) noexcept nogil:
+        return self.hessian(world, add, sink)
+
     cdef int contract(self, World* world, const double* a, double* out) noexcept nogil:
         return NO_FAULT
 

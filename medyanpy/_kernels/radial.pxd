@@ -17,6 +17,8 @@ cdef enum Radial:
     ROPE = 3           # p = (k, L):           k/2 (r - L)^2 for r > L, else 0
     RICKER = 4         # p = (U_e, r_e, r_c):  `ricker`, less its value at r_c, for r < r_c
     PENALTY = 5        # p = (w, L):           w/2 (r^2 - L^2)^2
+    LENNARD_JONES = 6  # p = (epsilon, sigma, r_c): as WCA, less its value at r_c, for r < r_c, which may be infinite
+    COULOMB = 7        # p = (k,):             k / r
 
 
 cdef extern from * nogil:
@@ -31,6 +33,18 @@ cdef inline double ricker(double depth, double s, double* e) noexcept nogil:
     """U_e/2 (1 - 3 s) exp(3/2 (1 - s)),   s = (r/r_e)^2; and e = U_e exp(3/2 (1 - s))."""
     e[0] = depth * exp_(1.5 - 1.5 * s)
     return (0.5 - 1.5 * s) * e[0]
+
+
+cdef inline double lennard_jones_end(int kind, const double* p, double* end_squared) noexcept nogil:
+    """The square of the range of WCA or LENNARD_JONES, and what is taken off their common function."""
+    cdef double s = p[1] * p[1]
+    if kind == WCA:
+        end_squared[0] = WCA_END_SQUARED * s
+        return -p[0]
+    end_squared[0] = p[2] * p[2]
+    s = s / end_squared[0]
+    s = s * s * s
+    return 4.0 * p[0] * (s * s - s)
 
 
 cdef inline void evaluate(int kind, const double* p, double r, int order, double* u) noexcept nogil:
@@ -61,7 +75,14 @@ cdef inline void evaluate(int kind, const double* p, double r, int order, double
             # U'/r + r (U'/r)', as above: what `third` divides by r is 4 w r^2 or nothing, however short r is.
             u[2] = (u[1] / r if r > 0.0 else q * s) + 2.0 * q * r * r
             u[3] = 6.0 * q * r
-    elif kind != WCA:
+    elif kind == COULOMB:
+        s = 1.0 / r
+        u[0] = p[0] * s
+        u[1] = -u[0] * s
+        if order > 1:
+            u[2] = -2.0 * u[1] * s
+            u[3] = -3.0 * u[2] * s
+    elif kind != WCA and kind != LENNARD_JONES:
         s = r - p[1]
         # At r = L, where the second derivative jumps, a rope has that of its taut side: with L = 0 it is a spring.
         if (kind == SOFT_SPHERE and s >= 0.0) or (kind == ROPE and s < 0.0):
@@ -76,17 +97,17 @@ cdef inline void evaluate(int kind, const double* p, double r, int order, double
             u[2] = u[1] / r if p[1] == 0.0 and r > 0.0 else p[0]
             u[3] = 0.0
     else:
-        s2 = p[1] * p[1]
-        if r * r >= WCA_END_SQUARED * s2:
+        q = lennard_jones_end(kind, p, &s2)
+        if r * r >= s2:
             u[0] = u[1] = 0.0
             if order > 1:
                 u[2] = u[3] = 0.0
             return
         s = 1.0 / r
-        s2 = s2 * s * s
+        s2 = p[1] * p[1] * s * s
         s6 = s2 * s2 * s2
         e = 4.0 * p[0]
-        u[0] = e * (s6 * s6 - s6) + p[0]
+        u[0] = e * (s6 * s6 - s6) - q
         u[1] = -e * s * (12.0 * s6 * s6 - 6.0 * s6)
         if order > 1:
             u[2] = e * s * s * (156.0 * s6 * s6 - 42.0 * s6)
@@ -97,17 +118,21 @@ cdef inline double pull(int kind, double a, double b, double end, double rr, dou
     """U'(r) / r of two beads within range, and u[0] = U(r); from r^2 and p = (a, b).
 
     What a sum over neighbours needs and no more: no root where it can be done without, and no branch that depends on
-    r. Within range means r < b (SOFT_SPHERE), r^2 < WCA_END_SQUARED b^2 (WCA) or r < r_c (RICKER); the caller skips
-    other pairs. `end` is the value of `ricker` at r_c.
+    r. Within range means r < b (SOFT_SPHERE), r < r_c (RICKER), or what `lennard_jones_end` gives; the caller skips
+    other pairs. `end` is taken off the energy: the value of `ricker` at r_c, or that of `lennard_jones_end`.
     """
     cdef double r, s, q
-    if kind == WCA:
+    if kind == WCA or kind == LENNARD_JONES:
         q = 1.0 / rr
         s = b * b * q
         s = s * s * s
-        u[0] = 4.0 * a * (s * s - s) + a
+        u[0] = 4.0 * a * (s * s - s) - end
         # At r = 0 this is -inf, and times a displacement of 0 no number: the run stops, as it should.
         return -24.0 * a * (s * (s + s) - s) * q
+    if kind == COULOMB:
+        q = 1.0 / sqrt(rr)
+        u[0] = a * q
+        return -u[0] * (q * q)
     if kind == RICKER:
         q = 1.0 / (b * b)
         s = rr * q
@@ -139,6 +164,21 @@ cdef inline void second(const double* u, const double* d, double r, double* out)
         out[0] = out[4] = out[8] = u[2]
 
 
+cdef inline void stiffness(const double* u, const double* d, double r, double* out) noexcept nogil:
+    """As `second`, with U'' and t = U'/r replaced by numbers that are not negative, and are the same at rest, t = 0:
+    U'' or 0; of t its square over U'' while it is less than that, so that it has a derivative at 0, and 0 where two
+    beads push each other away. It has no other value where U is quadratic in d, t = U''."""
+    cdef double v[3]
+    cdef double t
+    v[0] = u[0]
+    v[1] = u[1]
+    v[2] = u[2] if u[2] > 0.0 else 0.0
+    if r > 0.0:
+        t = u[1] / r
+        v[1] = 0.0 if t < 0.0 else (t * t / u[2] * r if t < u[2] else u[1])
+    second(v, d, r, out)
+
+
 cdef inline void third(const double* u, const double* d, double r, const double* a, double* out) noexcept nogil:
     """out (3,) = D3U[a, a] = U^(3) s^2 n + (U''/r - U'/r^2) (2 s (a - s n) + (a^2 - s^2) n),   s = n.a"""
     cdef double n[3]
@@ -156,13 +196,14 @@ cdef inline void third(const double* u, const double* d, double r, const double*
         out[c] = u[3] * s * s * n[c] + bend * (2.0 * s * (a[c] - s * n[c]) + (aa - s * s) * n[c])
 
 
-# What is wanted of the higher derivatives: blocks of the Hessian for a sink; or, where `add` is NULL, the third
-# derivative twice along a, added to out.
+# What is wanted of the higher derivatives: blocks of the Hessian, or of the stiffness, for a sink; or, where `add` is
+# NULL, the third derivative twice along a, added to out.
 cdef struct Derivative:
     AddBlock add
     void* sink
     const double* a
     double* out
+    bint positive
 
 
 cdef inline int derive(
@@ -173,7 +214,10 @@ cdef inline int derive(
     cdef double apart[3]
     cdef double t[3]
     if wanted.add != NULL:
-        second(u, d, r, block)
+        if wanted.positive:
+            stiffness(u, d, r, block)
+        else:
+            second(u, d, r, block)
         return sites.add_pair(i, j, block, wanted.add, wanted.sink)
     sites.difference(i, j, wanted.a, apart)
     third(u, d, r, apart, t)

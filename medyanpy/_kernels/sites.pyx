@@ -250,6 +250,13 @@ cdef class SiteTable:
         cdef double cp, c
         cdef Py_ssize_t p, q, i, j
         cdef int e, fault
+        if self.are_beads:
+            for e in range(9):
+                block[e] = -k[e]
+            fault = add(sink, a, a, k)
+            if fault == 0:
+                fault = add(sink, b, a, block)
+            return add(sink, b, b, k) if fault == 0 else fault
         for p in range(self.n_terms(a, b)):
             cp = self.term(a, b, p, &i)
             for q in range(p + 1):
@@ -285,6 +292,11 @@ cdef class SiteTable:
     cdef void difference(self, Py_ssize_t a, Py_ssize_t b, const double* v, double* out) noexcept nogil:
         cdef Py_ssize_t p, i
         cdef double c
+        cdef int e
+        if self.are_beads:
+            for e in range(3):
+                out[e] = v[3 * b + e] - v[3 * a + e]
+            return
         out[0] = out[1] = out[2] = 0.0
         for p in range(self.n_terms(a, b)):
             c = self.term(a, b, p, &i)
@@ -293,6 +305,12 @@ cdef class SiteTable:
     cdef void share(self, Py_ssize_t a, Py_ssize_t b, const double* t, double* out) noexcept nogil:
         cdef Py_ssize_t p, i
         cdef double c
+        cdef int e
+        if self.are_beads:
+            for e in range(3):
+                out[3 * a + e] -= t[e]
+                out[3 * b + e] += t[e]
+            return
         for p in range(self.n_terms(a, b)):
             c = self.term(a, b, p, &i)
             add_scaled(c, t, out + 3 * i)

@@ -8,7 +8,7 @@ from medyanpy.forces.external import ExternalField, HarmonicTrap, UniformField
 from medyanpy.forces.filaments import FilamentBending, FilamentStretching, FilamentTwisting, FixmanPotential
 from medyanpy.forces.links import AngleLinks, DirectionLinks, Links
 from medyanpy.forces.membrane import MembraneArea, MembraneBending, MembraneTension, MembraneVolume
-from medyanpy.forces.pairs import WCA, Ricker, SoftSphere
+from medyanpy.forces.pairs import WCA, Coulomb, LennardJones, Ricker, SoftSphere
 from medyanpy.forces.penalties import LinkLengthPenalty, OrthonormalFramePenalty, RigidTrianglePenalty
 from medyanpy.forces.python import PythonForce
 from medyanpy.forces.rods import RodCollision, RodElasticity, RodLoad
@@ -16,6 +16,7 @@ from medyanpy.forces.rods import RodCollision, RodElasticity, RodLoad
 __all__ = [
     "WCA",
     "AngleLinks",
+    "Coulomb",
     "DirectionLinks",
     "EllipsoidRepulsion",
     "ExternalField",
@@ -26,6 +27,7 @@ __all__ = [
     "Force",
     "HarmonicBonds",
     "HarmonicTrap",
+    "LennardJones",
     "LinkLengthPenalty",
     "Links",
     "MembraneArea",

@@ -1,26 +1,29 @@
-"""Energies of all pairs of beads that come near each other."""
+"""Energies of all pairs of beads, or of those that come near each other."""
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from medyanpy import units
 from medyanpy._kernels.neighbors import NeighborList
 from medyanpy._kernels.program import Operation
-from medyanpy._kernels.selected import pairs
+from medyanpy._kernels.selected import all_pairs, pairs
 from medyanpy._kernels.sites import SiteTable
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.forces._base import Force
-from medyanpy.handles import handles_in
+from medyanpy.handles import bead_numbers, handles_in
 from medyanpy.sites import Sites, as_sites
 from medyanpy.topology import Balls
-from medyanpy.validation import array, number
+from medyanpy.validation import array, number, per_item
 
-__all__ = ["WCA", "Ricker", "SoftSphere"]
+__all__ = ["WCA", "Coulomb", "LennardJones", "Ricker", "SoftSphere"]
 
 # Numbers of the radial functions in _kernels/radial.pxd.
 _SOFT_SPHERE = 1
 _WCA = 2
 _RICKER = 4
+_LENNARD_JONES = 6
+_COULOMB = 7
 # Where WCA ends, in units of sigma.
 _WCA_END = 2.0 ** (1.0 / 6.0)
 # Where Ricker ends, in units of the distance of its minimum: what is left of the energy there is 4e-9 of the depth.
@@ -33,15 +36,18 @@ _SKIN = 0.4
 class _PairForce(Force):
     """A radial energy of all pairs of two groups that are within range."""
 
+    # What the constructor calls its groups.
+    _called = ("group_a", "group_b")
+
     def __init__(
         self, group_a: Any, group_b: Any, *, exclusions: Any, name: str | None, group: int, **numbers: Any
     ) -> None:
         super().__init__(name=name, group=group)
-        groups = {"group_a": group_a, "group_b": group_b}
-        if any(isinstance(beads, Sites) for beads in groups.values()):
-            self._groups = tuple(as_sites(f"{self.name}: {which}", beads) for which, beads in groups.items())
+        groups = list(zip(self._called, (group_a, group_b), strict=True))
+        if any(isinstance(beads, Sites) for _, beads in groups):
+            self._groups = tuple(as_sites(f"{self.name}: {which}", beads) for which, beads in groups)
         else:
-            self._groups = tuple(_frozen_group(f"{self.name}: {which}", beads) for which, beads in groups.items())
+            self._groups = tuple(_frozen_group(f"{self.name}: {which}", beads) for which, beads in groups)
         self._exclusions = exclusion_pairs(self.name, exclusions)
         self._declare(**numbers)
 
@@ -68,9 +74,9 @@ class _PairForce(Force):
         topology = layout.topology
         in_a, in_b = (
             topology.bead_indices(f"{self.name}: {which}", beads)
-            for which, beads in zip(("group_a", "group_b"), self._groups, strict=True)
+            for which, beads in zip(self._called, self._groups, strict=True)
         )
-        for which, beads in (("group_a", in_a), ("group_b", in_b)):
+        for which, beads in zip(self._called, (in_a, in_b), strict=True):
             topology.expect_places(f"{self.name}: {which}", beads)
         # 1: in A only, 2: in B only, 3: in both.
         membership = np.zeros(layout.n, np.int32)
@@ -91,7 +97,7 @@ class _PairForce(Force):
 
     def _members_of_sites(self, layout) -> "_Members":
         a, b = self._groups
-        for which, sites in (("group_a", a), ("group_b", b)):
+        for which, sites in zip(self._called, (a, b), strict=True):
             sites.check(f"{self.name}: {which}", layout.topology)
         same = a is b
         sites = a if same else a + b
@@ -122,6 +128,32 @@ class _PairForce(Force):
         members = self._members(layout)
         radius = radius_of(members.bead) if len(members.row) else np.zeros(0)
         operation = pairs.Pairs(self.name, kind, parameters, self._neighbors(members, radius), members.table)
+        operation.acts_on_points = members.on_points
+        return operation
+
+    def _bind_all(self, layout, kind: int, parameters: tuple[float, ...], weight_of=None) -> Operation:
+        """The operation for all pairs at any distance; `weight_of` gives factors of members by their rows and bead
+        numbers."""
+        members = self._members(layout)
+        # Those in A only, in both and in B only: the partners of each are a range.
+        order = np.argsort(np.array([0, 0, 2, 1])[members.group], kind="stable")
+        members = members._replace(**{k: getattr(members, k)[order] for k in ("row", "group", "bead", "number")})
+        n = len(members.row)
+        only_a, only_b = (members.group == 1).sum(), (members.group == 2).sum()
+        first = np.where(members.group == 1, only_a, 0).astype(np.int32)
+        last = np.where(members.group == 2, n - only_b, n).astype(np.int32)
+        start, ignored = _excluded(self.name, self._exclusions, members)
+        place = np.full(members.n_numbers, -1)
+        place[members.number] = np.arange(n)
+        # Nobody is a partner of itself.
+        owner = np.concatenate([np.repeat(np.arange(n), np.diff(start)), np.arange(n)])
+        ignored = np.concatenate([place[ignored], np.arange(n)])
+        ignored = ignored[np.lexsort((ignored, owner))].astype(np.int32)
+        weight = np.ones(n) if weight_of is None else weight_of(members.row, members.bead)
+        row, start = members.row, (start + np.arange(n + 1)).astype(np.int32)
+        operation = all_pairs.AllPairs(
+            self.name, kind, parameters, row, weight, first, last, start, ignored, members.table
+        )
         operation.acts_on_points = members.on_points
         return operation
 
@@ -346,6 +378,184 @@ class WCA(_PairForce):
     def bind(self, layout):
         epsilon, sigma = self._numbers["epsilon"], self._numbers["sigma"]
         return self._bind(layout, _WCA, (epsilon, sigma), lambda beads: np.full(len(beads), 0.5 * _WCA_END * sigma))
+
+
+class LennardJones(_PairForce):
+    r"""Repulsion of what overlaps, and attraction beyond it: the energy of Lennard-Jones.
+
+    .. math:: U = \sum_{(i, j)} 4 \varepsilon \left[(\sigma/r)^{12} - (\sigma/r)^6\right] - U_c
+              \quad\text{for}\; r = |x_j - x_i| < r_c
+
+    over all pairs with one bead in each group, each pair once. U_c is what the first term is at the cutoff: 0 where
+    there is none.
+
+    Parameters
+    ----------
+    group_a, group_b : handle, list of handles, (n,) int, or Sites
+        As in `SoftSphere`.
+    epsilon : float, pN nm, >= 0
+        ε: the energy is lowest, -ε, at the distance 2^(1/6) σ.
+    sigma : float, nm, > 0
+        σ.
+    cutoff : float, nm, > 0, optional
+        r_c, beyond which beads do not interact. Where none is given all pairs do, however far apart: a cluster in empty
+        space; the time of a step grows as the square of the number of beads. Common in a fluid is 2.5 σ.
+    exclusions : (E, 2) int, optional
+        As in `SoftSphere`.
+    skin : float, nm, >= 0, optional
+        As in `SoftSphere`; 0.4 times the cutoff where none is given. Without cutoff there is no list.
+    name, group
+        See `Force`.
+
+    Raises
+    ------
+    ParameterError, TopologyError
+        As `SoftSphere`.
+
+    Notes
+    -----
+    With C₁₂/r¹² - C₆/r⁶ given, ε = C₆²/4C₁₂ and σ = (C₁₂/C₆)^(1/6).
+
+    At the cutoff the energy is continuous and the force is not: it jumps by 0.039 ε/σ at 2.5 σ. Two beads in one place
+    have no finite force: a run then ends with a `SimulationError` that names the bead.
+
+    References
+    ----------
+    J. E. Lennard-Jones, Proc. Phys. Soc. 43, 461 (1931).
+
+    Examples
+    --------
+    >>> import medyanpy as mp
+    >>> topology = mp.Topology()
+    >>> beads = topology.add_beads([[0.0, 0, 0], [2.0, 0, 0], [0, 4.0, 0]], mass=1.0)
+    >>> system = mp.System(topology)
+    >>> system.add_force(mp.forces.LennardJones(beads, beads, epsilon=4.0, sigma=2.0))
+    LennardJones(epsilon=4, sigma=2, cutoff=None, skin=None)
+    >>> round(mp.Context(system, mp.VerletIntegrator(0.01)).get_state(energy=True).potential_energy, 6)
+    -0.37307
+    """
+
+    changeable = ("epsilon", "sigma", "cutoff", "skin")
+
+    def __init__(
+        self,
+        group_a: Any,
+        group_b: Any,
+        epsilon: float,
+        sigma: float,
+        *,
+        cutoff: float | None = None,
+        exclusions: Any = None,
+        skin: float | None = None,
+        name: str | None = None,
+        group: int = 0,
+    ) -> None:
+        numbers = {"epsilon": epsilon, "sigma": sigma, "cutoff": cutoff, "skin": skin}
+        super().__init__(group_a, group_b, exclusions=exclusions, name=name, group=group, **numbers)
+
+    def _checked(self, *, epsilon: Any, sigma: Any, cutoff: Any, skin: Any) -> dict[str, Any]:
+        return {
+            "epsilon": number(f"{self.name}: epsilon", epsilon, at_least=0.0),
+            "sigma": number(f"{self.name}: sigma", sigma, above=0.0),
+            "cutoff": None if cutoff is None else number(f"{self.name}: cutoff", cutoff, above=0.0),
+            "skin": self._skin(skin),
+        }
+
+    def bind(self, layout):
+        epsilon, sigma, cutoff = (self._numbers[name] for name in ("epsilon", "sigma", "cutoff"))
+        if cutoff is None:
+            return self._bind_all(layout, _LENNARD_JONES, (epsilon, sigma))
+        parameters = epsilon, sigma, cutoff
+        return self._bind(layout, _LENNARD_JONES, parameters, lambda beads: np.full(len(beads), 0.5 * cutoff))
+
+
+class Coulomb(_PairForce):
+    r"""Electrostatics of charges in empty space, or in a uniform medium.
+
+    .. math:: U = \sum_{(i, j)} \frac{k\, q_i q_j}{r}, \qquad r = |x_j - x_i|
+
+    over all pairs of beads, each pair once, however far apart.
+
+    Parameters
+    ----------
+    beads : handle, list of handles, (n,) int, or Sites
+        Those with charges, of any kind.
+    charges : float or (n,) float, elementary charges, finite
+        q, of the beads in the order in which they are given.
+    constant : float, pN nm², > 0
+        k, of two charges of 1; e²/4πε₀, which it is where none is given, is that of two elementary charges in empty
+        space. Divide it by the relative permittivity of a medium. With ions in water the energy falls faster than this
+        beyond the Debye length: not offered.
+    exclusions : (E, 2) int, optional
+        As in `SoftSphere`: pairs within one molecule.
+    name, group
+        See `Force`.
+
+    Raises
+    ------
+    ParameterError
+        A number outside its domain.
+    TopologyError
+        A handle of another topology, beads that do not exist or are named twice, an exclusion of a bead from itself.
+
+    Notes
+    -----
+    There is no cutoff: a truncated 1/r is another energy, with charges that attract each other where none are.
+    The time of a step grows as the square of the number of beads. Charges of opposite sign attract each other without
+    bound: something else, such as `LennardJones`, has to keep them apart. Two charges in one place have no finite
+    force, and the run ends with a `SimulationError` that names the bead.
+
+    Examples
+    --------
+    A sodium and a chloride ion in contact, in units of kT at 300 K:
+
+    >>> import medyanpy as mp
+    >>> topology = mp.Topology()
+    >>> ions = topology.add_beads([[0.0, 0, 0], [0.28, 0, 0]], mass=1.0)
+    >>> system = mp.System(topology)
+    >>> system.add_force(mp.forces.Coulomb(ions, [1.0, -1.0]))
+    Coulomb(charges=array of 2, constant=230.708)
+    >>> energy = mp.Context(system, mp.VerletIntegrator(0.01)).get_state(energy=True).potential_energy
+    >>> round(energy / (300.0 * mp.units.boltzmann), 1)
+    -198.9
+    """
+
+    changeable = ("charges", "constant")
+    _called = ("beads", "beads")
+
+    def __init__(
+        self,
+        beads: Any,
+        charges: Any,
+        constant: float = units.coulomb_constant,
+        *,
+        exclusions: Any = None,
+        name: str | None = None,
+        group: int = 0,
+    ) -> None:
+        super().__init__(
+            beads, beads, exclusions=exclusions, name=name, group=group, charges=charges, constant=constant
+        )
+
+    def _checked(self, *, charges: Any, constant: Any) -> dict[str, Any]:
+        beads = self._groups[0]
+        n = len(beads if isinstance(beads, Sites) else bead_numbers(beads))
+        return {
+            "charges": per_item(f"{self.name}: charges", charges, n),
+            "constant": number(f"{self.name}: constant", constant, above=0.0),
+        }
+
+    def bind(self, layout):
+        charges, beads = self._numbers["charges"], self._groups[0]
+
+        def weight_of(row: np.ndarray, bead: np.ndarray) -> np.ndarray:
+            if isinstance(beads, Sites):
+                return charges[row]
+            of = np.empty(layout.n)
+            of[bead_numbers(beads)] = charges
+            return of[bead]
+
+        return self._bind_all(layout, _COULOMB, (self._numbers["constant"],), weight_of)
 
 
 class Ricker(_PairForce):

@@ -594,7 +594,69 @@ def ricker_of_sites_energy(x):
     return well(np.linalg.norm(sites[i] - sites[j], axis=1), 2.0, 6.0, 24.0)
 
 
+# In a gap between distances of the pairs.
+CUTOFF = 54.996
+
+
+def lennard_jones(cutoff=None):
+    def build():
+        topology, _ = loose_beads()
+        a, b = np.arange(30), np.arange(39, 14, -1)
+        return topology, mp.forces.LennardJones(a, b, 0.8, 21.0, cutoff=cutoff, exclusions=[[33, 4], [0, 20]])
+
+    return build
+
+
+def lennard_jones_energy(cutoff=np.inf):
+    def u(r):
+        s = (21.0 / r) ** 6
+        return 4.0 * 0.8 * (s * s - s)
+
+    def energy(x):
+        r = distances(x, pairs_within(range(30), range(15, 40), [[33, 4], [0, 20]]))
+        assert np.abs(r - cutoff).min() > 0.05
+        return np.sum(np.where(r < cutoff, u(r) - u(cutoff), 0.0))
+
+    return energy
+
+
+CHARGES = np.linspace(-2.0, 3.0, 14)
+
+
+def charges():
+    """Of beads of every kind, points among them."""
+    topology, h = lumpy_scene()
+    return topology, mp.forces.Coulomb([h["points"], h["balls"], h["beads"]], CHARGES, 5.0, exclusions=EXCLUDED)
+
+
+def charges_energy(x):
+    _, h = lumpy_scene()
+    beads = np.concatenate([h[k].beads for k in ("points", "balls", "beads")])
+    q = dict(zip(beads.tolist(), CHARGES.tolist(), strict=True))
+    i, j = pairs_within(beads, beads, EXCLUDED)
+    product = np.array([q[a] * q[b] for a, b in zip(i.tolist(), j.tolist(), strict=True)])
+    return np.sum(5.0 * product / distances(x, (i, j)))
+
+
+def charges_of_sites():
+    topology, h = lumpy_scene()
+    sites = mixed_ends(h)[0]
+    return topology, mp.forces.Coulomb(sites, np.linspace(-1.0, 2.0, len(sites)), 5.0, exclusions=[[0, 2]])
+
+
+def charges_of_sites_energy(x):
+    sites = places(mixed_ends(lumpy_scene()[1])[0], x)
+    q = np.linspace(-1.0, 2.0, len(sites))
+    i, j = np.triu_indices(len(sites), 1)
+    r = np.linalg.norm(sites[i] - sites[j], axis=1)
+    return np.sum(np.where((i == 0) & (j == 2), 0.0, 5.0 * q[i] * q[j] / r))
+
+
 BETWEEN_BEADS = [
+    ForceCase("Lennard-Jones", lennard_jones(), lennard_jones_energy(), 1.0),
+    ForceCase("Lennard-Jones with a cutoff", lennard_jones(CUTOFF), lennard_jones_energy(CUTOFF), 1.0),
+    ForceCase("charges", charges, charges_energy, 1.0),
+    ForceCase("charges of sites", charges_of_sites, charges_of_sites_energy, 1.0),
     ForceCase("soft spheres of sites", soft_spheres_of_sites, soft_spheres_of_sites_energy, 1.0),
     ForceCase("WCA of sites", wca_of_sites, wca_of_sites_energy, 1.0),
     ForceCase("soft spheres", soft_spheres, soft_spheres_energy, 0.2),
@@ -1016,6 +1078,13 @@ ORIENTED = [
     body_angles(4),
     on_bodies("soft spheres", lambda s: mp.forces.SoftSphere(s, s, 2.0, 7.03), between_sites(soft_pair), 1.0, False),
     on_bodies("WCA", lambda s: mp.forces.WCA(s, s, 0.8, 3.0), between_sites(wca_pair), 0.2),
+    on_bodies(
+        "charges",
+        lambda s: mp.forces.Coulomb(s, 1.5, 3.0),
+        between_sites(lambda r: np.sum(3.0 * 1.5**2 / r)),
+        1.0,
+        anchored=False,
+    ),
     on_bodies(
         "Ricker",
         lambda s: mp.forces.Ricker(s, s, 2.0, 4.0),
