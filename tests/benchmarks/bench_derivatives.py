@@ -28,6 +28,7 @@ def forces(topology, filament):
         ("stretching of links", NODES - 1, mp.forces.FilamentStretching(filament, 100.0)),
         ("length penalty", NODES - 1, mp.forces.LinkLengthPenalty(filament, 10.0)),
         ("triangle penalty", len(triples), mp.forces.RigidTrianglePenalty(triples, 10.0, [1.0, 1.0, 1.0])),
+        ("field written as text", NODES, mp.forces.ExternalField(i, "(exp(-a*(1 - cos(x) - 0.3)) - 1)^2", a=7.0)),
         ("frame penalty", len(triples), mp.forces.OrthonormalFramePenalty(triples, 10.0)),
     ]
 
