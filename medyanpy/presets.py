@@ -248,7 +248,7 @@ class RigidWater:
         Each hydrogen has minus half of it.
     bond : float, nm
         Between oxygen and hydrogen.
-    angle : float, radians, 0 to π
+    angle : float, radians, > 0 and < π
         Between the two bonds.
     epsilon, sigma : float, pN nm and nm
         Of `LennardJones`, of oxygens.

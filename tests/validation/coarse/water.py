@@ -42,7 +42,7 @@ def system_of(x, penalty=None, friction=FRICTION):
     if penalty is None:
         starts, lengths = np.arange(0, 3 * n + 1, 3), np.tile(SIDES, n)
         atoms = topology.add_filaments(
-            _exact(x), masses, friction, closed=True, starts=starts, link_lengths=lengths, name="water"
+            exact_sides(x), masses, friction, closed=True, starts=starts, link_lengths=lengths, name="water"
         )
     else:
         atoms = topology.add_beads(x, masses, friction, name="water")
@@ -56,7 +56,7 @@ def system_of(x, penalty=None, friction=FRICTION):
     return system
 
 
-def _exact(x):
+def exact_sides(x):
     """Sides to round-off, about the centre of mass of each molecule: what add_filaments asks for."""
     out = np.empty((len(x) // 3, 3, 3))
     for m, (h1, o, h2) in enumerate(x.reshape(-1, 3, 3)):
