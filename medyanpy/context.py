@@ -1049,7 +1049,7 @@ _CAUSES = {
     "degenerate triangle": "a triangle here has lost its area. The membrane needs a force "
     "that keeps its triangles in shape (MembraneEdgeSprings, MembraneArea(per_triangle=True)) or a smaller timestep",
     "not solved": "the equations of a coarse kick have no solution here, or Newton's method does not find it. The "
-    "timestep is too large, or the stiff forces push outwards: try a smaller timestep or another kick",
+    "timestep is too large, or the stiff forces push outwards: try a smaller timestep or another kick (positive=True)",
     "not converged": "its links cannot keep their lengths: the constraint solve did not converge (relative residual "
     "{value:.1e}). The timestep is too large for the forces or velocities here, or the filament is folded onto itself",
     "lost surface": "it does not come back to its surface (distance {value:.1e} nm): Newton's method finds no root "

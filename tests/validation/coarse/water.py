@@ -142,9 +142,9 @@ class ZhangSkeelStiff(Shake):
     name = "Z&S, stiff"
     penalty = OMEGA
 
-    def __init__(self, x, v, kT=None, h=H, seed=1, threads=1, omega=OMEGA, beta=BETA):
+    def __init__(self, x, v, kT=None, h=H, seed=1, threads=1, omega=OMEGA, beta=BETA, positive=False):
         system = system_of(x, omega)
-        kick = mp.kicks.ZhangSkeelStiff(beta, stiff=["RigidTrianglePenalty"])
+        kick = mp.kicks.ZhangSkeelStiff(beta, stiff=["RigidTrianglePenalty"], positive=positive)
         word = "BAB" if kT is None else "OBABO"
         integrator = mp.SplittingIntegrator(word, h, kT=kT, seed=seed, kick=kick)
         self.context = mp.Context(system, integrator, threads=threads)
@@ -443,17 +443,20 @@ def betas(t_end):
     """What noise and time leave of a cluster of 100 with stiff Z&S: the temperature of the last half, or the end."""
     x = start(100)
     v, y = velocities(x, 3), rest(x, OMEGA)
-    for beta in (0.25, 0.275, 0.3, 0.35, 0.4):
+    cases = [(beta, False) for beta in (0.25, 0.275, 0.3, 0.35, 0.4)] + [(beta, True) for beta in (0.25, 0.3, 0.4)]
+    for beta, positive in cases:
         for seed in (2, 3):
-            run, n, kinetic = ZhangSkeelStiff(y, v, kT=KT, seed=seed, beta=beta), round(t_end / H / 100), []
+            run = ZhangSkeelStiff(y, v, kT=KT, seed=seed, beta=beta, positive=positive)
+            name, n, kinetic = f"N = 100, β = {beta:g}, seed {seed}", round(t_end / H / 100), []
+            name += ", positive" * positive
             for k in range(n):
                 run.step(100)
                 kinetic.append(run.kinetic_energy() * 2.0 / v.size)
                 if kinetic[-1] > 5.0 * KT:
-                    print(f"N = 100, β = {beta:g}, seed {seed}: lost at T = {100 * (k + 1) * H:g}")
+                    print(f"{name}: lost at T = {100 * (k + 1) * H:g}")
                     break
             else:
-                print(f"N = 100, β = {beta:g}, seed {seed}: kT of the last half {np.mean(kinetic[n // 2 :]):.5f}")
+                print(f"{name}: kT of the last half {np.mean(kinetic[n // 2 :]):.5f}")
 
 
 def speeds(quick):
