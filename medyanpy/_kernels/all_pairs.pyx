@@ -237,9 +237,13 @@ cdef class AllPairs(Operation):
         return fault
 
     cdef int hessian(self, World* world, AddBlock add, void* sink) noexcept nogil:
-        cdef Derivative wanted = Derivative(add, sink, NULL, NULL)
+        cdef Derivative wanted = Derivative(add, sink, NULL, NULL, False)
+        return self.higher(world, &wanted)
+
+    cdef int stiffness(self, World* world, AddBlock add, void* sink) noexcept nogil:
+        cdef Derivative wanted = Derivative(add, sink, NULL, NULL, True)
         return self.higher(world, &wanted)
 
     cdef int contract(self, World* world, const double* a, double* out) noexcept nogil:
-        cdef Derivative wanted = Derivative(<AddBlock> NULL, NULL, a, out)
+        cdef Derivative wanted = Derivative(<AddBlock> NULL, NULL, a, out, False)
         return self.higher(world, &wanted)

@@ -271,3 +271,50 @@ def test_constrained_filaments_are_refused():
     filament = mp.Topology().add_filament([[0.0, 0, 0], [1.0, 0, 0]], 1.0)
     with pytest.raises(TopologyError, match=r"LinkLengthPenalty: the links of .* are constrained"):
         LinkLengthPenalty(filament, 1.0)
+
+
+# Stiffnesses --------------------------------------------------------------------------------------------------
+
+
+PAIRS = np.array([[0, 4], [4, 7], [8, 1], [2, 5], [5, 3]])
+POSITIVE = {
+    "bonds": lambda: mp.forces.HarmonicBonds(PAIRS, 3.0, 1.4),
+    "springs without length": lambda: mp.forces.HarmonicBonds(PAIRS, 3.0, 0.0),
+    "links": lambda: mp.forces.Links(PAIRS[:, 0], PAIRS[:, 1], stiffness=2.0, length=1.5),
+    "lengths": lambda: LinkLengthPenalty(PAIRS, 1.5, 1.4),
+    "triangles": lambda: RigidTrianglePenalty([[5, 0, 3], [2, 8, 1]], 2.0, [1.0, 1.2, 0.9]),
+    "frames": lambda: OrthonormalFramePenalty([[5, 0, 3], [2, 8, 1]], 2.0, 1.3),
+    "soft spheres": lambda: mp.forces.SoftSphere(np.arange(9), np.arange(9), 3.0, 2.0),
+    "Lennard-Jones": lambda: mp.forces.LennardJones(np.arange(9), np.arange(9), 1.0, 1.0, cutoff=4.0),
+    "all pairs": lambda: mp.forces.LennardJones(np.arange(9), np.arange(9), 1.0, 1.0),
+    "charges": lambda: mp.forces.Coulomb(np.arange(9), [1.0, -1.0, 1.0] * 3, 1.0),
+}
+
+
+@pytest.mark.parametrize("name", POSITIVE)
+def test_stiffnesses_have_no_negative_part(name):
+    """Where second derivatives have one, but for springs without length, whose stiffness they are."""
+    rng = np.random.default_rng(21)
+    for _ in range(5):
+        context = context_of(rng.normal(0.0, 0.8, (9, 3)), POSITIVE[name]())
+        second, stiffness = (context.hessian(positive=positive).toarray() for positive in (False, True))
+        np.testing.assert_allclose(stiffness, stiffness.T, rtol=0.0, atol=1e-12 * np.abs(stiffness).max())
+        assert np.linalg.eigvalsh(stiffness).min() > -1e-12 * np.abs(stiffness).max()
+        if name == "springs without length":
+            np.testing.assert_allclose(stiffness, second, rtol=0.0, atol=1e-13 * np.abs(second).max())
+        else:
+            assert np.linalg.eigvalsh(second).min() < -1e-3
+        assert np.abs(stiffness).max() > 0.0
+
+
+def test_stiffnesses_at_rest_are_second_derivatives():
+    q = rotation() * 1.3
+    side = np.linalg.norm(WATER[0] - WATER[2])
+    for x, force in (
+        (q.T, OrthonormalFramePenalty([[0, 1, 2]], 2.0, 1.3)),
+        (WATER, RigidTrianglePenalty([[0, 1, 2]], 2e3, [0.09572, 0.09572, side])),
+        (np.eye(3)[:2], mp.forces.HarmonicBonds([[0, 1]], 3.0, np.sqrt(2.0))),
+    ):
+        context = context_of(x, force)
+        second, stiffness = (context.hessian(positive=positive).toarray() for positive in (False, True))
+        np.testing.assert_allclose(stiffness, second, rtol=0.0, atol=1e-9 * np.abs(second).max())
