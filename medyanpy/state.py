@@ -68,7 +68,7 @@ class State:
         Their sum.
     multipliers : dict of str to (n,) float array, pN over the unit of ∇g
         Lagrange multipliers λ of constraints g = 0, by handle name: with these velocities and forces, -λ ∇g are the
-        forces that keep beads on a surface (one each) and links at their lengths, g = |d|² - ℓ² (one for each link of
+        forces that keep beads on a surface (one each) and links at their lengths, g = r² - ℓ² (one for each link of
         filaments without directors; the tension of a link is 2 λ ℓ).
     heat, shadow_work, protocol_work : float, pN nm
         With ``energy=True`` while work is measured, see `Simulation.report_work`.

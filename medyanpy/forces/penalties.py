@@ -96,7 +96,7 @@ class LinkLengthPenalty(Force):
         }
 
     def multipliers(self, positions: Any) -> np.ndarray:
-        """(..., B) pN/nm; ω² g with g = |x_j - x_i|² - ℓ² of each pair, at positions (..., n, 3) of all beads: what
+        """(..., B) pN/nm; ω² g with g = r² - ℓ² of each pair, r apart, at positions (..., n, 3) of all beads: what
         stands for the multiplier λ of a constraint, whose force is -λ ∇g. `analysis.constraint_multipliers` averages
         over its oscillations."""
         omega, length = self._numbers.values()
