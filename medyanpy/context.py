@@ -478,6 +478,7 @@ class Context:
         energy: bool = False,
         virial: bool = False,
         multipliers: bool = False,
+        physical_positions: bool = False,
     ) -> State:
         """A snapshot of what is asked for. Taking one changes nothing, not even the last bit of a later step.
 
@@ -499,6 +500,8 @@ class Context:
         if velocities:
             parts["velocities"] = _frozen(self._v[layout.rank])
             parts["angular_momenta"] = _frozen(self._spin.copy())
+        if physical_positions:
+            parts["physical_positions"] = self.physical_positions()
         if virial:
             # Before forces: it leaves those of single forces where their sum belongs.
             parts["virials"] = self._virials()

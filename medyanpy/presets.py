@@ -21,6 +21,7 @@ import numpy as np
 
 from medyanpy import units
 from medyanpy.errors import ParameterError
+from medyanpy.quaternions import turned
 from medyanpy.validation import array, number
 
 __all__ = ["Crosslinker", "FilamentMaterial", "RigidWater", "actin", "alpha_actinin", "microtubule", "tip3p"]
@@ -315,12 +316,8 @@ class RigidWater:
         n = len(centers)
         q = np.random.default_rng(seed).normal(size=(n, 4))
         q /= np.linalg.norm(q, axis=1)[:, None]
-        s, v = q[:, :1, None], q[:, None, 1:]
-        # Of a vector u: u + 2 s v x u + 2 v x (v x u).
-        once = 2.0 * np.cross(v, self.molecule)
-        x = self.molecule + s * once + np.cross(v, once) + centers[:, None]
         return {
-            "nodes": x.reshape(-1, 3),
+            "nodes": turned(np.repeat(q, 3, axis=0), np.tile(self.molecule, (n, 1))) + np.repeat(centers, 3, axis=0),
             "starts": np.arange(0, 3 * n + 1, 3),
             "node_mass": np.tile(self.masses, n),
             "node_friction": number(f"{self.name}: friction", friction, at_least=0.0),

@@ -38,6 +38,8 @@ class State:
     step : int
     time : float, s
     positions : (n, 3) float array, nm
+    physical_positions : (n, 3) float array, nm
+        As positions, but with coarse kicks where beads are: `Context.physical_positions`.
     velocities : (n, 3) float array, nm/s
         Of in-triangle points: in-plane, relative to the triangle.
     orientations : (m, 4) float array, dimensionless
@@ -128,6 +130,10 @@ class State:
     @property
     def virial(self) -> np.ndarray:
         return sum(self.virials.values(), np.zeros((3, 3)))
+
+    @property
+    def physical_positions(self) -> np.ndarray:
+        return self._part("physical_positions", "physical_positions")
 
     @property
     def multipliers(self) -> dict[str, np.ndarray]:

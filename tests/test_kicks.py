@@ -296,17 +296,18 @@ def test_chains_of_any_length(n, rule):
     np.testing.assert_allclose(ours, expected, rtol=1e-8, atol=1e-9 * np.abs(expected).max())
 
 
+@pytest.mark.parametrize("size", [1.0, 0.1, 0.7, 1.3, 17.9])
 @pytest.mark.parametrize("wide", [False, True])
 @pytest.mark.parametrize("at", [0, 2, 4])
-def test_lost_pivots_are_told_wherever_they_are(at, wide):
+def test_lost_pivots_are_told_wherever_they_are(at, wide, size):
     """Three pairs in a row, joined by bonds without stiffness; one pair is half as long as it wants to be, which makes
-    M + βh²H across it [[1, 1], [1, 1]]."""
+    M + βh²H across it [[s, s], [s, s]]: of some s a pivot is a rounding, not 0."""
     topology = mp.Topology()
-    topology.add_beads(np.arange(6.0)[:, None] * [1.0, 0, 0], mass=2.0)
+    topology.add_beads(np.array([0.0, 0.7, 1.9, 2.6, 3.8, 4.5])[:, None] * [1.0, 0, 0], mass=2.0 * size)
     system = mp.System(topology)
     pairs = [[i, i + 1] for i in range(5)] + ([[i, i + 2] for i in range(4)] if wide else [])
-    stiffness, length = np.zeros(len(pairs)), np.ones(len(pairs))
-    stiffness[[0, 2, 4]], length[at] = 1.0, 2.0
+    stiffness, length = np.zeros(len(pairs)), np.full(len(pairs), 0.7)
+    stiffness[[0, 2, 4]], length[at] = size, 1.4
     system.add_force(mp.forces.HarmonicBonds(pairs, stiffness, length))
     context = mp.Context(system, mp.SplittingIntegrator("BAB", 2.0, kick=ZhangSkeelSimplified(0.25)))
     with pytest.raises(mp.SimulationError, match="no solution") as caught:
@@ -359,6 +360,11 @@ def test_a_kick_after_new_positions_is_by_the_forces_there():
     context.set_velocities(np.zeros((9, 3)))
     a, _ = dense(context, 0.3, dt)
     np.testing.assert_allclose(context.physical_positions(), x + 0.3 * dt**2 * a, rtol=1e-9, atol=1e-9)
+    state = context.get_state(positions=True, forces=True, physical_positions=True)
+    assert np.array_equal(state.physical_positions, context.physical_positions())
+    assert np.array_equal(state.positions, x)
+    with pytest.raises(mp.ParameterError, match=r"this State holds no physical_positions: .*physical_positions=True"):
+        _ = context.get_state().physical_positions
     other = mp.Context(system, mp.SplittingIntegrator("BAB", dt, kick=ZhangSkeel(0.3)), threads=1)
     other.set_positions(x)
     context.step(1)
