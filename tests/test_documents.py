@@ -232,6 +232,8 @@ def test_the_citation_file_can_be_read():
         ("Bond", "2007"),
         ("Salmon", "2011"),
         ("Ladd", "2009"),
+        ("Zhang", "1997"),
+        ("Tao", "2016"),
     }
     for reference in cff["references"]:
         assert {"type", "title", "authors"} <= set(reference)
