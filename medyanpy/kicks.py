@@ -162,7 +162,7 @@ class ZhangSkeel(_Coarse):
 
     References
     ----------
-    M. Zhang, R. D. Skeel, Appl. Numer. Math. 25, 297 (1997). M. Tao, H. Owhadi (2015): (3).
+    M. Zhang, R. D. Skeel, Appl. Numer. Math. 25, 297 (1997). M. Tao, H. Owhadi (2016): (3).
     """
 
     scheme = coarse.Scheme.SYMPLECTIC
@@ -190,7 +190,7 @@ class ZhangSkeelSimplified(_Coarse):
 
     References
     ----------
-    Tao & Owhadi (2015): (18).
+    Tao & Owhadi (2016): (18).
     """
 
     scheme = coarse.Scheme.SIMPLIFIED
@@ -230,7 +230,7 @@ class ZhangSkeelStiff(ZhangSkeelSimplified):
 
     References
     ----------
-    Tao & Owhadi (2015): (19).
+    Tao & Owhadi (2016): (19).
     """
 
     def __init__(self, beta: float = 0.25, stiff: Any = (), positive: bool = False) -> None:
@@ -298,7 +298,7 @@ class PushForwardNewmark(_Coarse):
 
     References
     ----------
-    J. C. Simo, N. Tarnow, K. K. Wong, Comput. Methods Appl. Mech. Eng. 100, 63 (1992). Tao & Owhadi (2015): (14).
+    J. C. Simo, N. Tarnow, K. K. Wong, Comput. Methods Appl. Mech. Eng. 100, 63 (1992). Tao & Owhadi (2016): (14).
     """
 
     def __init__(self, beta: float = 0.25, solver: str = "newton") -> None:
@@ -336,7 +336,7 @@ class Newmark(PushForwardNewmark):
 
     References
     ----------
-    N. M. Newmark, J. Eng. Mech. Div. ASCE 85 (EM3), 67 (1959). Tao & Owhadi (2015): (12), (13).
+    N. M. Newmark, J. Eng. Mech. Div. ASCE 85 (EM3), 67 (1959). Tao & Owhadi (2016): (12), (13).
     """
 
     coordinates = False

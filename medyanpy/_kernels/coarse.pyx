@@ -14,7 +14,7 @@ Equations are taken bead by bead in an order in which coupled beads are near eac
 matrix of each has a band, and is factored as L D L^T in it. Where a band would be too wide, or a block of the Hessian
 falls outside of it, Python solves the whole by a sparse library.
 
-Source: Tao & Owhadi, "Variational and linearly-implicit integrators, with applications" (2015); Zhang & Skeel, Appl.
+Source: Tao & Owhadi, "Variational and linearly-implicit integrators, with applications" (2016); Zhang & Skeel, Appl.
 Numer. Math. 25, 297 (1997).
 """
 import numpy as np
