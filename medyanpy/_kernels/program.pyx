@@ -22,24 +22,10 @@ cdef extern from * nogil:
         clock_gettime(CLOCK_MONOTONIC, &now);
         return (double) now.tv_sec + 1e-9 * (double) now.tv_nsec;
     }
-    /* How many of the instruction sets x86-64-v3 and x86-64-v4 this processor has. */
-    static int instruction_sets(void) {
-    #if defined(__x86_64__) && defined(__GNUC__)
-        __builtin_cpu_init();
-        if (!(__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi")
-              && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("popcnt")))
-            return 0;
-        if (!(__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw")
-              && __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq")
-              && __builtin_cpu_supports("avx512vl")))
-            return 1;
-        return 2;
-    #else
-        return 0;
-    #endif
-    }
     """
     double monotonic_seconds()
+
+cdef extern from "instruction_sets.h" nogil:
     int instruction_sets()
 
 # Signals are looked for at least this often (s), as far as one step allows.

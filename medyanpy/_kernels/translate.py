@@ -1,0 +1,33 @@
+"""Translate kernels into C, many in one process: python translate.py FOLDER DEPFILE OPTION... -- SOURCE...
+
+Cython takes 1.5 s to start and 0.6 s a kernel, so one process for all of them is three times faster than one for each.
+A C file whose text stays the same is left alone, and what is compiled from it too.
+"""
+
+import sys
+from pathlib import Path
+
+from Cython.Compiler.CmdLine import parse_command_line
+from Cython.Compiler.Main import compile
+
+
+def main(arguments: list[str]) -> None:
+    at = arguments.index("--")
+    folder, depfile, options = Path(arguments[0]), Path(arguments[1]), arguments[2:at]
+    sources = [Path(source) for source in arguments[at + 1 :]]
+    for source in sources:
+        target = folder / f"{source.stem}.c"
+        fresh = folder / f"{source.stem}.new.c"
+        found, named = parse_command_line([*options, "-o", str(fresh), str(source)])
+        if compile(named, found).num_errors:
+            sys.exit(1)
+        if target.exists() and target.read_bytes() == fresh.read_bytes():
+            fresh.unlink()
+        else:
+            fresh.replace(target)
+    shared = sorted(path for ending in ("*.pxd", "*.pxi") for path in sources[0].parent.glob(ending))
+    depfile.write_text(f"{folder / sources[0].stem}.c: {' '.join(map(str, shared))}\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
