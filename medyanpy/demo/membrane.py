@@ -4,7 +4,7 @@ import numpy as np
 
 from medyanpy import units
 from medyanpy.demo.report import TEMPERATURE
-from medyanpy.forces import MembraneArea, MembraneBending, MembraneEdgeSprings, MembraneVolume
+from medyanpy.forces import MembraneArea, MembraneBending, MembraneVolume
 from medyanpy.mesh import TriangleMesh
 from medyanpy.system import System
 from medyanpy.topology import Membrane
@@ -39,25 +39,23 @@ def thin_places(mesh: TriangleMesh) -> np.ndarray:
 
 
 def add_membrane_forces(system: System, membrane: Membrane) -> None:
-    """Bending, area, volume and weak springs."""
+    """Bending, area, volume, and the area of each triangle."""
     mesh = membrane.mesh
-    height = heights(mesh)
     system.add_force(MembraneBending(membrane, np.where(thin_places(mesh), 0.0, BENDING_MODULUS)))
     system.add_force(MembraneArea(membrane, AREA_MODULUS))
     if mesh.is_closed:
         system.add_force(MembraneVolume(membrane, VOLUME_MODULUS))
-    # Bending and area leave vertices free to slide within the membrane. Springs that are this weak let them
-    # slide by some 5 % of a triangle.
-    sides = mesh.edge_faces
-    of_edge = np.minimum(height[sides[:, 0]], np.where(sides[:, 1] >= 0, height[sides[:, 1]], np.inf))
+    # Bending and total area leave vertices free to slide within the membrane. Triangles that keep their areas to a
+    # tenth hold them, and leave the bending of a fluid membrane as it is (edge springs would make it a solid shell).
+    areas = mesh.face_areas
     kT = TEMPERATURE * units.boltzmann
-    springs = 200.0 * kT / np.maximum(of_edge, THIN * float(np.median(height))) ** 2
-    system.add_force(MembraneEdgeSprings(membrane, springs))
+    modulus = 100.0 * kT * areas / np.maximum(areas, THIN * float(np.median(areas))) ** 2
+    system.add_force(MembraneArea(membrane, modulus, per_triangle=True, name="MembraneTriangleAreas"))
 
 
 def about_membrane_forces(mesh: TriangleMesh) -> str:
     return (
         f"bending {BENDING_MODULUS:g} pN nm, area {AREA_MODULUS:g} pN/nm, "
         + (f"volume {VOLUME_MODULUS:g} pN/nm², " if mesh.is_closed else "no volume to keep, ")
-        + "weak springs along the edges"
+        + "each triangle's area to a tenth"
     )

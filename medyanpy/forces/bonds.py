@@ -100,6 +100,13 @@ class MembraneEdgeSprings(HarmonicBonds):
     ------
     TopologyError, ParameterError
         As `HarmonicBonds`.
+
+    Notes
+    -----
+    Springs make a closed membrane a solid shell of Young's modulus Y = 2k/√3: its long waves bend only by stretching,
+    and the bending modulus read off the mode l of a sphere is κ (1 + Y R²/[κ (l - 1) l (l + 1) (l + 2)]), several times
+    κ for l = 2. For a bilayer take ``MembraneArea(per_triangle=True)``, which leaves κ as it is. Neither is a fluid:
+    vertices never exchange neighbours.
     """
 
     def __init__(
