@@ -4,6 +4,8 @@ Of its three steps the one in the middle goes back in time, so this is also wher
 statistical check: 1e-6 (see medyanpy.testing). Seeds are fixed.
 """
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -68,9 +70,7 @@ def bodies(topology, rng):
 def rods(topology, rng):
     """A helix, not at rest, one end held."""
     nodes, orientations = mp.rods.uniform(12, 1.0, [0.3, 0.0, 0.1])
-    handle = topology.add_rod(
-        nodes, orientations, 1.0, 1.0, [1.0, 1.0, 1.5], ends=("clamped", "free")
-    )
+    handle = topology.add_rod(nodes, orientations, 1.0, 1.0, [1.0, 1.0, 1.5], ends=("clamped", "free"))
     force = forces.RodElasticity(handle, shear=20.0, extension=30.0, bending=20.0, twist=15.0)
     return handle.sites([[0.3, 0.1, 0.0]])[[4, 11]], [force]
 
@@ -125,7 +125,7 @@ def scene(makers, word, timestep, order=4, kT=0.3):
     sites, own = zip(*(make(topology, rng) for make in makers), strict=True)
     every = mp.Sites.concatenate(list(sites))
     system = mp.System(topology)
-    for force in sum(own, []):
+    for force in itertools.chain(*own):
         system.add_force(force)
     anchors = mp.Sites.anchors(rng.normal(0.0, 3.0, (len(every), 3)))
     system.add_force(forces.Links(every, anchors, 0.4, 2.0, name="to space"))
