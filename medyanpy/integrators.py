@@ -132,8 +132,10 @@ def compose(letters: tuple[Letter, ...], word: str) -> tuple[Letter, ...]:
 
 @functools.cache
 def _highest_stable(letters: tuple[Letter, ...], group: int | None, beyond: float) -> float:
-    """ωh up to which a word keeps a harmonic mode of frequency ω bounded, on which the kicks by a group act (None: all of
-    them): where its trace first leaves -2 to 2, looked for up to `beyond`."""
+    """ωh up to which a word keeps a harmonic mode of frequency ω bounded; `beyond`, if it is all that way.
+
+    That is where the trace of a step first leaves -2 to 2. Kicks by a group act on the mode (None: all).
+    """
 
     def excess(wh: np.ndarray) -> np.ndarray:
         step = np.broadcast_to(np.eye(2), (len(wh), 2, 2)).copy()

@@ -401,11 +401,12 @@ def test_needle_triangles_keep_the_speed():
     )
 
 
-def test_threads_and_the_order_of_points_do_not_change_a_bit():
+@pytest.mark.parametrize("time", [3.0, -3.0])
+def test_threads_and_the_order_of_points_do_not_change_a_bit(time):
     results = []
     for threads in (1, 2, 3, 4):
         context, *_ = context_on(bumpy_sphere(), n=5000, threads=threads)
-        fly(context, 3.0)
+        fly(context, time)
         results.append(look(context))
     for other in results[1:]:
         assert (other.velocities == results[0].velocities).all()
