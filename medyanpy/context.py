@@ -239,13 +239,15 @@ class Context:
 
     def _word(self) -> list[tuple[Stage, Letter]]:
         """The letters that do something here. G does nothing where there are no in-triangle points; two As that then
-        meet are one flight."""
+        meet are one flight. Not As of different parts of a composition: of constrained beads, and of beads that turn,
+        A(s) A(t) is A(s + t) to second order only, and the composition would be no better."""
         word: list[tuple[Stage, Letter]] = []
         for i, letter in enumerate(self.integrator.letters):
             stage = Stage(i, letter.kind, letter.fraction * self.integrator.timestep, self.integrator.kT)
             if letter.kind == "G" and not self.around(stage, self._operations_of(letter, stage)):
                 continue
-            if letter.kind == "A" and word and word[-1][0].kind == "A":
+            meets = word and word[-1][0].kind == letter.kind and word[-1][1].substep == letter.substep
+            if letter.kind == "A" and meets:
                 before, letter = word.pop()
                 stage = replace(before, h=before.h + stage.h)
             word.append((stage, letter))

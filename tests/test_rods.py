@@ -576,6 +576,44 @@ def test_a_warning_of_long_timesteps(word, flight):
         straight(1.001 * limit, word)
 
 
+def unstable(word, wh):
+    """Whether the composition of three steps of a word makes a harmonic mode grow, step after step."""
+    x = mp.Topology()
+    bead = x.add_beads([[1.0, 0.5, -0.5]], mass=1.0)
+    context = context_of(x, mp.forces.HarmonicTrap(bead, 1.0, [0.0, 0.0, 0.0]), word=word, timestep=wh, order=4)
+    start = context.get_state(energy=True).total_energy
+    for _ in range(20):
+        context.step(100)
+        if context.get_state(energy=True).total_energy > 1e3 * start:
+            return True
+    return False
+
+
+@pytest.mark.parametrize(
+    ("word", "highest"), [("ABA", 1.5734), ("BAB", 1.5734), ("BAGAB", 1.5734), ("BABAB", 2.4210), ("BABABAB", 2.5944)]
+)
+def test_a_warning_of_long_timesteps_of_order_four(word, highest):
+    """The limit is that of the three steps together, which runs find too: neither that of the longest of them alone,
+    1.175 of BAB, nor 2."""
+    integrator = mp.SplittingIntegrator(word, 1.0, order=4)
+    assert 2.0 / integrator.longest_flight() == pytest.approx(highest, abs=1e-4)
+    assert not unstable(word, highest - 0.004)
+    assert unstable(word, highest + 0.004)
+    limit = straight(1e-3, "ABA")[1].longest_timestep() * highest / 2.0
+    quiet(lambda: straight((1.0 - 1e-4) * limit, word, order=4))
+    with pytest.warns(mp.TimestepWarning, match="beyond the stability limit"):
+        straight((1.0 + 1e-4) * limit, word, order=4)
+
+
+def test_order_four_knows_groups():
+    """Kicks of other groups are nothing to a force."""
+    integrator = mp.SplittingIntegrator("B1 A B0 A B0 A B1", 1.0, order=4)
+    outer, inner = (integrator.longest_flight(group) for group in (1, 0))
+    assert 2.0 / outer == pytest.approx(1.5734, abs=1e-4)
+    assert inner < outer
+    assert integrator.longest_flight(2) == 0.0
+
+
 def test_warnings_know_groups_and_overdamped_words():
     limit = straight(1e-3, "ABA")[1].longest_timestep()
     # The outer kicks are once in a step; the inner ones twice.

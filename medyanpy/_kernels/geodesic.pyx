@@ -13,11 +13,15 @@ and along it mean
 
 and v' = rate_i' u' + rate_k' E. A reflection is the case i' = i. Recoil of a stay of length tau is exactly
 m rate_i tau v = m (change of lambda_i) v, never more than m |v|: the bound that the order-free sums need.
+
+Back in time: the inverse of a flight for h is the flight for h of reversed points over reversed vertices. It is flown
+with v' = -v. A vertex, whose P' = -P gets the recoil m (change of lambda_i) v', has P' = -(P - m (change of lambda_i) v')
+afterwards: seen in time, what is pushed is P, and recoils are subtracted.
 Source: BAGOGAB, "Splitting strategy", G.
 """
 import numpy as np
 
-from libc.math cimport sqrt
+from libc.math cimport fabs, sqrt
 from libc.stdint cimport int32_t, int64_t
 
 from medyanpy._kernels.accumulate cimport Accumulator, Sum, to_grid
@@ -37,11 +41,12 @@ cdef int MAX_CROSSINGS = 100_000
 
 
 cdef struct FlightTask:
-    double h
+    double h                  # >= 0
+    double sense              # 1, or -1 for a flight back in time
     double* largest           # per block: largest squared momentum of a point
     Sum* sums                 # NULL where no vertex can move
     Py_ssize_t n_sums
-    double scale
+    double scale              # of recoils, with the sign of `sense`
 
 
 cdef int _largest_momentum(
@@ -109,9 +114,9 @@ cdef inline int _fly_one(FlightTask* t, World* world, Py_ssize_t p, Sum* sums) n
     weight[1] = world.barycentric[2 * p]
     weight[2] = world.barycentric[2 * p + 1]
     weight[0] = (1.0 - weight[1]) - weight[2]
-    v[0] = world.v[3 * bead]
-    v[1] = world.v[3 * bead + 1]
-    v[2] = world.v[3 * bead + 2]
+    v[0] = t.sense * world.v[3 * bead]
+    v[1] = t.sense * world.v[3 * bead + 1]
+    v[2] = t.sense * world.v[3 * bead + 2]
     frame_of(&world.box, world.x, corners, &frame)
     nn = frame.nn
     inverse = 1.0 / nn
@@ -199,9 +204,9 @@ cdef inline int _fly_one(FlightTask* t, World* world, Py_ssize_t p, Sum* sums) n
 
     if crossings > 0:
         world.triangle[p] = face
-        world.v[3 * bead] = v[0]
-        world.v[3 * bead + 1] = v[1]
-        world.v[3 * bead + 2] = v[2]
+        world.v[3 * bead] = t.sense * v[0]
+        world.v[3 * bead + 1] = t.sense * v[1]
+        world.v[3 * bead + 2] = t.sense * v[2]
     # Corner c of the face has role (c - base) mod 3.
     weight[1] = moved[(4 - base) % 3]
     weight[2] = moved[(5 - base) % 3]
@@ -228,7 +233,7 @@ cdef int _fly(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int t
 
 
 cdef class Geodesic(Operation):
-    """G for a time h."""
+    """G for a time h, which may be negative: then back in time."""
     cdef double h
     cdef double[::1] largest
     cdef Accumulator corners
@@ -243,7 +248,8 @@ cdef class Geodesic(Operation):
         cdef int fault
         if world.n_points == 0:
             return 0
-        task.h = self.h
+        task.h = fabs(self.h)
+        task.sense = 1.0 if self.h >= 0.0 else -1.0
         task.largest = &self.largest[0]
         task.sums = NULL
         task.n_sums = 0
@@ -255,7 +261,7 @@ cdef class Geodesic(Operation):
             self.corners.set_bound(sqrt(ordered_max(task.largest, n_blocks(world.n_points, LOOKED_AT))))
             task.sums = self.corners.sums
             task.n_sums = self.corners.n
-            task.scale = self.corners.scale
+            task.scale = task.sense * self.corners.scale
         fault = over_blocks(_fly, &task, world, world.n_points, BLOCK)
         world.positions += 1
         if world.membranes_move:

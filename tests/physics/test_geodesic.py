@@ -109,35 +109,38 @@ def reference_flight(mesh, face, weights, v, time):
         face, came_from = neighbour, (neighbour, entry)
 
 
+@pytest.mark.parametrize("time", [6.0, -6.0])
 @pytest.mark.parametrize("make", MESHES.values(), ids=MESHES.keys())
-def test_flight_agrees_with_a_reference_that_rotates_in_space(make):
+def test_flight_agrees_with_a_reference_that_rotates_in_space(make, time):
+    """Back in time the reference flies with -v, and what it pushes is the reversed momentum of the vertices."""
     mesh = make()
     context, membrane, points = context_on(mesh, n=25)
     before = look(context)
-    time = 6.0
+    sense = np.sign(time)
     fly(context, time)
     after = look(context)
     push = np.zeros_like(mesh.vertices)
     total = 0
     for i, (face, weights) in enumerate(zip(before.intriangle.triangles, before.intriangle.barycentric, strict=True)):
-        v = before.velocities[points.beads[i]]
-        face, x, v, recoil, crossings = reference_flight(mesh, face, weights, v, time)
-        push += points.mass[i] * recoil
+        v = sense * before.velocities[points.beads[i]]
+        face, x, v, recoil, crossings = reference_flight(mesh, face, weights, v, abs(time))
+        push += sense * points.mass[i] * recoil
         total += crossings
         assert after.intriangle.triangles[i] == face
         np.testing.assert_allclose(after.positions[points.beads[i]], x, atol=1e-9)
-        np.testing.assert_allclose(after.velocities[points.beads[i]], v, atol=1e-9)
+        np.testing.assert_allclose(sense * after.velocities[points.beads[i]], v, atol=1e-9)
     assert total > 25 * 5
     gained = membrane.mass[:, None] * (after.velocities - before.velocities)[membrane.beads]
     np.testing.assert_allclose(gained, push, atol=1e-9 * np.abs(push).max())
 
 
+@pytest.mark.parametrize("time", [400.0, -400.0])
 @pytest.mark.parametrize("make", MESHES.values(), ids=MESHES.keys())
-def test_conservation_through_hundreds_of_crossings(make):
+def test_conservation_through_hundreds_of_crossings(make, time):
     mesh = make()
     context, membrane, points = context_on(mesh, n=200)
     before = look(context)
-    fly(context, 400.0)
+    fly(context, time)
     after = look(context)
 
     speed2 = [(s.velocities[points.beads] ** 2).sum(axis=1) for s in (before, after)]
@@ -175,16 +178,44 @@ def test_flying_back_ends_at_the_start(make):
     np.testing.assert_allclose(-after.velocities, before.velocities, atol=1e-9)
 
 
-def test_flight_composes():
-    """G(s) G(t) = G(s + t): it is an exact flow."""
+@pytest.mark.parametrize("make", MESHES.values(), ids=MESHES.keys())
+def test_flight_back_in_time_is_that_of_reversed_velocities(make):
+    """G(-t) = R G(t) R to the bit, with R reversing points and vertices; and it undoes G(t), recoils too."""
+    time = 25.0
+    flown = []
+    for sense in (-1.0, 1.0):
+        context, _membrane, points = context_on(make(), n=50)
+        # Not by set_velocities, which projects into planes and so rounds.
+        context._v *= -sense
+        fly(context, sense * time)
+        context._v *= -sense
+        flown.append((look(context), context))
+    (back, context), (reversed_twice, _) = flown
+    assert (back.intriangle.triangles == reversed_twice.intriangle.triangles).all()
+    assert (back.intriangle.barycentric == reversed_twice.intriangle.barycentric).all()
+    assert (back.velocities == reversed_twice.velocities).all()
+    start = look(context_on(make(), n=50)[0])
+    assert (back.intriangle.triangles != start.intriangle.triangles).mean() > 0.8
+    vertices = np.setdiff1d(np.arange(len(start.velocities)), points.beads)
+    assert np.abs(back.velocities - start.velocities)[vertices].max() > 0.5
+    fly(context, time)
+    again = look(context)
+    np.testing.assert_allclose(again.positions, start.positions, atol=1e-9)
+    np.testing.assert_allclose(again.velocities, start.velocities, atol=1e-9)
+
+
+@pytest.mark.parametrize("sense", [1.0, -1.0])
+def test_flight_composes(sense):
+    """G(s) G(t) = G(s + t), whatever the signs: it is an exact flow."""
     results = []
-    for pieces in ([7.0], [2.5, 4.5]):
+    for pieces in ([7.0], [2.5, 4.5], [9.5, -2.5]):
         context, *_ = context_on(bumpy_sphere(), n=100)
         for piece in pieces:
-            fly(context, piece)
+            fly(context, sense * piece)
         results.append(look(context))
-    np.testing.assert_allclose(results[0].positions, results[1].positions, atol=1e-10)
-    np.testing.assert_allclose(results[0].velocities, results[1].velocities, atol=1e-10)
+    for other in results[1:]:
+        np.testing.assert_allclose(results[0].positions, other.positions, atol=1e-10)
+        np.testing.assert_allclose(results[0].velocities, other.velocities, atol=1e-10)
 
 
 def test_recoil_is_the_derivative_of_the_kinetic_energy():
@@ -211,7 +242,8 @@ def test_recoil_is_the_derivative_of_the_kinetic_energy():
         assert force[i, c] == pytest.approx(-(energy(R + e) - energy(R - e)) / (2 * h), abs=1e-8)
 
 
-def test_straight_lines_and_mirrors_on_a_flat_sheet():
+@pytest.mark.parametrize("sense", [1.0, -1.0])
+def test_straight_lines_and_mirrors_on_a_flat_sheet(sense):
     """On a flat rectangle the flight is a straight line folded back at the border."""
     square = mp.TriangleMesh(
         [[0.0, 0, 0], [2, 0, 0], [2, 3, 0], [0, 3, 0], [1.1, 1.3, 0]], [[0, 1, 4], [1, 2, 4], [2, 3, 4], [3, 0, 4]]
@@ -222,7 +254,7 @@ def test_straight_lines_and_mirrors_on_a_flat_sheet():
     triangles, barycentric = square.sample(n, rng)
     context, _membrane, points = context_on(square, triangles=triangles, barycentric=barycentric, velocities=velocities)
     start = look(context).positions[points.beads]
-    t = 20.0
+    t = 20.0 * sense
     fly(context, t)
     free = start + t * velocities
     folded = np.empty((n, 2))
@@ -247,11 +279,18 @@ FACE_CENTRE = FAN.vertices[FAN.faces[0]].mean(axis=0)
 
 
 def flight_on_the_fan(weights, velocity, time, face=0):
-    context, _, points = context_on(FAN, triangles=[face], barycentric=[weights], velocities=[velocity])
-    fly(context, time)
-    state = look(context)
-    assert (state.intriangle.barycentric >= 0.0).all()
-    return state.positions[points.beads][0], state.velocities[points.beads][0]
+    """Place and velocity; after flying back in time with the opposite velocity they are the same, to the bit."""
+    ends = []
+    for sense in (1.0, -1.0):
+        context, _, points = context_on(
+            FAN, triangles=[face], barycentric=[weights], velocities=[sense * np.array(velocity)]
+        )
+        fly(context, sense * time)
+        state = look(context)
+        assert (state.intriangle.barycentric >= 0.0).all()
+        ends.append((state.positions[points.beads][0], sense * state.velocities[points.beads][0]))
+    assert np.array_equal(*ends)
+    return ends[0]
 
 
 def test_hit_on_a_vertex_goes_straight_on():
@@ -310,7 +349,8 @@ def test_zero_velocity_stays():
         assert (after == 0.0).all()
 
 
-def test_reflection_in_a_corner_of_the_border():
+@pytest.mark.parametrize("time", [30.0, -30.0])
+def test_reflection_in_a_corner_of_the_border(time):
     """A single triangle: any flight stays inside, and its speed stays what it was."""
     mesh = mp.TriangleMesh([[0.0, 0, 0], [1.0, 0, 0], [0.1, 0.2, 0]], [[0, 1, 2]])
     rng = np.random.default_rng(2)
@@ -319,7 +359,7 @@ def test_reflection_in_a_corner_of_the_border():
     barycentric[0] = [0.0, 1.0, 0.0]
     velocities = np.column_stack([rng.normal(size=(n, 2)), np.zeros(n)])
     context, _, points = context_on(mesh, triangles=triangles, barycentric=barycentric, velocities=velocities)
-    fly(context, 30.0)
+    fly(context, time)
     state = look(context)
     assert (state.intriangle.barycentric >= 0.0).all()
     np.testing.assert_allclose(
@@ -361,21 +401,23 @@ def test_needle_triangles_keep_the_speed():
     )
 
 
-def test_threads_and_the_order_of_points_do_not_change_a_bit():
+@pytest.mark.parametrize("time", [3.0, -3.0])
+def test_threads_and_the_order_of_points_do_not_change_a_bit(time):
     results = []
     for threads in (1, 2, 3, 4):
         context, *_ = context_on(bumpy_sphere(), n=5000, threads=threads)
-        fly(context, 3.0)
+        fly(context, time)
         results.append(look(context))
     for other in results[1:]:
         assert (other.velocities == results[0].velocities).all()
         assert (other.positions == results[0].positions).all()
 
 
-def test_a_flight_without_end_is_refused():
+@pytest.mark.parametrize("time", [1e9, -1e9])
+def test_a_flight_without_end_is_refused(time):
     context, _, points = context_on(bumpy_sphere(), n=3)
     with pytest.raises(mp.SimulationError, match="crosses edges without end") as caught:
-        fly(context, 1e9)
+        fly(context, time)
     assert caught.value.bead == points.beads[0]
     assert caught.value.object == "points"
 
