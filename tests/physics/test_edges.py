@@ -157,8 +157,10 @@ def test_energy_gained_at_edges_is_of_second_order_upwards_and_half_the_mean_squ
         # The next term of D tanh(D/2): 6 % of the mean at the larger timestep.
         check_mean("<D> - <D²>/2", errors - 0.5 * errors**2, -np.mean(errors**4) / 24.0)
         check_mean("gain over the closed form", errors / (time * heating(OCTAHEDRON, timestep)), 1.0)
-        print(f"dt {timestep}: gain {errors.mean():.5f}, closed form {time * heating(OCTAHEDRON, timestep):.5f}, "
-              f"half the mean square {0.5 * np.mean(errors**2):.5f}, finds {finds(errors):.5f}")
+        print(
+            f"dt {timestep}: gain {errors.mean():.5f}, closed form {time * heating(OCTAHEDRON, timestep):.5f}, "
+            f"half the mean square {0.5 * np.mean(errors**2):.5f}, finds {finds(errors):.5f}"
+        )
         assert finds(errors) < share * errors.mean()
         means.append(errors.mean())
         rms.append(np.sqrt(np.mean(errors**2)))
@@ -231,8 +233,8 @@ def bias(mesh, timestep, friction, n, looks):
 
 
 def test_bias_of_an_average_at_the_edges_of_an_octahedron():
-    """<U> of BAGOGAB at friction 1/2 against the exact one: too large by 0.2 (f dt)²/(m kT) standard deviations of U, the
-    figures of the run below. Finds a change of the bias by 28 %, at the larger timestep by 11 %, and that it is not of
+    """<U> of BAGOGAB at friction 1/2 against the exact one: too large by 0.2 (f dt)²/(m kT) standard deviations of U,
+    the figures of the run below. Finds a change of the bias by 28 %, at the larger timestep by 11 %, and that it is not of
     second order."""
     biases = []
     for timestep, expected, its_error, share in ((0.1, 0.2035, 0.0025, 0.28), (0.2, 0.2000, 0.0007, 0.11)):
@@ -257,18 +259,20 @@ def unit_icosphere(subdivisions):
     ("vertices", "friction"), [(6, 0.2), (6, 0.5), (6, 1.0), (6, 5.0), (12, 1.0), (42, 1.0), (162, 1.0)]
 )
 def test_bias_and_temperature_on_four_meshes(vertices, friction):
-    """The table of docs/theory/geodesic.md: the thermostat takes up what edges put in, so the temperature is too high by
-    the heat over twice the friction (to leading order: asserted to a tenth, at the smaller timestep), and <U> by more
-    than the share of that."""
+    """The table of docs/theory/geodesic.md: the thermostat takes up what edges put in, so the temperature is too high
+    by the heat over twice the friction (to leading order: asserted to a tenth, at the smaller timestep), and <U> by
+    that and a little more."""
     mesh = {6: OCTAHEDRON, 12: unit_icosphere(0), 42: unit_icosphere(1), 162: unit_icosphere(2)}[vertices]
     _, deviation = energy_of_a_point(mesh)
     for timestep in (0.1, 0.2):
         samples, temperature = bias(mesh, timestep, friction, 40_000, 180)
         excess = heating(mesh, timestep) / (2.0 * friction)
         error = finds(samples) / 8.0
-        print(f"{vertices} vertices, friction {friction}, dt {timestep}: c = {samples.mean():.4f} ± {error:.4f}, "
-              f"of it heat {deviation * excess / (timestep**2 * (FIELD @ FIELD)):.4f}; "
-              f"temperature +{temperature - 1.0:.4f}, expected +{excess:.4f}")
+        print(
+            f"{vertices} vertices, friction {friction}, dt {timestep}: c = {samples.mean():.4f} ± {error:.4f}, "
+            f"of it heat {deviation * excess / (timestep**2 * (FIELD @ FIELD)):.4f}; "
+            f"temperature +{temperature - 1.0:.4f}, expected +{excess:.4f}"
+        )
         if timestep == 0.1:
             # 180 looks, 0.8 apart: kinetic energies forget each other in 1/(2 friction).
             looks = 180 * min(1.0, np.tanh(0.8 * friction))
