@@ -352,6 +352,11 @@ class BAGOGABIntegrator(SplittingIntegrator):
     ----------
     timestep, temperature, kT, seed, kick
         As `SplittingIntegrator`.
+
+    Notes
+    -----
+    Averages are wrong by the square of the timestep. What in-triangle points that cross edges add to that, and what it
+    asks of the timestep, is in docs/parameters.md, "Points that cross edges".
     """
 
     def __init__(
@@ -438,6 +443,13 @@ class VerletIntegrator(SplittingIntegrator):
     timestep : float, s, > 0
     kick, order
         As `SplittingIntegrator`.
+
+    Notes
+    -----
+    The energy error is bounded, proportional to timestep², where forces are smooth. In-triangle points that cross edges
+    of a moving mesh, or of a bent one under a force, add a random walk whose steps are proportional to the timestep and
+    which on average climbs, proportionally to timestep²: docs/parameters.md, "Points that cross edges", tells by how
+    much. With a thermostat it becomes a small rise of the temperature.
     """
 
     def __init__(self, timestep: float, *, kick: Kick | None = None, order: int = 2) -> None:

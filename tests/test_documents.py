@@ -10,9 +10,12 @@ import sys
 import sysconfig
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import medyanpy as mp
+from medyanpy import context
+from medyanpy._kernels import program
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -155,6 +158,39 @@ def test_pages_name_files_of_tests_that_exist():
     for page in (ROOT / "docs" / "validation.md", *(ROOT / "docs").glob("add_a*.md"), ROOT / "README.md"):
         for name in re.findall(r"`(tests/[^`]*)`", page.read_text(encoding="utf-8")):
             assert (ROOT / name).exists(), f"{page.name}: {name}"
+
+
+def test_the_page_on_failures_lists_every_kind():
+    """Each kind of fault has a row whose first column is part of the message that users see."""
+    text = (ROOT / "docs" / "when_a_run_fails.md").read_text(encoding="utf-8")
+    table = text[text.index("## What can happen") :].split("\n\n")[1]
+    phrases = [row.split("|")[1].strip() for row in table.splitlines()[2:]]
+    for kind in program.FAULTS.values():
+        assert kind in context._CAUSES, f"{kind}: no message"
+        assert any(phrase in context._CAUSES[kind] for phrase in phrases), f"{kind}: no row in when_a_run_fails.md"
+
+
+@pytest.mark.parametrize("page", ["docs/when_a_run_fails.md", "docs/theory/geodesic.md"])
+def test_pages_tell_how_many_crossings_are_too_many(page):
+    """On a strip of two triangles that is flown up and down, two edges (diagonal and border) for each width of it."""
+    found = re.findall(r"more than\s+([\d ]+) edges in one G", (ROOT / page).read_text(encoding="utf-8"))
+    assert len(found) == 1
+    number = int(found[0].replace(" ", ""))
+
+    def fly(crossings):
+        topology = mp.Topology()
+        strip = mp.TriangleMesh([[0.0, 0, 0], [1, 0, 0], [1, 1, 0], [0, 1, 0]], [[0, 1, 2], [0, 2, 3]])
+        membrane = topology.add_membrane(strip, vertex_mass=1.0, fixed=True)
+        point = topology.add_intriangle_points(membrane, triangles=[0], barycentric=[[0.4, 0.3, 0.3]], mass=1.0)
+        simulation = mp.Simulation(mp.System(topology), mp.SplittingIntegrator("BAGAB", 1.0), threads=1)
+        velocities = np.zeros((topology.n_beads, 3))
+        velocities[point.beads, 1] = 0.5 * crossings
+        simulation.context.set_velocities(velocities)
+        simulation.step(1)
+
+    fly(number - 10)
+    with pytest.raises(mp.SimulationError, match="crosses edges without end"):
+        fly(number + 10)
 
 
 def test_the_changelog_knows_this_version():
