@@ -150,7 +150,8 @@ def check_same_distribution(what: str, one: np.ndarray, other: np.ndarray, *, se
     from scipy import stats
 
     one, other = np.asarray(one, float), np.asarray(other, float)
-    assert np.isfinite(one).all() and np.isfinite(other).all(), f"{what}: samples are not finite"
+    for samples in (one, other):
+        assert np.isfinite(samples).all(), f"{what}: sample {np.argmin(np.isfinite(samples))} is not finite"
     result = stats.ks_2samp(one, other, method="asymp")
     assert result.pvalue > FALSE_ALARM_RATE, (
         f"{what}: distribution functions differ by {result.statistic:.3g} at {result.statistic_location:.6g}, "
@@ -312,8 +313,8 @@ def _usable(what: str, samples: np.ndarray, time_series: bool) -> np.ndarray:
         off = values - values.mean()
         correlation = (off[1:] @ off[:-1]) / (off @ off)
         assert correlation * np.sqrt(n) < stats.norm.isf(FALSE_ALARM_RATE), (
-            f"{what}: the correlation of successive samples is {correlation:.2f}, so their spread says too little (their "
-            f"statistical inefficiency is {statistical_inefficiency(values):.1f}): look at independent copies, less "
+            f"{what}: the correlation of successive samples is {correlation:.2f}, so their spread says too little "
+            f"(statistical inefficiency {statistical_inefficiency(values):.1f}): look at independent copies, look less "
             f"often, or say time_series=True"
         )
     return values
@@ -328,5 +329,6 @@ def _standard_errors(freedom: float) -> float:
 
 def _assert_seen(what: str, seen: float, sees: float | None, of: str) -> None:
     assert sees is None or seen <= sees, (
-        f"{what}: the test claims to see an error of {sees:.3g}, but {of} see one of {seen:.3g} (with probability {POWER})"
+        f"{what}: the test claims to see an error of {sees:.3g}, but {of} see one of {seen:.3g} "
+        f"(with probability {POWER})"
     )

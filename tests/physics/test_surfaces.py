@@ -569,7 +569,8 @@ def test_free_flow_from_the_middle():
 @pytest.mark.long
 def test_a_million_steps_under_gravity_on_genus_2():
     """The seed's beads, fifty times as long as there at a quarter of its step: on the surface to 1e-12 of its size,
-    velocities tangent to round-off, and energies that do not drift."""
+    velocities tangent to round-off, and energies that do not drift. (Every step: test_energy_error_is_of_second_order
+    in tests/test_surfaces.py.)"""
     angle = np.linspace(0.0, 2.0 * np.pi, 25)
     start = np.tile([0.0, 0.0, 1.0 / 6.0], (25, 1))
     v = np.column_stack([np.cos(angle), np.sin(angle), 0.0 * angle])

@@ -55,6 +55,30 @@ def _polygon(n):
 # Mechanics ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("word", ["BAOAB", "BAB"])
+def test_lengths_right_angles_and_directors_at_every_step(word):
+    """And velocities tangent to all of them, after each of 1000 steps."""
+    context, handles = zoo(word, timestep=0.02, kT=1.0)
+    start = look(context)
+    chains = [handle for handle in handles if not isinstance(handle, mp.topology.Directors)]
+    assert len(chains) == 2
+    for _ in range(1000):
+        context.step(1)
+        state = context.get_state(positions=True, velocities=True)
+        for chain in chains:
+            (a, b), p = (chain.beads[chain.links[:, end]] for end in (0, 1)), chain.directors.beads
+            D, U = state.positions[b] - state.positions[a], state.velocities[b] - state.velocities[a]
+            d, w = state.positions[p], state.velocities[p]
+            length = chain.link_lengths
+            cosine = (D * d).sum(axis=1) / length
+            for kept in (np.linalg.norm(D, axis=1) / length, np.linalg.norm(d, axis=1), 1.0 + cosine):
+                np.testing.assert_allclose(kept, 1.0, rtol=0.0, atol=1e-10)
+            for slant in ((D * U).sum(axis=1), (d * w).sum(axis=1), (D * w + U * d).sum(axis=1)):
+                assert np.abs(slant / length).max() < 1e-12
+    assert np.abs(look(context).positions - start.positions).max() > 1.0
+
+
 def test_energy_error_falls_as_the_square_of_the_timestep():
     errors = []
     for h in (1 / 64, 1 / 128, 1 / 256):
