@@ -239,7 +239,7 @@ def test_samples_are_uniform_on_a_sphere(resolution):
     reference = np.abs(reference).sum(axis=1) / np.linalg.norm(reference, axis=1)
     assert stats.ks_2samp(d, reference).pvalue > 1e-6
     # Independent: neighbours in the list know nothing of each other.
-    check_variance("sum of neighbours", ((x[::2, 0] + x[1::2, 0]) ** 2).sum(), 10_000, 2.0 * 4.0 / 3.0)
+    check_variance("sum of neighbours", ((x[::2, 0] + x[1::2, 0]) ** 2).sum(), 10_000, 2.0 * 4.0 / 3.0, sees=0.13)
 
 
 @pytest.mark.parametrize("axis", [[0.0, 0.0, 1.0], [1.0, 1.0, 1.0]])
@@ -455,7 +455,7 @@ def test_temperature_and_density():
     t = np.arctan2(p[:, 2], np.hypot(p[:, 0], p[:, 1]) - 3.0)
     uniform("around the tube", 0.5 + (t + np.sin(t) / 3.0) / (2.0 * np.pi), bins=20)
     measured = state.temperatures["surface points"] * mp.units.boltzmann
-    check_variance("velocities after O", 4000 * measured, 4000, 1.0)
+    check_variance("velocities after O", 4000 * measured, 4000, 1.0, sees=0.20)
 
 
 def test_far_from_the_origin():

@@ -249,7 +249,7 @@ def test_temperature_counts_the_constraints(closed):
         free = 1500 * (3 * n - links - (3 if n == 9 else 0))
         assert handle.degrees_of_freedom == free
         measured = state.temperatures[handle.name] * mp.units.boltzmann
-        check_variance(f"temperature {handle.name}", measured * free, free, 1.5)
+        check_variance(f"temperature {handle.name}", measured * free, free, 1.5, sees=0.15)
 
 
 TRIMER_FRICTIONS = {"equal": [1.0, 1.0, 1.0], "1:50": [0.2, 10.0, 0.2], "1:50 at an end": [10.0, 0.2, 0.2]}
@@ -304,8 +304,8 @@ def test_a_rigid_trimer_with_fixman_has_no_preference():
 @pytest.mark.slow
 def test_worm_like_chains_with_fixman_are_those_of_the_textbook():
     """p ~ e^(a cos θ) for each joint: <cos θ> = u = coth a - 1/a, and <R²> follows. Chains start in equilibrium, drawn
-    from these densities, and must stay there. Unequal masses, which matter without the potential (there <1 - cos θ>
-    is several percent larger; 1 percent is seen)."""
+    from these densities, and must stay there. Unequal masses, which matter without the potential: there <1 - cos θ>
+    is 4.5 % larger. 2.6 % would be seen, and 5.4 % of <R²>."""
     n, links, a = 1500, 9, 3.0
     rng = np.random.default_rng(4)
     cosine = np.log(np.exp(-a) + rng.uniform(size=(n, links - 1)) * (np.exp(a) - np.exp(-a))) / a
@@ -329,16 +329,16 @@ def test_worm_like_chains_with_fixman_are_those_of_the_textbook():
     context = mp.Context(system, mp.SplittingIntegrator("BAOAB", 0.05, kT=1.0, seed=10), threads=1)
     context.set_velocities_to_temperature(kT=1.0, seed=11)
     cosines, squares = [], []
-    for _ in range(5):
-        context.step(120)
+    for _ in range(30):
+        context.step(20)
         nodes = context.get_state(positions=True).positions.reshape(n, links + 1, 3)
         d = np.diff(nodes, axis=1)
         cosines.append((d[:, 1:] * d[:, :-1]).sum(axis=2).mean(axis=1))
         squares.append(((nodes[:, -1] - nodes[:, 0]) ** 2).sum(axis=1))
     u = 1.0 / np.tanh(a) - 1.0 / a
-    check_mean("<cos θ>", np.mean(cosines, axis=0), u)
+    check_mean("<cos θ>", np.mean(cosines, axis=0), u, sees=0.026 * (1.0 - u))
     expected = links * ((1 + u) / (1 - u) - 2 * u * (1 - u**links) / (links * (1 - u) ** 2))
-    check_mean("<R²>", np.mean(squares, axis=0), expected)
+    check_mean("<R²>", np.mean(squares, axis=0), expected, sees=0.054 * expected)
 
 
 # Threads and neighbours --------------------------------------------------------------------------------------

@@ -236,7 +236,7 @@ def test_a_ring_that_is_twisted_too_much_buckles(factor):
 @pytest.mark.slow
 def test_torsional_equipartition():
     """Stiff twist with the Fixman potential: <φ²> = kT l/C at every joint, whatever the masses and bends. 24 000 nearly
-    independent angles find 7 %."""
+    independent angles find 7.7 %."""
     n, nodes, times, steps = 300, 6, 20, 40
     kT, length, modulus = 1.5, 0.8, 40.0
     rng = np.random.default_rng(3)
@@ -262,9 +262,9 @@ def test_torsional_equipartition():
         squares.append(phi**2)
         neighbors.append(phi[:, 1:] * phi[:, :-1])
     expected = kT * length / modulus
-    check_variance("twist", np.sum(squares), np.size(squares), expected)
+    check_variance("twist", np.sum(squares), np.size(squares), expected, sees=0.077)
     # Joints are independent of each other, filaments as well.
-    check_mean("product of neighbours", np.mean(neighbors, axis=(0, 2)) / expected, 0.0)
+    check_mean("product of neighbours", np.mean(neighbors, axis=(0, 2)) / expected, 0.0, sees=0.063)
     # Times are nearly so.
     a, b = (np.array(squares)[i].ravel() for i in (slice(None, -1), slice(1, None)))
     assert np.corrcoef(a, b)[0, 1] < 0.05
@@ -317,8 +317,8 @@ def test_two_links_with_heavy_directors(fixman):
         nodes = context.get_state(positions=True).positions[filaments.beads].reshape(n, 3, 3)
         cosines.append(((nodes[:, 1] - nodes[:, 0]) * (nodes[:, 2] - nodes[:, 1])).sum(axis=1))
     cosine, twist = expected_of_two_links(fixman)
-    check_mean("<cos θ>", np.mean(cosines, axis=0), cosine)
-    check_mean("<φ²>", np.mean(twists, axis=0), twist)
+    check_mean("<cos θ>", np.mean(cosines, axis=0), cosine, sees=0.013 * cosine)
+    check_mean("<φ²>", np.mean(twists, axis=0), twist, sees=0.089 * twist)
 
 
 def expected_of_two_links(fixman):
@@ -348,7 +348,7 @@ def expected_of_two_links(fixman):
 @pytest.mark.parametrize("closed", [False, True])
 def test_temperature_counts_the_constraints_of_directors(closed):
     """3 n + 3 l - 3 l degrees of freedom, less 3 for a fixed node, right after O; frictions 1:50. 9 000
-    degrees of freedom find 12 %; directors counted as free would change it by 40 % and more."""
+    degrees of freedom find 13 %; directors counted as free would change it by 40 % and more."""
     rng = np.random.default_rng(8)
     n, k = 7, 500
     links = n if closed else n - 1
@@ -365,4 +365,4 @@ def test_temperature_counts_the_constraints_of_directors(closed):
     state = context.get_state(energy=True)
     free = k * (3 * n - 3)
     assert handle.degrees_of_freedom == free
-    check_variance("temperature", state.temperatures[handle.name] * mp.units.boltzmann * free, free, 1.5)
+    check_variance("temperature", state.temperatures[handle.name] * mp.units.boltzmann * free, free, 1.5, sees=0.13)
