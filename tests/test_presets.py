@@ -16,7 +16,7 @@ def test_numbers_of_the_sources():
     # 43.7 pN/nm of a filament of 1 µm.
     assert actin.stretching_modulus / 1000.0 == pytest.approx(43.7)
     assert actin.persistence_length(298.0) == pytest.approx(17.7 * units.micrometer, rel=0.01)
-    assert microtubule.persistence_length(298.0) == pytest.approx(5.3 * units.millisecond * 1e9, rel=0.02)
+    assert microtubule.persistence_length(298.0) == pytest.approx(5.3e3 * units.micrometer, rel=0.02)
     # 16 MDa per µm of actin; 1.4 GDa per 8 µm, 179 kDa per nm of a microtubule.
     assert actin.mass_per_length * 1000.0 / (1e6 * units.dalton) == pytest.approx(15.3, rel=0.01)
     assert microtubule.mass_per_length / (1e3 * units.dalton) == pytest.approx(179.0, rel=0.01)

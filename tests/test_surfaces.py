@@ -239,7 +239,7 @@ def test_samples_are_uniform_on_a_sphere(resolution):
     reference = np.abs(reference).sum(axis=1) / np.linalg.norm(reference, axis=1)
     assert stats.ks_2samp(d, reference).pvalue > 1e-6
     # Independent: neighbours in the list know nothing of each other.
-    check_variance("sum of neighbours", ((x[::2, 0] + x[1::2, 0]) ** 2).sum(), 10_000, 2.0 * 4.0 / 3.0)
+    check_variance("sum of neighbours", ((x[::2, 0] + x[1::2, 0]) ** 2).sum(), 10_000, 2.0 * 4.0 / 3.0, sees=0.13)
 
 
 @pytest.mark.parametrize("axis", [[0.0, 0.0, 1.0], [1.0, 1.0, 1.0]])
@@ -410,7 +410,8 @@ def test_runs_backwards(name):
 
 def test_energy_error_is_of_second_order():
     """The seed's run: gravity on the lemniscate, 25 directions from the top; the largest deviation over the mean
-    kinetic energy is 1.23 % at 0.01 by an independent code."""
+    kinetic energy is 1.23 % at 0.01 by an independent code. After every one of 6 000 steps beads are on the surface to
+    its tolerance and velocities tangent to round-off."""
     r = 1.0 / 6.0
     angle = np.linspace(0.0, 2.0 * np.pi, 25)
     deviations = []
@@ -426,6 +427,10 @@ def test_energy_error_is_of_second_order():
             state = context.get_state(positions=True, velocities=True)
             kinetic.append(0.5 * (state.velocities**2).sum(axis=1))
             energies.append(kinetic[-1] + state.positions[:, 2])
+            away, across = off(points.surface, state)
+            far = np.maximum(points.surface.length, np.linalg.norm(state.positions, axis=1))
+            assert (away <= 1.01e-12 * far).all()
+            assert across.max() < 1e-14 or len(energies) == 1
             context.step(1)
         deviations.append(np.max(np.abs(np.array(energies) - energies[0]) / np.mean(kinetic, axis=0)))
     assert deviations[0] == pytest.approx(0.0123, rel=0.01)
@@ -450,7 +455,7 @@ def test_temperature_and_density():
     t = np.arctan2(p[:, 2], np.hypot(p[:, 0], p[:, 1]) - 3.0)
     uniform("around the tube", 0.5 + (t + np.sin(t) / 3.0) / (2.0 * np.pi), bins=20)
     measured = state.temperatures["surface points"] * mp.units.boltzmann
-    check_variance("velocities after O", 4000 * measured, 4000, 1.0)
+    check_variance("velocities after O", 4000 * measured, 4000, 1.0, sees=0.20)
 
 
 def test_far_from_the_origin():

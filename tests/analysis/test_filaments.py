@@ -57,7 +57,8 @@ def test_persistence_length_of_many_filaments(a, rng):
 @pytest.mark.parametrize(("a", "links"), [(2.0, 2), (50.0, 8)])
 @pytest.mark.parametrize(("counts", "frames"), [([25] * 40, 1), ([200], 40), ([9, 30, 60], 30)])
 def test_errors_are_those_of_repeated_experiments(a, links, counts, frames, rng):
-    """Deviations in units of the error have the variance of Student's t; 1e-6. Errors wrong by 40 % would be seen."""
+    """Deviations in units of the error have the variance of Student's t; 1e-6. Errors wrong by 40 % would be seen,
+    and a bias of 1.6 of them."""
     experiments = 60
     expected = -LINK / np.log(u_of(a))
     z = []
@@ -65,7 +66,7 @@ def test_errors_are_those_of_repeated_experiments(a, links, counts, frames, rng)
         x = chains(rng, counts, a, frames)
         estimate = analysis.persistence_length(x if frames > 1 else x[0], handle(x[0], counts), links * LINK)
         z.append((estimate.value - expected) / estimate.error)
-    check_mean("bias of the persistence length", z, 0.0)
+    check_mean("bias of the persistence length", z, 0.0, sees=1.6)
     # 18 degrees of freedom at least, of Student's t: variance 18/16.
     q = np.sum(np.square(z)) / (18 / 16)
     assert stats.chi2.sf(q, experiments) > 1e-6

@@ -31,7 +31,7 @@ def vesicle(word, timestep, **thermal):
 
 def test_temperatures_and_uniformity_over_a_million_steps():
     """Temperatures of vertices and points, and points per area of the moving triangles, in 400 samples that lie
-    50 friction times apart. Finds 1 % of the temperature."""
+    50 friction times apart. Finds 3 % of the temperature and of shares of the area."""
     simulation, membrane, points = vesicle("BAGOGAB", 0.02, kT=1.0)
     simulation.step(10_000)
     temperatures = {membrane.name: [], points.name: []}
@@ -47,10 +47,10 @@ def test_temperatures_and_uniformity_over_a_million_steps():
         hits += np.bincount(state.intriangle.triangles // 16, minlength=20)
         shares += np.bincount(np.arange(320) // 16, weights=areas, minlength=20) / areas.sum()
     for name, values in temperatures.items():
-        check_mean(f"temperature of {name}", values, 1.0)
+        check_mean(f"temperature of {name}", values, 1.0, sees=0.03)
         print(f"temperature of {name}: {np.mean(values):.5f} ± {np.std(values) / np.sqrt(len(values)):.5f}, expected 1")
     # Repulsion makes counts of a region less random than independent points: the test is conservative.
-    p = check_chi_square("points per area", hits, shares / shares.sum() * hits.sum())
+    p = check_chi_square("points per area", hits, shares / shares.sum() * hits.sum(), sees=0.03)
     print(f"points per area: p = {p:.3g}")
 
 
@@ -143,8 +143,9 @@ def test_energy_gained_at_edges_at_four_tenths_of_the_largest_frequency():
 
 
 def test_constraints_hold_over_a_million_steps():
-    """Chains and rings, plain and twistable, stiff and thermal, looked at every hundred steps: lengths, right angles
-    and unit directors to 1e-10, velocities tangent, and the temperature, of which 0.7 % would be found."""
+    """Chains and rings, plain and twistable, stiff and thermal, looked at every hundred steps and after each of the
+    last ten thousand: lengths, right angles and unit directors to 1e-10, velocities tangent, and the temperature, of
+    which 1.5 % would be found."""
     rng = np.random.default_rng(11)
     topology = mp.Topology()
     handles = []
@@ -164,10 +165,10 @@ def test_constraints_hold_over_a_million_steps():
     context.set_velocities_to_temperature(kT=1.0, seed=13)
     off = slant = 0.0
     temperatures = []
-    for k in range(10_000):
-        context.step(100)
+    for k in range(20_000):
+        context.step(100 if k < 10_000 else 1)
         state = context.get_state(positions=True, velocities=True, energy=True)
-        if k % 10 == 0:
+        if k < 10_000 and k % 10 == 0:
             temperatures.append(state.temperature * mp.units.boltzmann)
         for handle in handles:
             a, b = (handle.beads[handle.links[:, end]] for end in (0, 1))
@@ -186,4 +187,4 @@ def test_constraints_hold_over_a_million_steps():
     print(f"temperature: {np.mean(temperatures):.5f} ± {error:.5f}, expected 1")
     assert off < 1e-10
     assert slant < 1e-12
-    check_mean("temperature", temperatures, 1.0)
+    check_mean("temperature", temperatures, 1.0, sees=0.015)

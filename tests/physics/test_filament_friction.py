@@ -51,12 +51,12 @@ def test_noise_has_the_variance_that_belongs_to_each_friction():
     # The tangent is read after half a flight, which from rest is none.
     along = v @ t
     across = v - along[:, None] * t
-    check_variance("along", (along**2).sum(), n, 2.0 / m * -np.expm1(-2.0 * 0.4 * h / m))
-    check_variance("across", (across**2).sum(), 2 * n, 2.0 / m * -np.expm1(-2.0 * 2.5 * h / m))
+    check_variance("along", (along**2).sum(), n, 2.0 / m * -np.expm1(-2.0 * 0.4 * h / m), sees=0.085)
+    check_variance("across", (across**2).sum(), 2 * n, 2.0 / m * -np.expm1(-2.0 * 2.5 * h / m), sees=0.060)
     # No velocity of one component tells anything about another.
     normal = np.cross(t, [0.0, 0.0, 1.0])
     normal /= np.linalg.norm(normal)
-    check_mean("correlation", along * (v @ normal), 0.0)
+    check_mean("correlation", along * (v @ normal), 0.0, sees=0.024)
 
 
 def test_equal_frictions_are_one_friction():
@@ -75,7 +75,7 @@ def test_equal_frictions_are_one_friction():
 @pytest.mark.slow
 @pytest.mark.parametrize("friction", [(1.0, 2.0), (0.05, 2.5), (2.5, 0.05)])
 def test_constrained_filaments_keep_their_temperature(friction):
-    """600 filaments of 6 nodes, friction 1:2 and 1:50. An error of 2 percent of kT is seen (13 degrees x 600 x 8)."""
+    """600 filaments of 6 nodes, friction 1:2 and 1:50. An error of 4.7 percent of kT is seen (13 degrees x 600 x 8)."""
     rng = np.random.default_rng(2)
     steps = rng.normal(size=(600, 5, 3)) + [1.0, 0, 0]
     steps /= np.linalg.norm(steps, axis=2)[:, :, None]
@@ -90,7 +90,7 @@ def test_constrained_filaments_keep_their_temperature(friction):
         kinetic.append(context.get_state(energy=True).kT)
     freedom = filaments.degrees_of_freedom
     assert freedom == 600 * 13
-    check_variance("kT", float(np.sum(kinetic)) * freedom, 8 * freedom, 1.0)
+    check_variance("kT", float(np.sum(kinetic)) * freedom, 8 * freedom, 1.0, sees=0.048)
 
 
 def test_the_two_ways_of_saying_it_and_what_is_refused():

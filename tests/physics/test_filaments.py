@@ -249,72 +249,63 @@ def test_temperature_counts_the_constraints(closed):
         free = 1500 * (3 * n - links - (3 if n == 9 else 0))
         assert handle.degrees_of_freedom == free
         measured = state.temperatures[handle.name] * mp.units.boltzmann
-        check_variance(f"temperature {handle.name}", measured * free, free, 1.5)
+        check_variance(f"temperature {handle.name}", measured * free, free, 1.5, sees=0.15)
 
 
 TRIMER_FRICTIONS = {"equal": [1.0, 1.0, 1.0], "1:50": [0.2, 10.0, 0.2], "1:50 at an end": [10.0, 0.2, 0.2]}
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("friction", TRIMER_FRICTIONS)
-def test_a_rigid_trimer_prefers_right_angles(friction):
-    """Two rigid links of equal masses: p(cos θ) ~ √(4 - cos²θ), <cos²θ> = 0.32102. The mean of 6 000 trimers over 12
-    times, each a few relaxation times after the last, finds 0.6 % of <cos²θ> or 0.002; without the metric of the
-    constraints it is 1/3, 0.0123 more."""
-    n, times, steps = 6000, 12, 40
-    topology = mp.Topology()
-    rng = np.random.default_rng(9)
-    first, second = rng.normal(size=(2, n, 3))
-    first /= np.linalg.norm(first, axis=1)[:, None]
-    second /= np.linalg.norm(second, axis=1)[:, None]
-    x = np.stack([-first, np.zeros((n, 3)), second], axis=1).reshape(-1, 3)
-    topology.add_filaments(x, 1.0, np.tile(TRIMER_FRICTIONS[friction], n), starts=3 * np.arange(n + 1))
-    context = mp.Context(mp.System(topology), mp.SplittingIntegrator("BAOAB", 0.1, kT=1.0, seed=10), threads=1)
-    context.set_velocities_to_temperature(kT=1.0, seed=11)
-    context.step(3 * steps)
-    cosines = []
-    for _ in range(times):
-        context.step(steps)
-        nodes = context.get_state(positions=True).positions.reshape(n, 3, 3)
-        cosines.append(((nodes[:, 1] - nodes[:, 0]) * (nodes[:, 2] - nodes[:, 1])).sum(axis=1))
-    cosines = np.array(cosines)
-    # Trimers are independent, times of one of them nearly.
-    check_mean("<cos²θ>", (cosines**2).mean(axis=0), 0.3210212)
-    check_mean("<cos θ>", cosines.mean(axis=0), 0.0)
-    edges = np.linspace(-1.0, 1.0, 11)
-    counts, _ = np.histogram(cosines[::4], edges)
-    primitive = 0.5 * edges * np.sqrt(4.0 - edges**2) + 2.0 * np.arcsin(edges / 2.0)
-    share = np.diff(primitive) / (primitive[-1] - primitive[0])
-    check_chi_square("p(cos θ)", counts, share * counts.sum())
-
-
-@pytest.mark.slow
-def test_a_rigid_trimer_with_fixman_has_no_preference():
-    """With the Fixman potential the angle is uniform on the sphere: <cos²θ> = 1/3; an error of 0.002 is seen."""
-    n, times, steps = 4000, 10, 40
+def trimers(n, friction, fixman, looks, every):
+    """(looks, n) cosines of the angle between the links of rigid trimers at kT = 1, every so many steps of 0.1."""
     topology = mp.Topology()
     first, second = np.random.default_rng(9).normal(size=(2, n, 3))
     first /= np.linalg.norm(first, axis=1)[:, None]
     second /= np.linalg.norm(second, axis=1)[:, None]
     x = np.stack([-first, np.zeros((n, 3)), second], axis=1).reshape(-1, 3)
-    trimers = topology.add_filaments(x, 1.0, 1.0, starts=3 * np.arange(n + 1))
+    chains = topology.add_filaments(x, 1.0, np.tile(friction, n), starts=3 * np.arange(n + 1))
     system = mp.System(topology)
-    system.add_force(mp.forces.FixmanPotential(trimers, kT=1.0))
+    if fixman:
+        system.add_force(mp.forces.FixmanPotential(chains, kT=1.0))
     context = mp.Context(system, mp.SplittingIntegrator("BAOAB", 0.1, kT=1.0, seed=10), threads=1)
     context.set_velocities_to_temperature(kT=1.0, seed=11)
+    context.step(100)
     cosines = []
-    for _ in range(times):
-        context.step(steps)
+    for _ in range(looks):
+        context.step(every)
         nodes = context.get_state(positions=True).positions.reshape(n, 3, 3)
         cosines.append(((nodes[:, 1] - nodes[:, 0]) * (nodes[:, 2] - nodes[:, 1])).sum(axis=1))
-    check_mean("<cos²θ>", (np.array(cosines) ** 2).mean(axis=0), 1.0 / 3.0)
+    return np.array(cosines)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("friction", TRIMER_FRICTIONS)
+def test_a_rigid_trimer_prefers_right_angles(friction):
+    """Two rigid links of equal masses: p(cos θ) ~ √(4 - cos²θ), <cos²θ> = 0.32102. Without the metric of the
+    constraints it is 1/3, 0.0123 more; 0.005 would be seen."""
+    cosines = trimers(6000, TRIMER_FRICTIONS[friction], False, 40, 15)
+    # Trimers are independent, times of one of them are not.
+    check_mean("<cos²θ>", (cosines**2).mean(axis=0), 0.3210212, sees=0.005)
+    check_mean("<cos θ>", cosines.mean(axis=0), 0.0, sees=0.011)
+    edges = np.linspace(-1.0, 1.0, 11)
+    counts, _ = np.histogram(cosines[::10], edges)
+    primitive = 0.5 * edges * np.sqrt(4.0 - edges**2) + 2.0 * np.arcsin(edges / 2.0)
+    share = np.diff(primitive) / (primitive[-1] - primitive[0])
+    check_chi_square("p(cos θ)", counts, share * counts.sum(), sees=0.06)
+
+
+@pytest.mark.slow
+def test_a_rigid_trimer_with_fixman_has_no_preference():
+    """With the Fixman potential the angle is uniform on the sphere: <cos²θ> = 1/3; without it 0.0123 less. 0.006 would
+    be seen."""
+    cosines = trimers(4000, TRIMER_FRICTIONS["equal"], True, 40, 15)
+    check_mean("<cos²θ>", (cosines**2).mean(axis=0), 1.0 / 3.0, sees=0.006)
 
 
 @pytest.mark.slow
 def test_worm_like_chains_with_fixman_are_those_of_the_textbook():
     """p ~ e^(a cos θ) for each joint: <cos θ> = u = coth a - 1/a, and <R²> follows. Chains start in equilibrium, drawn
-    from these densities, and must stay there. Unequal masses, which matter without the potential (there <1 - cos θ>
-    is several percent larger; 1 percent is seen)."""
+    from these densities, and must stay there. Unequal masses, which matter without the potential: there <1 - cos θ>
+    is 4.5 % larger. 2.6 % would be seen, and 5.4 % of <R²>."""
     n, links, a = 1500, 9, 3.0
     rng = np.random.default_rng(4)
     cosine = np.log(np.exp(-a) + rng.uniform(size=(n, links - 1)) * (np.exp(a) - np.exp(-a))) / a
@@ -338,16 +329,16 @@ def test_worm_like_chains_with_fixman_are_those_of_the_textbook():
     context = mp.Context(system, mp.SplittingIntegrator("BAOAB", 0.05, kT=1.0, seed=10), threads=1)
     context.set_velocities_to_temperature(kT=1.0, seed=11)
     cosines, squares = [], []
-    for _ in range(5):
-        context.step(120)
+    for _ in range(30):
+        context.step(20)
         nodes = context.get_state(positions=True).positions.reshape(n, links + 1, 3)
         d = np.diff(nodes, axis=1)
         cosines.append((d[:, 1:] * d[:, :-1]).sum(axis=2).mean(axis=1))
         squares.append(((nodes[:, -1] - nodes[:, 0]) ** 2).sum(axis=1))
     u = 1.0 / np.tanh(a) - 1.0 / a
-    check_mean("<cos θ>", np.mean(cosines, axis=0), u)
+    check_mean("<cos θ>", np.mean(cosines, axis=0), u, sees=0.026 * (1.0 - u))
     expected = links * ((1 + u) / (1 - u) - 2 * u * (1 - u**links) / (links * (1 - u) ** 2))
-    check_mean("<R²>", np.mean(squares, axis=0), expected)
+    check_mean("<R²>", np.mean(squares, axis=0), expected, sees=0.054 * expected)
 
 
 # Threads and neighbours --------------------------------------------------------------------------------------

@@ -97,6 +97,63 @@ def test_the_energy_of_a_released_circle_is_kept_to_dt_squared():
     np.testing.assert_allclose(np.divide(errors[:-1], errors[1:]), 4.0, rtol=0.02)
 
 
+def largest_energy_error(n, timestep, end, every):
+    """Of a circle let go, in (Δt/t0)², looked at every so many steps."""
+    context, _ = circle(timestep, n)
+    start, worst = context.get_state(energy=True).total_energy, 0.0
+    for _ in range(round(end / timestep) // every):
+        context.step(every)
+        worst = max(worst, abs(context.get_state(energy=True).total_energy / start - 1.0))
+    return worst / timestep**2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("n", "timestep", "expected"), [(63, 0.2, 0.0075), (127, 0.1, 0.0102)])
+def test_the_energy_of_a_released_circle_to_10_000_t0(n, timestep, expected):
+    """What docs/ladd_and_misra.md says of 50 000 and 100 000 steps: Ladd and Misra's 0.01 (Δt/t0)², but for 2 % with
+    127 segments."""
+    assert largest_energy_error(n, timestep, 1e4, 20) == pytest.approx(expected, rel=0.02)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("n", "timestep", "bound"), [(63, 0.2, 0.1), (127, 0.1, 0.2)])
+def test_the_energy_of_a_released_circle_to_a_million_t0(n, timestep, bound):
+    """Ladd and Misra's 0.1 (Δt/t0)²; with 127 segments, whose waves are twice as fast, 0.17 is found."""
+    measured = largest_energy_error(n, timestep, 1e6, 500)
+    print(f"{n} segments to 1e6 t0: {measured:.4f} (dt/t0)²")
+    assert measured < bound
+
+
+@pytest.mark.long
+def test_the_energy_of_a_helix_spreads_evenly_without_a_thermostat():
+    """To 1e5 t0, means from 4e4 on over kT/2 each, kT of the kinetic energy of all: each component of strain to 8 %
+    and of velocity to 8 %, of which six conserved momenta take 1.6 %. Such means have standard errors of about 0.015,
+    by blocks. At the start all of it is in bending and twist."""
+    n = 63
+    context, rod = helix(0.1, n)
+    names = ("shear", "shear", "extension", "bending", "bending", "twist")
+    stiffness = np.array([SECTION.stiffness[name] for name in names])
+    ell = LENGTH / n
+    kinetic, potential = [], []
+    context.step(400_000)
+    for _ in range(6_000):
+        context.step(100)
+        state = look(context)
+        v = np.einsum("nik,ni->nk", quaternions.matrices(state.orientations), state.velocities)
+        moments = np.concatenate([rod.mass[:, None] * v**2, state.angular_momenta**2 / rod.inertia], axis=1)
+        kinetic.append(moments.sum(axis=0))
+        gamma, omega = rod.strains(state.positions, state.orientations)
+        off = np.concatenate([gamma - [0.0, 0.0, 1.0], omega], axis=1)
+        potential.append(ell * (stiffness * off**2).sum(axis=0))
+    kinetic, potential = np.array(kinetic), np.array(potential)
+    kT = kinetic.sum(axis=1).mean() / (6 * n - 6)
+    for what, rows, modes in (("kinetic", kinetic, n), ("potential", potential, n - 1)):
+        share = rows.mean(axis=0) / (modes * kT)
+        parts = rows.reshape(20, -1, 6).mean(axis=1) / (modes * kT)
+        print(what, share.round(3), (parts.std(axis=0) / np.sqrt(20)).round(3))
+        np.testing.assert_allclose(share, 1.0, atol=0.08)
+
+
 @pytest.mark.parametrize("build", [circle, helix])
 def test_momentum_and_angular_momentum_are_kept(build):
     """Forces and torques are derivatives of an energy that no motion of the whole rod changes."""
@@ -624,58 +681,61 @@ def test_every_strain_has_its_energy(hot_rods):
     gamma, omega = (np.concatenate(parts) for parts in zip(*strains, strict=True))
     for i, (name, C) in enumerate((("shear 1", 20.0), ("shear 2", 30.0), ("stretch", 25.0))):
         off = gamma[:, i] - (i == 2)
-        check_variance(name, off @ off, len(off), 1.0 / C)
-        check_mean(name, off, 0.0)
+        check_variance(name, off @ off, len(off), 1.0 / C, sees=0.062)
+        check_mean(name, off, 0.0, sees=0.0095)
     bend, twist, _ = joint_averages(4.0, 7.0)
     for i, (name, expected) in enumerate((("bending 1", bend), ("bending 2", bend), ("twist", twist))):
-        check_mean(name, omega[:, i] ** 2, expected)
-        check_mean(name, omega[:, i], 0.0)
+        check_mean(name, omega[:, i] ** 2, expected, sees=0.061 * expected)
+        check_mean(name, omega[:, i], 0.0, sees=0.021)
     # Joints know nothing of each other, nor strains of one.
     names = ("shear 1", "shear 2", "stretch", "bending 1", "bending 2", "twist")
     parts = np.column_stack([gamma - [0.0, 0.0, 1.0], omega])
     for a in range(6):
         for b in range(a):
-            check_mean(f"{names[a]} and {names[b]}", parts[:, a] * parts[:, b], 0.0)
+            check_mean(f"{names[a]} and {names[b]}", parts[:, a] * parts[:, b], 0.0, sees=0.011)
 
 
 @pytest.mark.slow
 def test_tangents_lose_their_direction(hot_rods):
     """<d3(0)·d3(n)> = uⁿ with u of one joint, as its turns have no preferred side; exp(-kT ℓ n/B) of the continuum is
-    as near as B/(kT ℓ) = 4 lets it be. 7500 rods find an effect of 2 % at n = 1, and 8 % at n = 5."""
+    as near as B/(kT ℓ) = 4 lets it be. 7500 rods find an effect of 2.6 % at n = 1, and 18 % at n = 5."""
     _rod, states = hot_rods
     u = joint_averages(4.0, 7.0)[2]
     assert u == pytest.approx(np.exp(-0.25), abs=0.03)
     d3 = np.concatenate([quaternions.matrices(s.orientations)[:, :, 2].reshape(-1, 6, 3) for s in states])
     for n in range(1, 6):
-        check_mean(f"tangents {n} apart", np.einsum("ij,ij->i", d3[:, 0], d3[:, n]), u**n)
+        cosine = np.einsum("ij,ij->i", d3[:, 0], d3[:, n])
+        check_mean(f"tangents {n} apart", cosine, u**n, sees=0.05 if n > 1 else 0.021)
 
 
 @pytest.mark.slow
 def test_every_momentum_has_its_temperature(hot_rods):
     """kT/m of velocities and kT I of angular momenta, about each axis; of the pinned node only the latter, with half a
-    segment. 15 000 nodes find 9 %; at the end of a step of BAOAB they are lower by (ωh)²/4, 1 % of the fastest."""
+    segment. 15 000 nodes find 11 % (pinned ones 26 %); at the end of a step of BAOAB they are lower by (ωh)²/4, 1 % of
+    the fastest."""
     rod, states = hot_rods
     state = states[-1]
     moves = ~rod.held[:, 0]
     for i in range(3):
         v = state.velocities[moves, i] * np.sqrt(rod.mass[moves])
-        check_variance(f"velocity {i}", v @ v, len(v), 1.0)
+        check_variance(f"velocity {i}", v @ v, len(v), 1.0, sees=0.11)
         spin = state.angular_momenta[:, i] / np.sqrt(rod.inertia[:, i])
-        check_variance(f"angular momentum {i}", spin @ spin, len(spin), 1.0)
+        check_variance(f"angular momentum {i}", spin @ spin, len(spin), 1.0, sees=0.099)
     assert not state.velocities[~moves].any()
     if (~moves).any():
         for i in range(3):
             spin = state.angular_momenta[~moves, i] / np.sqrt([0.2, 0.25, 0.3][i])
-            check_variance(f"angular momentum {i} of pinned nodes", spin @ spin, len(spin), 1.0)
+            check_variance(f"angular momentum {i} of pinned nodes", spin @ spin, len(spin), 1.0, sees=0.26)
     freedom = rod.degrees_of_freedom
-    check_variance("temperature after O", state.temperatures[rod.name] * mp.units.boltzmann * freedom, freedom, 1.0)
+    kT = state.temperatures[rod.name] * mp.units.boltzmann
+    check_variance("temperature after O", kT * freedom, freedom, 1.0, sees=0.041)
 
 
 @pytest.mark.parametrize("word", ["BAOAB", "D"])
 def test_diffusion_along_and_across(word):
     """Forces within a rod do not move its centre, so that of N nodes diffuses with kT/(N γ) where frames are too heavy
     to turn. Of D <x²> = 2 D t; of BAOAB it is the double sum of h² c^|i-j| kT/(N m), the ends of a path counting
-    half. 3 000 rods find 21 % along, 15 % across: along is to across as 1 to 2."""
+    half. 3 000 rods find 24 % along, 16 % across: along is to across as 1 to 2."""
     rods, n, h, steps, along, across = 3000, 4, 0.05, 40, 1.0, 2.0
     x, q = mp.rods.uniform(n, 1.0)
     starts = n * np.arange(rods + 1)
@@ -697,7 +757,7 @@ def test_diffusion_along_and_across(word):
             c = np.exp(-friction * h)
             expected = h * h / n * (half @ c ** np.abs(i[:, None] - i) @ half)
         part = moved[:, columns]
-        check_variance(f"friction {friction}", (part**2).sum(), part.size, expected)
+        check_variance(f"friction {friction}", (part**2).sum(), part.size, expected, sees=0.24)
 
 
 @pytest.mark.parametrize("word", ["BAOAB", "D", "ABA"])
@@ -732,7 +792,8 @@ def test_what_is_held_does_not_move(word, tensor):
 def test_a_pinned_node_turns_as_if_it_were_alone():
     """Of a tensor that couples all six momenta, what does not move takes no part: the pinned node relaxes by the 3×3
     block of rotation alone, <l(t) l(0)> = exp(-γ t/I) kT I in its frame, as free turns of a sphere keep l there; and
-    diffuses by the inverse of that block. 6000 nodes find 7 % of the variances."""
+    diffuses by the inverse of that block. 6000 nodes find 0.125 of products of momenta, 15 % of their squares and of
+    those of turns, and 0.005 of mean turns of 0.008 to 0.027."""
     rods = 6000
     root = np.random.default_rng(6).normal(size=(6, 6))
     friction = root @ root.T + np.eye(6)
@@ -754,8 +815,8 @@ def test_a_pinned_node_turns_as_if_it_were_alone():
     expected = (axes * np.exp(-rate * h * steps)) @ axes.T
     for i in range(3):
         for j in range(3):
-            check_mean(f"<l{i}(t) l{j}(0)>", after[:, i] * before[:, j], expected[i, j])
-            check_mean(f"<l{i} l{j}>", after[:, i] * after[:, j], float(i == j))
+            check_mean(f"<l{i}(t) l{j}(0)>", after[:, i] * before[:, j], expected[i, j], sees=0.125)
+            check_mean(f"<l{i} l{j}>", after[:, i] * after[:, j], float(i == j), sees=0.16)
     context, _rod = build(mp.BrownianIntegrator(1e-3, kT=1.0, seed=3))
     context.step(4)
     # Twice the vector part of a small turn is its angle; rods start in the frame of space.
@@ -763,7 +824,7 @@ def test_a_pinned_node_turns_as_if_it_were_alone():
     expected = 2.0 * 4e-3 * np.linalg.inv(friction[3:, 3:])
     for i in range(3):
         for j in range(i + 1):
-            check_mean(f"<φ{i} φ{j}>", angle[:, i] * angle[:, j], expected[i, j])
+            check_mean(f"<φ{i} φ{j}>", angle[:, i] * angle[:, j], expected[i, j], sees=3e-4)
     # A couple turns it by the same block.
     couple = 20.0 * np.array([1.0, -1.0, 1.0])
     pull = lambda rod: mp.forces.RodLoad(rod, "start", couple=couple, follows=True)  # noqa: E731
@@ -771,7 +832,7 @@ def test_a_pinned_node_turns_as_if_it_were_alone():
     context.step(4)
     expected = 4e-3 * np.linalg.inv(friction[3:, 3:]) @ couple
     for i in range(3):
-        check_mean(f"<φ{i}>", 2.0 * look(context).orientations[::2, 1 + i], expected[i])
+        check_mean(f"<φ{i}>", 2.0 * look(context).orientations[::2, 1 + i], expected[i], sees=0.0052)
 
 
 def test_no_warning_of_ordinary_runs():

@@ -55,6 +55,30 @@ def _polygon(n):
 # Mechanics ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("word", ["BAOAB", "BAB"])
+def test_lengths_right_angles_and_directors_at_every_step(word):
+    """And velocities tangent to all of them, after each of 1000 steps."""
+    context, handles = zoo(word, timestep=0.02, kT=1.0)
+    start = look(context)
+    chains = [handle for handle in handles if not isinstance(handle, mp.topology.Directors)]
+    assert len(chains) == 2
+    for _ in range(1000):
+        context.step(1)
+        state = context.get_state(positions=True, velocities=True)
+        for chain in chains:
+            (a, b), p = (chain.beads[chain.links[:, end]] for end in (0, 1)), chain.directors.beads
+            D, U = state.positions[b] - state.positions[a], state.velocities[b] - state.velocities[a]
+            d, w = state.positions[p], state.velocities[p]
+            length = chain.link_lengths
+            cosine = (D * d).sum(axis=1) / length
+            for kept in (np.linalg.norm(D, axis=1) / length, np.linalg.norm(d, axis=1), 1.0 + cosine):
+                np.testing.assert_allclose(kept, 1.0, rtol=0.0, atol=1e-10)
+            for slant in ((D * U).sum(axis=1), (d * w).sum(axis=1), (D * w + U * d).sum(axis=1)):
+                assert np.abs(slant / length).max() < 1e-12
+    assert np.abs(look(context).positions - start.positions).max() > 1.0
+
+
 def test_energy_error_falls_as_the_square_of_the_timestep():
     errors = []
     for h in (1 / 64, 1 / 128, 1 / 256):
@@ -212,7 +236,7 @@ def test_a_ring_that_is_twisted_too_much_buckles(factor):
 @pytest.mark.slow
 def test_torsional_equipartition():
     """Stiff twist with the Fixman potential: <φ²> = kT l/C at every joint, whatever the masses and bends. 24 000 nearly
-    independent angles find 7 %."""
+    independent angles find 7.7 %."""
     n, nodes, times, steps = 300, 6, 20, 40
     kT, length, modulus = 1.5, 0.8, 40.0
     rng = np.random.default_rng(3)
@@ -238,9 +262,9 @@ def test_torsional_equipartition():
         squares.append(phi**2)
         neighbors.append(phi[:, 1:] * phi[:, :-1])
     expected = kT * length / modulus
-    check_variance("twist", np.sum(squares), np.size(squares), expected)
+    check_variance("twist", np.sum(squares), np.size(squares), expected, sees=0.077)
     # Joints are independent of each other, filaments as well.
-    check_mean("product of neighbours", np.mean(neighbors, axis=(0, 2)) / expected, 0.0)
+    check_mean("product of neighbours", np.mean(neighbors, axis=(0, 2)) / expected, 0.0, sees=0.063)
     # Times are nearly so.
     a, b = (np.array(squares)[i].ravel() for i in (slice(None, -1), slice(1, None)))
     assert np.corrcoef(a, b)[0, 1] < 0.05
@@ -293,8 +317,8 @@ def test_two_links_with_heavy_directors(fixman):
         nodes = context.get_state(positions=True).positions[filaments.beads].reshape(n, 3, 3)
         cosines.append(((nodes[:, 1] - nodes[:, 0]) * (nodes[:, 2] - nodes[:, 1])).sum(axis=1))
     cosine, twist = expected_of_two_links(fixman)
-    check_mean("<cos θ>", np.mean(cosines, axis=0), cosine)
-    check_mean("<φ²>", np.mean(twists, axis=0), twist)
+    check_mean("<cos θ>", np.mean(cosines, axis=0), cosine, sees=0.013 * cosine)
+    check_mean("<φ²>", np.mean(twists, axis=0), twist, sees=0.089 * twist)
 
 
 def expected_of_two_links(fixman):
@@ -324,7 +348,7 @@ def expected_of_two_links(fixman):
 @pytest.mark.parametrize("closed", [False, True])
 def test_temperature_counts_the_constraints_of_directors(closed):
     """3 n + 3 l - 3 l degrees of freedom, less 3 for a fixed node, right after O; frictions 1:50. 9 000
-    degrees of freedom find 12 %; directors counted as free would change it by 40 % and more."""
+    degrees of freedom find 13 %; directors counted as free would change it by 40 % and more."""
     rng = np.random.default_rng(8)
     n, k = 7, 500
     links = n if closed else n - 1
@@ -341,4 +365,4 @@ def test_temperature_counts_the_constraints_of_directors(closed):
     state = context.get_state(energy=True)
     free = k * (3 * n - 3)
     assert handle.degrees_of_freedom == free
-    check_variance("temperature", state.temperatures[handle.name] * mp.units.boltzmann * free, free, 1.5)
+    check_variance("temperature", state.temperatures[handle.name] * mp.units.boltzmann * free, free, 1.5, sees=0.13)

@@ -45,8 +45,8 @@ def test_one_step():
     """Mean and covariance of one step of 10 000 bodies of two species, under force and torque.
 
     One standard error is 0.014 standard deviations in means, 2 % in variances, 0.014 in correlations; the mean step of
-    the coupling is 0.2 standard deviations and more."""
-    n, h, kT = 10_000, 0.2, 1.7
+    the coupling is 0.15 standard deviations and more. No turn comes near π, beyond which it is seen as another."""
+    n, h, kT = 10_000, 0.12, 1.7
     q = np.array([0.5, -0.5, 0.1, 0.7])
     q /= np.linalg.norm(q)
     two = np.array([mp.rigid.move_diffusion(coupled(i), v) for i, v in ((1, [0.8, -0.5, 0.6]), (2, [-0.3, 0.9, 0.1]))])
@@ -63,14 +63,14 @@ def test_one_step():
     for s, D in enumerate(two):
         mean = h * D @ load / kT
         drift = h * np.einsum("kji,ij->k", eps, D[:3, 3:])
-        assert np.abs(drift / np.sqrt(2.0 * h * np.diag(D)[:3])).max() > 0.15
+        assert np.abs(drift / np.sqrt(2.0 * h * np.diag(D)[:3])).max() > 0.13
         mean[:3] += drift
         white = np.linalg.solve(np.linalg.cholesky(2.0 * h * D), (d[s::2] - mean).T)
         for i in range(6):
-            check_mean(f"component {i}", white[i], 0.0)
-            check_variance(f"component {i}", (white[i] ** 2).sum(), n // 2, 1.0)
+            check_mean(f"component {i}", white[i], 0.0, sees=0.12)
+            check_variance(f"component {i}", (white[i] ** 2).sum(), n // 2, 1.0, sees=0.18)
             for j in range(i):
-                check_mean(f"components {i}, {j}", white[i] * white[j], 0.0)
+                check_mean(f"components {i}, {j}", white[i] * white[j], 0.0, sees=0.14)
 
 
 def test_rotations_are_exact():
@@ -119,9 +119,9 @@ def test_the_reference_point_does_not_matter():
         seen.append(np.column_stack([x, R.reshape(n, 9), (x[:, :, None] * x[:, None]).reshape(n, 9),
                                      (x[:, :, None] * R.reshape(n, 1, 9)).reshape(n, 27)]))  # fmt: skip
     for k, (a, b) in enumerate(zip(seen[0].T, seen[1].T, strict=True)):
-        check_mean(f"moment {k}", a - b, 0.0)
+        check_mean(f"moment {k}", a - b, 0.0, sees=0.13)
     for k in range(3):
-        check_mean(f"centre of diffusion, {k}", seen[0][:, k], 0.0)
+        check_mean(f"centre of diffusion, {k}", seen[0][:, k], 0.0, sees=0.059)
 
 
 def test_plain_beads_in_a_trap():
@@ -143,8 +143,8 @@ def test_plain_beads_in_a_trap():
         variance = kT / k * (1.0 - keep ** (2 * done)) / (1.0 - 0.5 * h * k / gamma[:, None])
         z = (x - start[0] * keep**done) / np.sqrt(variance)
         for c in range(3):
-            check_mean(f"mean {c} after {done}", z[:, c], 0.0)
-            check_variance(f"variance {c} after {done}", (z[:, c] ** 2).sum(), n, 1.0)
+            check_mean(f"mean {c} after {done}", z[:, c], 0.0, sees=0.11)
+            check_variance(f"variance {c} after {done}", (z[:, c] ** 2).sum(), n, 1.0, sees=0.16)
     assert context.time == pytest.approx(40 * h)
 
 

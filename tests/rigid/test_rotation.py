@@ -342,8 +342,8 @@ def test_two_os_of_a_word_draw_their_own_noise():
     context = mp.Context(mp.System(topology), integrator, threads=2)
     context.step(1)
     state = look(context)
-    check_variance("L", (state.angular_momenta**2).sum(), 3 * n, 0.5 * -np.expm1(-2.0 * h * gamma / 0.5))
-    check_variance("v", (state.velocities**2).sum(), 3 * n, 0.5 * -np.expm1(-2.0 * h * gamma / 2.0))
+    check_variance("L", (state.angular_momenta**2).sum(), 3 * n, 0.5 * -np.expm1(-2.0 * h * gamma / 0.5), sees=0.049)
+    check_variance("v", (state.velocities**2).sum(), 3 * n, 0.5 * -np.expm1(-2.0 * h * gamma / 2.0), sees=0.049)
 
 
 def test_handles_turn_by_themselves():
@@ -409,15 +409,16 @@ def test_maxwell_and_boltzmann():
     assert abs(cos.mean() - mean) < 5.0 * np.sqrt((1.0 - 2.0 * mean / x - mean**2) / 4000)
     assert handle.degrees_of_freedom == 24000
     measured = state.temperatures["rigid bodies"] * mp.units.boltzmann
-    check_variance("momenta after O", 24000 * measured, 24000, 1.0)
+    check_variance("momenta after O", 24000 * measured, 24000, 1.0, sees=0.077)
 
 
 def test_drawn_velocities():
     context, handle = bodies(5000, "BAB", 0.1, inertia=(1.0, 2.0, 2.6), kT=2.0)
     state = look(context)
     for k in range(3):
-        check_variance(f"axis {k}", (state.angular_momenta[:, k] ** 2).sum(), 5000, 2.0 * handle.inertia[0, k])
-        check_variance(f"v {k}", (state.velocities[:, k] ** 2).sum(), 5000, 2.0 / 1.5)
+        spin = state.angular_momenta[:, k]
+        check_variance(f"axis {k}", spin @ spin, 5000, 2.0 * handle.inertia[0, k], sees=0.18)
+        check_variance(f"v {k}", (state.velocities[:, k] ** 2).sum(), 5000, 2.0 / 1.5, sees=0.18)
     c = np.corrcoef(np.column_stack([state.velocities, state.angular_momenta]).T) - np.eye(6)
     assert np.abs(c).max() < 6.0 / np.sqrt(5000)
 
@@ -433,7 +434,7 @@ def test_translation_alone_is_that_of_beads():
     x = gamma * h / (2.0 * 1.5)
     tau = 1.5 / gamma
     expected = 2.0 / gamma * x / np.tanh(x) * 400 * h - 2.0 / gamma * tau * (1.0 - np.exp(-400 * h / tau)) * 1.0
-    check_variance("displacements", (moved**2).sum(), 3 * n, expected)
+    check_variance("displacements", (moved**2).sum(), 3 * n, expected, sees=0.12)
 
 
 def test_free_rotors_forget_their_direction():
@@ -449,8 +450,8 @@ def test_free_rotors_forget_their_direction():
     x = gamma * h / (2.0 * 0.5)
     # Free flights of the mean length: the discrete law of BAOAB, and inertia takes off one relaxation time.
     angle = (steps * h - 0.5 / gamma) / gamma * x / np.tanh(x)
-    check_mean("P1", cos, np.exp(-2.0 * angle))
-    check_mean("P2", 1.5 * cos**2 - 0.5, np.exp(-6.0 * angle))
+    check_mean("P1", cos, np.exp(-2.0 * angle), sees=0.047)
+    check_mean("P2", 1.5 * cos**2 - 0.5, np.exp(-6.0 * angle), sees=0.049)
 
 
 def test_same_bits():

@@ -9,6 +9,7 @@ import pytest
 import medyanpy as mp
 
 sys.path.insert(0, str(Path(__file__).parent))
+import chain_of_pendula
 import coarse_reference as reference
 import double_pendulum
 from pendula import BETA, Package
@@ -148,3 +149,33 @@ def test_stiffest_links():
         Package(BOBS, "Zhang-Skeel", 0.1, 2000.0).context.step(500)
     assert double_pendulum.lost_at("Newmark", 2000.0, 50.0, 0.25) == "ends"
     assert double_pendulum.errors("Newmark", 250, omega=2000.0).max() < 0.1
+
+
+# A chain of them (section 4.2, chain_of_pendula.py) ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("method", "bound", "ratio"), [("SHAKE", 3e-4, (3.9, 4.1)), ("Zhang-Skeel", 1e-2, (3.0, 5.0)),
+                                                        ("Newmark", 1e-2, (3.0, 5.0))])  # fmt: skip
+def test_a_chain_of_ten_moves_as_it_does_in_angles(method, bound, ratio):
+    """To t = 5, in which bobs move by more than two links of 2.24. SHAKE's error falls as h²; that of penalties with
+    short steps as 1/ω², about."""
+    exact = chain_of_pendula.truth(10, 5)
+    assert np.abs(exact[-1] - exact[0]).max() > 2.0 * chain_of_pendula.LINK
+    cases = [(0.05, 20.0), (0.025, 20.0)] if method == "SHAKE" else [(0.01, 25.0), (0.01, 50.0)]
+    errors = [np.abs(chain_of_pendula.swings(10, method, h, omega, 5) - exact).max() for h, omega in cases]
+    assert errors[0] < bound
+    assert ratio[0] < errors[0] / errors[1] < ratio[1]
+
+
+def test_shake_on_a_long_chain_needs_short_steps(capsys):
+    """Waves across the links at the top set the limit, 0.079 of 400 pendula: just below it the run is right, above it
+    is lost, and says so."""
+    n, looks = 400, 60
+    limit = chain_of_pendula.longest_step(n)
+    assert limit == pytest.approx(0.0791, rel=1e-3)
+    apart = 0.95 * limit
+    kept, true = (chain_of_pendula.swings(n, "SHAKE", h, 20.0, looks, apart) for h in (apart, 0.1 * apart))
+    assert np.abs(true[-1] - true[0]).max() > chain_of_pendula.LINK
+    assert np.abs(kept - true).max() < 0.005
+    assert len(chain_of_pendula.swings(n, "SHAKE", 1.3 * limit, 20.0, looks, 1.3 * limit)) < looks
+    assert "lost at t = " in capsys.readouterr().out
