@@ -112,6 +112,7 @@ class Context:
         if integrator.overdamped:
             self._check_displacement()
         self._meter: WorkMeter | None = None
+        integrator.kick.check_context(self)
         self._bind_forces()
         self._compile()
         # Last: an error names forces.
@@ -283,8 +284,7 @@ class Context:
         return None if rule is None else (self._force_sums[letter.group], rule)
 
     def physical_positions(self) -> np.ndarray:
-        """(n, 3) nm; where beads are in the physical sense, in topology order: positions, but with coarse kicks
-        x + β h² a(x), with h of the first kick of a step.
+        """As ``get_state(physical_positions=True).physical_positions``, which is the name to use.
 
         Raises
         ------
@@ -379,7 +379,7 @@ class Context:
                 force_sum.take(self._of_group(group))
             self._program.changed()
             if any(rule is not None for rule in self._rules.values()):
-                # The equations of coarse kicks are made of what is bound.
+                # The equations of implicit kicks are made of what is bound.
                 self._compile()
 
     # Running ------------------------------------------------------------------------------------------------
@@ -575,7 +575,7 @@ class Context:
             All forces where none are given.
         positive : bool
             Of bonds, links, pair forces and penalties what comes near it without negative eigenvalues: the stiffness
-            that coarse kicks take with ``positive=True``.
+            that linearly implicit kicks take with ``positive_definite=True``.
 
         Returns
         -------
@@ -1053,8 +1053,9 @@ _CAUSES = {
     "larger than a triangle: try a smaller timestep, or a larger mass",
     "degenerate triangle": "a triangle here has lost its area. The membrane needs a force "
     "that keeps its triangles in shape (MembraneEdgeSprings, MembraneArea(per_triangle=True)) or a smaller timestep",
-    "not solved": "the equations of a coarse kick have no solution here, or Newton's method does not find it. The "
-    "timestep is too large, or the stiff forces push outwards: try a smaller timestep or another kick (positive=True)",
+    "not solved": "the equations of a linearly implicit kick have no solution here, or Newton's method does not find "
+    "it. The timestep is too large, or the stiff forces push outwards: try a smaller timestep or another kick "
+    "(positive_definite=True)",
     "not converged": "its links cannot keep their lengths: the constraint solve did not converge (relative residual "
     "{value:.1e}). The timestep is too large for the forces or velocities here, or the filament is folded onto itself",
     "lost surface": "it does not come back to its surface (distance {value:.1e} nm): Newton's method finds no root "

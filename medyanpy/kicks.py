@@ -23,6 +23,8 @@ __all__ = [
 
 # Up to this many beads before it may the equations of a bead reach, before a sparse library is faster.
 _WIDEST_BAND = 24
+# With less friction * timestep / mass, kicks that are not gradients were seen to lose runs (docs/theory/implicit.md).
+_LEAST_DAMPING = 1e-3
 
 
 class Kick(Described):
@@ -31,7 +33,7 @@ class Kick(Described):
     Attributes
     ----------
     coordinates : bool
-        Whether the positions of a state are coordinates of the method, not places of beads.
+        Whether the positions of a state are coordinates of the method, not positions of particles.
     """
 
     coordinates = False
@@ -39,8 +41,12 @@ class Kick(Described):
     def check_word(self, integrator: "SplittingIntegrator") -> None:
         """Refuse a word that this kick has no meaning in, with a ParameterError."""
 
+    def check_context(self, context: "Context") -> None:
+        """Warn, when a Context is made, of what is known to go wrong in it."""
+
     def bind(self, context: "Context", h: float) -> Any:
-        """What makes of the forces of one Context what to kick by, for kicks a time h apart; None for nothing."""
+        """The rule that turns the forces of a Context into the force of kicks that are h apart; None for explicit
+        kicks."""
         return None
 
     def flows(self, context: "Context", word: Sequence[Stage]) -> list[Flow]:
@@ -55,12 +61,12 @@ class Explicit(Kick):
         return "Explicit()"
 
 
-class _Coarse(Kick):
+class _Implicit(Kick):
     """A kick by the solution of linear equations."""
 
     scheme: int
     coordinates = True
-    _positive = False
+    _positive_definite = False
 
     def __init__(self, beta: float = 0.25) -> None:
         self._beta = number(f"{type(self).__name__}: beta", beta, above=0.0)
@@ -133,11 +139,38 @@ class _Coarse(Kick):
             return _sparse_solution(mass, scale, number, blocks, right)
 
         return coarse.CoarseForces(
-            stiff, self.scheme, scale, context.layout.n, order, start, width, solve, self._positive
+            stiff, self.scheme, scale, context.layout.n, order, start, width, solve, self._positive_definite
         )
 
 
-class ZhangSkeel(_Coarse):
+class _Choice(_Implicit):
+    """With second derivatives in the equations, or stiffnesses without negative eigenvalues."""
+
+    def __init__(self, beta: float, positive_definite: bool, positive: bool | None) -> None:
+        super().__init__(beta)
+        self._positive_definite = bool(positive_definite if positive is None else positive)
+
+    @property
+    def positive_definite(self) -> bool:
+        """Whether stiffnesses without negative eigenvalues are used in place of second derivatives."""
+        return self._positive_definite
+
+    @property
+    def positive(self) -> bool:
+        """The older name of `positive_definite`."""
+        return self._positive_definite
+
+    def _arguments_now(self):
+        """Under the name of today."""
+        arguments = super()._arguments_now()
+        del arguments["positive"]
+        return {**arguments, "positive_definite": self._positive_definite}
+
+    def __repr__(self) -> str:
+        return f"{super().__repr__()[:-1]}, positive_definite=True)" if self._positive_definite else super().__repr__()
+
+
+class ZhangSkeel(_Choice):
     r"""The symplectic method of Zhang and Skeel: one linear solve, and the third derivatives.
 
     .. math:: (M + \beta h^2 V'')\,a = -V',\qquad v \leftarrow v + \tfrac h2
@@ -152,13 +185,26 @@ class ZhangSkeel(_Coarse):
     Parameters
     ----------
     beta : float, > 0
-        β; below 1/4 integrators give a `TimestepWarning`.
+        β; below 1/4 integrators give a `TimestepWarning`. At 1/3 or a little more (0.35) stiff modes cannot excite
+        each other by resonance, and much larger timesteps and temperatures are stable.
+    positive_definite : bool
+        Use of bonds, links, pair forces and penalties a stiffness K without negative eigenvalues in place of V'': the
+        same at rest. The kick is then the gradient of
+
+        .. math:: \tilde W_K = V - \tfrac12\beta h^2\, V'\cdot(M + \beta h^2 K)^{-1} V'
+
+        which of harmonic bonds and penalties is never negative; the third derivatives are those of K. Runs bear many
+        times the temperature, with beta = 0.35; which is measured in the theory of linearly implicit kicks.
+    positive : bool, optional
+        The older name of `positive_definite`.
 
     Raises
     ------
     ParameterError
         A number outside its domain. When a Context is made: beads that are not plain (constrained, on surfaces, in
         triangles, oriented, membranes that carry points), a force without second and third derivatives.
+    SimulationError
+        In a run: without `positive_definite`, equations without a solution.
 
     References
     ----------
@@ -167,8 +213,11 @@ class ZhangSkeel(_Coarse):
 
     scheme = coarse.Scheme.SYMPLECTIC
 
+    def __init__(self, beta: float = 0.25, positive_definite: bool = False, positive: bool | None = None) -> None:
+        super().__init__(beta, positive_definite, positive)
 
-class ZhangSkeelSimplified(_Coarse):
+
+class ZhangSkeelSimplified(_Choice):
     r"""Zhang and Skeel's method without third derivatives: :math:`(M + \beta h^2 V'')\,a = -V'`.
 
     Time-reversible and of second order, stable for harmonic modes as `ZhangSkeel`; symplectic only where V'' has the
@@ -178,15 +227,22 @@ class ZhangSkeelSimplified(_Coarse):
     ----------
     beta : float, > 0
         β; below 1/4 integrators give a `TimestepWarning`.
-    positive : bool
-        Use of bonds, links, pair forces and penalties stiffnesses that have no negative part, in place of V'': the same
-        at rest, but across a bond that is too short 0. There is a solution wherever beads are, so that noise no longer
-        bounds the timestep as it does otherwise. As stable, reversible and accurate in the timestep.
+    positive_definite : bool
+        Use of bonds, links, pair forces and penalties a stiffness without negative eigenvalues, in place of V'': the
+        same at rest, but across a bond that is too short 0. There is a solution wherever particles are. As reversible
+        and accurate in the timestep, but the kick is not a gradient, and heats: at 5 to 10 times the explicit timestep
+        by 0.01 to 0.04 kT a step for 60 beads. Friction must take that out; with less than friction * timestep / mass
+        = 0.001, or without O, a Context gives a `TimestepWarning`. `ZhangSkeel` with ``positive_definite=True`` does
+        not heat.
+    positive : bool, optional
+        The older name of `positive_definite`.
 
     Raises
     ------
     ParameterError
         As `ZhangSkeel`; of a force, second derivatives are asked.
+    SimulationError
+        In a run: equations without a solution.
 
     References
     ----------
@@ -195,24 +251,39 @@ class ZhangSkeelSimplified(_Coarse):
 
     scheme = coarse.Scheme.SIMPLIFIED
 
-    def __init__(self, beta: float = 0.25, positive: bool = False) -> None:
-        super().__init__(beta)
-        self._positive = bool(positive)
+    def __init__(self, beta: float = 0.25, positive_definite: bool = False, positive: bool | None = None) -> None:
+        super().__init__(beta, positive_definite, positive)
 
-    @property
-    def positive(self) -> bool:
-        """Whether stiffnesses without negative parts are used."""
-        return self._positive
-
-    def __repr__(self) -> str:
-        return f"{super().__repr__()[:-1]}, positive=True)" if self._positive else super().__repr__()
+    def check_context(self, context):
+        if not self._positive_definite:
+            return
+        solved = self._solved(context)
+        if not len(solved):
+            return
+        if any(letter.kind == "O" for letter in context.integrator.letters):
+            damping = context.layout.gather("scalar_friction")[solved] * context.integrator.timestep
+            damping /= context.masses()[solved]
+            least = int(np.argmin(damping))
+            if damping[least] >= _LEAST_DAMPING:
+                return
+            handle = context.layout.topology.handle_of(int(context.layout.order[solved[least]]))
+            what = f"friction * timestep / mass = {damping[least]:.2g} of {handle.name!r} is below {_LEAST_DAMPING:g}"
+        else:
+            what = f"the word {context.integrator.word!r} has no O"
+        warnings.warn(
+            f"{type(self).__name__}(positive_definite=True) is not the gradient of a potential and heats, and {what}: "
+            "the run may be lost within thousands of steps. ZhangSkeel(positive_definite=True) and PushForwardNewmark "
+            "are gradients; or take more friction",
+            TimestepWarning,
+            stacklevel=4,
+        )
 
 
 class ZhangSkeelStiff(ZhangSkeelSimplified):
     r"""Zhang and Skeel's simplified method with the second derivatives of the stiff forces alone:
     :math:`(M + \beta h^2 V_1'')\,a = -V_0' - V_1'`.
 
-    Beads of other kinds may be there, if the stiff forces do not act on them: they are kicked explicitly.
+    Other kinds of beads may be there, if the stiff forces do not act on them: they are kicked explicitly.
 
     Parameters
     ----------
@@ -220,8 +291,10 @@ class ZhangSkeelStiff(ZhangSkeelSimplified):
         β; below 1/4 integrators give a `TimestepWarning`.
     stiff : list of names of forces
         Those whose second derivatives are used.
-    positive : bool
+    positive_definite : bool
         As of `ZhangSkeelSimplified`.
+    positive : bool, optional
+        The older name of `positive_definite`.
 
     Raises
     ------
@@ -233,8 +306,10 @@ class ZhangSkeelStiff(ZhangSkeelSimplified):
     Tao & Owhadi (2016): (19).
     """
 
-    def __init__(self, beta: float = 0.25, stiff: Any = (), positive: bool = False) -> None:
-        super().__init__(beta, positive)
+    def __init__(
+        self, beta: float = 0.25, stiff: Any = (), positive_definite: bool = False, positive: bool | None = None
+    ) -> None:
+        super().__init__(beta, positive_definite, positive)
         names = [stiff] if isinstance(stiff, str) else list(stiff)
         self._names = tuple(name if isinstance(name, str) else getattr(name, "name", name) for name in names)
         if not self._names or not all(isinstance(name, str) for name in self._names):
@@ -269,13 +344,13 @@ class ZhangSkeelStiff(ZhangSkeelSimplified):
                 if len(other):
                     handle = context.layout.topology.handle_of(int(context.layout.order[other[0]]))
                     raise ParameterError(
-                        f"ZhangSkeelStiff: the stiff force {operation.name!r} acts on {handle!r}, which are no plain "
-                        "beads"
+                        f"ZhangSkeelStiff: the stiff force {operation.name!r} acts on {handle!r}, which are not "
+                        "plain beads"
                     )
         return chosen
 
 
-class PushForwardNewmark(_Coarse):
+class PushForwardNewmark(_Implicit):
     r"""Newmark's implicit method in coordinates in which it is symplectic: :math:`M a = -V'(x + \beta h^2 a)`.
 
     With :math:`q = x + \beta h^2 a` (``physical_positions`` of a state) it is the classical method of Newmark with
@@ -319,7 +394,7 @@ class Newmark(PushForwardNewmark):
               \dot q_{k+1} = \dot q_k + \tfrac h2(a_k + a_{k+1}),\qquad M a_k = -V'(q_k)
 
     Each step is one of `PushForwardNewmark` seen in other coordinates: from q it goes to :math:`x = q - \beta h^2 a(q)`
-    and back, so that positions of a state are those of the beads, and energies and forces those there. It is no more
+    and back, so that positions of a state are those of the particles, and energies and forces those there. It is not
     symplectic in q, but conjugate to what is.
 
     Parameters
@@ -344,7 +419,7 @@ class Newmark(PushForwardNewmark):
     def __init__(self, beta: float = 0.25) -> None:
         super().__init__(beta)
 
-    __repr__ = _Coarse.__repr__
+    __repr__ = _Implicit.__repr__
 
     def check_word(self, integrator):
         super().check_word(integrator)
@@ -359,7 +434,7 @@ class Newmark(PushForwardNewmark):
 
 
 class _Conjugation(Flow):
-    """Runs a word in the coordinates of a coarse kick, from places of beads to places of beads."""
+    """Runs a word in the coordinates of an implicit kick, from positions of particles to positions of particles."""
 
     def __init__(self, forces: Any, rule: Any, first: int, last: int) -> None:
         self._forces, self._rule, self._first, self._last = forces, rule, first, last

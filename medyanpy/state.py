@@ -39,7 +39,8 @@ class State:
     time : float, s
     positions : (n, 3) float array, nm
     physical_positions : (n, 3) float array, nm
-        As positions, but with coarse kicks where beads are: `Context.physical_positions`.
+        Where particles are: positions, but with linearly implicit kicks x + β h² a(x), with h of the first kick of a
+        step.
     velocities : (n, 3) float array, nm/s
         Of in-triangle points: in-plane, relative to the triangle.
     orientations : (m, 4) float array, dimensionless

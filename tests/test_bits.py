@@ -489,9 +489,9 @@ def net():
 
 
 # Kicks that solve equations, which words with groups refuse.
-COARSE = {"molecules, coarse kick": molecules, "a net, coarse kick": net}
+COARSE = {"molecules, implicit kick": molecules, "a net, implicit kick": net}
 COARSE_WORDS = ["BAGOGAB", "OBABO"]
-KICKS = {"molecules, coarse kick": mp.kicks.ZhangSkeel(0.3), "a net, coarse kick": mp.kicks.Newmark()}
+KICKS = {"molecules, implicit kick": mp.kicks.ZhangSkeel(0.3), "a net, implicit kick": mp.kicks.Newmark()}
 
 # How the run is made ------------------------------------------------------------------------------------------
 

@@ -417,7 +417,7 @@ def the_function_of_a_surface_raises():
     return Scene(make(system, "BAB"), lambda: bound.__setitem__(0, np.inf), 0, "walkers")
 
 
-UNSOLVED = "equations of a coarse kick have no solution here.*try a smaller timestep or another kick"
+UNSOLVED = "equations of a linearly implicit kick have no solution here.*try a smaller timestep or another kick"
 
 
 def coarse(system, kick, timestep=2.0):

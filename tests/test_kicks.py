@@ -1,6 +1,8 @@
-"""Coarse kicks: the equations they solve, and the theorems of Tao and Owhadi."""
+"""Linearly implicit kicks: the equations they solve, and the theorems of Tao and Owhadi."""
 
 import itertools
+import re
+import warnings
 
 import numpy as np
 import pytest
@@ -9,6 +11,9 @@ import medyanpy as mp
 from medyanpy.kicks import Explicit, Newmark, PushForwardNewmark, ZhangSkeel, ZhangSkeelSimplified, ZhangSkeelStiff
 from medyanpy.testing import check_mean
 
+# Runs without friction of what is not a gradient: the warning has tests of its own.
+pytestmark = pytest.mark.filterwarnings("ignore:.* is not the gradient of a potential:medyanpy.errors.TimestepWarning")
+
 RULES = {
     "Zhang-Skeel": ZhangSkeel,
     "simplified": ZhangSkeelSimplified,
@@ -16,7 +21,8 @@ RULES = {
     "Newmark": PushForwardNewmark,
     "one step": lambda beta: PushForwardNewmark(beta, "one-step"),
     "classical": Newmark,
-    "positive": lambda beta: ZhangSkeelSimplified(beta, positive=True),
+    "positive": lambda beta: ZhangSkeelSimplified(beta, positive_definite=True),
+    "positive gradient": lambda beta: ZhangSkeel(beta, positive_definite=True),
 }
 # Rules and orders: the classical method is not composed.
 ORDERS = [(rule, order) for rule in RULES for order in (2, 4) if (rule, order) != ("classical", 4)]
@@ -101,9 +107,10 @@ def bonds_only(k, r, length):
 
 
 def penalties_only(omega, r, length):
-    """The same of penalties ω²/2 (r² - ℓ²)²: t²/U'' with t = U'/r if they are too long."""
+    """The same of penalties ω²/2 (r² - ℓ²)²: the square of the derivative of r² - ℓ²; t²/U'' with t = U'/r if they
+    are too long."""
     second, t = 2.0 * omega**2 * (3.0 * r * r - length**2), 2.0 * omega**2 * (r * r - length**2)
-    return np.maximum(second, 0.0), np.where(t > 0.0, t**2 / second, 0.0)
+    return (2.0 * omega * r) ** 2, np.where(t > 0.0, t**2 / second, 0.0)
 
 
 def assembled(x, pairs, along, across):
@@ -135,7 +142,8 @@ def test_positive_stiffnesses(stiff, wide, monkeypatch):
     penalty = system.add_force(mp.forces.LinkLengthPenalty(pairs, 3.0, r[::-1]))
     system.add_force(mp.forces.HarmonicTrap(beads, 0.1, [0.0, 0.0, 0.0]))
     dt, beta = 0.5, 0.3
-    kick = ZhangSkeelSimplified(beta, positive=True) if stiff is None else ZhangSkeelStiff(beta, stiff, positive=True)
+    positive = {"positive_definite": True}
+    kick = ZhangSkeelSimplified(beta, **positive) if stiff is None else ZhangSkeelStiff(beta, stiff, **positive)
     _, before, ours = one_kick(system, kick, dt)
 
     def stiffness(length, lengths):
@@ -156,7 +164,8 @@ def test_positive_stiffnesses(stiff, wide, monkeypatch):
 
 
 @pytest.mark.parametrize("kick", [
-    ZhangSkeelSimplified(0.25, positive=True), ZhangSkeelStiff(0.25, ["HarmonicBonds"], positive=True),
+    ZhangSkeelSimplified(0.25, positive_definite=True),
+    ZhangSkeelStiff(0.25, ["HarmonicBonds"], positive_definite=True),
     PushForwardNewmark(0.25),
 ], ids=lambda kick: type(kick).__name__)  # fmt: skip
 def test_noise_at_ten_times_the_explicit_timestep(kick):
@@ -506,8 +515,8 @@ def jacobian(system, kick, dt, x, v):
 
 
 @pytest.mark.parametrize(("rule", "symplectic"), [
-    ("Zhang-Skeel", True), ("Newmark", True), ("simplified", False), ("one step", False), ("stiff", False),
-    ("positive", False),
+    ("Zhang-Skeel", True), ("Newmark", True), ("positive gradient", True), ("simplified", False), ("one step", False),
+    ("stiff", False), ("positive", False),
 ])  # fmt: skip
 def test_symplectic(rule, symplectic):
     """(Theorem 2.5) The Jacobian of one step keeps the two-form to 1e-8; that of the simplified rules does not, at a
@@ -535,12 +544,13 @@ def test_simplified_is_symplectic_with_one_degree_of_freedom():
 
 
 @pytest.mark.parametrize(("rule", "angular"), [
-    ("Zhang-Skeel", True), ("Newmark", True), ("simplified", False), ("one step", False), ("stiff", False),
-    ("positive", False),
+    ("Zhang-Skeel", True), ("Newmark", True), ("positive gradient", True), ("simplified", False), ("one step", False),
+    ("stiff", False), ("positive", False),
 ])  # fmt: skip
 def test_momentum_maps(rule, angular):
-    """Noether: momentum and angular momentum to round-off by rules that come from a discrete action; the simplified
-    ones keep momentum, but angular momentum only in the mean of small steps."""
+    """Noether: momentum and angular momentum to round-off by rules that come from a discrete action. The simplified
+    ones keep momentum, but not angular momentum: in 50 steps beyond the explicit limit it changes by more than a
+    hundredth; `test_torque_of_a_simplified_kick` says by how much."""
     rng = np.random.default_rng(9)
     topology = mp.Topology()
     mass = rng.uniform(0.5, 2.0, 5)
@@ -552,7 +562,174 @@ def test_momentum_maps(rule, angular):
     x, w = run(system, RULES[rule](0.3), 0.3, 50, v)
     assert np.abs(mass @ w - before[0]).max() < 1e-12
     lost = np.abs(mass @ np.cross(x, w) - before[1]).max()
-    assert lost < 1e-10 if angular else lost > 1e-6
+    share = lost / np.abs(before[1]).max()
+    assert share < 1e-11 if angular else share > 0.01
+
+
+@pytest.mark.parametrize(("name", "order"), [("simplified", 4), ("one step", 4), ("stiff", 2)])
+def test_torque_of_a_simplified_kick(name, order):
+    """A kick by Ma has the torque βh² Σ a_i × V₁'_i, with the forces of V₁ that are in the equations: from equations
+    solved by NumPy here, to 1e-9. Between two timesteps, a half, it falls by 2⁴ where all of V is in them, and by 2²
+    where a part is missing, to 5 %."""
+    rng = np.random.default_rng(9)
+    topology = mp.Topology()
+    x = np.cumsum(rng.normal(0.0, 0.7, (5, 3)), axis=0)
+    mass = rng.uniform(0.5, 2.0, 5)
+    topology.add_beads(x, mass)
+    system = mp.System(topology)
+    system.add_force(mp.forces.HarmonicBonds([[i, i + 1] for i in range(4)], 30.0, 1.0))
+    system.add_force(mp.forces.HarmonicBonds([[i, i + 2] for i in range(3)], 5.0, 1.0, name="others"))
+    torques = []
+    for dt in (0.02, 0.01):
+        _, before, acceleration = one_kick(system, RULES[name](0.3), dt)
+        a, _ = dense(before, 0.3, dt, ["HarmonicBonds"] if name == "stiff" else None)
+        gradient = -before.get_state(forces=True).forces
+        if name == "stiff":
+            alone = mp.System(topology)
+            alone.add_force(mp.forces.HarmonicBonds([[i, i + 1] for i in range(4)], 30.0, 1.0))
+            plain = mp.Context(alone, mp.SplittingIntegrator("BAB", dt), threads=1)
+            gradient = -plain.get_state(forces=True).forces
+        expected = 0.3 * dt**2 * np.cross(a, gradient).sum(axis=0)
+        torques.append(mass @ np.cross(x, acceleration))
+        np.testing.assert_allclose(torques[-1], expected, rtol=1e-6, atol=1e-9 * mass.max())
+        assert np.abs(torques[-1]).max() > 1e-6
+    ratio = np.linalg.norm(torques[0]) / np.linalg.norm(torques[1])
+    assert ratio == pytest.approx(2.0**order, rel=0.05)
+
+
+def derivative(function, x, h=1e-4):
+    """Of a number, in all components of x (n, 3), by differences of order 4."""
+    out = np.empty_like(x)
+    for k in np.ndindex(x.shape):
+        e = np.zeros_like(x)
+        e[k] = h
+        out[k] = (8.0 * (function(x + e) - function(x - e)) - (function(x + 2 * e) - function(x - 2 * e))) / (12.0 * h)
+    return out
+
+
+@pytest.mark.parametrize("wide", [24, 0])
+@pytest.mark.parametrize("beta", [0.25, 0.35])
+def test_positive_definite_gradient(beta, wide, monkeypatch):
+    """The kick is the gradient of W = V - βh²/2 V'·(M + βh²K)⁻¹V', whose V, V' and K are asked of a plain Context:
+    for all that has a stiffness of its own (bonds that are long and short and have no length, ropes, pairs that push
+    and pull, penalties on links, triangles and frames) and what has none (angles, a field). To 1e-7 of the largest."""
+    monkeypatch.setattr("medyanpy.kicks._WIDEST_BAND", wide)
+    rng = np.random.default_rng(21)
+    topology = mp.Topology()
+    x = np.cumsum(rng.normal(0.0, 0.7, (9, 3)), axis=0)
+    beads = topology.add_beads(x, rng.uniform(0.5, 2.0, 9))
+    system, forces = mp.System(topology), mp.forces
+    r = np.linalg.norm(x[1:] - x[:-1], axis=1)
+    system.add_force(forces.HarmonicBonds([[i, i + 1] for i in range(8)], 30.0, r * np.tile([0.6, 1.4, 0.0, 1.1], 2)))
+    system.add_force(forces.Links([0, 3], [4, 8], 7.0, 0.3, one_sided=True))
+    system.add_force(forces.LinkLengthPenalty([[0, 2], [5, 7]], 2.0, [0.7, 2.0]))
+    system.add_force(forces.RigidTrianglePenalty([[1, 3, 6]], 1.5, [1.0, 1.3, 1.1]))
+    system.add_force(forces.OrthonormalFramePenalty([[2, 4, 5]], 1.2, 0.9))
+    system.add_force(forces.LennardJones([0, 1, 2], [6, 7, 8], 2.0, 1.3))
+    system.add_force(forces.ExternalField(beads, "0.3*x^4 + cos(y)*z^2"))
+    dt = 0.4
+    plain = mp.Context(system, mp.SplittingIntegrator("BAB", dt), threads=1)
+
+    def w(places):
+        plain.set_positions(places)
+        state = plain.get_state(forces=True, energy=True)
+        f = state.forces.ravel()
+        matrix = np.diag(np.repeat(beads.mass, 3)) + beta * dt**2 * plain.hessian(positive=True).toarray()
+        return state.potential_energy - 0.5 * beta * dt**2 * f @ np.linalg.solve(matrix, f)
+
+    _, _, acceleration = one_kick(system, ZhangSkeel(beta, positive_definite=True), dt)
+    expected = -derivative(w, x)
+    force = beads.mass[:, None] * acceleration
+    np.testing.assert_allclose(force, expected, atol=1e-7 * np.abs(expected).max())
+    _, _, simplified = one_kick(system, ZhangSkeelSimplified(beta, positive_definite=True), dt)
+    assert np.abs(beads.mass[:, None] * simplified - expected).max() > 1e-3 * np.abs(expected).max()
+
+
+def coil(n, friction=0.0, stiffness=1e4, seed=1):
+    """Beads of mass 1 whose links of length 1 point anywhere; explicit kicks are stable up to a timestep of 0.01."""
+    steps = np.random.default_rng(seed).normal(size=(n, 3))
+    topology = mp.Topology()
+    beads = topology.add_beads(np.cumsum(steps / np.linalg.norm(steps, axis=1)[:, None], axis=0), 1.0, friction)
+    system = mp.System(topology)
+    links = np.column_stack([beads.beads[:-1], beads.beads[1:]])
+    system.add_force(mp.forces.HarmonicBonds(links, stiffness, 1.0))
+    return system
+
+
+def test_the_positive_definite_gradient_keeps_energy_where_others_lose_it():
+    """A coil of 60 hot beads at ten times the explicit timestep, without friction, 6000 steps: kinetic energy over
+    that of the start, by quarters of the run. Links take some of it; with a gradient it stays there, within 3 %."""
+    def kinetic(kick):
+        context = mp.Context(coil(60), mp.SplittingIntegrator("BAB", 0.1, kick=kick), threads=1)
+        context.set_velocities_to_temperature(kT=0.01, seed=2)
+        energies = [context.get_state(energy=True).kinetic_energy]
+        for _ in range(200):
+            context.step(30)
+            energies.append(context.get_state(energy=True).kinetic_energy)
+        return np.mean(np.reshape(energies[1:], (4, 50)), axis=1) / energies[0]
+
+    for kick in (ZhangSkeel(0.35, positive_definite=True), PushForwardNewmark(0.35)):
+        gradient = kinetic(kick)
+        print(gradient)
+        assert gradient.max() < 1.03 * gradient.min()
+        assert 0.7 < gradient[-1] < 1.0
+    other = kinetic(ZhangSkeelSimplified(0.35, positive_definite=True))
+    print(other)
+    assert other[-1] > 1.15 * other[0] > 1.03 * gradient[-1]
+
+
+@pytest.mark.parametrize("positive_definite", [False, True])
+def test_stiff_modes_do_not_resonate_from_a_third_on(positive_definite):
+    """Three modes that turn by 2π/3 in a step excite each other: below β = 1/3 that is a frequency which a coil at
+    five times the explicit timestep has, and no harmonic theory tells that it is lost. At 0.35 its kinetic energy
+    stays; NVE, kT = 0.001 at the start, 4000 steps."""
+    def kinetic(beta):
+        kick = ZhangSkeel(beta, positive_definite=positive_definite)
+        context = mp.Context(coil(60), mp.SplittingIntegrator("BAB", 0.05, kick=kick), threads=1)
+        context.set_velocities_to_temperature(kT=0.001 if not positive_definite else 0.1, seed=2)
+        before = context.get_state(energy=True).kinetic_energy
+        for _ in range(40):
+            context.step(100)
+            now = context.get_state(energy=True).kinetic_energy / before
+            if not now < 10.0:
+                return np.inf
+        return now
+
+    assert 0.6 < kinetic(0.35) < 1.0
+    try:
+        assert kinetic(0.3) == np.inf
+    except mp.SimulationError:
+        pass
+
+
+@pytest.mark.parametrize(("word", "friction", "says"), [
+    ("BAB", 1.0, "the word 'B A B' has no O"),
+    ("BAOAB", 0.0, "friction * timestep / mass = 0 of 'beads' is below 0.001"),
+    ("BAOAB", 0.015, "friction * timestep / mass = 0.00075 of 'beads' is below 0.001"),
+    ("BAOAB", 0.021, None),
+])  # fmt: skip
+def test_warning_of_kicks_that_heat(word, friction, says):
+    """Where nothing takes out the heat of a kick that is not a gradient, a Context says so; once."""
+    kT = 0.1 if "O" in word else None
+    for kick in (ZhangSkeelSimplified(0.3, True), ZhangSkeelStiff(0.3, ["HarmonicBonds"], True)):
+        integrator = mp.SplittingIntegrator(word, 0.05, kick=kick, kT=kT)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            system = coil(5, friction)
+            context = mp.Context(system, integrator, threads=1)
+            system.forces[0].set(stiffness=3.0)
+            context.step(2)
+        told = [str(w.message) for w in caught if issubclass(w.category, mp.TimestepWarning)]
+        if says is None:
+            assert not told
+        else:
+            assert len(told) == 1
+            assert f"{type(kick).__name__}(positive_definite=True) is not the gradient of a potential" in told[0]
+            assert says in told[0]
+    for kick in (ZhangSkeel(0.3, True), ZhangSkeelSimplified(0.3), PushForwardNewmark(0.3)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            mp.Context(coil(5, friction), mp.SplittingIntegrator(word, 0.05, kick=kick, kT=kT), threads=1)
 
 
 @pytest.mark.parametrize("rule", ["Zhang-Skeel", "simplified", "Newmark"])
@@ -579,6 +756,97 @@ def test_stationary_laws(rule):
         for name, square, kT in (("x", x2, 2.0 * (1.0 + beta * (omega * h) ** 2)),
                                  ("q", q2, 2.0 / (1.0 + beta * (omega * h) ** 2))):  # fmt: skip
             check_mean(f"<{name}²>, ω = {omega}", square, kT / k, sees=0.03 * kT / k)
+
+
+def expectation(density, observable, to):
+    """By quadrature over (-to, to)."""
+    x = np.linspace(-to, to, 20001)
+    p = np.exp(-density(x))
+    return (p * observable(x)).sum() / p.sum()
+
+
+@pytest.mark.parametrize(("rule", "h", "a", "b", "contrast"), [
+    ("Newmark", 0.4, 2.0, 2.0, 0.1), ("Newmark", 0.2, 50.0, 1000.0, 0.3), ("Zhang-Skeel", 0.15, 2.0, 2.0, 0.03),
+])  # fmt: skip
+def test_stationary_laws_of_anharmonic_wells(rule, h, a, b, contrast):
+    """V = a x² + b x⁴ under BAOAB. Of push-forward Newmark q has the density exp(-[V + βh²V'²/2m]/kT)(1 + βh²V''/m),
+    and x of Zhang and Skeel's exp(-W/kT) with W = V - βh²V'²/2(m + βh²V''): means of the square of 3000 independent beads,
+    40 times each (false alarm 1e-6; standard error below 1 % of the mean, so 8 % would be found surely), up to the
+    error of BAOAB itself in wells that are not harmonic, for which 4 % are allowed. The law without what the kick
+    does is farther away than that: by `contrast`."""
+    beta, n = 0.3, 3000
+    s = beta * h * h
+    topology = mp.Topology()
+    beads = topology.add_beads(np.zeros((n, 3)), 1.0, 1.0)
+    system = mp.System(topology)
+    system.add_force(mp.forces.ExternalField(beads, "a*x^2 + b*x^4", a=a, b=b))
+    integrator = mp.SplittingIntegrator("BAOAB", h, kT=1.0, seed=4, kick=RULES[rule](beta))
+    context = mp.Context(system, integrator, threads=1)
+    context.step(60)
+    squares = []
+    for _ in range(40):
+        context.step(8)
+        state = context.get_state(positions=True, physical_positions=True)
+        x = state.positions if rule == "Zhang-Skeel" else state.physical_positions
+        squares.append(x[:, 0] ** 2)
+
+    def v(x):
+        return a * x**2 + b * x**4
+
+    def v1(x):
+        return 2.0 * a * x + 4.0 * b * x**3
+
+    def v2(x):
+        return 2.0 * a + 12.0 * b * x**2
+
+    laws = {
+        "Newmark": lambda q: v(q) + 0.5 * s * v1(q) ** 2 - np.log(1.0 + s * v2(q)),
+        "Zhang-Skeel": lambda x: v(x) - 0.5 * s * v1(x) ** 2 / (1.0 + s * v2(x)),
+    }
+    law = expectation(laws[rule], np.square, 3.0 if rule == "Newmark" else 2.0)
+    plain = expectation(v, np.square, 3.0)
+    # Beads are independent, looks at one of them are not.
+    each = np.mean(squares, axis=0)
+    error = each.std(ddof=1) / np.sqrt(n)
+    print(rule, h, each.mean() / law, error / law, plain / law)
+    assert error < 0.01 * law
+    assert abs(each.mean() - law) < 4.9 * error + 0.04 * law
+    assert abs(plain / law - 1.0) > contrast
+
+
+@pytest.mark.parametrize("name", ["Newmark", "explicit"])
+def test_slow_modes(name):
+    """The angle of trimers with stiff links and a light middle, a slow mode. With explicit kicks at a tenth of the
+    timestep cos² has the mean 1/3, as of free angles between springs. Newmark's at five times the explicit limit
+    hold links by masses over βh² rather than by their stiffness: the weight sqrt(det(1 + βh²k J M⁻¹Jᵀ)) of the stiff
+    modes comes in, and the mean is 0.296, by quadrature. 600 trimers, whose mean over 16 looks is one sample each: the
+    standard error is below 0.0035, so that the two laws are 10 of them apart, and a false alarm has the rate 1e-6."""
+    n, k, beta, h = 600, 1e4, 0.35, 0.03
+    kick, timestep = (None, 0.1 * h) if name == "explicit" else (RULES[name](beta), h)
+    directions = np.random.default_rng(3).normal(size=(n, 2, 3))
+    directions /= np.linalg.norm(directions, axis=2)[:, :, None]
+    x = np.stack([directions[:, 0], np.zeros((n, 3)), directions[:, 1]], axis=1)
+    topology = mp.Topology()
+    mass = np.tile([1.0, 0.2, 1.0], n)
+    beads = topology.add_beads(x.reshape(-1, 3), mass, mass).beads.reshape(n, 3)
+    system = mp.System(topology)
+    system.add_force(mp.forces.HarmonicBonds(np.concatenate([beads[:, :2], beads[:, 1:]]), k, 1.0))
+    context = mp.Context(system, mp.SplittingIntegrator("BAOAB", timestep, kT=1.0, seed=5, kick=kick), threads=1)
+    context.set_velocities_to_temperature(kT=1.0, seed=6)
+    looks = []
+    for _ in range(20):
+        context.step(round(0.75 / timestep))
+        q = context.get_state(physical_positions=True).physical_positions.reshape(n, 3, 3)
+        u, w = q[:, 0] - q[:, 1], q[:, 2] - q[:, 1]
+        looks.append((u * w).sum(axis=1) ** 2 / ((u * u).sum(axis=1) * (w * w).sum(axis=1)))
+    each = np.mean(looks[4:], axis=0)
+    c = np.linspace(-1.0, 1.0, 4001)
+    b = 0.0 if name == "explicit" else beta * h * h * k
+    weight = np.sqrt((1.0 + 6.0 * b) ** 2 - (5.0 * b * c) ** 2)
+    law = (weight * c * c).sum() / weight.sum()
+    print(name, law, each.mean(), each.std() / np.sqrt(n))
+    check_mean("cos²", each, law)
+    assert each.std(ddof=1) / np.sqrt(n) < 0.0035
 
 
 def test_bits():
@@ -639,9 +907,94 @@ def test_refusals():
     mixed.add_force(mp.forces.HarmonicTrap(beads, 1.0, [0.0, 0.0, 0.0]))
     with pytest.raises(mp.ParameterError, match="ZhangSkeel kicks plain beads, and Filaments"):
         mp.Context(mixed, mp.SplittingIntegrator("BAB", 1.0, kick=ZhangSkeel()))
-    with pytest.raises(mp.ParameterError, match="the stiff force 'across' acts on Filaments"):
+    with pytest.raises(mp.ParameterError, match=r"the stiff force 'across' acts on Filaments.* which are not plain"):
         mp.Context(mixed, mp.SplittingIntegrator("BAB", 1.0, kick=ZhangSkeelStiff(0.3, "across")))
     mp.Context(mixed, mp.SplittingIntegrator("BAB", 1.0, kick=ZhangSkeelStiff(0.3, "HarmonicTrap")))
+
+
+ICOSPHERE = mp.TriangleMesh.icosphere(3.0, 1)
+
+
+def carrier(topology):
+    """A membrane that moves and carries points: the points would have to be kicked with it."""
+    membrane = topology.add_membrane(ICOSPHERE, vertex_mass=1.0, vertex_friction=0.2)
+    topology.add_intriangle_points(membrane, 12, mass=0.5, friction=0.2, seed=5)
+    return membrane
+
+
+# Every kind of bead that is not plain: what adds some of it to a topology and returns its handle.
+OTHERS = {
+    "membrane with points": carrier,
+    "points of a fixed membrane": lambda topology: topology.add_intriangle_points(
+        topology.add_membrane(ICOSPHERE, vertex_mass=1.0, fixed=True), 9, mass=0.5, friction=0.2, seed=6
+    ),
+    "beads on a surface": lambda topology: topology.add_surface_points(
+        mp.surfaces.Torus(5.0, 2.0), mp.surfaces.Torus(5.0, 2.0).sample(8, 3), 1.0, 0.3
+    ),
+    "constrained filament": lambda topology: topology.add_filament(
+        [[0.0, 0, 9.0], [1.0, 0, 9.0], [1.5, 0.8, 9.0], [2.0, 0.8, 9.9]], node_mass=1.0, node_friction=0.4
+    ),
+    "twistable filament": lambda topology: topology.add_filament(
+        [[0.0, 9.0, 0.0], [1.0, 9.0, 0.0], [1.5, 9.8, 0.0]], node_mass=1.0, node_friction=0.4, directors="parallel",
+        director_mass=0.5, director_friction=0.1,
+    ),
+    "rigid bodies": lambda topology: topology.add_rigid_bodies(
+        [[9.0, 0.0, 0.0], [9.0, 3.0, 0.0]], [[1.0, 0, 0, 0], [0.6, 0.8, 0, 0]], 2.0, (1.0, 1.5, 2.0), np.eye(6)
+    ),
+    "rod": lambda topology: topology.add_rod(
+        [[-9.0, 0.0, 0.0], [-9.0, 0.0, 1.0], [-9.0, 0.0, 2.0]], [[1.0, 0, 0, 0]] * 3, 1.0, 1.0, (0.1, 0.1, 0.2), 0.3,
+        rotational_friction=0.1,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", OTHERS)
+def test_each_kind_that_is_not_plain_is_refused(kind):
+    """By rules that treat all beads alike, and by ZhangSkeelStiff where the stiff force acts on it; the message names
+    that kind, also where a plain one comes first."""
+    topology = mp.Topology()
+    topology.add_beads([[0.0, 0, 0], [1.0, 0, 0]], 1.0)
+    other = OTHERS[kind](topology)
+    system = mp.System(topology)
+    trap = system.add_force(mp.forces.HarmonicTrap([int(other.beads[-1])], 1.0, [0.0, 0.0, 0.0]))
+    word = "BAGAB" if topology.point_handles else "BAB"
+    named = re.escape(repr(other))
+    for rule in (ZhangSkeel(0.3), ZhangSkeelSimplified(0.3, positive_definite=True), PushForwardNewmark(0.3)):
+        with pytest.raises(mp.ParameterError, match=f"kicks plain beads, and {named} are others"):
+            mp.Context(system, mp.SplittingIntegrator(word, 0.01, kick=rule))
+    with pytest.raises(mp.ParameterError, match=f"'{trap.name}' acts on {named}, which are not plain"):
+        mp.Context(system, mp.SplittingIntegrator(word, 0.01, kick=ZhangSkeelStiff(0.3, trap.name)))
+
+
+@pytest.mark.parametrize("word", ["BAGAB", "BAGOGAB"])
+def test_other_kinds_beside_stiff_kicks_move_as_under_explicit_ones(word):
+    """ZhangSkeelStiff with bonds of plain beads: every other kind, pulled and pushed by forces of its own, has the bits
+    of a run with explicit kicks; the plain beads have not."""
+    topology = mp.Topology()
+    chain = topology.add_beads(np.arange(12.0)[:, None] * [1.0, 0.02, 0.0] - [0.0, 30.0, 0.0], 1.0, 0.4)
+    others = [add(topology) for add in OTHERS.values()]
+    system = mp.System(topology)
+    system.add_force(mp.forces.HarmonicBonds(np.column_stack([chain.beads[:-1], chain.beads[1:]]), 50.0, 0.9))
+    for i, handle in enumerate(topology.handles):
+        system.add_force(mp.forces.HarmonicTrap(handle, 0.2 + 0.1 * i, [0.3, 0.1, 0.0], name=f"trap {i}"))
+    states = []
+    for kick in (ZhangSkeelStiff(0.3, ["HarmonicBonds"]), None):
+        kT = 0.5 if "O" in word else None
+        context = mp.Context(system, mp.SplittingIntegrator(word, 0.02, kick=kick, kT=kT, seed=8), threads=2)
+        context.set_velocities_to_temperature(kT=0.5, seed=9)
+        context.step(40)
+        states.append(context.get_state(positions=True, velocities=True))
+    implicit, explicit = states
+    rest = mp.Context(system, mp.SplittingIntegrator(word, 0.02, kT=kT), threads=1).get_state(positions=True).positions
+    for handle in others:
+        assert np.abs(implicit.positions[handle.beads] - rest[handle.beads]).max() > 0.05
+    mask = np.ones(topology.n_beads, bool)
+    mask[chain.beads] = False
+    assert np.array_equal(implicit.positions[mask], explicit.positions[mask])
+    assert np.array_equal(implicit.velocities[mask], explicit.velocities[mask])
+    assert np.array_equal(implicit.orientations, explicit.orientations)
+    assert np.array_equal(implicit.angular_momenta, explicit.angular_momenta)
+    assert np.abs(implicit.positions[~mask] - explicit.positions[~mask]).max() > 1e-6
 
 
 def test_a_force_without_derivatives_is_named():
@@ -655,13 +1008,34 @@ def test_documents():
     """Integrators with kicks come back from documents."""
     for kick in (
         ZhangSkeel(0.3), ZhangSkeelStiff(0.4, ["a", "b"]), PushForwardNewmark(0.25, "one-step"),
-        ZhangSkeelSimplified(0.3, positive=True), ZhangSkeelStiff(0.4, ["a"], positive=True),
+        ZhangSkeelSimplified(0.3, positive_definite=True), ZhangSkeelStiff(0.4, ["a"], positive_definite=True),
+        ZhangSkeel(0.3, positive_definite=True),
     ):  # fmt: skip
         integrator = mp.SplittingIntegrator("OBABO", 0.1, kT=1.0, kick=kick, order=4)
         again = mp.deserialize(mp.serialize(integrator))
         assert repr(again) == repr(integrator)
         assert again.kick.beta == kick.beta
         assert again.letters == integrator.letters
+        assert getattr(again.kick, "positive_definite", None) == getattr(kick, "positive_definite", None)
+
+
+@pytest.mark.parametrize(("kind", "arguments"), [
+    ("ZhangSkeelSimplified", {"beta": 0.3}), ("ZhangSkeelStiff", {"beta": 0.3, "stiff": ["a"]}),
+])  # fmt: skip
+def test_the_older_name_of_positive_definite(kind, arguments):
+    """As an argument, as an attribute, and in documents that were written with it."""
+    now = getattr(mp.kicks, kind)(**arguments, positive_definite=True)
+    before = getattr(mp.kicks, kind)(**arguments, positive=True)
+    assert repr(before) == repr(now)
+    assert "positive_definite=True" in repr(now)
+    assert before.positive is before.positive_definite is True
+    written = mp.serialize(mp.SplittingIntegrator("BAB", 0.1, kick=now))
+    assert written == mp.serialize(mp.SplittingIntegrator("BAB", 0.1, kick=before))
+    assert '"positive"' not in written
+    for value in ("true", "false"):
+        old = written.replace('"positive_definite": true', f'"positive": {value}')
+        assert old != written
+        assert mp.deserialize(old).kick.positive_definite == (value == "true")
 
 
 def test_checkpoints_know_kick_and_order(tmp_path):

@@ -13,7 +13,7 @@ from libc.stdint cimport int32_t
 from medyanpy._kernels.box cimport displacement
 from medyanpy._kernels.parallel cimport n_blocks, ordered_sum, over_blocks
 from medyanpy._kernels.program cimport AddBlock, Operation, World
-from medyanpy._kernels.radial cimport Derivative, derive, evaluate
+from medyanpy._kernels.radial cimport PENALTY, Derivative, derive, evaluate
 from medyanpy._kernels.sites cimport SiteArrays, SiteTable
 from medyanpy._kernels.vec3 cimport add_scaled, dot
 
@@ -133,13 +133,17 @@ cdef class Bonds(Operation):
         return fault
 
     cdef int hessian(self, World* world, AddBlock add, void* sink) noexcept nogil:
-        cdef Derivative wanted = Derivative(add, sink, NULL, NULL, False)
+        cdef Derivative wanted = Derivative(add, sink, NULL, NULL, False, False)
         return self.higher(world, &wanted)
 
     cdef int stiffness(self, World* world, AddBlock add, void* sink) noexcept nogil:
-        cdef Derivative wanted = Derivative(add, sink, NULL, NULL, True)
+        cdef Derivative wanted = Derivative(add, sink, NULL, NULL, True, self.kind == PENALTY)
         return self.higher(world, &wanted)
 
     cdef int contract(self, World* world, const double* a, double* out) noexcept nogil:
-        cdef Derivative wanted = Derivative(<AddBlock> NULL, NULL, a, out, False)
+        cdef Derivative wanted = Derivative(<AddBlock> NULL, NULL, a, out, False, False)
+        return self.higher(world, &wanted)
+
+    cdef int contract_stiffness(self, World* world, const double* a, double* out) noexcept nogil:
+        cdef Derivative wanted = Derivative(<AddBlock> NULL, NULL, a, out, True, self.kind == PENALTY)
         return self.higher(world, &wanted)

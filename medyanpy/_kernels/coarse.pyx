@@ -1,4 +1,4 @@
-"""Coarse kicks: forces that come from a linear solve, so that stiff modes do not bound the timestep.
+"""Linearly implicit kicks: forces that come from a linear solve, so that stiff modes do not bound the timestep.
 
 With the masses M, the forces f = -V'(x), the Hessian H of all forces or of the stiff ones, and h the time between two
 kicks,
@@ -8,7 +8,12 @@ kicks,
     M a = f(x + beta h^2 a), by Newton's method             push-forward Newmark (14)
 
 All depend on x alone: words around them keep their symmetry, and with the second and third they are symplectic. a is
-found for plain beads that move; others are kicked by f.
+found for plain beads that move; others are kicked by f. In the first two a stiffness K(x), without negative
+eigenvalues, may stand for H. Then
+
+    f - beta h^2 H a - beta^2 h^4/2 a.K'(x).a
+
+is the gradient: of beta h^2/2 f.a - V, as (3) is.
 
 Equations are taken bead by bead in an order in which coupled beads are near each other, molecule by molecule: the
 matrix of each has a band, and is factored as L D L^T in it. Where a band would be too wide, or a block of the Hessian
@@ -98,6 +103,23 @@ cdef int _into_band(void* sink, Py_ssize_t i, Py_ssize_t j, const double* block)
         for a in range(3):
             for b in range(3):
                 row[across * a + b] += t.scale * block[3 * b + a]
+    return 0
+
+
+cdef struct Product:
+    const double* a           # (n, 3) by place
+    double* out
+
+
+cdef int _multiply(void* sink, Py_ssize_t i, Py_ssize_t j, const double* block) noexcept nogil:
+    """out += H a, block by block; the mirror of a block with i != j is not given."""
+    cdef Product* t = <Product*> sink
+    cdef int c, d
+    for c in range(3):
+        for d in range(3):
+            t.out[3 * i + c] += block[3 * c + d] * t.a[3 * j + d]
+            if i != j:
+                t.out[3 * j + d] += block[3 * c + d] * t.a[3 * i + c]
     return 0
 
 
@@ -306,7 +328,7 @@ cdef int _solve(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int
 
 
 cdef class CoarseForces(KickRule):
-    """The force of a coarse kick.
+    """The force of a linearly implicit kick.
 
     place (m,), start (molecules + 1,), width (m,): the beads solved for, in the order of solution, where each molecule
     of them starts, and how many beads before each its rows reach; width is empty where Python solves. solve(blocks,
@@ -315,8 +337,8 @@ cdef class CoarseForces(KickRule):
     cdef readonly int scheme
     cdef readonly double scale
     cdef Sequence stiff
-    # Whether stiffnesses are in the equations, not Hessians; and the blocks of both for Python, one by one.
-    cdef bint positive
+    # Whether stiffnesses are asked for in the equations, not Hessians; and the blocks of both for Python, one by one.
+    cdef readonly bint positive
     cdef Sequence hessians
     cdef Sequence stiffnesses
     cdef object solve_sparse
@@ -382,8 +404,8 @@ cdef class CoarseForces(KickRule):
             self.solved_at = world.positions
         return fault
 
-    cdef int assemble(self, World* world) noexcept nogil:
-        """M + beta h^2 H at the present positions, into the band."""
+    cdef int assemble(self, World* world, bint positive) noexcept nogil:
+        """M + beta h^2 H, or with stiffnesses, at the present positions, into the band."""
         cdef Py_ssize_t p, k
         cdef int fault, c
         cdef double m
@@ -396,7 +418,7 @@ cdef class CoarseForces(KickRule):
             for c in range(3):
                 row[c * (_across(&self.band, p) + 1)] = m
         for k in range(self.stiff.count):
-            if self.positive:
+            if positive:
                 fault = (<Operation> self.stiff.items[k]).stiffness(world, _into_band, &self.band)
             else:
                 fault = (<Operation> self.stiff.items[k]).hessian(world, _into_band, &self.band)
@@ -408,12 +430,12 @@ cdef class CoarseForces(KickRule):
         cdef Py_ssize_t p = self.band.n - 1
         return self.band.row[p] + 3 * _across(&self.band, p)
 
-    cdef int solve(self, World* world) noexcept nogil:
-        """right <- (M + beta h^2 H)^-1 right."""
+    cdef int solve(self, World* world, bint positive) noexcept nogil:
+        """right <- (M + beta h^2 H)^-1 right, or with stiffnesses in place of H."""
         cdef SolveTask task
         cdef int fault
         if self.band.width != NULL:
-            fault = self.assemble(world)
+            fault = self.assemble(world, positive)
             if fault != 0:
                 return fault
             if not self.band.outside:
@@ -422,16 +444,16 @@ cdef class CoarseForces(KickRule):
                 task.chain = &self.chain[0]
                 task.a = &self.right[0, 0]
                 return over_blocks(_solve, &task, world, self.start.shape[0] - 1, MOLECULES)
-        fault = self.stiffnesses.run(world) if self.positive else self.hessians.run(world)
+        fault = self.stiffnesses.run(world) if positive else self.hessians.run(world)
         if fault != 0:
             return fault
         with gil:
-            return self.in_python(world)
+            return self.in_python(world, positive)
 
-    cdef int in_python(self, World* world):
+    cdef int in_python(self, World* world, bint positive):
         try:
             right = np.asarray(self.right)
-            collected = self.stiffnesses if self.positive else self.hessians
+            collected = self.stiffnesses if positive else self.hessians
             found = self.solve_sparse([blocks.blocks() for blocks in collected.operations], right)
             if found is None:
                 return record_fault(world, NOT_SOLVED, -1, -1)
@@ -442,9 +464,8 @@ cdef class CoarseForces(KickRule):
             return PYTHON_EXCEPTION
 
     cdef int find(self, World* world, ForceSum forces) noexcept nogil:
-        cdef Py_ssize_t p, i, k, n = world.n
+        cdef Py_ssize_t p, i, n = world.n
         cdef const double* f = &forces.f[0, 0]
-        cdef double weight
         cdef int fault, c
         if self.scheme == NEWTON:
             fault = self.newton(world, forces)
@@ -454,22 +475,45 @@ cdef class CoarseForces(KickRule):
             return fault
         memcpy(&self.g[0, 0], f, 3 * n * sizeof(double))
         if self.scheme == SYMPLECTIC:
-            # Third derivatives first: they add to what is there, with the sign of a force.
-            for p in range(self.band.n):
-                for c in range(3):
-                    self.g[self.band.place[p], c] = 0.0
-            for k in range(self.stiff.count):
-                fault = (<Operation> self.stiff.items[k]).contract(world, &self.a[0, 0], &self.g[0, 0])
-                if fault != 0:
-                    return fault
-        weight = -0.5 * self.scale * self.scale
+            return self.gradient(world, f)
         for p in range(self.band.n):
             i = self.band.place[p]
             for c in range(3):
-                if self.scheme == SYMPLECTIC:
-                    self.g[i, c] = world.mass[i] * self.a[i, c] + weight * self.g[i, c]
+                self.g[i, c] = world.mass[i] * self.a[i, c]
+        return 0
+
+    cdef int gradient(self, World* world, const double* f) noexcept nogil:
+        """g of the beads solved for, from a: the gradient of beta h^2/2 f.a - V."""
+        cdef Py_ssize_t p, i, k
+        cdef double weight = -0.5 * self.scale * self.scale
+        cdef Product product
+        cdef int fault, c
+        for p in range(self.band.n):
+            for c in range(3):
+                self.g[self.band.place[p], c] = 0.0
+        for k in range(self.stiff.count):
+            if self.positive:
+                fault = (<Operation> self.stiff.items[k]).contract_stiffness(world, &self.a[0, 0], &self.g[0, 0])
+            else:
+                fault = (<Operation> self.stiff.items[k]).contract(world, &self.a[0, 0], &self.g[0, 0])
+            if fault != 0:
+                return fault
+        if self.positive:
+            for p in range(self.band.n):
+                for c in range(3):
+                    self.g[self.band.place[p], c] *= 0.5 * self.scale
+            product.a, product.out = &self.a[0, 0], &self.g[0, 0]
+            for k in range(self.stiff.count):
+                fault = (<Operation> self.stiff.items[k]).hessian(world, _multiply, &product)
+                if fault != 0:
+                    return fault
+        for p in range(self.band.n):
+            i = self.band.place[p]
+            for c in range(3):
+                if self.positive:
+                    self.g[i, c] = f[3 * i + c] - self.scale * self.g[i, c]
                 else:
-                    self.g[i, c] = world.mass[i] * self.a[i, c]
+                    self.g[i, c] = world.mass[i] * self.a[i, c] + weight * self.g[i, c]
         return 0
 
     cdef int first(self, World* world, const double* f) noexcept nogil:
@@ -479,7 +523,7 @@ cdef class CoarseForces(KickRule):
         for p in range(self.band.n):
             for c in range(3):
                 self.right[p, c] = f[3 * self.band.place[p] + c]
-        fault = self.solve(world)
+        fault = self.solve(world, self.positive)
         if fault != 0:
             return fault
         for p in range(self.band.n):
@@ -493,14 +537,13 @@ cdef class CoarseForces(KickRule):
         cdef Py_ssize_t p, i, worst = -1
         cdef const double* f = &forces.f[0, 0]
         cdef double change, size, before = 0.0, farthest = 0.0
-        cdef bint faster = True
+        cdef bint faster = True, positive = True
         cdef int step, c, fault = 0
         memcpy(&self.x[0, 0], world.x, 3 * world.n * sizeof(double))
         for p in range(self.band.n):
             for c in range(3):
                 self.a[self.band.place[p], c] = 0.0
                 farthest = max(farthest, fabs(world.x[3 * self.band.place[p] + c]))
-        self.positive = True
         for step in range(MOST_STEPS):
             if step > 0:
                 for p in range(self.band.n):
@@ -515,10 +558,10 @@ cdef class CoarseForces(KickRule):
                 i = self.band.place[p]
                 for c in range(3):
                     self.right[p, c] = f[3 * i + c] - world.mass[i] * self.a[i, c]
-            fault = self.solve(world)
-            if fault == NOT_SOLVED and not self.positive:
+            fault = self.solve(world, positive)
+            if fault == NOT_SOLVED and not positive:
                 world.fault.code = fault = NO_FAULT
-                self.positive = True
+                positive = True
                 faster = False
                 continue
             if fault != 0:
@@ -534,10 +577,10 @@ cdef class CoarseForces(KickRule):
                         worst = i
             if self.scale * change <= CONVERGED * farthest:
                 break
-            if self.positive:
-                self.positive = not (faster and change < NEAR * size)
+            if positive:
+                positive = not (faster and change < NEAR * size)
             elif change > 0.5 * before:
-                self.positive = True
+                positive = True
                 faster = False
             before = change
         else:
@@ -575,7 +618,7 @@ cdef class CoarseForces(KickRule):
 
 
 cdef class ToCoordinates(Operation):
-    """From places q of beads to the coordinates x = q - beta h^2 a(q) of a coarse kick."""
+    """From places q of beads to the coordinates x = q - beta h^2 a(q) of an implicit kick."""
     cdef ForceSum forces
     cdef CoarseForces rule
 
@@ -591,7 +634,7 @@ cdef class ToCoordinates(Operation):
 
 
 cdef class ToPlaces(KickForce):
-    """From the coordinates x of a coarse kick to places q = x + beta h^2 a(x) of beads."""
+    """From the coordinates x of an implicit kick to places q = x + beta h^2 a(x) of beads."""
 
     cdef int run(self, World* world) noexcept nogil:
         cdef int fault = KickForce.run(self, world)

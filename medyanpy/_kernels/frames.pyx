@@ -122,6 +122,15 @@ cdef class Frames(Operation):
         return 0
 
     cdef int contract(self, World* world, const double* a, double* out) noexcept nogil:
+        self.third(world, a, out, 1.0)
+        return 0
+
+    cdef int contract_stiffness(self, World* world, const double* a, double* out) noexcept nogil:
+        self.third(world, a, out, 0.0)
+        return 0
+
+    cdef void third(self, World* world, const double* a, double* out, double bent) noexcept nogil:
+        """The derivative of what `second` gives, twice along a."""
         cdef const double* q[3]
         cdef const double* b[3]
         cdef double e[9]
@@ -136,6 +145,5 @@ cdef class Frames(Operation):
                 sum[0] = sum[1] = sum[2] = 0.0
                 for j in range(3):
                     add_scaled(dot(b[i], q[j]) + dot(q[i], b[j]), b[j], sum)
-                    add_scaled(dot(b[i], b[j]), q[j], sum)
+                    add_scaled(bent * dot(b[i], b[j]), q[j], sum)
                 add_scaled(4.0 * self.numbers[m, 0], sum, out + 3 * <Py_ssize_t> self.column[m, i])
-        return 0

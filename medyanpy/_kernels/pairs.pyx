@@ -233,13 +233,17 @@ cdef class Pairs(Operation):
         return fault
 
     cdef int hessian(self, World* world, AddBlock add, void* sink) noexcept nogil:
-        cdef Derivative wanted = Derivative(add, sink, NULL, NULL, False)
+        cdef Derivative wanted = Derivative(add, sink, NULL, NULL, False, False)
         return self.higher(world, &wanted)
 
     cdef int stiffness(self, World* world, AddBlock add, void* sink) noexcept nogil:
-        cdef Derivative wanted = Derivative(add, sink, NULL, NULL, True)
+        cdef Derivative wanted = Derivative(add, sink, NULL, NULL, True, False)
         return self.higher(world, &wanted)
 
     cdef int contract(self, World* world, const double* a, double* out) noexcept nogil:
-        cdef Derivative wanted = Derivative(<AddBlock> NULL, NULL, a, out, False)
+        cdef Derivative wanted = Derivative(<AddBlock> NULL, NULL, a, out, False, False)
+        return self.higher(world, &wanted)
+
+    cdef int contract_stiffness(self, World* world, const double* a, double* out) noexcept nogil:
+        cdef Derivative wanted = Derivative(<AddBlock> NULL, NULL, a, out, True, False)
         return self.higher(world, &wanted)

@@ -19,7 +19,7 @@ cdef enum FaultCode:
     OUT_OF_MEMORY = 5
     NOT_CONVERGED = 6         # constraints that cannot be held
     LOST_SURFACE = 7          # a bead that does not come back to its surface
-    NOT_SOLVED = 8            # a coarse kick whose equations have no solution, or none that Newton's method finds
+    NOT_SOLVED = 8            # an implicit kick whose equations have no solution, or none that Newton's method finds
 
 
 cdef struct Fault:
@@ -98,6 +98,8 @@ cdef class Operation:
     cdef int stiffness(self, World* world, AddBlock add, void* sink) noexcept nogil
     # out += sum_ij d3U/dx_i dx_j dx_k a_i a_j, with a and out (n, 3).
     cdef int contract(self, World* world, const double* a, double* out) noexcept nogil
+    # The same with derivatives of the stiffness in place of the Hessian's.
+    cdef int contract_stiffness(self, World* world, const double* a, double* out) noexcept nogil
 
 
 cdef class Sequence(Operation):

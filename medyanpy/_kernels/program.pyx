@@ -85,6 +85,9 @@ cdef class Operation:
     cdef int contract(self, World* world, const double* a, double* out) noexcept nogil:
         return NO_FAULT
 
+    cdef int contract_stiffness(self, World* world, const double* a, double* out) noexcept nogil:
+        return self.contract(world, a, out)
+
 
 cdef class Sequence(Operation):
     """Operations, one after another, until one fails."""

@@ -164,23 +164,40 @@ cdef inline void second(const double* u, const double* d, double r, double* out)
         out[0] = out[4] = out[8] = u[2]
 
 
-cdef inline void stiffness(const double* u, const double* d, double r, double* out) noexcept nogil:
-    """As `second`, with U'' and t = U'/r replaced by numbers that are not negative, and are the same at rest, t = 0:
-    U'' or 0; of t its square over U'' while it is less than that, so that it has a derivative at 0, and 0 where two
-    beads push each other away. It has no other value where U is quadratic in d, t = U''."""
-    cdef double v[3]
-    cdef double t
-    v[0] = u[0]
+cdef inline double soften(const double* u, double r, bint squares, double* v) noexcept nogil:
+    """v[1..3] for u[1..3] of a stiffness: U'' and t = U'/r replaced by numbers that are not negative, and are the same
+    at rest, t = 0. U'' or 0, or of energies quadratic in r^2 U'' - t, which is that of Gauss and Newton; of t its
+    square over U'' while it is less than that, so that it has a derivative at 0, and 0 where two beads push each other
+    away. It has no other value where U is quadratic in d, t = U''. v[2] and v[1] / r are these numbers, v[3] is the
+    derivative of the first in r, and what is returned that of the second."""
+    cdef double t, slope
     v[1] = u[1]
-    v[2] = u[2] if u[2] > 0.0 else 0.0
-    if r > 0.0:
-        t = u[1] / r
-        v[1] = 0.0 if t < 0.0 else (t * t / u[2] * r if t < u[2] else u[1])
-    second(v, d, r, out)
+    v[2], v[3] = u[2], u[3]
+    if not squares and u[2] <= 0.0:
+        v[2] = v[3] = 0.0
+    if r == 0.0:
+        if squares:
+            v[2] = 0.0
+        return 0.0
+    t = u[1] / r
+    slope = (u[2] - t) / r
+    if squares:
+        v[2] -= t
+        v[3] -= slope
+    if t < 0.0:
+        v[1] = 0.0
+        return 0.0
+    if t < u[2]:
+        v[1] = t * t / u[2] * r
+        return t / u[2] * (2.0 * slope - t / u[2] * u[3])
+    return slope
 
 
-cdef inline void third(const double* u, const double* d, double r, const double* a, double* out) noexcept nogil:
-    """out (3,) = D3U[a, a] = U^(3) s^2 n + (U''/r - U'/r^2) (2 s (a - s n) + (a^2 - s^2) n),   s = n.a"""
+cdef inline void third(
+    const double* u, double slope, const double* d, double r, const double* a, double* out,
+) noexcept nogil:
+    """out (3,) = D[a.H.a],   H = u2 n n^T + u1/r (1 - n n^T): with s = n.a,
+    u3 s^2 n + (u2/r - u1/r^2) 2 s (a - s n) + slope (a^2 - s^2) n, where slope = (u1/r)'."""
     cdef double n[3]
     cdef double s, aa, bend
     cdef int c
@@ -193,17 +210,18 @@ cdef inline void third(const double* u, const double* d, double r, const double*
     aa = a[0] * a[0] + a[1] * a[1] + a[2] * a[2]
     bend = (u[2] - u[1] / r) / r
     for c in range(3):
-        out[c] = u[3] * s * s * n[c] + bend * (2.0 * s * (a[c] - s * n[c]) + (aa - s * s) * n[c])
+        out[c] = u[3] * s * s * n[c] + (bend * (2.0 * s * (a[c] - s * n[c])) + slope * (aa - s * s) * n[c])
 
 
 # What is wanted of the higher derivatives: blocks of the Hessian, or of the stiffness, for a sink; or, where `add` is
-# NULL, the third derivative twice along a, added to out.
+# NULL, the derivative of either, twice along a, added to out.
 cdef struct Derivative:
     AddBlock add
     void* sink
     const double* a
     double* out
     bint positive
+    bint squares              # of an energy quadratic in r^2
 
 
 cdef inline int derive(
@@ -213,13 +231,15 @@ cdef inline int derive(
     cdef double block[9]
     cdef double apart[3]
     cdef double t[3]
+    cdef double v[4]
+    cdef double slope = (u[2] - u[1] / r) / r if r > 0.0 else 0.0
+    if wanted.positive:
+        slope = soften(u, r, wanted.squares, v)
+        u = v
     if wanted.add != NULL:
-        if wanted.positive:
-            stiffness(u, d, r, block)
-        else:
-            second(u, d, r, block)
+        second(u, d, r, block)
         return sites.add_pair(i, j, block, wanted.add, wanted.sink)
     sites.difference(i, j, wanted.a, apart)
-    third(u, d, r, apart, t)
+    third(u, slope, d, r, apart, t)
     sites.share(i, j, t, wanted.out)
     return 0

@@ -27,8 +27,8 @@ def constraint_multipliers(
     Parameters
     ----------
     positions : (m, n, 3) float, nm
-        Of all beads of the topology in frames at equal distances in time: `Context.physical_positions`, with coarse
-        kicks.
+        Of all beads of the topology in frames at equal distances in time: `State.physical_positions`, with linearly
+        implicit kicks.
     penalty : LinkLengthPenalty, RigidTrianglePenalty or OrthonormalFramePenalty
     window : int, >= 1
         Frames in each mean.

@@ -1,4 +1,4 @@
-"""Coarse kicks: cost of a step over an explicit one, and how much longer a step may be.
+"""Linearly implicit kicks: cost of a step over an explicit one, and how much longer a step may be.
 
 Run it from an installed package on a quiet machine:
 
@@ -20,7 +20,8 @@ import medyanpy as mp
 
 OMEGA = 50.0
 RULES = [
-    mp.kicks.ZhangSkeelSimplified(0.25), mp.kicks.ZhangSkeelSimplified(0.25, positive=True), mp.kicks.ZhangSkeel(0.25),
+    mp.kicks.ZhangSkeelSimplified(0.25), mp.kicks.ZhangSkeelSimplified(0.25, positive_definite=True),
+    mp.kicks.ZhangSkeel(0.25), mp.kicks.ZhangSkeel(0.35, positive_definite=True),
     mp.kicks.PushForwardNewmark(0.25),
 ]  # fmt: skip
 KT = (1e-3, 1e-5, 1e-7)

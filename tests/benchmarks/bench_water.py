@@ -1,4 +1,4 @@
-"""Time of clusters of water: all pairs, and molecules that are rigid by constraints or by penalties and coarse kicks.
+"""Time of clusters of water: all pairs; molecules rigid by constraints, or by penalties and linearly implicit kicks.
 
 Run by hand: ``python tests/benchmarks/bench_water.py``. Targets: 3 ns for a pair of charges at any distance; a whole
 step with noise of 100 molecules 500 times as fast as the paper's simplified Z&S (30 059 s for 20 000 steps).

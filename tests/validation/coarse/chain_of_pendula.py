@@ -2,8 +2,8 @@
 
     python tests/validation/coarse/chain_of_pendula.py [--quick] [--out DIR] [--only ...]
 
-SHAKE and coarse kicks by the package; the constrained motion itself, in angles, and the same methods with dense
-matrices by coarse_reference.py beside this file. Takes two minutes.
+SHAKE and linearly implicit kicks by the package; the constrained motion itself, in angles, and the same methods with
+dense matrices by coarse_reference.py beside this file. Takes two minutes.
 """
 
 import argparse

@@ -94,7 +94,7 @@ def start(n, seed=1, steps=20_000):
 
 
 def rest(x, penalty=None):
-    """(3n, 3) where forces vanish, near x: there q and x of coarse kicks are the same."""
+    """(3n, 3) where forces vanish, near x: there q and x of linearly implicit kicks are the same."""
     simulation = mp.Simulation(system_of(x, penalty), mp.SplittingIntegrator("BAB", H), threads=1)
     simulation.minimize_energy(tolerance=1e-2)
     return np.array(simulation.context.get_state(positions=True).positions)
@@ -144,7 +144,7 @@ class ZhangSkeelStiff(Shake):
 
     def __init__(self, x, v, kT=None, h=H, seed=1, threads=1, omega=OMEGA, beta=BETA, positive=False):
         system = system_of(x, omega)
-        kick = mp.kicks.ZhangSkeelStiff(beta, stiff=["RigidTrianglePenalty"], positive=positive)
+        kick = mp.kicks.ZhangSkeelStiff(beta, stiff=["RigidTrianglePenalty"], positive_definite=positive)
         word = "BAB" if kT is None else "OBABO"
         integrator = mp.SplittingIntegrator(word, h, kT=kT, seed=seed, kick=kick)
         self.context = mp.Context(system, integrator, threads=threads)
@@ -446,7 +446,7 @@ def betas(t_end):
     cases = [(beta, False) for beta in (0.25, 0.275, 0.3, 0.35, 0.4)] + [(beta, True) for beta in (0.25, 0.3, 0.4)]
     for beta, positive in cases:
         for seed in (2, 3):
-            run = ZhangSkeelStiff(y, v, kT=KT, seed=seed, beta=beta, positive=positive)
+            run = ZhangSkeelStiff(y, v, kT=KT, seed=seed, beta=beta, positive_definite=positive)
             name, n, kinetic = f"N = 100, β = {beta:g}, seed {seed}", round(t_end / H / 100), []
             name += ", positive" * positive
             for k in range(n):
