@@ -39,6 +39,10 @@ class Kick(Described):
     def check_word(self, integrator: "SplittingIntegrator") -> None:
         """Refuse a word that this kick has no meaning in, with a ParameterError."""
 
+    def softens(self, force: str) -> bool:
+        """Whether the force of this name, however stiff, sets the timestep no limit."""
+        return False
+
     def bind(self, context: "Context", h: float) -> Any:
         """What makes of the forces of one Context what to kick by, for kicks a time h apart; None for nothing."""
         return None
@@ -72,6 +76,9 @@ class _Coarse(Kick):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(beta={self._beta:g})"
+
+    def softens(self, force: str) -> bool:
+        return True
 
     def check_word(self, integrator: "SplittingIntegrator") -> None:
         name = type(self).__name__
@@ -242,6 +249,9 @@ class ZhangSkeelStiff(ZhangSkeelSimplified):
 
     def _arguments_now(self):
         return {**super()._arguments_now(), "stiff": list(self._names)}
+
+    def softens(self, force: str) -> bool:
+        return force in self._names
 
     @property
     def stiff(self) -> tuple[str, ...]:
