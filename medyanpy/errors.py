@@ -7,8 +7,8 @@ import sys
 import warnings
 
 __all__ = [
-    "ConvergenceWarning", "MedyanError", "MeshError", "ParameterError", "SimulationError", "ThermostatWarning", "TimestepWarning",
-    "TopologyError", "UnitsWarning",
+    "ConvergenceWarning", "MedyanError", "MeshError", "ParameterError", "SimulationError", "ThermostatWarning",
+    "TimestepWarning", "TopologyError", "UnitsWarning", "warn_outside",
 ]  # fmt: skip
 
 

@@ -182,8 +182,9 @@ class Start:
     def springs(self, coordinates: Coordinates, stiffness: Any) -> np.ndarray:
         """(rows,) squared frequencies of springs, pN/nm, one for all coordinates or one for each."""
         c = coordinates
-        weight = (np.broadcast_to(stiffness, (c.n,)) * c.sums(self.lightness))[c.term]
-        return np.bincount(c.row, weight * c.size * self.lightness[c.row], self.n_rows)
+        with np.errstate(over="ignore", invalid="ignore"):
+            weight = (np.broadcast_to(stiffness, (c.n,)) * c.sums(self.lightness))[c.term]
+            return np.bincount(c.row, weight * c.size * self.lightness[c.row], self.n_rows)
 
     def bonds(self, pairs: np.ndarray, stiffness: Any) -> np.ndarray:
         """(rows,) the same of springs between pairs (T, 2) of beads, whatever their directions."""

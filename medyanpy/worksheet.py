@@ -208,7 +208,7 @@ def _force_row(context: "Context", name: str, parts: list) -> ForceRow:
         way = 1.0 if integrator.overdamped else integrator.longest_flight(force.group) ** 2
         total = rate * way if total is None else total + rate * way
     limit = longest_timestep(total, integrator.overdamped)
-    return ForceRow(name, limit, None if limit is None else integrator.timestep / limit)
+    return ForceRow(name, limit, None if limit is None else integrator.timestep / limit if limit > 0.0 else inf)
 
 
 def _least_and_largest(values: np.ndarray) -> tuple[float, float]:

@@ -129,7 +129,9 @@ class _PairForce(Force):
             sites.on_points(layout),
         )
 
-    def _frequencies(self, start: Start, reach: float, stiffness: Callable[..., Any], least: float) -> np.ndarray | None:
+    def _frequencies(
+        self, start: Start, reach: float, stiffness: Callable[..., Any], least: float
+    ) -> np.ndarray | None:
         """Squared frequencies of what touches: `stiffness` of distances and members (P,), no more than `least` of two
         that are where they stay; those nearer than that are to be parted before a run. None of a crowd."""
         from scipy.spatial import cKDTree
