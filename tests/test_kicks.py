@@ -84,6 +84,7 @@ def one_kick(system, kick, dt):
     return context, before, (context.get_state(positions=True).positions - x) * 2.0 / dt**2
 
 
+@pytest.mark.filterwarnings("ignore::medyanpy.errors.TimestepWarning")
 @pytest.mark.parametrize("dt", [0.01, 1.0, 30.0])
 @pytest.mark.parametrize("closed", [False, True])
 @pytest.mark.parametrize("name", ["Zhang-Skeel", "simplified", "stiff", "one step"])
@@ -118,6 +119,7 @@ def assembled(x, pairs, along, across):
     return out.reshape(3 * len(x), 3 * len(x))
 
 
+@pytest.mark.filterwarnings("ignore::medyanpy.errors.TimestepWarning")
 @pytest.mark.parametrize("wide", [24, 0])
 @pytest.mark.parametrize("stiff", [None, ["HarmonicBonds"]])
 def test_positive_stiffnesses(stiff, wide, monkeypatch):
@@ -188,6 +190,7 @@ def test_noise_at_ten_times_the_explicit_timestep(kick):
     assert 0.9 < np.mean(spread) / expected < 1.1
 
 
+@pytest.mark.filterwarnings("ignore::medyanpy.errors.TimestepWarning")
 @pytest.mark.parametrize("dt", [0.01, 0.3])
 def test_newton_solves_the_nonlinear_equations(dt):
     topology, system = network(9, 40.0)
@@ -247,7 +250,7 @@ def test_bent_chains(closed, rule, wide, monkeypatch):
 def test_time_between_kicks(word, flight):
     """It is not the timestep where a word kicks more often."""
     _, system = network(9, 40.0)
-    integrator = mp.SplittingIntegrator(word, 0.8, kT=1.0, kick=ZhangSkeelSimplified(0.3))
+    integrator = mp.SplittingIntegrator(word, 0.8, kT=thermal(word, 1.0), kick=ZhangSkeelSimplified(0.3))
     context = mp.Context(system, integrator, threads=1)
     a, _ = dense(context, 0.3, 0.8 * flight)
     x = context.get_state(positions=True).positions
@@ -405,6 +408,7 @@ def test_smaller_beta_is_stable_up_to_the_limit_that_the_warning_tells(rule):
         RULES[rule](0.0)
 
 
+@pytest.mark.filterwarnings("ignore::medyanpy.errors.TimestepWarning")
 def test_classical_newmark():
     """(12), by NumPy: q_(k+1) from Newton's method with the Hessian of a plain Context."""
     topology, system = network(9, 40.0, relaxed=True)
@@ -431,6 +435,7 @@ def test_classical_newmark():
     np.testing.assert_allclose(ours, (q, v), rtol=1e-10, atol=1e-11)
 
 
+@pytest.mark.filterwarnings("ignore::medyanpy.errors.TimestepWarning")
 @pytest.mark.parametrize("word", ["BAB", "ABA", "BAOAB", "OBABO"])
 def test_classical_newmark_is_the_push_forward_one_seen_in_places(word):
     """(13): x = q - βh² a(q) before, q = x + βh² a(x) afterwards; and a state tells q."""
