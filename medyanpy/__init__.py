@@ -19,12 +19,15 @@ from medyanpy import analysis, forces, kicks, presets, reporters, rigid, rods, s
 from medyanpy._version import __version__
 from medyanpy.context import Context
 from medyanpy.errors import (
+    ConvergenceWarning,
     MedyanError,
     MeshError,
     ParameterError,
     SimulationError,
+    ThermostatWarning,
     TimestepWarning,
     TopologyError,
+    UnitsWarning,
 )  # fmt: skip
 from medyanpy.integrators import BAGOGABIntegrator, BrownianIntegrator, SplittingIntegrator, VerletIntegrator
 from medyanpy.mesh import TriangleMesh
@@ -40,6 +43,7 @@ __all__ = [
     "BAGOGABIntegrator",
     "BrownianIntegrator",
     "Context",
+    "ConvergenceWarning",
     "MedyanError",
     "MeshError",
     "ParameterError",
@@ -49,11 +53,13 @@ __all__ = [
     "SplittingIntegrator",
     "State",
     "System",
+    "ThermostatWarning",
     "TimestepWarning",
     "Topology",
     "TopologyError",
     "Trajectory",
     "TriangleMesh",
+    "UnitsWarning",
     "VerletIntegrator",
     "__version__",
     "analysis",

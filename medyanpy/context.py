@@ -1,6 +1,5 @@
 """Context: owns the arrays of one simulation and compiles its word into a step program."""
 
-import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -8,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from medyanpy import units
+from medyanpy import units, worksheet
 from medyanpy._kernels.accumulate import Accumulator
 from medyanpy._kernels.derivatives import Contraction, HessianBlocks
 from medyanpy._kernels.kick import ForceSum, Kick, KickForce
@@ -18,7 +17,7 @@ from medyanpy._kernels.points import Flatten, Place
 from medyanpy._kernels.program import Program, ProgramFault
 from medyanpy._kernels.selected import brownian, drift, geodesic, thermostat
 from medyanpy._kernels.virial import Virial
-from medyanpy.errors import ParameterError, SimulationError, TimestepWarning, TopologyError
+from medyanpy.errors import ParameterError, SimulationError, TopologyError
 from medyanpy.flows import Flow, Stage, euler_maruyama, ornstein_uhlenbeck
 from medyanpy.hessians import entries
 from medyanpy.integrators import Letter, SplittingIntegrator
@@ -117,6 +116,7 @@ class Context:
         self._compile()
         # Last: an error names forces.
         self._settle()
+        worksheet.warn(self)
         integrator.bind(self)
         system._contexts.add(self)
         topology._contexts.add(self)
@@ -196,22 +196,8 @@ class Context:
         forces = self.system.forces
         self._versions = [force.version for force in forces]
         self._bound = [force.bind(self.layout) for force in forces]
-        self._warn_of_timesteps(forces)
         groups = dict.fromkeys(letter.group for letter in self.integrator.letters if letter.kind in "BD")
         self._force_sums = {group: self.make_force_sum(self._of_group(group)) for group in groups}
-
-    def _warn_of_timesteps(self, forces: Sequence[Any]) -> None:
-        """Of forces that are too stiff for the time between their kicks."""
-        for force in forces:
-            longest, flight = force.longest_timestep(), self.integrator.longest_flight(force.group)
-            if longest is not None and flight * self.integrator.timestep > longest:
-                warnings.warn(
-                    f"{force.name}: the timestep {self.integrator.timestep:g} s is beyond the stability limit of this "
-                    f"force, {longest / flight:g} s with the word {self.integrator.word!r} (2 over its highest "
-                    "frequency): the energy will blow up",
-                    TimestepWarning,
-                    stacklevel=4,
-                )
 
     def _of_group(self, group: int | None) -> list:
         """The bound forces of a group; all of them for None."""
@@ -370,7 +356,7 @@ class Context:
             return
         # Bound first: a change that cannot be bound leaves all as it was.
         bound = {i: forces[i].bind(self.layout) for i in stale}
-        self._warn_of_timesteps([forces[i] for i in stale])
+        worksheet.warn_of_timesteps(self, [forces[i] for i in stale])
         with self.counted_as_protocol():
             for i, operation in bound.items():
                 self._bound[i] = operation

@@ -3,7 +3,13 @@
 Each also derives from the built-in that it specialises, so that ``except ValueError`` keeps its meaning.
 """
 
-__all__ = ["MedyanError", "MeshError", "ParameterError", "SimulationError", "TimestepWarning", "TopologyError"]
+import sys
+import warnings
+
+__all__ = [
+    "ConvergenceWarning", "MedyanError", "MeshError", "ParameterError", "SimulationError", "ThermostatWarning",
+    "TimestepWarning", "TopologyError", "UnitsWarning", "warn_outside",
+]  # fmt: skip
 
 
 class MedyanError(Exception):
@@ -65,3 +71,23 @@ class SimulationError(MedyanError, RuntimeError):
 
 class TimestepWarning(UserWarning):
     """A timestep at which a force is known to be unstable; the message names the force and its limit."""
+
+
+class ConvergenceWarning(UserWarning):
+    """A minimisation that stopped before forces were as small as asked; the message says what is left and why."""
+
+
+class ThermostatWarning(UserWarning):
+    """Beads without friction under a word with O, which therefore does nothing to them; the message names them."""
+
+
+class UnitsWarning(UserWarning):
+    """Numbers that nobody can mean together, as after a slip of units; the message says what was probably meant."""
+
+
+def warn_outside(text: str, kind: type[Warning]) -> None:
+    """Warn at the line of the first caller outside this package."""
+    level, frame = 1, sys._getframe()
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == __package__:
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, kind, stacklevel=level)

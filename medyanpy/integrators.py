@@ -178,7 +178,7 @@ class SplittingIntegrator(Described):
         Compact or spaced, of either case.
     timestep : float, s, > 0
     temperature : float, kelvin, > 0
-        Needed, this or `kT`, if the word has an O or is D.
+        Needed, this or `kT`, if the word has an O or is D; refused with other words, which keep no temperature.
     kT : float, pN nm, > 0
         Instead of `temperature`; dimensionless work needs nothing else.
     seed : int, 0 to 2^64 - 1
@@ -234,10 +234,18 @@ class SplittingIntegrator(Described):
             self._letters = compose(self._base, self.word)
         self._timestep = number("timestep", timestep, above=0.0)
         self._kT = thermal_energy(temperature, kT)
+        self._in_kelvin = temperature is not None
         noise = next((letter.kind for letter in self._letters if letter.kind in "DO"), None)
         if self._kT is None and noise is not None:
             has = "has an O" if noise == "O" else "has noise"
             raise ParameterError(f"the word {self.word!r} {has}: it needs temperature= (kelvin) or kT= (pN nm)")
+        if self._kT is not None and noise is None:
+            given = "kT" if temperature is None else "temperature"
+            raise ParameterError(
+                f"the word {self.word!r} has no O (friction and noise), so that nothing keeps beads at {given} = "
+                f"{kT if temperature is None else temperature:g}: add O, as in 'BAOAB', or leave {given}= out; "
+                "set_velocities_to_temperature starts a run at a temperature"
+            )
         self._seed = check_seed("seed", seed)
         self._kick.check_word(self)
         self._context: weakref.ref[Context] | None = None
@@ -287,6 +295,11 @@ class SplittingIntegrator(Described):
     def temperature(self) -> float | None:
         """kelvin, as kT in units of Boltzmann's constant."""
         return None if self._kT is None else self._kT / units.boltzmann
+
+    @property
+    def in_kelvin(self) -> bool:
+        """Whether a temperature was given, so that numbers have units; with kT they need none."""
+        return self._in_kelvin
 
     @property
     def seed(self) -> int:

@@ -44,6 +44,10 @@ class Kick(Described):
     def check_context(self, context: "Context") -> None:
         """Warn, when a Context is made, of what is known to go wrong in it."""
 
+    def softens(self, force: str) -> bool:
+        """Whether the force of this name, however stiff, sets the timestep no limit."""
+        return False
+
     def bind(self, context: "Context", h: float) -> Any:
         """The rule that turns the forces of a Context into the force of kicks that are h apart; None for explicit
         kicks."""
@@ -78,6 +82,9 @@ class _Implicit(Kick):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}(beta={self._beta:g})"
+
+    def softens(self, force: str) -> bool:
+        return True
 
     def check_word(self, integrator: "SplittingIntegrator") -> None:
         name = type(self).__name__
@@ -317,6 +324,9 @@ class ZhangSkeelStiff(ZhangSkeelSimplified):
 
     def _arguments_now(self):
         return {**super()._arguments_now(), "stiff": list(self._names)}
+
+    def softens(self, force: str) -> bool:
+        return force in self._names
 
     @property
     def stiff(self) -> tuple[str, ...]:

@@ -6,10 +6,11 @@ import numpy as np
 
 from medyanpy._kernels.kick import Kick
 from medyanpy._kernels.program import Sequence
+from medyanpy.errors import ConvergenceWarning, warn_outside
 from medyanpy.flows import Stage
 from medyanpy.validation import number, whole_number
 
-__all__ = ["minimize"]
+__all__ = ["Minimization", "minimize"]
 
 # FIRE's own numbers: Bitzek et al., Phys. Rev. Lett. 97, 170201 (2006).
 _DOWNHILL_BEFORE_GROWTH = 5
@@ -20,6 +21,10 @@ _ALPHA_SHRINK = 0.99
 # No bead moves further in one iteration than this share of the shortest edge of a mesh (without meshes: of the
 # mean distance of beads).
 _LARGEST_MOVE = 0.1
+# The default tolerance: shares of kT over the shortest length, and of the root mean square force at the start.
+_SHARE_OF_HEAT = 0.01
+_SHARE_OF_FORCE = 1e-3
+_ROUNDING = 1e-10
 
 
 class Relaxation:
@@ -84,20 +89,86 @@ class Relaxation:
         self.force = self._force()
 
 
-def minimize(context, tolerance: float, max_iterations: int) -> float:
+class Minimization(float):
+    """What a minimisation reached: the largest force component that is left, pN, as a number.
+
+    Attributes
+    ----------
+    converged : bool
+        Whether it is at most the tolerance.
+    tolerance : float, pN
+    iterations : int
+    energy_before, energy_after : float, pN nm
+        The potential energy.
+    """
+
+    def __new__(
+        cls, largest: float, tolerance: float, iterations: int, energy_before: float, energy_after: float
+    ) -> "Minimization":
+        self = super().__new__(cls, largest)
+        self.tolerance, self.iterations = tolerance, iterations
+        self.energy_before, self.energy_after = energy_before, energy_after
+        return self
+
+    @property
+    def converged(self) -> bool:
+        return self <= self.tolerance
+
+    def __getnewargs__(self):
+        return float(self), self.tolerance, self.iterations, self.energy_before, self.energy_after
+
+    def __repr__(self) -> str:
+        return (
+            f"Minimization({'converged' if self.converged else 'not converged'} after {self.iterations} iterations: "
+            f"largest force {float(self):.3g} pN, tolerance {self.tolerance:.3g} pN; energy {self.energy_before:.6g} "
+            f"to {self.energy_after:.6g} pN nm)"
+        )
+
+    __str__ = __repr__
+
+
+def minimize(context, tolerance: float | None, max_iterations: int) -> Minimization:
     """Run FIRE on a context; see `Simulation.minimize_energy`."""
-    tolerance = number("minimize_energy: tolerance", tolerance, above=0.0)
+    if tolerance is not None:
+        tolerance = number("minimize_energy: tolerance", tolerance, above=0.0)
     bound = whole_number("minimize_energy: max_iterations", max_iterations)
+    before = context.get_state(energy=True).potential_energy
     with context.counted_as_protocol():
-        return _relax(Relaxation(context), tolerance, bound)
+        relaxation = Relaxation(context)
+        if tolerance is None:
+            tolerance = _default_tolerance(context, relaxation.force)
+        largest, iterations = _relax(relaxation, tolerance, bound)
+    after = context.get_state(energy=True).potential_energy
+    report = Minimization(largest, tolerance, iterations, before, after)
+    if not report.converged:
+        why = f"max_iterations = {bound} were not enough" if bound and iterations >= bound else (
+            "the forces there are within rounding, or have no minimum"
+        )
+        warn_outside(
+            f"minimize_energy: a force of {largest:.3g} pN is left, above the tolerance of {tolerance:.3g} pN: {why}. "
+            "Allow more iterations, or give the tolerance (pN) that you need",
+            ConvergenceWarning,
+        )
+    return report
 
 
-def _relax(r: Relaxation, tolerance: float, bound: int) -> float:
+def _default_tolerance(context, force: np.ndarray) -> float:
+    """pN; what heat exceeds a hundred times over the shortest length. Without a temperature, a part of the forces at
+    the start; in all cases not below their rounding."""
+    kT = context.integrator.kT
+    largest = float(np.abs(force).max(initial=0.0))
+    rms = sqrt(float(np.mean(force**2))) if force.size else 0.0
+    wanted = _SHARE_OF_FORCE * rms if kT is None else _SHARE_OF_HEAT * kT / context.shortest_length()
+    return max(wanted, _ROUNDING * largest)
+
+
+def _relax(r: Relaxation, tolerance: float, bound: int) -> tuple[float, int]:
     """FIRE. If a force fails, positions go back to the last for which all forces could be computed."""
     largest = float(np.abs(r.force).max(initial=0.0))
-    h = 0.1 * sqrt(r.largest_move / largest) if largest > 0.0 else 0.0
+    h = first = 0.1 * sqrt(r.largest_move / largest) if largest > 0.0 else 0.0
     alpha, downhill, iterations = _ALPHA, 0, 0
-    while largest > tolerance and not (bound and iterations >= bound):
+    # Where steps have shrunk to nothing, rounding says which way is down.
+    while largest > tolerance and h > _ROUNDING * first and not (bound and iterations >= bound):
         power = float(np.vdot(r.force, r.v))
         if power >= 0.0:
             v = r.v
@@ -120,4 +191,4 @@ def _relax(r: Relaxation, tolerance: float, bound: int) -> float:
             r.context.positions_changed()
         largest = float(np.abs(r.force).max())
         iterations += 1
-    return largest
+    return largest, iterations

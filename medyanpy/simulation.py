@@ -8,12 +8,13 @@ from medyanpy.checkpoint import load_into, read_checkpoint, write_checkpoint
 from medyanpy.context import Context
 from medyanpy.errors import ParameterError, SimulationError
 from medyanpy.integrators import SplittingIntegrator
-from medyanpy.minimize import minimize
+from medyanpy.minimize import Minimization, minimize
 from medyanpy.progress import Progress
 from medyanpy.reporters import Reporter
 from medyanpy.system import System
 from medyanpy.topology import Topology
 from medyanpy.validation import whole_number
+from medyanpy.worksheet import Worksheet, look
 
 __all__ = ["Simulation"]
 
@@ -129,20 +130,39 @@ class Simulation:
         for reporter, _ in sorted(due, key=lambda pair: pair[0].reports_last):
             reporter.report(self, state)
 
-    def minimize_energy(self, tolerance: float = 1.0, max_iterations: int = 0) -> float:
+    def check(self) -> Worksheet:
+        """What the numbers of this simulation mean for each other: diffusion, relaxation times and thermal steps of
+        each kind of bead, and the longest timestep that each force bears, where beads start.
+
+        Returns
+        -------
+        Worksheet
+            ``print(simulation.check())`` is a table; "How to read the worksheet" in :doc:`/parameters` explains it.
+
+        Notes
+        -----
+        What it remarks at its end have been warnings when the Context was made: `TimestepWarning`,
+        `ThermostatWarning`, `UnitsWarning`.
+        """
+        return look(self.context)
+
+    def minimize_energy(self, tolerance: float | None = None, max_iterations: int = 0) -> Minimization:
         """Move beads to where forces are small, and set no velocities.
 
         Parameters
         ----------
-        tolerance : float, pN, > 0
-            Stop when no force component on a movable bead is larger.
+        tolerance : float, pN, > 0, optional
+            Stop when no force component on a movable bead is larger. Where none is given, 0.01 kT over the shortest
+            edge or link (without any, the mean distance of beads), which heat exceeds a hundred times; without a
+            temperature 0.001 of the root mean square force at the start.
         max_iterations : int, >= 0
             Stop after so many evaluations of the forces; 0 for no bound.
 
         Returns
         -------
-        float
-            The largest force component that is left, pN.
+        Minimization
+            A number, the largest force component that is left, pN, with ``converged``, ``tolerance``, ``iterations``,
+            ``energy_before`` and ``energy_after``. `ConvergenceWarning` where forces are not that small.
 
         Raises
         ------

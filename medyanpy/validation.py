@@ -28,7 +28,7 @@ def array(
     """A C-contiguous array of the given shape (None: any length), finite if it holds floats."""
     wanted = "(" + ", ".join("n" if s is None else str(s) for s in shape) + ("," if len(shape) == 1 else "") + ")"
     try:
-        raw = np.asarray(value)
+        raw = _no_text(np.asarray(value))
         if dtype is not np.float64 and raw.size and not np.issubdtype(raw.dtype, np.integer):
             raise _refuse(what, f"must hold integers, not {raw.dtype}", error)
         out = np.ascontiguousarray(raw, dtype=dtype) if raw.size else np.zeros(raw.shape, dtype)
@@ -43,6 +43,13 @@ def array(
         place = ", ".join(map(str, index))
         raise _refuse(f"{what}[{place}]", f"= {out[index]} but must be finite", error)
     return out
+
+
+def _no_text(raw: np.ndarray) -> np.ndarray:
+    """Text that reads as numbers is text nonetheless."""
+    if raw.dtype.kind in "SU":
+        raise TypeError(f"text, not numbers: {raw.ravel()[0]!r}" if raw.size else "text, not numbers")
+    return raw
 
 
 def dimensions(what: str, value: Any, wanted: str, *, error: type[Exception] = ParameterError) -> int:
@@ -63,6 +70,8 @@ def number(
 ) -> float:
     """A finite float within its bound."""
     try:
+        if isinstance(value, str | bytes):
+            raise TypeError
         out = float(value)
     except (TypeError, ValueError) as cause:
         raise _refuse(what, f"= {value!r} but must be a number", error) from cause
@@ -91,7 +100,7 @@ def per_item(
 ) -> np.ndarray:
     """One float for each of n items: a scalar for all (kept as a view without memory of its own) or n of them."""
     try:
-        raw = np.asarray(value, dtype=np.float64)
+        raw = _no_text(np.asarray(value)).astype(np.float64)
     except (TypeError, ValueError) as cause:
         raise _refuse(what, f"must be a number or {n} numbers: {cause}", error) from cause
     if raw.ndim > 1 or (raw.ndim == 1 and len(raw) != n):

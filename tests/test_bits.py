@@ -23,6 +23,7 @@ import pytest
 import medyanpy as mp
 from medyanpy import forces
 from medyanpy._kernels import selected
+from medyanpy.testing import thermal
 
 # What moves --------------------------------------------------------------------------------------------------
 #
@@ -544,7 +545,7 @@ def build(kind):
 
 
 def simulate(kind, system, word, threads):
-    integrator = mp.SplittingIntegrator(word, 0.01, kT=1.0, seed=9, kick=KICKS.get(kind))
+    integrator = mp.SplittingIntegrator(word, 0.01, kT=thermal(word, 1.0), seed=9, kick=KICKS.get(kind))
     return mp.Simulation(system, integrator, threads=threads)
 
 

@@ -47,6 +47,7 @@ def test_a_state_is_in_topology_order(scene):
     assert not state.positions.flags.writeable
 
 
+@pytest.mark.filterwarnings("ignore::medyanpy.errors.ThermostatWarning")
 def test_mass_and_friction_follow_their_beads(scene):
     topology, *_ = scene
     rng = np.random.default_rng(1)
@@ -116,6 +117,7 @@ def test_velocities_of_points_are_projected_and_those_of_fixed_beads_are_zero(sc
     )
 
 
+@pytest.mark.filterwarnings("ignore::medyanpy.errors.ThermostatWarning")
 def test_set_state_carries_everything_over(scene):
     def make():
         system = mp.System(scene[0])
@@ -368,6 +370,7 @@ class Witness(mp.reporters.Reporter):
         self.closed += 1
 
 
+@pytest.mark.filterwarnings("ignore::medyanpy.errors.TimestepWarning")
 def test_a_run_that_blows_up_names_step_bead_object_and_force_after_flushing():
     topology = mp.Topology()
     beads = topology.add_beads([[0.0, 0, 0], [2.0, 0, 0], [5.0, 0, 0], [9.0, 0, 0]], mass=1.0)
@@ -481,7 +484,9 @@ def test_minimisation_slides_points_over_the_mesh():
     system = mp.System(topology)
     system.add_force(mp.forces.HarmonicBonds([[point.beads[0], bead.beads[0]]], 1.0, 0.0))
     simulation = mp.Simulation(system, mp.VerletIntegrator(0.1))
-    simulation.minimize_energy(tolerance=1e-2, max_iterations=2000)
+    # There is a kink where edges meet: pushed against it from all sides, the point keeps a force.
+    with pytest.warns(mp.ConvergenceWarning, match="have no minimum"):
+        simulation.minimize_energy(tolerance=1e-2, max_iterations=2000)
     x = simulation.context.get_state(positions=True).positions[point.beads[0]]
     assert np.linalg.norm(x - [0.0, 0.0, 5.0]) < 0.5
 

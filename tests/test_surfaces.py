@@ -9,7 +9,7 @@ from scipy import stats
 
 import medyanpy as mp
 from medyanpy.surfaces import expressions
-from medyanpy.testing import check_variance
+from medyanpy.testing import check_variance, thermal
 
 S = mp.surfaces
 BERNOULLI = "((x**2 + y**2)**2 - a**2*(x**2 - y**2))**2/a**6 + z**2 - r**2"
@@ -347,7 +347,7 @@ def walkers(surface, n, word, h, *, kT=1.0, friction=0.0, force=None, mass=1.0, 
     system = mp.System(topology)
     if force is not None:
         system.add_force(force(points))
-    integrator = mp.SplittingIntegrator(word, h, kT=kT, seed=3)
+    integrator = mp.SplittingIntegrator(word, h, kT=thermal(word, kT), seed=3)
     context = mp.Context(system, integrator, threads=threads)
     context.set_velocities_to_temperature(kT=kT, seed=4)
     return context, points

@@ -38,7 +38,8 @@ def interfere(simulation, trap):
     simulation.context.set_intriangle(state.intriangle.triangles, state.intriangle.barycentric)
     trap.set(stiffness=0.6)
     simulation.context.set_velocities_to_temperature(kT=2.0, seed=6)
-    simulation.minimize_energy(max_iterations=5)
+    with pytest.warns(mp.ConvergenceWarning, match="max_iterations = 5"):
+        simulation.minimize_energy(max_iterations=5)
 
 
 @pytest.mark.parametrize("word", ["BAGOGAB", "AGBOBGA", "OBAGABO", "BAGAB", "AGBGA"])

@@ -8,6 +8,7 @@ import numpy as np
 from medyanpy.described import Described, scalar_if_one
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.handles import Handle, bead_numbers, handles_in
+from medyanpy.stiffness import Start, longest_timestep
 from medyanpy.topology import Topology
 from medyanpy.validation import whole_number
 
@@ -36,6 +37,8 @@ class Force(Described, ABC):
     changeable: tuple[str, ...] = ()
     #: Whether the force is the same wherever in space the system is, so that it keeps the total momentum.
     conserves_momentum: bool = False
+    #: Whether `squared_frequencies` are what they bound.
+    exact_frequencies: bool = False
 
     def __init__(self, *, name: str | None = None, group: int = 0) -> None:
         self.name = type(self).__name__ if name is None else str(name)
@@ -89,9 +92,35 @@ class Force(Described, ABC):
         """The handles this force was given: a System refuses those of another topology."""
         return ()
 
-    def longest_timestep(self) -> float | None:
-        """s; 2 over the highest frequency of this force on its beads, beyond which kicks at that distance in time are
-        unstable; None where the force does not know. A Context warns of longer timesteps."""
+    def longest_timestep(self, topology: Topology | None = None) -> float | None:
+        """2 over the highest frequency of this force on its beads where they start, beyond which kicks at that distance
+        in time are unstable; a Context warns of longer timesteps.
+
+        Parameters
+        ----------
+        topology : Topology, optional
+            Whose beads a force acts on that was given bead numbers; one that was given handles has theirs.
+
+        Returns
+        -------
+        float or None
+            s; inf where nothing is stiff, None of a force that cannot tell. Never above the limit of the matrix of
+            second derivatives by more than 5 %, and not below half of it; see :doc:`/parameters`.
+
+        Raises
+        ------
+        ParameterError
+            No topology, and no handles to take it from.
+        """
+        if topology is None:
+            if not self.handles:
+                raise ParameterError(f"{self.name}: give topology=, which has the masses of the beads")
+            topology = self.handles[0].topology
+        return longest_timestep(self.squared_frequencies(Start(topology)))
+
+    def squared_frequencies(self, start: Start) -> np.ndarray | None:
+        """(rows,) 1/s²; bounds of this force: it is nowhere stiffer than springs that tie each row of `start` to its
+        place with these frequencies. None where the force does not know."""
         return None
 
     @abstractmethod

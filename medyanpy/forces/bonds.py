@@ -75,6 +75,10 @@ class HarmonicBonds(Force):
             "length": per_item(f"{self.name}: length", length, n, at_least=0.0),
         }
 
+    def squared_frequencies(self, start):
+        check_beads(self.name, self._pairs, start.topology)
+        return start.bonds(self._pairs, self._numbers["stiffness"])
+
     def bind(self, layout):
         check_beads(self.name, self._pairs, layout.topology)
         return bind_pairs(self.name, _HARMONIC, layout, self._pairs, self._numbers.values())

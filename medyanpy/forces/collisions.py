@@ -203,6 +203,19 @@ class SoftCollisions(Force):
 
     # The operation ------------------------------------------------------------------------------------------
 
+    def squared_frequencies(self, start):
+        # Two shapes that touch push at most with all their weight on one corner each.
+        kinds, stiffness = self._classes()
+        parts = [np.zeros(start.n_rows)]
+        for i, a in enumerate(self._shapes):
+            for b, kind in zip(self._shapes[i:], kinds[i:], strict=True):
+                beads = a.beads if a is b else np.concatenate([a.beads, b.beads])
+                groups = np.full(len(beads), 3) if a is b else np.repeat([1, 2], [len(a), len(b)])
+                nobody = np.empty((0, 2), int)
+                k = stiffness[kinds[i], kind]
+                parts.append(start.contacts(start.coordinates(beads), groups, nobody, 0.0, k))
+        return np.max(parts, axis=0)
+
     def bind(self, layout):
         kinds, stiffness = self._classes()
         radii = [

@@ -14,6 +14,7 @@ from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.forces._base import Force
 from medyanpy.handles import bead_numbers, handles_in
 from medyanpy.sites import Sites
+from medyanpy.stiffness import Coordinates, Start
 from medyanpy.surfaces.expressions import FUNCTIONS, Graph, parse
 from medyanpy.validation import array, dimensions, per_item, vectors
 
@@ -60,6 +61,14 @@ class _SingleBeadForce(Force):
             on_points = bool((place >= layout.n_cartesian).any())
         order = np.argsort(place)
         return table, place[order].astype(np.int32), order, on_points
+
+    def _coordinates(self, start: Start) -> Coordinates:
+        beads = self._beads
+        if isinstance(beads, Sites):
+            beads.check(f"{self.name}: beads", start.topology)
+            return start.sites(beads)
+        start.topology.bead_indices(f"{self.name}: beads", beads)
+        return start.coordinates(beads)
 
     def _quadratic(self, layout, stiffness: np.ndarray, center: np.ndarray, force: np.ndarray) -> Field:
         table, place, order, on_points = self._place(layout)
@@ -116,6 +125,9 @@ class UniformField(_SingleBeadForce):
     def _checked(self, *, force: Any) -> dict[str, Any]:
         return {"force": vectors(f"{self.name}: force", force, len(self._beads))}
 
+    def squared_frequencies(self, start):
+        return np.zeros(start.n_rows)
+
     def bind(self, layout):
         return self._quadratic(layout, np.zeros(3), _NOTHING, self._numbers["force"])
 
@@ -168,6 +180,9 @@ class HarmonicTrap(_SingleBeadForce):
             raise ParameterError(f"{what}[{c}] = {k[c]} but must be >= 0")
         k.flags.writeable = False
         return {"stiffness": k, "center": vectors(f"{self.name}: center", center, len(self._beads))}
+
+    def squared_frequencies(self, start):
+        return start.springs(self._coordinates(start), self._numbers["stiffness"].max())
 
     def bind(self, layout):
         return self._quadratic(layout, self._numbers["stiffness"], self._numbers["center"], _NOTHING)
@@ -259,6 +274,19 @@ class ExternalField(_SingleBeadForce):
         names = dict(zip(others, graph.others, strict=True))
         names |= {p: graph.number(scalar_if_one(v)) for p, v in self._numbers.items() if p not in names}
         return graph, parse(self.name, self._text, graph, names, polynomial=False)
+
+    def squared_frequencies(self, start):
+        coordinates, beads = self._coordinates(start), self._beads
+        x = start.site_positions(beads) if isinstance(beads, Sites) else start.positions[beads]
+        graph, u = self._graph(self._numbers)
+        numbers = [np.broadcast_to(value, (len(x),)) for value in self._numbers.values()]
+        with np.errstate(all="ignore"):
+            second = np.stack(graph.evaluate(graph.hessian(u), [*x.T, *numbers]), axis=1)
+        if not np.isfinite(second).all():
+            return None
+        # The steepest curve upwards that the energy has where each bead is.
+        matrix = second[:, [0, 1, 2, 1, 3, 4, 2, 4, 5]].reshape(-1, 3, 3)
+        return start.springs(coordinates, np.maximum(np.linalg.eigvalsh(matrix)[:, 2], 0.0))
 
     def bind(self, layout):
         table, place, order, on_points = self._place(layout)

@@ -9,6 +9,7 @@ from medyanpy._kernels.selected import filament_bending, filament_twisting, fixm
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.forces._base import Force, expect_handle
 from medyanpy.forces.bonds import _HARMONIC, bind_pairs
+from medyanpy.stiffness import Coordinates, Start
 from medyanpy.topology import Filaments
 from medyanpy.validation import number, per_item, thermal_energy
 
@@ -55,6 +56,14 @@ class _JointForce(_FilamentForce):
         before, after = self._filaments.links_at_joints
         length = self._filaments.link_lengths
         return modulus / (0.5 * (length[before] + length[after]))
+
+    def _at_joints(self, start: Start, sizes: Any) -> Coordinates:
+        """(J,) coordinates: what the three nodes of each joint move over the lengths of its links, times sizes."""
+        before, after = self._filaments.links_at_joints
+        links, length = self._filaments.links, self._filaments.link_lengths
+        nodes = np.column_stack([links[before, 0], self._joints, links[after, 1]]) + self._filaments.first_bead
+        first, second = 1.0 / length[before], 1.0 / length[after]
+        return start.coordinates(nodes, np.column_stack([first, first + second, second]) * np.reshape(sizes, (-1, 1)))
 
 
 class FilamentBending(_JointForce):
@@ -134,6 +143,10 @@ class FilamentBending(_JointForce):
             "rest_angle": angle,
         }
 
+    def squared_frequencies(self, start):
+        # The angle turns by what a node moves over the length of its link.
+        return start.springs(self._at_joints(start, 1.0), self._per_length(self._numbers["bending_modulus"]))
+
     def bind(self, layout):
         node, owned, _, joint = _table(self._filaments, layout)
         modulus = self._per_length(self._numbers["bending_modulus"])
@@ -210,6 +223,10 @@ class FilamentStretching(_FilamentForce):
         return {
             "stretching_modulus": per_item(f"{self.name}: stretching_modulus", stretching_modulus, n, at_least=0.0)
         }
+
+    def squared_frequencies(self, start):
+        handle = self._filaments
+        return start.bonds(handle.links + handle.first_bead, self._numbers["stretching_modulus"] / handle.link_lengths)
 
     def bind(self, layout):
         handle = self._filaments
@@ -302,6 +319,19 @@ class FilamentTwisting(_JointForce):
             "twist_modulus": per_item(f"{self.name}: twist_modulus", twist_modulus, n, at_least=0.0),
             "rest_twist": per_item(f"{self.name}: rest_twist", rest_twist, n),
         }
+
+    def squared_frequencies(self, start):
+        handle = self._filaments
+        before, after = handle.links_at_joints
+        x = start.positions[handle.links + handle.first_bead]
+        t = x[:, 1] - x[:, 0]
+        t /= np.linalg.norm(t, axis=1)[:, None]
+        cosine = np.einsum("ij,ij->i", t[before], t[after])
+        # A joint that is bent by θ twists as its nodes leave the plane: by tan(θ/2) of what they move over a link.
+        slope = np.sqrt(np.maximum(1.0 - cosine, 0.0) / np.maximum(1.0 + cosine, 1e-6))
+        turns = start.coordinates(np.column_stack([before, after]) + handle.directors.first_bead)
+        twist = turns + self._at_joints(start, slope)
+        return start.springs(twist, self._per_length(self._numbers["twist_modulus"]))
 
     def bind(self, layout):
         node, owned, director, joint = _table(self._filaments, layout)

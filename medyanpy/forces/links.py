@@ -14,6 +14,7 @@ from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.forces._base import Force
 from medyanpy.forces.bonds import bind_rows
 from medyanpy.sites import Sites, as_sites
+from medyanpy.stiffness import Start
 from medyanpy.validation import array, per_item, whole_number
 
 __all__ = ["AngleLinks", "DirectionLinks", "Links"]
@@ -218,6 +219,11 @@ class _SiteTerms(Force):
         operation.acts_on_points = any(sites.on_points(layout) for sites in self._sites)
         return operation
 
+    def _ends_in(self, start: Start) -> tuple[Sites, ...]:
+        for name, sites in zip(self.ends, self._sites, strict=True):
+            sites.check(f"{self.name}: {name}", start.topology)
+        return self._sites
+
     @abstractmethod
     def _operation(self, layout) -> Operation:
         """The operation on the arrays of one Context."""
@@ -352,6 +358,10 @@ class Links(_SiteTerms):
         """
         self._move(ids, (a, b))
 
+    def squared_frequencies(self, start):
+        a, b = self._ends_in(start)
+        return start.springs(start.sites(a) + start.sites(b), self._numbers["stiffness"])
+
     def _operation(self, layout):
         kind = _ROPE if self._one_sided else _HARMONIC
         beads = np.column_stack([sites.single_beads for sites in self._sites])
@@ -375,6 +385,20 @@ class _Angles(_SiteTerms):
             where = "" if np.ndim(value) == 0 else f"[{i}]"
             raise ParameterError(f"{self.name}: angle{where} = {numbers[i]} but must be <= π (radians)")
         return numbers
+
+    #: The ends of the two directions, by their numbers.
+    directions: tuple[tuple[int, int], tuple[int, int]]
+
+    def squared_frequencies(self, start):
+        ends = self._ends_in(start)
+        places, coordinates = [start.site_positions(s) for s in ends], [start.sites(s) for s in ends]
+        parts = []
+        for i, j in self.directions:
+            length = np.linalg.norm(places[j] - places[i], axis=1)
+            # Where two sites meet there is no angle, and no force.
+            over = np.divide(1.0, length, out=np.zeros(len(self)), where=length > 0.0)
+            parts.append((coordinates[i] + coordinates[j]).times(over))
+        return start.springs(parts[0] + parts[1], self._numbers["stiffness"])
 
     def _operation(self, layout):
         k, angle = (np.ascontiguousarray(self._numbers[name]) for name in self.changeable)
@@ -447,6 +471,7 @@ class AngleLinks(_Angles):
     """
 
     ends = ("a", "b", "c")
+    directions = ((1, 0), (1, 2))
     apart = ((0, 1), (1, 2))
 
     def __init__(
@@ -524,6 +549,7 @@ class DirectionLinks(_Angles):
     """
 
     ends = ("a", "b", "c", "d")
+    directions = ((0, 1), (2, 3))
     apart = ((0, 1), (2, 3))
 
     def __init__(

@@ -7,6 +7,7 @@ import numpy as np
 from medyanpy._kernels.selected import membrane_bending, membrane_dihedral, membrane_totals
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.forces._base import Force, expect_handle
+from medyanpy.stiffness import Start, added_up, cotangent_weights, triangle_geometry
 from medyanpy.topology import Membrane
 from medyanpy.validation import number, per_item
 
@@ -30,6 +31,30 @@ class _MembraneForce(Force):
     @property
     def handles(self):
         return (self._membrane,)
+
+    # How stiff -----------------------------------------------------------------------------------------------
+
+    def _area_gradients(self) -> np.ndarray:
+        """(V, 3) nm; of the total area."""
+        mesh = self._membrane.mesh
+        corner = mesh.vertices[mesh.faces]
+        sides = np.roll(corner, 1, axis=1) - np.roll(corner, -1, axis=1)
+        out = np.zeros_like(mesh.vertices)
+        np.add.at(out, mesh.faces, 0.5 * np.cross(mesh.face_normals[:, None], sides))
+        return out
+
+    def _of_area(self, start: Start, gradients: np.ndarray, stiffness: float) -> np.ndarray:
+        """The one mode that a total of all vertices makes stiff."""
+        return start.one_mode(self._membrane.beads, np.linalg.norm(gradients, axis=1), stiffness)
+
+    def _tense(self, start: Start, tension: Any) -> np.ndarray:
+        """Tension, one number or one for each triangle: the area is at most the energy of Dirichlet, and equal to it
+        where vertices are, so that its second derivatives are at most those of springs of half a cotangent."""
+        mesh = self._membrane.mesh
+        *_, cotangents = triangle_geometry(mesh.vertices, mesh.faces)
+        stress = np.broadcast_to(tension, (len(mesh.faces),))[:, None]
+        pairs, stiffness = cotangent_weights(mesh.faces, np.maximum(stress * cotangents, 0.0))
+        return start.bonds(pairs + self._membrane.first_bead, stiffness)
 
     def _place(self, layout) -> tuple:
         """What every membrane kernel asks for first: name, first bead, first face, corners of each vertex."""
@@ -152,11 +177,30 @@ class MembraneBending(_MembraneForce):
             ),
         }
 
+    def _inner_moduli(self) -> np.ndarray:
+        """(V,) κ, 0 on borders, which carry no energy."""
+        kappa = np.array(self._numbers["bending_modulus"])
+        for loop in self._membrane.mesh.borders:
+            kappa[loop] = 0.0
+        return kappa
+
+    def squared_frequencies(self, start):
+        # Where it is nearly flat a vertex has the energy κ (Lz)²/2A, with the heights z and L of two angles for each
+        # edge: each vertex is a spring on the coordinate Lz.
+        mesh = self._membrane.mesh
+        n, area = len(self._membrane), np.zeros(len(self._membrane))
+        np.add.at(area, mesh.faces, mesh.face_areas[:, None] / 3.0)
+        *_, cotangents = triangle_geometry(mesh.vertices, mesh.faces)
+        pairs, weight = cotangent_weights(mesh.faces, cotangents)
+        i, j = np.concatenate([pairs, pairs[:, ::-1]]).T
+        weight = np.tile(weight, 2)
+        curvature = added_up(n, np.r_[i, i], np.r_[i, j], np.r_[weight, -weight])
+        curvature.row += self._membrane.first_bead
+        return start.springs(curvature, self._inner_moduli() / area)
+
     def bind(self, layout):
         mesh = self._membrane.mesh
-        kappa = np.array(self._numbers["bending_modulus"])
-        for loop in mesh.borders:
-            kappa[loop] = 0.0
+        kappa = self._inner_moduli()
         c0 = np.ascontiguousarray(self._numbers["spontaneous_curvature"])
         if self._discretization == "vertex":
             return membrane_bending.VertexBending(*self._place(layout), kappa, c0)
@@ -246,6 +290,15 @@ class MembraneArea(_MembraneForce):
             "area": number(names[1], mesh.area if area is None else area, above=0.0),
         }
 
+    def squared_frequencies(self, start):
+        mesh, (k, rest) = self._membrane.mesh, self._numbers.values()
+        if not self._per_triangle:
+            stretched = k * (mesh.area - rest) / rest
+            return self._of_area(start, self._area_gradients(), k / rest) + self._tense(start, stretched)
+        area, side, _ = triangle_geometry(mesh.vertices, mesh.faces)
+        growth = start.coordinates(mesh.faces + self._membrane.first_bead, 0.5 * side)
+        return start.springs(growth, k / rest) + self._tense(start, k * (area - rest) / rest)
+
     def bind(self, layout):
         k, area = self._numbers.values()
         if self._per_triangle:
@@ -300,6 +353,9 @@ class MembraneTension(_MembraneForce):
 
     def _checked(self, *, tension: Any) -> dict[str, Any]:
         return {"tension": number(f"{self.name}: tension", tension)}
+
+    def squared_frequencies(self, start):
+        return self._tense(start, self._numbers["tension"])
 
     def bind(self, layout):
         # No modulus, so that the area the modulus would refer to does not matter.
@@ -378,6 +434,18 @@ class MembraneVolume(_MembraneForce):
             "volume_modulus": number(f"{self.name}: volume_modulus", volume_modulus, at_least=0.0),
             "volume": number(f"{self.name}: volume", volume, above=0.0),
         }
+
+    def squared_frequencies(self, start):
+        mesh, (k, rest) = self._membrane.mesh, self._numbers.values()
+        gradient = np.zeros_like(mesh.vertices)
+        np.add.at(gradient, mesh.faces, (mesh.face_normals * mesh.face_areas[:, None] / 3.0)[:, None])
+        # Under a pressure P an edge couples its ends as P/6 times the distance of the corners opposite to it.
+        corner, opposite = mesh.faces.ravel(), mesh.opposite_corners.ravel()
+        across = np.linalg.norm(mesh.vertices[corner] - mesh.vertices[corner[opposite]], axis=1)
+        pairs, _ = cotangent_weights(mesh.faces, np.zeros(mesh.faces.shape))
+        # Each edge is there twice.
+        pressure = abs(k * (mesh.volume - rest) / rest) * across / 12.0
+        return self._of_area(start, gradient, k / rest) + start.bonds(pairs + self._membrane.first_bead, pressure)
 
     def bind(self, layout):
         return membrane_totals.Volume(*self._place(layout), *self._numbers.values())

@@ -1,5 +1,6 @@
 """Energies of all pairs of beads, or of those that come near each other."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +14,8 @@ from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.forces._base import Force
 from medyanpy.handles import bead_numbers, handles_in
 from medyanpy.sites import Sites, as_sites
-from medyanpy.topology import Balls
+from medyanpy.stiffness import Start
+from medyanpy.topology import Balls, Topology
 from medyanpy.validation import array, number, per_item
 
 __all__ = ["WCA", "Coulomb", "LennardJones", "Ricker", "SoftSphere"]
@@ -28,6 +30,10 @@ _COULOMB = 7
 _WCA_END = 2.0 ** (1.0 / 6.0)
 # Where Ricker ends, in units of the distance of its minimum: what is left of the energy there is 4e-9 of the depth.
 _RICKER_END = 4.0
+# The largest second derivative of Ricker's well, in U_e/r_e²: at ρ² = (5 - √10)/3, where the third is zero.
+_RICKER_STEEPEST = 12.4695
+# Neighbours of a bead, beyond which a start is a heap that will be parted first, and says nothing about a run.
+_CROWDED = 200
 # Share of the range. Wider means fewer builds of the list and longer rows; see
 # tests/benchmarks/bench_pairs.py.
 _SKIN = 0.4
@@ -122,6 +128,35 @@ class _PairForce(Force):
             "sites",
             sites.on_points(layout),
         )
+
+    def _frequencies(
+        self, start: Start, reach: float, stiffness: Callable[..., Any], least: float
+    ) -> np.ndarray | None:
+        """Squared frequencies of what touches: `stiffness` of distances and members (P,), no more than `least` of two
+        that are where they stay; those nearer than that are to be parted before a run. None of a crowd."""
+        from scipy.spatial import cKDTree
+
+        members = self._members(start.layout)
+        a, b = self._groups
+        if isinstance(a, Sites):
+            sites = a if a is b else a + b
+            coordinates, x = start.sites(sites)[members.row], start.site_positions(sites)[members.row]
+        else:
+            coordinates, x = start.coordinates(members.bead), start.positions[members.bead]
+        pairs = np.empty((0, 2), int)
+        if len(x) > 1:
+            tree = cKDTree(x)
+            if tree.count_neighbors(tree, reach) > _CROWDED * len(x):
+                return None
+            pairs = tree.query_pairs(reach, output_type="ndarray")
+        g = members.group[pairs]
+        met = ((g[:, 0] & 1) & (g[:, 1] >> 1)) | ((g[:, 0] >> 1) & (g[:, 1] & 1))
+        keys = np.sort(members.number[pairs], axis=1) @ [members.n_numbers, 1]
+        left_out = np.isin(keys, np.sort(self._exclusions, axis=1) @ [members.n_numbers, 1])
+        pairs = pairs[(met > 0) & ~left_out]
+        distance = np.linalg.norm(x[pairs[:, 1]] - x[pairs[:, 0]], axis=1)
+        k = np.clip(stiffness(distance, members.bead[pairs]), 0.0, least)
+        return start.contacts(coordinates, members.group, pairs, k, least)
 
     def _bind(self, layout, kind: int, parameters: tuple[float, ...], radius_of) -> Operation:
         """The operation for one radial function; `radius_of` gives half the range of members by their bead numbers."""
@@ -283,22 +318,34 @@ class SoftSphere(_PairForce):
     def _no_radius(self, what: str) -> ParameterError:
         return ParameterError(f"{self.name}: give diameter=, because {what} has no radius: only balls have")
 
+    def _radii(self, topology: Topology, beads: np.ndarray) -> np.ndarray:
+        """Half of d of each of some beads."""
+        d = self._numbers["diameter"]
+        if d is not None:
+            return np.full(len(beads), 0.5 * d)
+        out = np.full(topology.n_beads, np.nan)
+        for handle in topology.handles:
+            if isinstance(handle, Balls):
+                out[handle.beads] = handle.radius
+        out = out[beads]
+        if np.isnan(out).any():
+            raise self._no_radius(repr(topology.handle_of(int(beads[np.argmax(np.isnan(out))]))))
+        return out
+
+    def squared_frequencies(self, start):
+        k = self._numbers["stiffness"]
+
+        def stiffness(distance: np.ndarray, beads: np.ndarray) -> np.ndarray:
+            return np.where(distance < self._radii(start.topology, beads.ravel()).reshape(-1, 2).sum(axis=1), k, 0.0)
+
+        beads = self._members(start.layout).bead
+        reach = 2.0 * self._radii(start.topology, beads).max(initial=0.0)
+        return self._frequencies(start, reach, stiffness, k)
+
     def bind(self, layout):
         k, d = self._numbers["stiffness"], self._numbers["diameter"]
-        if d is not None:
-            return self._bind(layout, _SOFT_SPHERE, (k, d), lambda beads: np.full(len(beads), 0.5 * d))
-
-        def radius_of(beads: np.ndarray) -> np.ndarray:
-            out = np.full(layout.n, np.nan)
-            for handle in layout.topology.handles:
-                if isinstance(handle, Balls):
-                    out[handle.beads] = handle.radius
-            out = out[beads]
-            if np.isnan(out).any():
-                raise self._no_radius(repr(layout.topology.handle_of(int(beads[np.argmax(np.isnan(out))]))))
-            return out
-
-        return self._bind(layout, _SOFT_SPHERE, (k, 0.0), radius_of)
+        numbers = (k, 0.0 if d is None else d)
+        return self._bind(layout, _SOFT_SPHERE, numbers, lambda beads: self._radii(layout.topology, beads))
 
 
 class WCA(_PairForce):
@@ -374,6 +421,13 @@ class WCA(_PairForce):
             "sigma": number(f"{self.name}: sigma", sigma, above=0.0),
             "skin": self._skin(skin),
         }
+
+    def squared_frequencies(self, start):
+        epsilon, sigma = self._numbers["epsilon"], self._numbers["sigma"]
+        # Two that meet with the energy ε come as near as σ.
+        least = _lennard_jones(1.0) * epsilon / sigma**2
+        end = _WCA_END * sigma
+        return self._frequencies(start, end, lambda r, _: _lennard_jones(r / sigma) * epsilon / sigma**2, least)
 
     def bind(self, layout):
         epsilon, sigma = self._numbers["epsilon"], self._numbers["sigma"]
@@ -460,6 +514,12 @@ class LennardJones(_PairForce):
             "cutoff": None if cutoff is None else number(f"{self.name}: cutoff", cutoff, above=0.0),
             "skin": self._skin(skin),
         }
+
+    def squared_frequencies(self, start):
+        epsilon, sigma, cutoff = (self._numbers[name] for name in ("epsilon", "sigma", "cutoff"))
+        least = _lennard_jones(_WCA_END) * epsilon / sigma**2
+        end = 2.5 * sigma if cutoff is None else min(cutoff, 2.5 * sigma)
+        return self._frequencies(start, end, lambda r, _: _lennard_jones(r / sigma) * epsilon / sigma**2, least)
 
     def bind(self, layout):
         epsilon, sigma, cutoff = (self._numbers[name] for name in ("epsilon", "sigma", "cutoff"))
@@ -640,10 +700,29 @@ class Ricker(_PairForce):
             "skin": self._skin(skin),
         }
 
+    def squared_frequencies(self, start):
+        depth, distance, cutoff = (self._numbers[name] for name in ("depth", "distance", "cutoff"))
+
+        def stiffness(r: np.ndarray, _: Any) -> np.ndarray:
+            square = (r / distance) ** 2
+            steep = 4.5 * np.exp(1.5 * (1.0 - square)) * depth / distance**2
+            return steep * np.maximum(6.0 * square - 1.0 - 3.0 * square**2, square - 1.0)
+
+        end = 3.0 * distance if cutoff is None else min(cutoff, 3.0 * distance)
+        return self._frequencies(start, end, stiffness, _RICKER_STEEPEST * depth / distance**2)
+
     def bind(self, layout):
         depth, distance, cutoff = (self._numbers[name] for name in ("depth", "distance", "cutoff"))
         end = _RICKER_END * distance if cutoff is None else cutoff
         return self._bind(layout, _RICKER, (depth, distance, end), lambda beads: np.full(len(beads), 0.5 * end))
+
+
+def _lennard_jones(r: Any) -> Any:
+    """The stiffness of a pair at the distance r, in units of ε/σ² and σ: along it or, where it is larger, across."""
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        along = 4.0 * (156.0 * np.asarray(r) ** -14.0 - 42.0 * np.asarray(r) ** -8.0)
+        across = 4.0 * (6.0 * np.asarray(r) ** -8.0 - 12.0 * np.asarray(r) ** -14.0)
+    return np.nan_to_num(np.maximum(along, across), nan=np.inf)
 
 
 def _frozen_group(what: str, beads: Any) -> Any:

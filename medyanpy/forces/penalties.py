@@ -102,6 +102,11 @@ class LinkLengthPenalty(Force):
         omega, length = self._numbers.values()
         return _multipliers(positions, self._pairs, omega, length)
 
+    def squared_frequencies(self, start):
+        check_beads(self.name, self._pairs, start.topology)
+        omega, length = self._numbers.values()
+        return start.bonds(self._pairs, 4.0 * (omega * length) ** 2)
+
     def bind(self, layout):
         check_beads(self.name, self._pairs, layout.topology)
         omega, length = self._numbers.values()
@@ -208,6 +213,11 @@ class RigidTrianglePenalty(_TriplePenalty):
         found = _multipliers(positions, *self._terms())
         return found.reshape(*found.shape[:-1], -1, 3)
 
+    def squared_frequencies(self, start):
+        check_beads(self.name, self._triples, start.topology)
+        pairs, omega, lengths = self._terms()
+        return start.bonds(pairs, 4.0 * (omega * lengths) ** 2)
+
     def bind(self, layout):
         check_beads(self.name, self._triples, layout.topology)
         pairs, omega, lengths = self._terms()
@@ -284,6 +294,15 @@ class OrthonormalFramePenalty(_TriplePenalty):
         # A column of Q in each row.
         rows = np.asarray(positions, float)[..., self._triples, :]
         return omega**2 * (rows @ np.swapaxes(rows, -1, -2) - length**2 * np.eye(3))
+
+    def squared_frequencies(self, start):
+        check_beads(self.name, self._triples, start.topology)
+        omega, length = (np.broadcast_to(v, (len(self._triples),)) for v in self._numbers.values())
+        k = 2.0 * (omega * length) ** 2
+        # Stretching a column and moving it towards either of the others are at right angles: none adds to another.
+        parts = [start.springs(start.coordinates(column), 2.0 * k) for column in self._triples.T]
+        parts += [start.bonds(np.delete(self._triples, i, axis=1), k) for i in range(3)]
+        return np.max(parts, axis=0)
 
     def bind(self, layout):
         check_beads(self.name, self._triples, layout.topology)

@@ -85,6 +85,7 @@ class RodElasticity(Force):
 
     changeable = ("shear", "extension", "bending", "twist", "rest_strain", "rest_curvature")
     conserves_momentum = True
+    exact_frequencies = True
 
     def __init__(
         self,
@@ -144,7 +145,15 @@ class RodElasticity(Force):
         n = max(map(len, parts))
         return np.concatenate([np.broadcast_to(p, (n, p.shape[1])) for p in parts], axis=1)
 
-    def longest_timestep(self) -> float:
+    def squared_frequencies(self, start):
+        if start.overdamped:
+            return None
+        out = np.zeros(start.n_rows)
+        rows = np.arange(self._rod.rows.start, self._rod.rows.stop)
+        out[self._rod.beads] = out[start.n + rows] = 4.0 / self._longest_timestep() ** 2
+        return out
+
+    def _longest_timestep(self) -> float:
         rod, c = self._rod, self._rows()
         length = rod.joint_lengths
         c = np.broadcast_to(c, (len(length), c.shape[1]))

@@ -7,6 +7,7 @@ between registers, without any compiler at run time.
 import ast
 import math
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -194,6 +195,23 @@ class Graph:
                 return self.multiply(self.cos(rest[0]), d[0])
             case _:
                 return self.multiply(self.number(-1.0), self.multiply(self.sin(rest[0]), d[0]))
+
+    def evaluate(self, results: Sequence[int], inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """Some nodes by NumPy, at points given by the columns x, y, z and the other numbers: for what is asked once."""
+        operations = {
+            "+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide, "sqrt": np.sqrt, "sin": np.sin,
+            "cos": np.cos, "exp": np.exp, "log": np.log,
+        }  # fmt: skip
+        values: list[Any] = []
+        for kind, *rest in self.nodes:
+            if kind == "number":
+                values.append(np.full(len(inputs[0]), rest[0]))
+            elif kind == "coordinate":
+                values.append(inputs[rest[0]])
+            else:
+                # What a node is made of has lower numbers.
+                values.append(operations[kind](*(values[a] for a in rest)))
+        return [values[node] for node in results]
 
     def compile(self, results: Sequence[int]) -> "surface_constraints.Evaluator":
         """A kernel's evaluator of some nodes."""

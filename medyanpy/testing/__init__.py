@@ -11,6 +11,7 @@ from medyanpy.testing.statistics import (
     check_variance,
     statistical_inefficiency,
 )
+from medyanpy.testing.words import thermal
 
 __all__ = [
     "FALSE_ALARM_RATE",
@@ -23,4 +24,5 @@ __all__ = [
     "check_same_mean",
     "check_variance",
     "statistical_inefficiency",
+    "thermal",
 ]

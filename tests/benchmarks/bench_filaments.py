@@ -13,6 +13,7 @@ import numpy as np
 from common import machine, median_ns, row
 
 import medyanpy as mp
+from medyanpy.testing import thermal
 from medyanpy.threads import available_threads
 
 
@@ -33,7 +34,7 @@ def chains(n_filaments, n_nodes, threads, word="BAOAB", bending=True, twistable=
         system.add_force(mp.forces.FilamentBending(filaments, 10.0))
     if twistable:
         system.add_force(mp.forces.FilamentTwisting(filaments, 10.0))
-    context = mp.Context(system, mp.SplittingIntegrator(word, 0.02, kT=1.0, seed=3), threads=threads)
+    context = mp.Context(system, mp.SplittingIntegrator(word, 0.02, kT=thermal(word, 1.0), seed=3), threads=threads)
     context.set_velocities_to_temperature(kT=1.0, seed=2)
     context.step(20)
     return context

@@ -15,6 +15,7 @@ import numpy as np
 from common import machine, median_ns, row
 
 import medyanpy as mp
+from medyanpy.testing import thermal
 from medyanpy.threads import available_threads
 
 SEMI_AXES = (2.0, 1.0, 0.5)
@@ -49,7 +50,7 @@ def main():
     print(machine())
 
     def time_of(word, friction=0.0, threads=1, kT=1.0):
-        context = ellipsoids(n, mp.SplittingIntegrator(word, dt, kT=kT, seed=4), friction, threads)
+        context = ellipsoids(n, mp.SplittingIntegrator(word, dt, kT=thermal(word, kT), seed=4), friction, threads)
         return median_ns(lambda: context.step(steps), repeats, steps * n)
 
     one = time_of("BAB")

@@ -16,6 +16,7 @@ import numpy as np
 from common import machine, median_ns, row, seconds
 
 import medyanpy as mp
+from medyanpy.testing import thermal
 from medyanpy.threads import available_threads
 
 DT = 0.2
@@ -42,7 +43,7 @@ def context_of(rods, nodes, word="ABA", threads=1, friction=(0.0, 0.0), collide=
     system.add_force(mp.forces.RodElasticity(handle, **SECTION.stiffness))
     if collide:
         system.add_force(mp.forces.RodCollision(handle, stiffness=1.0, radius=0.5))
-    context = mp.Context(system, mp.SplittingIntegrator(word, DT, kT=1e-6, seed=1), threads=threads)
+    context = mp.Context(system, mp.SplittingIntegrator(word, DT, kT=thermal(word, 1e-6), seed=1), threads=threads)
     context.step(20)
     return context
 

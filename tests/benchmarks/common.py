@@ -7,6 +7,7 @@ import numpy as np
 
 import medyanpy as mp
 from medyanpy._kernels import selected
+from medyanpy.testing import thermal
 from medyanpy.threads import available_threads
 
 
@@ -48,4 +49,4 @@ def two_beads(word):
     topology.add_beads([[0.0, 0, 0], [1.1, 0, 0]], mass=1.0, friction=1.0)
     system = mp.System(topology)
     system.add_force(mp.forces.HarmonicBonds([[0, 1]], 1.0, 1.0))
-    return mp.Context(system, mp.SplittingIntegrator(word, 0.01, kT=1.0), threads=1)
+    return mp.Context(system, mp.SplittingIntegrator(word, 0.01, kT=thermal(word, 1.0)), threads=1)

@@ -9,7 +9,7 @@ from scipy.spatial.transform import Rotation
 import medyanpy as mp
 from medyanpy import quaternions
 from medyanpy.forces import WCA, EllipsoidRepulsion, SoftSphere
-from medyanpy.testing import ForceCase, check_force
+from medyanpy.testing import ForceCase, check_force, thermal
 
 FORMS = ("WCA", "soft")
 
@@ -307,7 +307,7 @@ def fluid(n, h, word="BAB", threads=1, skin=None, form="WCA"):
     system = mp.System(topology)
     system.add_force(EllipsoidRepulsion(bodies, bodies, 1.0, AXES, form=form, skin=skin))
     system.add_force(mp.forces.HarmonicTrap(bodies, 1.0, [0.0, 0.0, 0.0]))
-    simulation = mp.Simulation(system, mp.SplittingIntegrator(word, h, kT=1.0, seed=4), threads=threads)
+    simulation = mp.Simulation(system, mp.SplittingIntegrator(word, h, kT=thermal(word, 1.0), seed=4), threads=threads)
     simulation.minimize_energy(tolerance=20.0, max_iterations=50)
     simulation.context.set_velocities_to_temperature(kT=1.0, seed=5)
     return simulation

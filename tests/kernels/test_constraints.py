@@ -10,7 +10,7 @@ from scipy.sparse import linalg
 import medyanpy as mp
 from medyanpy._kernels.selected import drift
 from medyanpy.flows import Stage
-from medyanpy.testing import check_mean, check_variance
+from medyanpy.testing import check_mean, check_variance, thermal
 
 TINY = 1e-14
 
@@ -162,7 +162,7 @@ class Bundle:
             # Any force on them.
             goals = rng.normal(0.0, 3.0, (n_links, 3))
             system.add_force(mp.forces.HarmonicTrap(self.handle.directors, [0.5, 0.3, 0.2], goals))
-        integrator = mp.SplittingIntegrator(word, h, kT=1.0, seed=4, symmetric=False)
+        integrator = mp.SplittingIntegrator(word, h, kT=thermal(word, 1.0), seed=4, symmetric=False)
         self.context = mp.Context(system, integrator, threads=threads)
         w = np.where(self.handle.fixed_beads, 0.0, 1.0 / mass)
         self.v = np.zeros((topology.n_beads, 3))

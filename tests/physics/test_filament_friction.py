@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import medyanpy as mp
-from medyanpy.testing import check_mean, check_variance
+from medyanpy.testing import check_mean, check_variance, thermal
 
 
 def straight(n, direction, **keywords):
@@ -16,7 +16,7 @@ def context_of(nodes, kT, timestep=0.3, threads=1, word="BAOAB", **keywords):
     topology = mp.Topology()
     topology.add_beads([[0.0, 0, 9]], mass=1.0, friction=0.7)
     filament = topology.add_filament(nodes, **keywords)
-    integrator = mp.SplittingIntegrator(word, timestep, kT=kT, seed=5)
+    integrator = mp.SplittingIntegrator(word, timestep, kT=thermal(word, kT), seed=5)
     return mp.Context(mp.System(topology), integrator, threads=threads), filament
 
 

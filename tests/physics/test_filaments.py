@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import medyanpy as mp
-from medyanpy.testing import check_chi_square, check_mean, check_variance
+from medyanpy.testing import check_chi_square, check_mean, check_variance, thermal
 
 
 def chain(rng, n, bend=0.5, origin=(0.0, 0.0, 0.0)):
@@ -56,7 +56,8 @@ def zoo(word, timestep, *, tolerance=1e-10, fixed=True, trap=0.05, seed=1, kT=1.
         system.add_force(mp.forces.HarmonicTrap(beads, [trap, 0.7 * trap, 0.4 * trap], [0.3, 0.0, 0.1]))
     pairs = rng.permutation(topology.n_beads)[:20].reshape(-1, 2)
     system.add_force(mp.forces.HarmonicBonds(pairs, 0.5, 0.0))
-    context = mp.Context(system, mp.SplittingIntegrator(word, timestep, kT=kT, seed=seed), threads=threads)
+    integrator = mp.SplittingIntegrator(word, timestep, kT=thermal(word, kT), seed=seed)
+    context = mp.Context(system, integrator, threads=threads)
     context.set_velocities_to_temperature(kT=kT, seed=seed + 1)
     return context, handles
 

@@ -16,7 +16,7 @@ from scipy.special import ellipk
 
 import medyanpy as mp
 from medyanpy import quaternions
-from medyanpy.testing import check_mean, check_variance
+from medyanpy.testing import check_mean, check_variance, thermal
 
 SECTION = mp.rods.CircularSection(radius=0.5, youngs_modulus=1.0, poisson_ratio=0.3, density=1.0)
 
@@ -31,7 +31,7 @@ def make(nodes, orientations, length, stiffness, *loads, word="ABA", timestep=1e
     system.add_force(mp.forces.RodElasticity(rod, **stiffness, **(rest or {})))
     for load in loads:
         system.add_force(load(rod))
-    integrator = integrator or mp.SplittingIntegrator(word, timestep, kT=kT, seed=7)
+    integrator = integrator or mp.SplittingIntegrator(word, timestep, kT=thermal(word, kT), seed=7)
     return mp.Context(system, integrator, threads=1), rod
 
 
@@ -741,7 +741,7 @@ def test_diffusion_along_and_across(word):
     starts = n * np.arange(rods + 1)
     options = {"friction": (along, across), "rotational_friction": 1e9, "inertia": [1e9, 1e9, 1e9]}
     integrator = (mp.BrownianIntegrator(h, kT=1.0, seed=3) if word == "D"
-                  else mp.SplittingIntegrator(word, h, kT=1.0, seed=3))  # fmt: skip
+                  else mp.SplittingIntegrator(word, h, kT=thermal(word, 1.0), seed=3))  # fmt: skip
     context, rod = make(np.tile(x, (rods, 1)), np.tile(q, (rods, 1)), 1.0, CANTILEVER, many=True, starts=starts,
                         integrator=integrator, **options)  # fmt: skip
     if word != "D":
@@ -769,7 +769,7 @@ def test_what_is_held_does_not_move(word, tensor):
     options = ({"friction": root @ root.T + np.eye(6)} if tensor
                else {"friction": (1.0, 2.0), "rotational_friction": 0.5})  # fmt: skip
     integrator = (mp.BrownianIntegrator(0.005, kT=1.0, seed=3) if word == "D"
-                  else mp.SplittingIntegrator(word, 0.02, kT=1.0, seed=3))  # fmt: skip
+                  else mp.SplittingIntegrator(word, 0.02, kT=thermal(word, 1.0), seed=3))  # fmt: skip
     x, q = mp.rods.uniform(n, l)
     context, _rod = make(x, q, l, HOT, tip_force([1.0, 2.0, 3.0]), tip_couple([1.0, 1.0, 1.0]),
                         integrator=integrator, ends=("clamped", "pinned"), **options)  # fmt: skip

@@ -11,7 +11,7 @@ from scipy import integrate, linalg, special
 
 import medyanpy as mp
 from medyanpy import units
-from medyanpy.testing import check_chi_square, check_mean, check_variance
+from medyanpy.testing import check_chi_square, check_mean, check_variance, thermal
 
 S = mp.surfaces
 GENUS_2 = S.Lemniscate(2, a=1.0, r=1.0 / 6.0)
@@ -26,7 +26,7 @@ def beads_on(surface, x, v, word, h, *, force=None, mass=1.0, friction=0.0, kT=1
     system = mp.System(topology)
     if force is not None:
         system.add_force(force(points))
-    context = mp.Context(system, mp.SplittingIntegrator(word, h, kT=kT, seed=seed), threads=1)
+    context = mp.Context(system, mp.SplittingIntegrator(word, h, kT=thermal(word, kT), seed=seed), threads=1)
     if v is None:
         context.set_velocities_to_temperature(kT=kT, seed=seed + 1)
     else:

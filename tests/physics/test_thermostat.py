@@ -8,7 +8,7 @@ import pytest
 
 import medyanpy as mp
 from medyanpy import units
-from medyanpy.testing import check_chi_square, check_mean, check_variance
+from medyanpy.testing import check_chi_square, check_mean, check_variance, thermal
 
 
 def harmonic_wells(n, timestep, word="BAOAB", kT=2.0, k=3.0, mass=1.5, friction=2.0, seed=1):
@@ -23,7 +23,7 @@ def harmonic_wells(n, timestep, word="BAOAB", kT=2.0, k=3.0, mass=1.5, friction=
     system.add_force(
         mp.forces.HarmonicBonds(np.column_stack([beads.beads, np.full(n, anchor)]), stiffness=k, length=0.0)
     )
-    context = mp.Context(system, mp.SplittingIntegrator(word, timestep, kT=kT, seed=seed), threads=1)
+    context = mp.Context(system, mp.SplittingIntegrator(word, timestep, kT=thermal(word, kT), seed=seed), threads=1)
     context.set_velocities_to_temperature(kT=kT, seed=seed)
     return context, beads, walls.mesh.vertices[0]
 
@@ -62,7 +62,8 @@ def points_on_fixed(mesh, n, *, timestep, kT, mass, friction, seed=1, word="BAGO
     topology = mp.Topology()
     membrane = topology.add_membrane(mesh, vertex_mass=1.0, fixed=True)
     points = topology.add_intriangle_points(membrane, n, mass=mass, friction=friction, seed=seed)
-    context = mp.Context(mp.System(topology), mp.SplittingIntegrator(word, timestep, kT=kT, seed=seed + 1), threads=1)
+    integrator = mp.SplittingIntegrator(word, timestep, kT=thermal(word, kT), seed=seed + 1)
+    context = mp.Context(mp.System(topology), integrator, threads=1)
     context.set_velocities_to_temperature(kT=kT, seed=seed + 2)
     return context, points
 

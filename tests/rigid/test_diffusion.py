@@ -8,7 +8,7 @@ from scipy.spatial.transform import Rotation
 
 import medyanpy as mp
 from medyanpy import forces, quaternions
-from medyanpy.testing import check_chi_square, check_mean, check_variance
+from medyanpy.testing import check_chi_square, check_mean, check_variance, thermal
 
 
 def look(context):
@@ -26,7 +26,7 @@ def free(n, D, h, *, word="D", kT=1.0, q=(1.0, 0, 0, 0), seed=1, mass=1.0, inert
     friction = mp.rigid.diffusion_to_friction(D, kT=kT)
     handle = topology.add_rigid_bodies(np.zeros((n, 3)), np.tile(q, (n, 1)), mass, inertia, friction)
     system = mp.System(topology)
-    context = mp.Context(system, mp.SplittingIntegrator(word, h, kT=kT, seed=seed), threads=threads)
+    context = mp.Context(system, mp.SplittingIntegrator(word, h, kT=thermal(word, kT), seed=seed), threads=threads)
     context.set_velocities_to_temperature(kT=kT, seed=seed)
     return context, handle
 

@@ -8,7 +8,7 @@ from scipy.integrate import solve_ivp
 
 import medyanpy as mp
 from medyanpy import forces, quaternions
-from medyanpy.testing import check_mean, check_variance
+from medyanpy.testing import check_mean, check_variance, thermal
 
 INERTIA = {
     "sphere": (2.0, 2.0, 2.0),
@@ -47,7 +47,7 @@ def bodies(
     system = mp.System(topology)
     if force is not None:
         system.add_force(force(handle))
-    context = mp.Context(system, mp.SplittingIntegrator(word, h, kT=kT, seed=7), threads=threads)
+    context = mp.Context(system, mp.SplittingIntegrator(word, h, kT=thermal(word, kT), seed=7), threads=threads)
     context.set_velocities_to_temperature(kT=kT, seed=3)
     return context, handle
 

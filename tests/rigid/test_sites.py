@@ -5,6 +5,7 @@ import pytest
 
 import medyanpy as mp
 from medyanpy import forces, quaternions
+from medyanpy.testing import thermal
 
 
 def turns(rng, n):
@@ -126,7 +127,7 @@ def network(h, word="BAB", threads=1, n=9, length=0.5, **options):
     system = mp.System(topology)
     system.add_force(forces.Links(sites[i[keep]], sites[j[keep]], rng.uniform(0.5, 2.0, keep.sum()), length))
     system.add_force(forces.AngleLinks(sites[i[:n]], sites[j[:n]], sites[j[n : 2 * n]], 0.3, 1.0))
-    integrator = mp.SplittingIntegrator(word, h, kT=1.0, seed=5)
+    integrator = mp.SplittingIntegrator(word, h, kT=thermal(word, 1.0), seed=5)
     context = mp.Context(system, integrator, threads=threads)
     context.set_velocities_to_temperature(kT=1.0, seed=3)
     return context

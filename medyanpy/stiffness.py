@@ -1,0 +1,254 @@
+"""How stiff forces are: bounds of the frequencies that they give beads, by which timesteps are judged.
+
+Every force says of which springs it is made where beads start: a term is a spring of stiffness k on a coordinate that
+each bead moves in proportion to some size c. In coordinates of unit mass the matrix of such a term is k c c^T with
+c_i / √m_i in place of c_i, and
+
+    k c c^T <= diag(k c_i Σ_j c_j)
+
+(rows that dominate their sum). So the squared frequencies ω²_i = Σ k c_i Σ_j c_j / √(m_i m_j) bound the force from
+above as if they were springs that tie every bead to its place, they add up from force to force, and the largest of
+them bounds the highest frequency of all. Nothing moves what is fixed: 1/√m is 0 there.
+"""
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from medyanpy.layout import Layout
+from medyanpy.quaternions import turned
+
+if TYPE_CHECKING:
+    from medyanpy.sites import Sites
+    from medyanpy.topology import Topology
+
+__all__ = ["Coordinates", "Start", "longest_timestep", "triangle_geometry"]
+
+
+class Coordinates:
+    """n coordinates that springs act on: by what size each row moves each of them, where it does.
+
+    Attributes
+    ----------
+    n : int
+    term, row : (m,) int
+    size : (m,) float, >= 0
+    """
+
+    def __init__(self, n: int, term: np.ndarray, row: np.ndarray, size: np.ndarray) -> None:
+        self.n, self.term, self.row, self.size = n, term, row, size
+
+    def __add__(self, other: "Coordinates") -> "Coordinates":
+        parts = zip(self._entries, other._entries, strict=True)
+        return Coordinates(self.n, *(np.concatenate(pair) for pair in parts))
+
+    @property
+    def _entries(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        return self.term, self.row, self.size
+
+    def __getitem__(self, chosen: np.ndarray) -> "Coordinates":
+        """The coordinates numbered `chosen` (k,), any of them several times."""
+        order = np.argsort(self.term, kind="stable")
+        start = np.searchsorted(self.term[order], np.arange(self.n + 1))
+        counts = np.diff(start)[chosen]
+        ends = np.cumsum(counts)
+        entry = order[np.repeat(start[:-1][chosen] - (ends - counts), counts) + np.arange(counts.sum())]
+        return Coordinates(len(chosen), np.repeat(np.arange(len(chosen)), counts), self.row[entry], self.size[entry])
+
+    def times(self, factors: Any) -> "Coordinates":
+        """Each with its own factor (n,)."""
+        return Coordinates(self.n, self.term, self.row, self.size * np.broadcast_to(factors, (self.n,))[self.term])
+
+    def sums(self, lightness: np.ndarray) -> np.ndarray:
+        """(n,) the sum of each one's sizes, in coordinates of unit mass."""
+        return np.bincount(self.term, self.size * lightness[self.row], self.n)
+
+
+class Start:
+    """The beads of a topology where they were added, and how light they are.
+
+    Rows are the beads in topology order, then one for the turning of each oriented bead.
+
+    Parameters
+    ----------
+    topology : Topology
+    overdamped : bool
+        Whether beads move without velocities: frictions then stand for masses, and rates for squared frequencies.
+
+    Attributes
+    ----------
+    positions : (n, 3) float, nm
+    lightness : (rows,) float
+        1/√m, 1/√I of the least moment of inertia, or 1/√γ; 0 where nothing moves.
+    """
+
+    def __init__(self, topology: "Topology", overdamped: bool = False) -> None:
+        self.topology = topology
+        self.overdamped = overdamped
+        n = self.n = topology.n_beads
+        oriented = [h for h in topology.handles if hasattr(h, "orientations")]
+        self.n_rows = n + sum(map(len, oriented))
+        self.positions = np.empty((n, 3))
+        inverse = np.zeros(self.n_rows)
+        for handle in topology.handles:
+            rows = slice(handle.first_bead, handle.first_bead + len(handle))
+            self.positions[rows] = handle.positions
+            amount = handle.friction if overdamped else handle.mass
+            inverse[rows] = np.divide(1.0, amount, out=np.zeros(len(handle)), where=np.asarray(amount) > 0.0)
+            inverse[rows][handle.fixed_beads] = 0.0
+        #: First row of the turning of each handle's oriented beads, and their numbers.
+        self._turning = np.full(n, -1)
+        for handle in oriented:
+            rows = n + np.arange(handle.rows.start, handle.rows.stop)
+            self._turning[handle.beads] = rows
+            if overdamped:
+                # The fastest directions of the diffusion tensors; frictions of one number may be zero.
+                tensor = np.broadcast_to(handle.friction_tensors, (len(handle), 6, 6))
+                for block, at in ((slice(0, 3), handle.beads), (slice(3, 6), rows)):
+                    least = np.linalg.eigvalsh(tensor[:, block, block])[:, 0]
+                    inverse[at] = np.divide(1.0, least, out=np.zeros(len(least)), where=least > 0.0)
+                inverse[handle.beads[handle.held[:, 0]]] = 0.0
+            else:
+                inverse[rows] = 1.0 / handle.inertia.min(axis=1)
+            inverse[rows[handle.held[:, 1]]] = 0.0
+        self.lightness = np.sqrt(inverse)
+
+    @cached_property
+    def layout(self) -> Layout:
+        return Layout(self.topology)
+
+    @cached_property
+    def _riders(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Of every bead whether it is an in-triangle point, as the row in the next two, or -1; the corners of the
+        triangles they start in, and their weights: a force on a point is passed on to these."""
+        rider, corners, weights = np.full(self.n, -1), [np.empty((0, 3), int)], [np.empty((0, 3))]
+        for handle in self.topology.point_handles:
+            rider[handle.beads] = sum(map(len, corners)) + np.arange(len(handle))
+            corners.append(handle.membrane.first_bead + handle.membrane.mesh.faces[handle.triangles])
+            weights.append(handle.barycentric)
+        return rider, np.concatenate(corners), np.concatenate(weights)
+
+    # Coordinates that springs act on ---------------------------------------------------------------------------
+
+    def coordinates(self, beads: Any, sizes: Any = 1.0) -> Coordinates:
+        """(T,) coordinates that each of the beads (T, c) or (T,) moves by sizes of the same shape."""
+        beads = np.asarray(beads)
+        beads = beads[:, None] if beads.ndim == 1 else beads
+        term = np.repeat(np.arange(len(beads)), beads.shape[1])
+        size = np.broadcast_to(np.abs(sizes), beads.shape).ravel()
+        return self._passed_on(len(beads), term, beads.ravel(), size)
+
+    def _passed_on(self, n: int, term: np.ndarray, bead: np.ndarray, size: np.ndarray) -> Coordinates:
+        rider, corners, weights = self._riders
+        out, rides = Coordinates(n, term, bead, size), rider[bead] >= 0
+        if not rides.any():
+            return out
+        which = rider[bead[rides]]
+        on_corners = (size[rides][:, None] * weights[which]).ravel()
+        return out + Coordinates(n, np.repeat(term[rides], 3), corners[which].ravel(), on_corners)
+
+    def sites(self, sites: "Sites") -> Coordinates:
+        """(n,) where sites are, as coordinates."""
+        site = np.repeat(np.arange(len(sites)), np.diff(sites.start))
+        out = self._passed_on(len(sites), site, sites.bead_numbers, np.abs(sites.weights))
+        if sites.arms is None:
+            return out
+        bearing = np.flatnonzero(sites.arms.any(axis=1))
+        body = sites.bead_numbers[sites.start[:-1][bearing]]
+        levers = np.linalg.norm(sites.arms[bearing], axis=1)
+        return out + Coordinates(len(sites), bearing, self._turning[body], levers)
+
+    def site_positions(self, sites: "Sites") -> np.ndarray:
+        """(n, 3) nm; where sites start."""
+        counts = np.diff(sites.start)
+        out = np.zeros((len(sites), 3))
+        np.add.at(
+            out, np.repeat(np.arange(len(sites)), counts), sites.weights[:, None] * self.positions[sites.bead_numbers]
+        )
+        out[counts == 0] = sites.anchor_positions
+        if sites.arms is not None:
+            bearing = np.flatnonzero(sites.arms.any(axis=1))
+            body = sites.bead_numbers[sites.start[:-1][bearing]]
+            orientations = np.zeros((self.n, 4))
+            for handle in self.topology.handles:
+                if hasattr(handle, "orientations"):
+                    orientations[handle.beads] = handle.orientations
+            out[bearing] += turned(orientations[body], sites.arms[bearing])
+        return out
+
+    # Springs on them ---------------------------------------------------------------------------------------------
+
+    def springs(self, coordinates: Coordinates, stiffness: Any) -> np.ndarray:
+        """(rows,) squared frequencies of springs, pN/nm, one for all coordinates or one for each."""
+        c = coordinates
+        with np.errstate(over="ignore", invalid="ignore"):
+            weight = (np.broadcast_to(stiffness, (c.n,)) * c.sums(self.lightness))[c.term]
+            return np.bincount(c.row, weight * c.size * self.lightness[c.row], self.n_rows)
+
+    def bonds(self, pairs: np.ndarray, stiffness: Any) -> np.ndarray:
+        """(rows,) the same of springs between pairs (T, 2) of beads, whatever their directions."""
+        return self.springs(self.coordinates(pairs), stiffness)
+
+    def one_mode(self, beads: np.ndarray, sizes: np.ndarray, stiffness: float) -> np.ndarray:
+        """(rows,) the same of one spring that many beads share: k c c^T <= diag(k |c|²) where c is not 0."""
+        c = np.zeros(self.n_rows)
+        c[beads] = sizes * self.lightness[beads]
+        return np.where(c > 0.0, stiffness * (c @ c), 0.0)
+
+    def contacts(
+        self, members: Coordinates, groups: np.ndarray, pairs: np.ndarray, stiffness: Any, least: float
+    ) -> np.ndarray:
+        """(rows,) the same of members that touch: of the pairs (P, 2) that do, and, since what does not touch now may
+        later, at least as if each member touched the lightest it can meet, with the stiffness `least`. Members of the
+        groups 1 and 2 meet, those of 3 meet all."""
+        touching = self.springs(members[pairs[:, 0]] + members[pairs[:, 1]], stiffness)
+        size = members.sums(self.lightness)
+        partner, meets = np.zeros(members.n), np.zeros(members.n, bool)
+        for own, other in ((1, 2), (2, 1)):
+            mine, theirs = groups & own > 0, np.flatnonzero(groups & other > 0)
+            best = theirs[np.argsort(size[theirs])[::-1][:2]]
+            for k in best[::-1]:
+                met = mine & (np.arange(members.n) != k)
+                partner[met] = np.maximum(partner[met], size[k])
+                meets |= met
+        alone = np.where(meets, (size + partner) * least, 0.0)
+        out = np.zeros(self.n_rows)
+        np.maximum.at(out, members.row, alone[members.term] * members.size * self.lightness[members.row])
+        return np.maximum(touching, out)
+
+
+def longest_timestep(squared_frequencies: np.ndarray | None, overdamped: bool = False) -> float | None:
+    """s; 2 over the highest frequency, or 2 over the highest rate where there are no velocities; inf of what is not
+    stiff at all, None where nothing is known."""
+    if squared_frequencies is None:
+        return None
+    highest = float(squared_frequencies.max(initial=0.0))
+    if highest <= 0.0:
+        return np.inf
+    return 2.0 / highest if overdamped else 2.0 / float(np.sqrt(highest))
+
+
+def triangle_geometry(vertices: np.ndarray, faces: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(F,) areas, (F, 3) lengths of the sides opposite to the corners, (F, 3) cotangents of the angles at them."""
+    corner = vertices[faces]
+    ways = np.roll(corner, -1, axis=1) - np.roll(corner, 1, axis=1)
+    length = np.linalg.norm(ways, axis=2)
+    area = 0.5 * np.linalg.norm(np.cross(ways[:, 0], ways[:, 1]), axis=1)
+    at = [-np.einsum("fi,fi->f", ways[:, (i + 1) % 3], ways[:, (i + 2) % 3]) for i in range(3)]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return area, length, np.column_stack(at) / (2.0 * area[:, None])
+
+
+def cotangent_weights(faces: np.ndarray, cotangents: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(3F, 2), (3F,) pairs of vertices and half the cotangents of the angles opposite to them: added up over the
+    triangles of each edge the weights of the Laplacian of a triangulated surface."""
+    pairs = np.stack([np.roll(faces, -1, axis=1), np.roll(faces, 1, axis=1)], axis=-1).reshape(-1, 2)
+    return pairs, 0.5 * cotangents.ravel()
+
+
+def added_up(n: int, term: np.ndarray, row: np.ndarray, size: np.ndarray) -> Coordinates:
+    """n coordinates, of sizes with signs of which a row may have several in one coordinate."""
+    width = int(row.max(initial=0)) + 1
+    key, place = np.unique(term * width + row, return_inverse=True)
+    return Coordinates(n, key // width, key % width, np.abs(np.bincount(place, size, len(key))))

@@ -1,0 +1,329 @@
+"""What the numbers of a simulation mean for each other: the worksheet of `Simulation.check`, and warnings made of it.
+
+One Context is looked at once, where its beads start: what each kind diffuses and how far it moves in a step, which
+timestep each force bears, and what nobody can have meant. The same remarks are warnings when a Context is made.
+"""
+
+from dataclasses import dataclass, field
+from math import inf, isinf, nan
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from medyanpy.errors import ThermostatWarning, TimestepWarning, UnitsWarning, warn_outside
+from medyanpy.stiffness import Start, longest_timestep
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from medyanpy.context import Context
+    from medyanpy.forces import Force
+    from medyanpy.handles import Handle
+
+__all__ = ["BeadRow", "ForceRow", "Worksheet"]
+
+# What nobody can mean, each far beyond what is done on purpose. In units of a step: velocities that are never
+# forgotten within a run, or are forgotten at once.
+_NEVER_FORGOTTEN = 1e10
+_FORGOTTEN_AT_ONCE = 1e4
+# Thermal steps, in units of the lengths that are there.
+_TOO_FAR = 1.0
+_NOT_AT_ALL = 1e-10
+# An energy across the whole system, in kT, that nothing feels.
+_NOTHING = 1e-9
+
+
+@dataclass(frozen=True)
+class BeadRow:
+    """The beads of one handle. Ranges are from the least to the largest of its beads that move.
+
+    Attributes
+    ----------
+    name, kind : str
+    n : int
+    moving : bool
+        Whether any of them does.
+    diffusion : (float, float), nm²/s
+        D = kT/γ; nan without temperature or friction, and of beads whose friction is a tensor.
+    relaxation : (float, float), s
+        m/γ, for which velocities are remembered; inf without friction.
+    damping : (float, float)
+        γΔt/m
+    step : (float, float), nm
+        What a bead moves in a timestep along each axis, as the square root of the mean square: √(kT/m) Δt, without
+        velocities √(2kTΔt/γ).
+    length : float, nm
+        The shortest edge or link where they start; nan where there is none.
+    """
+
+    name: str
+    kind: str
+    n: int
+    moving: bool
+    diffusion: tuple[float, float]
+    relaxation: tuple[float, float]
+    damping: tuple[float, float]
+    step: tuple[float, float]
+    length: float
+
+
+@dataclass(frozen=True)
+class ForceRow:
+    """One force.
+
+    Attributes
+    ----------
+    name : str
+    limit : float or None, s
+        The longest timestep with this word that the force bears; inf where it sets none, None where it cannot tell.
+    share : float or None
+        The timestep, in units of the limit.
+    """
+
+    name: str
+    limit: float | None
+    share: float | None
+
+
+@dataclass(frozen=True)
+class Worksheet:
+    """What the numbers of a simulation mean for each other; its text is a table. Made by `Simulation.check`.
+
+    Attributes
+    ----------
+    timestep : float, s
+    kT : float or None, pN nm
+    beads : tuple of BeadRow
+    forces : tuple of ForceRow
+    together : ForceRow
+        All forces that can tell, on the same beads.
+    remarks : tuple of (type, str)
+        What is wrong or unlikely: the warnings of the Context, by their classes.
+    """
+
+    timestep: float
+    kT: float | None  # noqa: N815 - the symbol of the papers
+    word: str
+    beads: tuple[BeadRow, ...]
+    forces: tuple[ForceRow, ...]
+    together: ForceRow
+    remarks: tuple[tuple[type[Warning], str], ...] = field(repr=False)
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is remarked."""
+        return not self.remarks
+
+    def __str__(self) -> str:
+        thermal = "no temperature" if self.kT is None else f"kT = {self.kT:.4g} pN nm"
+        lines = [f"word {self.word}, timestep {self.timestep:g} s, {thermal}", ""]
+        head = ("beads", "", "D (nm²/s)", "m/γ (s)", "γΔt/m", "thermal step (nm)", "edge or link (nm)")
+        rows = [
+            (
+                b.name, f"{b.n} {b.kind}", *map(_range, (b.diffusion, b.relaxation, b.damping, b.step)),
+                _number(b.length),
+            ) if b.moving else (b.name, f"{b.n} {b.kind}", "fixed", "", "", "", _number(b.length))
+            for b in self.beads
+        ]  # fmt: skip
+        lines += _table([head, *rows])
+        lines += ["", *_table([
+            ("forces", "longest timestep (s)", "timestep / longest"),
+            *((f.name, *_limit(f)) for f in (*self.forces, *([self.together] if len(self.forces) > 1 else []))),
+        ])]  # fmt: skip
+        lines += ["", *([f"{kind.__name__}: {text}" for kind, text in self.remarks] or [self._verdict()])]
+        return "\n".join(lines)
+
+    def _verdict(self) -> str:
+        share = self.together.share
+        if share is None:
+            return "Nothing is wrong that can be told."
+        if share <= 0.3:
+            return f"All is well: the timestep is {share:.2g} of what is stable."
+        return (
+            f"Stable, but the timestep is {share:.2g} of what is: run at half of it too, and compare what you are "
+            "interested in."
+        )
+
+    __repr__ = __str__
+
+
+def look(context: "Context") -> Worksheet:
+    """The worksheet of a context."""
+    integrator = context.integrator
+    start = Start(context.system.topology, integrator.overdamped)
+    rates = [force.squared_frequencies(start) for force in context.system.forces]
+    beads = tuple(_bead_row(context, handle) for handle in context.system.topology.handles)
+    forces = tuple(
+        _force_row(context, name, [(force, rate)])
+        for name, force, rate in zip(context.system.force_names, context.system.forces, rates, strict=True)
+    )
+    together = _force_row(context, "all together", list(zip(context.system.forces, rates, strict=True)))
+    remarks = [
+        *_remarks_of_timesteps(context, context.system.forces, forces),
+        *_remarks_of_friction(context),
+        *_remarks_of_units(context, start, rates, beads),
+    ]
+    return Worksheet(
+        integrator.timestep, integrator.kT, integrator.word, beads, forces, together, tuple(remarks)
+    )
+
+
+def warn(context: "Context") -> None:
+    """Of all that a worksheet remarks."""
+    for kind, text in look(context).remarks:
+        warn_outside(text, kind)
+
+
+def warn_of_timesteps(context: "Context", forces: "Sequence[Force]") -> None:
+    """Of forces that have become too stiff for the time between their kicks."""
+    start = Start(context.system.topology, context.integrator.overdamped)
+    rows = [_force_row(context, force.name, [(force, force.squared_frequencies(start))]) for force in forces]
+    for kind, text in _remarks_of_timesteps(context, forces, rows):
+        warn_outside(text, kind)
+
+
+# Rows -----------------------------------------------------------------------------------------------------------
+
+
+def _bead_row(context: "Context", handle: "Handle") -> BeadRow:
+    integrator, moves = context.integrator, ~handle.fixed_beads
+    mass, friction = (np.broadcast_to(values, (len(handle),))[moves] for values in (handle.mass, handle.friction))
+    dt, kT = integrator.timestep, nan if integrator.kT is None else integrator.kT
+    x, joined = handle.positions, handle.joined
+    length = float(np.linalg.norm(x[joined[:, 1]] - x[joined[:, 0]], axis=1).min()) if len(joined) else nan
+    with np.errstate(divide="ignore", invalid="ignore"):
+        step = np.sqrt(2.0 * kT * dt / friction) if integrator.overdamped else np.sqrt(kT / mass) * dt
+        columns = kT / friction, mass / friction, friction * dt / mass, step
+    ranges = [_least_and_largest(np.where(np.isinf(c), nan, c) if k == 0 else c) for k, c in enumerate(columns)]
+    return BeadRow(handle.name, handle.kind, len(handle), bool(moves.any()), *ranges, length)
+
+
+def _force_row(context: "Context", name: str, parts: list) -> ForceRow:
+    """What some forces together bear: each by the way that beads go between its kicks."""
+    integrator = context.integrator
+    total = None
+    for force, rate in parts:
+        if rate is None or integrator.kick.softens(force.name):
+            continue
+        way = 1.0 if integrator.overdamped else integrator.longest_flight(force.group) ** 2
+        total = rate * way if total is None else total + rate * way
+    limit = longest_timestep(total, integrator.overdamped)
+    return ForceRow(name, limit, None if limit is None else integrator.timestep / limit if limit > 0.0 else inf)
+
+
+def _least_and_largest(values: np.ndarray) -> tuple[float, float]:
+    return (float(values.min()), float(values.max())) if len(values) else (nan, nan)
+
+
+# Remarks ----------------------------------------------------------------------------------------------------------
+
+
+def _remarks_of_timesteps(context: "Context", forces: "Sequence[Force]", rows: "Sequence[ForceRow]") -> list:
+    integrator = context.integrator
+    return [
+        (
+            TimestepWarning,
+            f"{force.name}: the timestep {integrator.timestep:g} s is beyond the stability limit of this force, "
+            f"{row.limit:g} s with the word {integrator.word!r} "
+            + ("(2 over its highest rate): " if integrator.overdamped else
+               "(2 over its highest frequency): " if force.exact_frequencies else
+               "(2 over a bound of its highest frequency): ")
+            + ("the energy will blow up" if force.exact_frequencies else "the energy will be wrong, or blow up")
+            + f". Take about {0.25 * row.limit:.2g} s, heavier beads, or a softer force"
+        )
+        for force, row in zip(forces, rows, strict=True)
+        if row.share is not None and row.share > 1.0
+    ]  # fmt: skip
+
+
+def _remarks_of_friction(context: "Context") -> list:
+    """Of handles that a thermostat does not reach. Beads that constraints join have one temperature."""
+    integrator, handles = context.integrator, context.system.topology.handles
+    if integrator.overdamped or not any(letter.kind == "O" for letter in integrator.letters):
+        return []
+    remarks = []
+    for handle in handles:
+        together = [h for h in handles if h.moves_with is handle]
+        if handle.degrees_of_freedom and not any(h.has_friction for h in together):
+            typical = float(np.median(handle.mass)) / (10.0 * integrator.timestep)
+            remarks.append((
+                ThermostatWarning,
+                f"{handle!r} has no friction, so that the thermostat does not act on it: the O of the word "
+                f"{integrator.word!r} is friction and noise, and nothing else keeps it at kT = {integrator.kT:.4g} "
+                f"pN nm. Give it a friction when it is added (of the order of mass/(10 timesteps) = {typical:.2g} "
+                "pN s/nm), or run without O for constant energy",
+            ))  # fmt: skip
+    return remarks
+
+
+def _remarks_of_units(context: "Context", start: Start, rates: list, beads: tuple[BeadRow, ...]) -> list:
+    """Slips of units. Only where a temperature was given in kelvin are numbers in units at all."""
+    integrator = context.integrator
+    if not integrator.in_kelvin:
+        return []
+    dt, kT, remarks = integrator.timestep, integrator.kT, []
+    places = [h.positions for h in context.system.topology.handles if h.in_space]
+    size = float(np.ptp(np.concatenate(places), axis=0).max())
+    for row in beads:
+        if not row.moving:
+            continue
+        who = f"{row.name!r} ({row.n} {row.kind})"
+        step, lengths = row.step, [s for s in (row.length, size) if s > 0.0]
+        if row.length > 0.0 and _TOO_FAR * row.length < step[1] < inf:
+            remarks.append(
+                f"{who}: heat moves a bead by {step[1]:.3g} nm in one timestep of {dt:g} s, farther than from one "
+                f"neighbour to the next ({row.length:.3g} nm). Timesteps are in s, lengths in nm "
+                "(units.micrometer), masses in pN s²/nm, which is 1 g"
+            )
+        elif lengths and step[1] < _NOT_AT_ALL * min(lengths):
+            remarks.append(
+                f"{who}: heat moves a bead by {step[1]:.3g} nm in one timestep of {dt:g} s, so that nothing will "
+                f"happen on the scale of {min(lengths):.3g} nm. Masses are in pN s²/nm, which is 1 g "
+                "(units.dalton), and timesteps in s"
+            )
+        if row.damping[1] > _FORGOTTEN_AT_ONCE and not integrator.overdamped:
+            remarks.append(
+                f"{who}: velocities are forgotten in m/γ = {row.relaxation[0]:.3g} s, and one timestep is {dt:g} s. "
+                "Timesteps are in s; a larger mass makes m/γ longer, and BrownianIntegrator needs no velocities"
+            )
+        elif 0.0 < row.damping[1] < 1.0 / _NEVER_FORGOTTEN and not integrator.overdamped:
+            remarks.append(
+                f"{who}: velocities are remembered for m/γ = {row.relaxation[1]:.3g} s, {1.0 / row.damping[1]:.2g} "
+                "timesteps: no run brings it to its temperature. Masses are in pN s²/nm, which is 1 g "
+                "(units.dalton), frictions in pN s/nm"
+            )
+    for name, rate in zip(context.system.force_names, rates, strict=True):
+        if rate is None or not rate.any() or not size > 0.0:
+            continue
+        acts = (rate > 0.0) & (start.lightness > 0.0)
+        stiffest = float((rate[acts] / start.lightness[acts] ** 2).max())
+        energy = stiffest * size**2
+        if energy < _NOTHING * kT:
+            remarks.append(
+                f"{name}: across the whole system ({size:.3g} nm) this force costs {energy:.2g} pN nm, and kT is "
+                f"{kT:.3g} pN nm: it does nothing. Energies are in pN nm; 1 J is 1e21 (units.joule)"
+            )
+    return [(UnitsWarning, text) for text in remarks]
+
+
+# Text -------------------------------------------------------------------------------------------------------------
+
+
+def _number(value: float | None) -> str:
+    if value is None or value != value:
+        return "-"
+    return "∞" if isinf(value) else f"{value:.3g}"
+
+
+def _range(values: tuple[float, float]) -> str:
+    low, high = (_number(v) for v in values)
+    return low if low == high else f"{low} to {high}"
+
+
+def _limit(row: ForceRow) -> tuple[str, str]:
+    return ("cannot tell", "-") if row.limit is None else (_number(row.limit), _number(row.share))
+
+
+def _table(rows: list[tuple[str, ...]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows]

@@ -1,0 +1,209 @@
+"""How stiff forces say they are, against the largest eigenvalue of the matrix of second derivatives.
+
+Law: with ω the highest frequency of the mass-weighted matrix of second derivatives where beads start (of central
+differences of the forces), the longest timestep is at most 1.0001 · 2/ω (0.01 % for the differences) and at least
+half of it.
+"""
+
+import warnings
+
+import numpy as np
+import pytest
+
+import medyanpy as mp
+
+RNG = np.random.default_rng(20261122)
+
+
+def longest(system, step=1e-5):
+    """2 over the highest frequency, from forces on Cartesian beads."""
+    context = mp.Context(system, mp.VerletIntegrator(1e-12), threads=1)
+    x = np.array(context.get_state(positions=True).positions)
+    matrix = np.empty((x.size, x.size))
+    for i in range(x.size):
+        forces = []
+        for sign in (1.0, -1.0):
+            moved = x.copy()
+            moved.flat[i] += sign * step
+            context.set_positions(moved)
+            forces.append(context.get_state(forces=True).forces.ravel())
+        matrix[i] = (forces[1] - forces[0]) / (2.0 * step)
+    handles = system.topology.handles
+    mass = np.concatenate([h.mass for h in handles])
+    fixed = np.concatenate([h.fixed_beads for h in handles])
+    scale = np.repeat(np.where(fixed, 0.0, 1.0 / np.sqrt(mass)), 3)
+    return 2.0 / np.sqrt(np.linalg.eigvalsh(scale[:, None] * 0.5 * (matrix + matrix.T) * scale)[-1])
+
+
+def holds(topology, force, least=0.5, most=1.0001):
+    system = mp.System(topology)
+    system.add_force(force)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", mp.TimestepWarning)
+        exact = longest(system)
+    said = force.longest_timestep(topology)
+    assert least * exact <= said <= most * exact, (said, exact, said / exact)
+
+
+def uneven(n):
+    return RNG.uniform(1.0, 4.0, n)
+
+
+MESHES = {
+    "sphere": mp.TriangleMesh.icosphere(10.0, 1),
+    "cell": mp.TriangleMesh.red_blood_cell(20.0, 1),
+    "sheet": mp.TriangleMesh.flat_sheet(5, 5, 3.0),
+    "untidy": mp.TriangleMesh.icosphere(10.0, 1).with_vertices(
+        mp.TriangleMesh.icosphere(10.0, 1).vertices + RNG.normal(0.0, 0.5, (42, 3))
+    ),
+}
+MEMBRANE_FORCES = {
+    "springs": lambda v: mp.forces.MembraneEdgeSprings(v, 1.3),
+    "bending": lambda v: mp.forces.MembraneBending(v, 20.0),
+    "dihedral": lambda v: mp.forces.MembraneBending(v, 20.0, discretization="dihedral"),
+    "curved": lambda v: mp.forces.MembraneBending(v, 20.0, 0.1),
+    "area": lambda v: mp.forces.MembraneArea(v, 1.3),
+    "stretched area": lambda v: mp.forces.MembraneArea(v, 1.3, 0.8 * v.mesh.area),
+    "triangles": lambda v: mp.forces.MembraneArea(v, 1.3, per_triangle=True),
+    "stretched triangles": lambda v: mp.forces.MembraneArea(v, 1.3, 0.8 * v.mesh.face_areas, per_triangle=True),
+    "tension": lambda v: mp.forces.MembraneTension(v, 0.3),
+    "volume": lambda v: mp.forces.MembraneVolume(v, 1.3),
+    "blown volume": lambda v: mp.forces.MembraneVolume(v, 1.3, 0.8 * v.mesh.volume),
+}
+
+
+CASES = [(shape, force) for shape in MESHES for force in MEMBRANE_FORCES if shape != "sheet" or "volume" not in force]
+
+
+@pytest.mark.parametrize(("shape", "force"), CASES)
+def test_membranes(shape, force):
+    mesh = MESHES[shape]
+    topology = mp.Topology()
+    topology.add_beads([[50.0, 0, 0]], mass=1e-3)  # numbers of vertices are not those of beads
+    membrane = topology.add_membrane(mesh, vertex_mass=uneven(len(mesh.vertices)))
+    holds(topology, MEMBRANE_FORCES[force](membrane))
+
+
+def _chain(n=6, **more):
+    x = np.cumsum(RNG.normal([3.0, 0, 0], 0.4, (n, 3)), axis=0)
+    topology = mp.Topology()
+    return topology, topology.add_filament(x, node_mass=uneven(n), constrained=False, **more)
+
+
+def bond(topology):
+    beads = topology.add_beads(3.0 * RNG.normal(size=(2, 3)), mass=[1.0, 7.0])
+    return mp.forces.HarmonicBonds([beads.beads], 5.0, np.linalg.norm(np.subtract(*beads.positions)))
+
+
+def star(topology):
+    x = np.concatenate([np.zeros((1, 3)), RNG.normal(size=(8, 3))])
+    beads = topology.add_beads(x, mass=[20.0, *[1.0] * 8])
+    pairs = [[0, k] for k in range(1, 9)]
+    return mp.forces.HarmonicBonds(pairs, uneven(8), np.linalg.norm(beads.positions[1:], axis=1))
+
+
+def chain(topology):
+    topology.add_beads(2.0 * np.arange(18.0).reshape(6, 3), mass=uneven(6))
+    return mp.forces.HarmonicBonds([[k, k + 1] for k in range(5)], 5.0, 6.0 * np.sqrt(3.0))
+
+
+def fixed_partner(topology):
+    filament = topology.add_filament(
+        [[0.0, 0, 0], [3.0, 0, 0], [6.0, 0, 0]], 2.0, constrained=False, fixed_nodes=[0, 2]
+    )
+    return mp.forces.FilamentStretching(filament, 12.0)
+
+
+def trap(topology):
+    beads = topology.add_beads(RNG.normal(size=(3, 3)), mass=[3.0, 1.0, 2.0])
+    return mp.forces.HarmonicTrap(beads, [1.0, 4.0, 0.0], [0.0, 0, 0])
+
+
+def trapped_mean(topology):
+    topology.add_beads(RNG.normal(size=(3, 3)), mass=[3.0, 1.0, 2.0])
+    return mp.forces.HarmonicTrap(mp.Sites.weighted([[0, 1, 2]], [[0.5, 0.3, 0.2]]), 4.0, [0.0, 0, 0])
+
+
+def field(topology):
+    beads = topology.add_beads(RNG.normal(size=(3, 3)), mass=[3.0, 1.0, 2.0])
+    return mp.forces.ExternalField(beads, "a*(x^2 + x*y + 3*y^2) + 2*sin(z)", a=[1.0, 2.0, 3.0])
+
+
+def links(topology):
+    topology.add_beads(3.0 * RNG.normal(size=(5, 3)), mass=uneven(5))
+    a = mp.Sites.beads([0, 1]) + mp.Sites.weighted([[1, 2]], [[0.7, 0.3]])
+    b = mp.Sites.weighted([[3, 4]], [[0.5, 0.5]]) + mp.Sites.anchors([[9.0, 9, 9]]) + mp.Sites.beads([4])
+    return mp.forces.Links(a, b, [2.0, 3.0, 4.0])
+
+
+def angle(topology):
+    x = np.array([[3.0, 0, 0], [0.0, 0, 0], [0.0, 2, 0]])
+    topology.add_beads(x, mass=uneven(3))
+    return mp.forces.AngleLinks([0], [1], [2], 5.0, 0.5 * np.pi)
+
+
+def direction(topology):
+    topology.add_beads([[0.0, 0, 0], [2.0, 0, 0], [0.0, 5, 0], [3.0, 5, 0]], mass=uneven(4))
+    return mp.forces.DirectionLinks([0], [1], [2], [3], 5.0, 0.0)
+
+
+def penalty(topology):
+    topology.add_beads([[0.0, 0, 0], [2.0, 0, 0], [4.0, 0, 0]], mass=uneven(3))
+    return mp.forces.LinkLengthPenalty([[0, 1], [1, 2]], 3.0, 2.0)
+
+
+def triangle(topology):
+    topology.add_beads([[0.0, 0, 0], [2.0, 0, 0], [1.0, np.sqrt(3.0), 0]], mass=[1.0, 16.0, 1.0])
+    return mp.forces.RigidTrianglePenalty([[0, 1, 2]], 3.0, [2.0, 2.0, 2.0])
+
+
+def frame(topology):
+    topology.add_beads(np.eye(3), mass=[1.0, 2.0, 1.5])
+    return mp.forces.OrthonormalFramePenalty([[0, 1, 2]], 3.0)
+
+
+def filament_bending(topology):
+    x = [[3.0 * k, 0.0, 0.0] for k in range(12)]
+    return mp.forces.FilamentBending(topology.add_filament(x, uneven(12)), 50.0)
+
+
+def overlapping(topology):
+    balls = topology.add_balls([[0.0, 0, 0], [1.7, 0, 0], [3.1, 0.5, 0], [9.0, 0, 0]], 1.0, mass=uneven(4))
+    return mp.forces.SoftSphere(balls, balls, 5.0)
+
+
+def touching(topology):
+    balls = topology.add_balls([[0.0, 0, 0], [1.999, 0, 0]], 1.0, mass=[1.0, 5.0])
+    return mp.forces.SoftCollisions(balls, 5.0)
+
+
+def well(topology):
+    beads = topology.add_beads([[0.0, 0, 0], [2.0 ** (1 / 6), 0, 0], [0.0, 2.0 ** (1 / 6), 0]], mass=uneven(3))
+    return mp.forces.LennardJones(beads, beads, 3.0, 1.0)
+
+
+def cluster(topology):
+    x = np.array([[i, j, k] for i in range(2) for j in range(2) for k in range(3)], float) * 2.0 ** (1 / 6)
+    beads = topology.add_beads(x, mass=1.0)
+    return mp.forces.LennardJones(beads, beads, 3.0, 1.0, cutoff=2.5)
+
+
+def soft_well(topology):
+    beads = topology.add_beads([[0.0, 0, 0], [2.0, 0, 0]], mass=[1.0, 3.0])
+    return mp.forces.Ricker(beads, beads, 3.0, 2.0)
+
+
+def colliding(topology):
+    beads = topology.add_beads([[0.0, 0, 0], [1.0, 0, 0]], mass=[1.0, 3.0])
+    return mp.forces.WCA(beads, beads, 3.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [bond, star, chain, fixed_partner, trap, trapped_mean, field, links, angle, direction, penalty, triangle, frame,
+     filament_bending, overlapping, touching, well, cluster, soft_well, colliding],
+    ids=lambda f: f.__name__,
+)  # fmt: skip
+def test_others(make):
+    topology = mp.Topology()
+    holds(topology, make(topology))
