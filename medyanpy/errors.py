@@ -3,7 +3,10 @@
 Each also derives from the built-in that it specialises, so that ``except ValueError`` keeps its meaning.
 """
 
-__all__ = ["MedyanError", "MeshError", "ParameterError", "SimulationError", "TimestepWarning", "TopologyError"]
+__all__ = [
+    "ArgumentError", "MedyanError", "MeshError", "ParameterError", "PublicNameError", "SimulationError",
+    "TimestepWarning", "TopologyError", "UnknownNameError",
+]  # fmt: skip
 
 
 class MedyanError(Exception):
@@ -30,6 +33,21 @@ class TopologyError(MedyanError, ValueError):
 
 class ParameterError(MedyanError, ValueError):
     """A number or option outside its domain."""
+
+
+class ArgumentError(ParameterError, TypeError):
+    """A call with arguments that are not those of the function; the message shows the call, or what was meant."""
+
+
+class PublicNameError(ParameterError, AttributeError):
+    """An attribute that does not exist, or that cannot be assigned to; the message says what to do instead."""
+
+
+class UnknownNameError(TopologyError, KeyError):
+    """A handle or force looked up by a name that none has; the message lists those there are."""
+
+    # Not that of KeyError, which quotes the message.
+    __str__ = Exception.__str__
 
 
 class SimulationError(MedyanError, RuntimeError):

@@ -11,6 +11,7 @@ from medyanpy.described import Described
 from medyanpy.errors import ParameterError, TimestepWarning
 from medyanpy.flows import Flow, Stage
 from medyanpy.hessians import entries
+from medyanpy.names import Guarded
 from medyanpy.validation import number
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ __all__ = [
 _WIDEST_BAND = 24
 
 
-class Kick(Described):
+class Kick(Described, Guarded):
     """What the letter B kicks by: a function of where beads are.
 
     Attributes
@@ -35,6 +36,7 @@ class Kick(Described):
     """
 
     coordinates = False
+    _remedy = "make a new kick, and a new integrator with it"
 
     def check_word(self, integrator: "SplittingIntegrator") -> None:
         """Refuse a word that this kick has no meaning in, with a ParameterError."""
@@ -88,7 +90,7 @@ class _Coarse(Kick):
                 f"{name}: beta = {self._beta:g} is below 1/4: modes of a frequency above {limit:.4g} are unstable at "
                 f"the timestep {integrator.timestep:g} s of the word {integrator.word!r}",
                 TimestepWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
 
     # What is solved for -------------------------------------------------------------------------------------

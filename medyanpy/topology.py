@@ -1,7 +1,7 @@
 """What is there: beads of every kind, and the membranes that carry points."""
 
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -9,10 +9,11 @@ import numpy as np
 
 from medyanpy.chains import Chains
 from medyanpy.described import kept, scalar_if_one
-from medyanpy.errors import ParameterError, SimulationError, TopologyError
+from medyanpy.errors import ParameterError, SimulationError, TopologyError, UnknownNameError
 from medyanpy.filaments import FilamentFlow, parallel_directors
 from medyanpy.handles import Handle, bead_numbers, handles_in
 from medyanpy.mesh import TriangleMesh
+from medyanpy.names import Guarded, look_up
 from medyanpy.oriented import OrientedFlow, friction_tensors, rod_friction, unit_quaternions
 from medyanpy.rods import check_frames, strains
 from medyanpy.sites import Sites
@@ -722,7 +723,7 @@ class Rods(Chains, OrientedBeads):
         }
 
 
-class Topology:
+class Topology(Guarded):
     """Everything that is simulated, before any force acts on it.
 
     Each ``add_*`` method returns a handle; ``handle.beads`` are the numbers of its beads in every array that
@@ -738,6 +739,8 @@ class Topology:
     >>> topology
     Topology(262 beads: 162 vertices of 'membrane', 100 points of 'points')
     """
+
+    _remedy = "beads are added with its add_ methods"
 
     def __init__(self) -> None:
         self._handles: list[Handle] = []
@@ -768,6 +771,23 @@ class Topology:
     @property
     def point_handles(self) -> tuple[InTrianglePoints, ...]:
         return tuple(h for h in self._handles if isinstance(h, InTrianglePoints))
+
+    def __getitem__(self, name: str) -> Handle:
+        """The handle of a name: ``topology["proteins"]``.
+
+        Raises
+        ------
+        UnknownNameError
+            A `TopologyError` and a `KeyError`: no handle has this name; the message lists those there are.
+        """
+        return look_up({handle.name: handle for handle in self._handles}, name, "handle", UnknownNameError)
+
+    def __iter__(self) -> Iterator[Handle]:
+        return iter(self.handles)
+
+    def __contains__(self, what: Any) -> bool:
+        """Whether a handle, or one of this name, is part of it."""
+        return any(what is handle or what == handle.name for handle in self._handles)
 
     def handle_of(self, bead: int) -> Handle:
         """The handle that a bead belongs to."""
@@ -1046,8 +1066,7 @@ class Topology:
             if both.any():
                 raise TopologyError(f"{of(int(np.argmax(both)))} has both nodes fixed: nothing can move its length")
             _refuse_taut(what, handle, lengths)
-        handle.link_lengths = lengths
-        handle.friction_along = along
+        handle._complete(link_lengths=lengths, friction_along=along)
         for a in (handle.starts, handle.link_lengths, handle.fixed_nodes):
             a.flags.writeable = False
         turning = None
@@ -1071,11 +1090,12 @@ class Topology:
         elif director_mass is not None:
             raise ParameterError(f"{what}: director_mass is given, but no directors")
         n = len(x) if turning is None else len(x) + len(links)
-        handle._first, handle.name = self._room(what, n, name, "filament" if len(starts) == 2 else "filaments")
+        first, own_name = self._room(what, n, name, "filament" if len(starts) == 2 else "filaments")
+        handle._complete(_first=first, name=own_name)
         self._keep(handle)
         if turning is not None:
             first, own_name = self._room(what, len(links), None, f"directors of {handle.name}")
-            handle.directors = self._keep(Directors(handle, own_name, first, *turning))
+            handle._complete(directors=self._keep(Directors(handle, own_name, first, *turning)))
         return handle
 
     def add_membrane(
