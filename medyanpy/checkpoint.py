@@ -71,7 +71,7 @@ class Checkpoint:
         if triangle.dtype.kind not in "iu" or ((triangle < 0) | (triangle >= n_faces)).any():
             raise ParameterError(f"{self.path}: points lie in triangles that do not exist: there are {n_faces}")
         try:
-            context.set_dynamical_arrays(self.arrays, self.step, self.since)
+            context._set_dynamical_arrays(self.arrays, self.step, self.since)
         except ParameterError as cause:
             raise ParameterError(f"{self.path}: {cause}") from cause
 
@@ -81,6 +81,8 @@ class Checkpoint:
 
 def write_checkpoint(context: Any, path: Path) -> None:
     """Write description, state, counters and coefficients of a context."""
+    # First: the context follows what has been set, and counts time by it.
+    state = context._dynamical_arrays()
     members: dict[str, np.ndarray] = {}
     whole = document(context)
     whole["content"] = arrays_apart(whole["content"], "document", members)
@@ -92,7 +94,7 @@ def write_checkpoint(context: Any, path: Path) -> None:
         "since": context._since,
         "document": whole,
     }
-    members.update((f"state/{name}", a) for name, a in context.dynamical_arrays().items())
+    members.update((f"state/{name}", a) for name, a in state.items())
     write_atomically(path, lambda file: _write(file, text_of(head), members))
 
 
@@ -187,7 +189,7 @@ def _check_sum(file: BinaryIO, path: Path) -> None:
         if b"head.npy" in file.read(64):
             raise ParameterError(
                 f"{path} is a checkpoint of version 1, from before medyanpy was released; "
-                f"this version of medyanpy reads version {VERSION}"
+                f"this version of medyanpy reads versions 2 and {VERSION}"
             )
         raise ParameterError(f"{path} is no checkpoint, or has lost its end ({size} bytes)")
     if _crc(file, size - _SUM_LENGTH) != int(found.group(1), 16):

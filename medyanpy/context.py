@@ -192,7 +192,7 @@ class Context(Guarded):
         h = letters[0].fraction * self.integrator.timestep
         friction = self.layout.gather("scalar_friction")
         if self.integrator.overdamped:
-            return euler_maruyama(friction, h, self.integrator.kT, self.movable_beads())
+            return euler_maruyama(friction, h, self.integrator.kT, self._movable_beads())
         return ornstein_uhlenbeck(friction, h, self.integrator.kT, self._inverse_mass)
 
     def _take_numbers_of_integrator(self) -> None:
@@ -446,15 +446,15 @@ class Context(Guarded):
         with self._explained():
             (program or self._program).perform(operation, changes_state)
 
-    def movable_beads(self) -> np.ndarray:
+    def _movable_beads(self) -> np.ndarray:
         """(n,) whether each bead, by place, is free to move."""
         return self._inverse_mass > 0.0
 
-    def masses(self) -> np.ndarray:
+    def _masses(self) -> np.ndarray:
         """(n,) pN s²/nm; by place."""
         return self._mass.copy()
 
-    def coupled_places(self, operations: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
+    def _coupled_places(self, operations: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
         """(k,), (k,) pairs of places that the Hessians of bound forces couple, where beads were when they were added:
         whatever has happened since, it is the same."""
         now = self._x.copy()
@@ -473,19 +473,19 @@ class Context(Guarded):
             self._program.changed()
         return tuple(np.concatenate(pairs, axis=1))
 
-    def turning_axes(self) -> np.ndarray:
+    def _turning_axes(self) -> np.ndarray:
         """(m, 3) whether each oriented bead is free to turn about each of its axes."""
         return self._inverse_inertia > 0.0
 
-    def step_lengths(self) -> np.ndarray:
+    def _step_lengths(self) -> np.ndarray:
         """(n,) nm; how far each bead, by place, moves while its coordinates change by 1."""
         return self.layout.gather("step_lengths")
 
-    def gyration_radii(self) -> np.ndarray:
+    def _gyration_radii(self) -> np.ndarray:
         """(m, 3) nm; how far mass is from each axis of the oriented beads: what turning by 1 radian moves it."""
         return np.sqrt(self._inertia / self._mass[self.layout.oriented_places, None])
 
-    def shortest_length(self) -> float:
+    def _shortest_length(self) -> float:
         """nm; the shortest edge of meshes and link of filaments, or, without any, roughly the distance of beads."""
         edges = []
         for handle in self.layout.handles:
@@ -902,12 +902,12 @@ class Context(Guarded):
             arrays.update(flow.arrays())
         return arrays
 
-    def positions(self) -> list[np.ndarray]:
+    def _positions(self) -> list[np.ndarray]:
         """The arrays that say where everything is."""
         arrays = self._moving_arrays()
         return [arrays[name] for name in ("x", "triangle", "barycentric", "orientation") if name in arrays]
 
-    def dynamical_arrays(self) -> dict[str, np.ndarray]:
+    def _dynamical_arrays(self) -> dict[str, np.ndarray]:
         """All that a step reads and is not given by topology, forces and word: the content of a checkpoint."""
         self._refresh()
         arrays = {**self._moving_arrays(), "after_o": self._after_o}
@@ -915,7 +915,7 @@ class Context(Guarded):
             arrays["c1"], arrays["c2"] = self._coefficients
         return arrays
 
-    def set_dynamical_arrays(
+    def _set_dynamical_arrays(
         self, arrays: dict[str, np.ndarray], step: int, since: tuple[float, int] = (0.0, 0)
     ) -> None:
         """Take over the content of a checkpoint; work goes on being measured if it was measured there.
@@ -933,7 +933,7 @@ class Context(Guarded):
         ParameterError
             Arrays that are missing or have another shape or type; then nothing changes.
         """
-        targets = self.dynamical_arrays()
+        targets = self._dynamical_arrays()
         measured_here = targets.pop("work", None) is not None
         for name, target in targets.items():
             if name not in arrays:

@@ -103,7 +103,7 @@ class _Coarse(Kick):
                 f"{type(self).__name__} kicks plain beads, and {refused[0]!r} are others: use ZhangSkeelStiff with the "
                 "forces that are stiff and act on plain beads alone"
             )
-        return np.flatnonzero(context.movable_beads())
+        return np.flatnonzero(context._movable_beads())
 
     def _stiff(self, context: "Context") -> list:
         """The operations whose second derivatives go into the equations."""
@@ -123,11 +123,11 @@ class _Coarse(Kick):
                     + ("use ZhangSkeelSimplified or " if which == "third" else "use ")
                     + "ZhangSkeelStiff with the forces that do, if those are the stiff ones"
                 )
-        i, j = context.coupled_places(stiff)
-        order, start, width = _band(place, i, j, len(context.movable_beads()))
+        i, j = context._coupled_places(stiff)
+        order, start, width = _band(place, i, j, len(context._movable_beads()))
         scale = self._beta * (min(context.integrator.flights) * h) ** 2
 
-        mass = context.masses()[order]
+        mass = context._masses()[order]
         number = np.full(context.layout.n, -1)
         number[order] = np.arange(len(order))
 
@@ -254,7 +254,7 @@ class ZhangSkeelStiff(ZhangSkeelSimplified):
         keep = np.zeros(context.layout.n, bool)
         for handle, plain in zip(context.layout.handles, _plain(context), strict=True):
             keep[context.layout.slice_of(handle)] = plain
-        return np.flatnonzero(keep & context.movable_beads())
+        return np.flatnonzero(keep & context._movable_beads())
 
     def _stiff(self, context):
         bound = context.bound_forces
@@ -266,8 +266,8 @@ class ZhangSkeelStiff(ZhangSkeelSimplified):
         chosen = [bound[name] for name in self._names]
         for operation in chosen:
             if operation.derivatives >= 2:
-                places = np.concatenate(context.coupled_places([operation]))
-                other = places[context.movable_beads()[places] & ~solved[places]]
+                places = np.concatenate(context._coupled_places([operation]))
+                other = places[context._movable_beads()[places] & ~solved[places]]
                 if len(other):
                     handle = context.layout.topology.handle_of(int(context.layout.order[other[0]]))
                     raise ParameterError(

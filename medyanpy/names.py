@@ -9,7 +9,6 @@ import functools
 import inspect
 from abc import ABCMeta
 from collections.abc import Callable, Iterable, Mapping
-from difflib import get_close_matches
 from types import FunctionType
 from typing import Any, NoReturn
 
@@ -69,6 +68,9 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     known = [k for k in known if not k.startswith("_")]
     if name in OPENMM and name not in known:
         return f": that is OpenMM's name; here it is {OPENMM[name]} (see {_TABLE})"
+    # Not needed before something is wrong.
+    from difflib import get_close_matches
+
     # Spelled alike but for case, underscores and the module that a name is in.
     spelled = {_plain(k.rpartition(".")[2]): k for k in known}
     found = get_close_matches(_plain(name), spelled, n=1, cutoff=0.65)

@@ -498,7 +498,8 @@ class OrientedBeads(Beads):
     def __init__(
         self, topology, name, first, positions, mass, orientations, inertia, friction, first_row, parts, held
     ) -> None:
-        super().__init__(topology, name, first, positions, mass, np.zeros(len(mass)))
+        # Of translation and rotation it is in the tensors.
+        super().__init__(topology, name, first, positions, mass, np.broadcast_to(0.0, (len(mass),)))
         self.orientations = orientations
         self.inertia = inertia
         self.friction_tensors = friction
@@ -628,8 +629,6 @@ class Rods(Chains, OrientedBeads):
         # A node stands for a segment around it, or, where it is held, for the half of one that begins or ends there.
         length = np.where(held[:, 0], 0.5, 1.0) * np.repeat(segment_length, np.diff(starts))
         mass, inertia = linear_density * length, inertia_density * length[:, None]
-        for a in (starts, held, inertia, mass):
-            a.flags.writeable = False
         super().__init__(
             topology, name, first, positions, mass, orientations, inertia, friction, row, parts, held
         )
@@ -1067,8 +1066,6 @@ class Topology(Guarded):
                 raise TopologyError(f"{of(int(np.argmax(both)))} has both nodes fixed: nothing can move its length")
             _refuse_taut(what, handle, lengths)
         handle._complete(link_lengths=lengths, friction_along=along)
-        for a in (handle.starts, handle.link_lengths, handle.fixed_nodes):
-            a.flags.writeable = False
         turning = None
         if directors is not None:
             if not constrained:
@@ -1535,6 +1532,10 @@ class Topology(Guarded):
         return self._n_beads, str(name)
 
     def _keep(self, handle):
+        for name, value in vars(handle).items():
+            if isinstance(value, np.ndarray) and not name.startswith("_"):
+                # Nothing would follow if somebody wrote into it.
+                value.flags.writeable = False
         self._handles.append(handle)
         self._n_beads += len(handle)
         return handle
