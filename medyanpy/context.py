@@ -923,7 +923,7 @@ class Context(Guarded):
         Parameters
         ----------
         arrays : dict of str to array
-            As of `dynamical_arrays`.
+            As of `_dynamical_arrays`.
         step : int
         since : (float, int)
             The time, s, at a step since which the timestep has been what it is.
