@@ -373,10 +373,11 @@ class Context(Guarded):
 
     def _refresh(self) -> None:
         """Follow changes of forces and of the integrator: nothing is ever silently stale."""
-        if self.integrator.version != self._integrator_version:
+        # Asked in every call of `step`: the numbers themselves, not the properties that show them.
+        if self.integrator._version != self._integrator_version:
             self._follow_integrator()
-        forces = self.system.forces
-        stale = [i for i, force in enumerate(forces) if force.version != self._versions[i]]
+        forces, versions = self.system._forces, self._versions
+        stale = [i for i, force in enumerate(forces) if force._version != versions[i]]
         if not stale:
             return
         # Bound first: a change that cannot be bound leaves all as it was.

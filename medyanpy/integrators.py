@@ -240,7 +240,8 @@ class SplittingIntegrator(Described, Guarded):
 
         Notes
         -----
-        Under linearly implicit kicks the coordinates x stay; the physical positions, x + β h² a(x), move with h.
+        Under linearly implicit kicks the coordinates x stay; the physical positions, x + β h² a(x), move with h. The kT
+        of a `FixmanPotential` is a number of that force: set it too.
 
         Examples
         --------

@@ -161,7 +161,8 @@ class _Named(ABCMeta):
         public = {
             key: _spoken(value)
             for key, value in namespace.items()
-            if isinstance(value, FunctionType) and not key.startswith("_") and value.__code__.co_argcount > 0
+            # Of one without options there is little to get wrong, and a call of `Context.step(1)` is to cost nothing.
+            if isinstance(value, FunctionType) and not key.startswith("_") and (value.__defaults__ or value.__kwdefaults__)
         }
         return super().__new__(mcs, name, bases, {**namespace, **public}, **options)
 

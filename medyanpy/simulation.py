@@ -113,8 +113,8 @@ class Simulation(Guarded):
         ------
         SimulationError
             The run cannot go on. All reporters have been flushed by then, and the simulation is back at the last
-            good state: with the cause mended (numbers of a force, velocities, positions) it can be run on; with a
-            smaller timestep, make a new Simulation and give its context ``set_state`` of this one's state.
+            good state: with the cause mended (numbers of a force, velocities, positions, or a smaller timestep:
+            ``integrator.set(timestep=...)``) it can be run on.
         """
         n = whole_number("step: n", n, at_least=0)
         target = self.current_step + n
