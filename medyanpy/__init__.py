@@ -31,6 +31,7 @@ from medyanpy.errors import (
 )  # fmt: skip
 from medyanpy.integrators import BAGOGABIntegrator, BrownianIntegrator, SplittingIntegrator, VerletIntegrator
 from medyanpy.mesh import TriangleMesh
+from medyanpy.names import module_names as _module_names
 from medyanpy.serialize import deserialize, serialize
 from medyanpy.simulation import Simulation
 from medyanpy.sites import Sites
@@ -75,3 +76,13 @@ __all__ = [
     "units",
     "visualize",
 ]
+
+
+
+def _names() -> list[str]:
+    below = {"forces": forces, "kicks": kicks, "reporters": reporters}
+    return [*(f"{place}.{name}" for place, module in below.items() for name in module.__all__), *__all__]
+
+
+# Says what a name that is not here probably means.
+__getattr__ = _module_names(__name__, _names)

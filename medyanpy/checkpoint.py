@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 __all__ = ["Checkpoint", "load_into", "read_checkpoint", "write_checkpoint"]
 
 FORMAT = "medyanpy checkpoint"
-VERSION = 2
+# 3 may hold a time that is not the steps times the timestep.
+VERSION = 3
 _HEAD = "checkpoint.json"
 _SUM = re.compile(rb"medyanpy checkpoint, crc32 ([0-9a-f]{8})")
 _SUM_LENGTH = len(b"medyanpy checkpoint, crc32 01234567")
@@ -47,12 +48,14 @@ _STARTS = ("positions", "vertices", "barycentric")
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What a file holds: the content of its document, the arrays of the state, and the step they belong to."""
+    """What a file holds: the content of its document, the arrays of the state, and the step they belong to; and the
+    time, s, at a step since which the timestep has been what it is."""
 
     path: Path
     content: Any
     arrays: dict[str, np.ndarray]
     step: int
+    since: tuple[float, int] = (0.0, 0)
 
     def rebuild(self, functions: Any = None) -> tuple[Any, Any]:
         """The system and the integrator."""
@@ -68,7 +71,7 @@ class Checkpoint:
         if triangle.dtype.kind not in "iu" or ((triangle < 0) | (triangle >= n_faces)).any():
             raise ParameterError(f"{self.path}: points lie in triangles that do not exist: there are {n_faces}")
         try:
-            context.set_dynamical_arrays(self.arrays, self.step)
+            context._set_dynamical_arrays(self.arrays, self.step, self.since)
         except ParameterError as cause:
             raise ParameterError(f"{self.path}: {cause}") from cause
 
@@ -78,6 +81,8 @@ class Checkpoint:
 
 def write_checkpoint(context: Any, path: Path) -> None:
     """Write description, state, counters and coefficients of a context."""
+    # First: the context follows what has been set, and counts time by it.
+    state = context._dynamical_arrays()
     members: dict[str, np.ndarray] = {}
     whole = document(context)
     whole["content"] = arrays_apart(whole["content"], "document", members)
@@ -86,9 +91,10 @@ def write_checkpoint(context: Any, path: Path) -> None:
         "version": VERSION,
         "medyanpy": __version__,
         "step": context.step_count,
+        "since": context._since,
         "document": whole,
     }
-    members.update((f"state/{name}", a) for name, a in context.dynamical_arrays().items())
+    members.update((f"state/{name}", a) for name, a in state.items())
     write_atomically(path, lambda file: _write(file, text_of(head), members))
 
 
@@ -149,6 +155,7 @@ def read_checkpoint(path: Path) -> Checkpoint:
             step = head["step"]
             if isinstance(step, bool) or not isinstance(step, int) or not 0 <= step < 2**63:
                 raise ParameterError(f"{path}: step = {step!r} but must be a whole number >= 0")
+            since = _since(head.get("since", [0.0, 0]), step, path)
             content = content_of(head["document"], f"{path}: document")
     except MedyanError:
         raise
@@ -158,7 +165,19 @@ def read_checkpoint(path: Path) -> Checkpoint:
         raise ParameterError(f"{path} is no checkpoint, or is damaged: {cause}") from cause
     arrays = {name.removeprefix("state/"): a for name, a in members.items() if name.startswith("state/")}
     described = {name: a for name, a in members.items() if name.startswith("document/")}
-    return Checkpoint(path, arrays_together(content, described, f"{path}: content"), arrays, step)
+    return Checkpoint(path, arrays_together(content, described, f"{path}: content"), arrays, step, since)
+
+
+def _since(given: Any, step: int, path: Path) -> tuple[float, int]:
+    """A time and a step, as `Context` counts from them."""
+    if (
+        not isinstance(given, list)
+        or [type(part) for part in given] != [float, int]
+        or not math.isfinite(given[0])
+        or not 0 <= given[1] <= step
+    ):
+        raise ParameterError(f"{path}: since = {given!r} but must be a time and a step from 0 to {step}")
+    return given[0], given[1]
 
 
 def _check_sum(file: BinaryIO, path: Path) -> None:
@@ -170,7 +189,7 @@ def _check_sum(file: BinaryIO, path: Path) -> None:
         if b"head.npy" in file.read(64):
             raise ParameterError(
                 f"{path} is a checkpoint of version 1, from before medyanpy was released; "
-                f"this version of medyanpy reads version {VERSION}"
+                f"this version of medyanpy reads versions 2 and {VERSION}"
             )
         raise ParameterError(f"{path} is no checkpoint, or has lost its end ({size} bytes)")
     if _crc(file, size - _SUM_LENGTH) != int(found.group(1), 16):
@@ -218,8 +237,17 @@ def load_into(context: Any, path: Path) -> None:
             f"checkpoint {path} belongs to another simulation:\n  "
             + "\n  ".join(differing)
             + "\nSimulation.resume makes the one that it belongs to"
+            + _remedy(checkpoint, context)
         )
     checkpoint.restore(context)
+
+
+def _remedy(checkpoint: Checkpoint, context: Any) -> str:
+    """How to get rid of differences in timestep and temperature."""
+    theirs, mine = rebuild(checkpoint.content["integrator"]), context.integrator
+    differing = [name for name in ("timestep", "kT") if getattr(theirs, name) != getattr(mine, name)]
+    numbers = [f"{name}={getattr(theirs, name)!r}" for name in differing]
+    return f"; integrator.set({', '.join(numbers)}) gives this one its numbers" if numbers else ""
 
 
 def _differences(checkpoint: Checkpoint, context: Any) -> list[str]:

@@ -22,6 +22,7 @@ from medyanpy.flows import Flow, Stage, euler_maruyama, ornstein_uhlenbeck
 from medyanpy.hessians import entries
 from medyanpy.integrators import Letter, SplittingIntegrator
 from medyanpy.layout import Layout
+from medyanpy.names import Guarded
 from medyanpy.oriented import unit_quaternions
 from medyanpy.state import InTriangle, State
 from medyanpy.system import System
@@ -34,7 +35,7 @@ from medyanpy.work import WorkMeter
 __all__ = ["Context"]
 
 
-class Context:
+class Context(Guarded):
     """One running system: its beads, its forces bound to them, and its word compiled to a program.
 
     Parameters
@@ -42,7 +43,7 @@ class Context:
     system : System
         Frozen while the context lives: numbers of its forces may change (`Force.set`), their list may not.
     integrator : SplittingIntegrator
-        Drives this context alone.
+        Drives this context alone. Timestep and temperature may change (`SplittingIntegrator.set`), its word may not.
     threads : int, optional
         As many as the machine offers where none is given; any number gives the same bits.
 
@@ -54,6 +55,8 @@ class Context:
         An integrator in use, in-triangle points under a word without G, a force group that no letter kicks; beads
         that `BrownianIntegrator` cannot move.
     """
+
+    _remedy = "make a new Context"
 
     def __init__(self, system: System, integrator: SplittingIntegrator, threads: int | None = None) -> None:
         if not isinstance(system, System):
@@ -105,7 +108,9 @@ class Context:
         self._kinetic_now = KineticEnergies(self._ranges, self._now, True)
         self._place = Place()
         self._flatten = Flatten()
-        self._coefficients = self._thermostat_coefficients()
+        self._take_numbers_of_integrator()
+        #: The time at a step since which steps have lasted what they last now.
+        self._since = (0.0, 0)
         #: What the letters do to beads of some kinds, by their handle.
         self.flows = {handle: flow for handle in layout.handles if (flow := handle.bind(layout)) is not None}
         if integrator.overdamped:
@@ -188,8 +193,14 @@ class Context:
         h = letters[0].fraction * self.integrator.timestep
         friction = self.layout.gather("scalar_friction")
         if self.integrator.overdamped:
-            return euler_maruyama(friction, h, self.integrator.kT, self.movable_beads())
+            return euler_maruyama(friction, h, self.integrator.kT, self._movable_beads())
         return ornstein_uhlenbeck(friction, h, self.integrator.kT, self._inverse_mass)
+
+    def _take_numbers_of_integrator(self) -> None:
+        """Timestep and temperature as they are now."""
+        self._integrator_version = self.integrator.version
+        self._timestep = self.integrator.timestep
+        self._coefficients = self._thermostat_coefficients()
 
     def _bind_forces(self) -> None:
         """The operation of every force, and their sums by the group that a kick names."""
@@ -349,9 +360,12 @@ class Context:
         )
 
     def _refresh(self) -> None:
-        """Follow changes of forces: nothing is ever silently stale."""
-        forces = self.system.forces
-        stale = [i for i, force in enumerate(forces) if force.version != self._versions[i]]
+        """Follow changes of forces and of the integrator: nothing is ever silently stale."""
+        # Asked in every call of `step`: the numbers themselves, not the properties that show them.
+        if self.integrator._version != self._integrator_version:
+            self._follow_integrator()
+        forces, versions = self.system._forces, self._versions
+        stale = [i for i, force in enumerate(forces) if force._version != versions[i]]
         if not stale:
             return
         # Bound first: a change that cannot be bound leaves all as it was.
@@ -368,6 +382,15 @@ class Context:
                 # The equations of implicit kicks are made of what is bound.
                 self._compile()
 
+    def _follow_integrator(self) -> None:
+        """Timestep or temperature have changed: all that was made of them is made anew."""
+        longer = self.integrator.timestep > self._timestep
+        self._set_time(self.time, self.integrator.timestep)
+        self._take_numbers_of_integrator()
+        self._compile()
+        if longer:
+            worksheet.warn_of_timesteps(self, self.system.forces)
+
     # Running ------------------------------------------------------------------------------------------------
 
     @property
@@ -381,8 +404,15 @@ class Context:
 
     @property
     def time(self) -> float:
-        """s; steps taken times the timestep."""
-        return self._program.step * self.integrator.timestep
+        """s; of all steps taken, the timestep that each was taken with."""
+        time, step = self._since
+        return time + (self._program.step - step) * self._timestep
+
+    def _set_time(self, time: float, timestep: float) -> None:
+        """It is now `time`, and steps last `timestep` from now on."""
+        step = self._program.step
+        # Where all steps might have been of this length, time is their number times it, to the last bit.
+        self._since = (0.0, 0) if time == step * timestep else (time, step)
 
     def step(self, n: int) -> None:
         """Take n steps.
@@ -405,15 +435,15 @@ class Context:
         with self._explained():
             (program or self._program).perform(operation, changes_state)
 
-    def movable_beads(self) -> np.ndarray:
+    def _movable_beads(self) -> np.ndarray:
         """(n,) whether each bead, by place, is free to move."""
         return self._inverse_mass > 0.0
 
-    def masses(self) -> np.ndarray:
+    def _masses(self) -> np.ndarray:
         """(n,) pN s²/nm; by place."""
         return self._mass.copy()
 
-    def coupled_places(self, operations: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
+    def _coupled_places(self, operations: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
         """(k,), (k,) pairs of places that the Hessians of bound forces couple, where beads were when they were added:
         whatever has happened since, it is the same."""
         now = self._x.copy()
@@ -432,19 +462,19 @@ class Context:
             self._program.changed()
         return tuple(np.concatenate(pairs, axis=1))
 
-    def turning_axes(self) -> np.ndarray:
+    def _turning_axes(self) -> np.ndarray:
         """(m, 3) whether each oriented bead is free to turn about each of its axes."""
         return self._inverse_inertia > 0.0
 
-    def step_lengths(self) -> np.ndarray:
+    def _step_lengths(self) -> np.ndarray:
         """(n,) nm; how far each bead, by place, moves while its coordinates change by 1."""
         return self.layout.gather("step_lengths")
 
-    def gyration_radii(self) -> np.ndarray:
+    def _gyration_radii(self) -> np.ndarray:
         """(m, 3) nm; how far mass is from each axis of the oriented beads: what turning by 1 radian moves it."""
         return np.sqrt(self._inertia / self._mass[self.layout.oriented_places, None])
 
-    def shortest_length(self) -> float:
+    def _shortest_length(self) -> float:
         """nm; the shortest edge of meshes and link of filaments, or, without any, roughly the distance of beads."""
         edges = []
         for handle in self.layout.handles:
@@ -827,7 +857,7 @@ class Context:
 
     def set_state(self, state: State) -> None:
         """Take over positions and velocities of a state, of which it must hold both, with orientations and angular
-        momenta; and its step.
+        momenta; and its step and time.
 
         Raises
         ------
@@ -845,6 +875,7 @@ class Context:
             self.set_angular_momenta(state.angular_momenta)
         self.set_velocities(v)
         self._program.step = state.step
+        self._set_time(state.time, self._timestep)
 
     def _moving_arrays(self) -> dict[str, np.ndarray]:
         """What steps change: with the step number, the state."""
@@ -860,12 +891,12 @@ class Context:
             arrays.update(flow.arrays())
         return arrays
 
-    def positions(self) -> list[np.ndarray]:
+    def _positions(self) -> list[np.ndarray]:
         """The arrays that say where everything is."""
         arrays = self._moving_arrays()
         return [arrays[name] for name in ("x", "triangle", "barycentric", "orientation") if name in arrays]
 
-    def dynamical_arrays(self) -> dict[str, np.ndarray]:
+    def _dynamical_arrays(self) -> dict[str, np.ndarray]:
         """All that a step reads and is not given by topology, forces and word: the content of a checkpoint."""
         self._refresh()
         arrays = {**self._moving_arrays(), "after_o": self._after_o}
@@ -873,15 +904,25 @@ class Context:
             arrays["c1"], arrays["c2"] = self._coefficients
         return arrays
 
-    def set_dynamical_arrays(self, arrays: dict[str, np.ndarray], step: int) -> None:
+    def _set_dynamical_arrays(
+        self, arrays: dict[str, np.ndarray], step: int, since: tuple[float, int] = (0.0, 0)
+    ) -> None:
         """Take over the content of a checkpoint; work goes on being measured if it was measured there.
+
+        Parameters
+        ----------
+        arrays : dict of str to array
+            As of `_dynamical_arrays`.
+        step : int
+        since : (float, int)
+            The time, s, at a step since which the timestep has been what it is.
 
         Raises
         ------
         ParameterError
             Arrays that are missing or have another shape or type; then nothing changes.
         """
-        targets = self.dynamical_arrays()
+        targets = self._dynamical_arrays()
         measured_here = targets.pop("work", None) is not None
         for name, target in targets.items():
             if name not in arrays:
@@ -895,6 +936,7 @@ class Context:
             target[...] = arrays[name]
         self._program.changed()
         self._program.step = step
+        self._since = since
         if "work" in arrays:
             self.report_work = True
             self._meter.arrays()["work"][...] = arrays["work"]
@@ -998,7 +1040,8 @@ class Context:
         place = "" if bead is None else handle.describe(bead)
         where = "" if bead is None else f", bead {bead} ({handle.name!r}, {place or handle.kind})"
         of_force = "" if force is None else f", force {force}"
-        cause = _CAUSES.get(fault.kind, fault.kind).format(value=fault.value)
+        error = f"{type(fault.cause).__name__}: {fault.cause}"
+        cause = _CAUSES.get(fault.kind, fault.kind).format(value=fault.value, error=error)
         message = f"step {fault.step}{where}{of_force}: {cause}{back}"
         return SimulationError(
             message, step=fault.step, bead=bead, object=None if handle is None else handle.name, force=force
@@ -1048,7 +1091,7 @@ _CAUSES = {
     "near by, the gradient vanishes there, or another sheet was reached. The timestep is too large for the forces or "
     "velocities here and for the curvature of the surface; or positions from outside were too far from it, and must "
     "be brought onto it first: surface.project(positions)",
-    "python": "Python code called from the step raised (see above)",
+    "python": "Python code called from the step raised {error}",
     "out of memory": "no memory for the neighbour list or the Hessian: are the beads far denser than the cutoff "
     "suggests?",
 }

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 
 from medyanpy.errors import ParameterError
+from medyanpy.names import Named
 
 __all__ = ["Described", "kept", "made_anew", "scalar_if_one"]
 
 
-class Described:
+class Described(Named):
     """Remembers the arguments of its constructor, and can be made anew from them.
 
     Subclasses need no code of their own for this, whatever the signature of their ``__init__``, as long as their
@@ -19,16 +20,6 @@ class Described:
     are not what it is any more overrides `_arguments_now`; one that holds something which no argument can give
     overrides `_rest_now` and `_take_rest` too.
     """
-
-    __signature__: inspect.Signature
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        signature = inspect.signature(cls.__init__)
-        # Without self. Also what help() shows: it would show __new__ otherwise.
-        cls.__signature__ = signature.replace(
-            parameters=list(signature.parameters.values())[1:], return_annotation=inspect.Signature.empty
-        )
 
     def __new__(cls, *args: Any, **kwargs: Any):
         self = super().__new__(cls)

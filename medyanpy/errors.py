@@ -7,8 +7,9 @@ import sys
 import warnings
 
 __all__ = [
-    "ConvergenceWarning", "MedyanError", "MeshError", "ParameterError", "SimulationError", "ThermostatWarning",
-    "TimestepWarning", "TopologyError", "UnitsWarning", "warn_outside",
+    "ArgumentError", "ConvergenceWarning", "MedyanError", "MeshError", "ParameterError", "PublicNameError",
+    "SimulationError", "ThermostatWarning", "TimestepWarning", "TopologyError", "UnitsWarning", "UnknownNameError",
+    "warn_outside",
 ]  # fmt: skip
 
 
@@ -36,6 +37,21 @@ class TopologyError(MedyanError, ValueError):
 
 class ParameterError(MedyanError, ValueError):
     """A number or option outside its domain."""
+
+
+class ArgumentError(ParameterError, TypeError):
+    """A call with arguments that are not those of the function; the message shows the call, or what was meant."""
+
+
+class PublicNameError(ParameterError, AttributeError):
+    """An attribute that does not exist, or that cannot be assigned to; the message says what to do instead."""
+
+
+class UnknownNameError(TopologyError, KeyError):
+    """A handle or force looked up by a name that none has; the message lists those there are."""
+
+    # Not that of KeyError, which quotes the message.
+    __str__ = Exception.__str__
 
 
 class SimulationError(MedyanError, RuntimeError):

@@ -28,8 +28,9 @@ class FilamentFlow(Flow):
     def __init__(self, filaments, layout) -> None:
         self._filaments = filaments
         self._first = first = layout.slice_of(filaments).start
-        #: c1 and c2 of every node along and across, once the time of an O is known.
+        #: c1 and c2 of every node along and across, and the time and kT of the O that they are for.
         self._coefficients: np.ndarray | None = None
+        self._made_for: tuple = ()
         self._solve = self._tangent = None
         if filaments.constrained:
             directors = filaments.directors
@@ -82,7 +83,8 @@ class FilamentFlow(Flow):
 
     def _friction(self, stage: Stage):
         f = self._filaments
-        if self._coefficients is None:
+        if self._made_for != (stage.h, stage.kT):
+            self._made_for = stage.h, stage.kT
             inverse_mass = np.where(f.fixed_beads, 0.0, 1.0 / f.mass)
             friction = np.stack([f.friction_along, f.friction])
             self._coefficients = np.stack(ornstein_uhlenbeck(friction, stage.h, stage.kT, inverse_mass), axis=2)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from medyanpy.described import scalar_if_one
+from medyanpy.names import Guarded
 
 if TYPE_CHECKING:
     from medyanpy.flows import Flow
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["Handle", "bead_numbers", "handles_in"]
 
 
-class Handle:
+class Handle(Guarded):
     """Some beads of a topology, added together.
 
     Attributes
@@ -37,6 +38,7 @@ class Handle:
         Which of them are.
     """
 
+    _remedy = "it is what was given when these beads were added; add them to a new Topology with what you want"
     kind = "beads"
     degrees_of_freedom_per_bead = 3
     #: Whether its positions are places in space; else they are directions.

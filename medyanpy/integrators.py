@@ -14,6 +14,7 @@ from medyanpy import units
 from medyanpy.described import Described
 from medyanpy.errors import ParameterError
 from medyanpy.kicks import Explicit, Kick
+from medyanpy.names import Guarded
 from medyanpy.validation import number, thermal_energy
 from medyanpy.validation import seed as check_seed
 
@@ -158,7 +159,7 @@ def _highest_stable(letters: tuple[Letter, ...], group: int | None, beyond: floa
     return float(low)
 
 
-class SplittingIntegrator(Described):
+class SplittingIntegrator(Described, Guarded):
     """A word: letters from left to right, each for the timestep divided by how often it occurs.
 
     ======  ================================================================================================
@@ -198,6 +199,10 @@ class SplittingIntegrator(Described):
     ParameterError
         A word that cannot be read, or a number outside its domain.
 
+    Notes
+    -----
+    Timestep and temperature may change between steps: with `set`, or by assigning to `timestep`, `temperature` or `kT`.
+
     Examples
     --------
     >>> import medyanpy as mp
@@ -210,6 +215,9 @@ class SplittingIntegrator(Described):
         BAXAB
           ^
     """
+
+    changeable = ("timestep", "temperature", "kT")
+    _remedy = "make a new integrator, and a new Simulation with it; only timestep, temperature and kT can be set"
 
     def __init__(
         self,
@@ -249,6 +257,64 @@ class SplittingIntegrator(Described):
         self._seed = check_seed("seed", seed)
         self._kick.check_word(self)
         self._context: weakref.ref[Context] | None = None
+        #: Of timestep and kT, those that are not what the constructor was given.
+        self._changed: dict[str, float] = {}
+        self._version = 0
+
+    def set(
+        self, *, timestep: float | None = None, temperature: float | None = None, kT: float | None = None
+    ) -> None:
+        """Change the timestep, the temperature, or both; the Context follows at its next step or state.
+
+        Positions and velocities stay as they are: heat or cool by steps, or draw velocities anew with
+        ``context.set_velocities_to_temperature``. The time of a Context goes on from where it is. Setting what is
+        there already changes nothing.
+
+        Parameters
+        ----------
+        timestep : float, s, > 0
+        temperature : float, kelvin, > 0
+        kT : float, pN nm, > 0
+            Instead of `temperature`.
+
+        Raises
+        ------
+        ParameterError
+            A number outside its domain, temperature and kT together, or a temperature for a word without O or D; then
+            nothing changes.
+
+        Notes
+        -----
+        Under linearly implicit kicks the coordinates x stay; the physical positions, x + β h² a(x), move with h. The kT
+        of a `FixmanPotential` is a number of that force: set it too.
+
+        Examples
+        --------
+        >>> import medyanpy as mp
+        >>> integrator = mp.BAGOGABIntegrator(2e-7, temperature=300.0)
+        >>> integrator.set(temperature=310.0)
+        >>> integrator
+        BAGOGABIntegrator('B A G O G A B', timestep=2e-07, kT=4.28001)
+        """
+        energy = thermal_energy(temperature, kT)
+        if energy is not None and not any(letter.kind in "DO" for letter in self._letters):
+            raise ParameterError(f"the word {self.word!r} has no O: a temperature has no meaning for it")
+        changed = {} if timestep is None else {"timestep": number("timestep", timestep, above=0.0)}
+        changed |= {} if energy is None else {"kT": energy}
+        changed = {name: value for name, value in changed.items() if value != getattr(self, name)}
+        if not changed:
+            return
+        self._timestep = changed.get("timestep", self._timestep)
+        self._kT = changed.get("kT", self._kT)
+        self._changed |= changed
+        self._version += 1
+        if "timestep" in changed:
+            self._kick.check_word(self)
+
+    @property
+    def version(self) -> int:
+        """Raised whenever timestep or kT changes."""
+        return self._version
 
     @property
     def letters(self) -> tuple[Letter, ...]:
@@ -344,12 +410,20 @@ class SplittingIntegrator(Described):
         self._context = weakref.ref(context)
 
     def _arguments_now(self) -> dict[str, Any]:
-        """The arguments it was made of; kT in place of the temperature, so that no rounding is repeated."""
+        """The arguments that make it as it is now; kT in place of the temperature, so that no rounding is repeated."""
         arguments = super()._arguments_now()
+        arguments |= {name: value for name, value in self._changed.items() if name in arguments}
         if self._kT is not None and {"temperature", "kT"} <= arguments.keys():
             del arguments["temperature"]
             arguments["kT"] = self._kT
         return arguments
+
+    def _rest_now(self) -> dict[str, Any]:
+        """What was set and the constructor of this class does not take."""
+        return {name: value for name, value in self._changed.items() if name not in self._arguments}
+
+    def _take_rest(self, arguments, rest) -> None:
+        self.set(**rest)
 
     def __repr__(self) -> str:
         thermal = "" if self._kT is None else f", kT={self._kT:g}"
@@ -358,7 +432,20 @@ class SplittingIntegrator(Described):
         return f"{type(self).__name__}({self.word!r}, timestep={self._timestep:g}{thermal}{kick}{order})"
 
 
-class BAGOGABIntegrator(SplittingIntegrator):
+class _ThermalIntegrator(SplittingIntegrator):
+    """An integrator whose arguments OpenMM has in another order."""
+
+    @classmethod
+    def _call_hint(cls, given):
+        if len(given) not in (2, 3):
+            return ""
+        return (
+            f"OpenMM's order is the temperature first; here the timestep is, and the temperature goes by its name: "
+            f"{cls.__name__}({given[-1]!r}, temperature={given[0]!r}). Friction belongs to beads"
+        )
+
+
+class BAGOGABIntegrator(_ThermalIntegrator):
     """Langevin dynamics of everything: B A G O G A B, which is BAOAB where there are no in-triangle points.
 
     Parameters
@@ -384,7 +471,7 @@ class BAGOGABIntegrator(SplittingIntegrator):
         super().__init__("BAGOGAB", timestep, temperature=temperature, kT=kT, seed=seed, kick=kick)
 
 
-class BrownianIntegrator(SplittingIntegrator):
+class BrownianIntegrator(_ThermalIntegrator):
     r"""Brownian dynamics, without velocities, of plain and oriented beads: the word D.
 
     A plain bead moves by :math:`h F/\gamma + \sqrt{2kTh/\gamma}\,\xi` (Euler and Maruyama). An oriented bead moves in

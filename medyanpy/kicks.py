@@ -11,6 +11,7 @@ from medyanpy.described import Described
 from medyanpy.errors import ParameterError, TimestepWarning
 from medyanpy.flows import Flow, Stage
 from medyanpy.hessians import entries
+from medyanpy.names import Guarded
 from medyanpy.validation import number
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ _WIDEST_BAND = 24
 _LEAST_DAMPING = 1e-3
 
 
-class Kick(Described):
+class Kick(Described, Guarded):
     """What the letter B kicks by: a function of where beads are.
 
     Attributes
@@ -37,6 +38,7 @@ class Kick(Described):
     """
 
     coordinates = False
+    _remedy = "make a new kick, and a new integrator with it"
 
     def check_word(self, integrator: "SplittingIntegrator") -> None:
         """Refuse a word that this kick has no meaning in, with a ParameterError."""
@@ -101,7 +103,7 @@ class _Implicit(Kick):
                 f"{name}: beta = {self._beta:g} is below 1/4: modes of a frequency above {limit:.4g} are unstable at "
                 f"the timestep {integrator.timestep:g} s of the word {integrator.word!r}",
                 TimestepWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
 
     # What is solved for -------------------------------------------------------------------------------------
@@ -114,7 +116,7 @@ class _Implicit(Kick):
                 f"{type(self).__name__} kicks plain beads, and {refused[0]!r} are others: use ZhangSkeelStiff with the "
                 "forces that are stiff and act on plain beads alone"
             )
-        return np.flatnonzero(context.movable_beads())
+        return np.flatnonzero(context._movable_beads())
 
     def _stiff(self, context: "Context") -> list:
         """The operations whose second derivatives go into the equations."""
@@ -134,11 +136,11 @@ class _Implicit(Kick):
                     + ("use ZhangSkeelSimplified or " if which == "third" else "use ")
                     + "ZhangSkeelStiff with the forces that do, if those are the stiff ones"
                 )
-        i, j = context.coupled_places(stiff)
-        order, start, width = _band(place, i, j, len(context.movable_beads()))
+        i, j = context._coupled_places(stiff)
+        order, start, width = _band(place, i, j, len(context._movable_beads()))
         scale = self._beta * (min(context.integrator.flights) * h) ** 2
 
-        mass = context.masses()[order]
+        mass = context._masses()[order]
         number = np.full(context.layout.n, -1)
         number[order] = np.arange(len(order))
 
@@ -337,7 +339,7 @@ class ZhangSkeelStiff(ZhangSkeelSimplified):
         keep = np.zeros(context.layout.n, bool)
         for handle, plain in zip(context.layout.handles, _plain(context), strict=True):
             keep[context.layout.slice_of(handle)] = plain
-        return np.flatnonzero(keep & context.movable_beads())
+        return np.flatnonzero(keep & context._movable_beads())
 
     def _stiff(self, context):
         bound = context.bound_forces
@@ -349,8 +351,8 @@ class ZhangSkeelStiff(ZhangSkeelSimplified):
         chosen = [bound[name] for name in self._names]
         for operation in chosen:
             if operation.derivatives >= 2:
-                places = np.concatenate(context.coupled_places([operation]))
-                other = places[context.movable_beads()[places] & ~solved[places]]
+                places = np.concatenate(context._coupled_places([operation]))
+                other = places[context._movable_beads()[places] & ~solved[places]]
                 if len(other):
                     handle = context.layout.topology.handle_of(int(context.layout.order[other[0]]))
                     raise ParameterError(

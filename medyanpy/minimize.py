@@ -39,20 +39,20 @@ class Relaxation:
     def __init__(self, context) -> None:
         self.context = context
         n = context.layout.n
-        lengths = np.broadcast_to(context.step_lengths()[:, None], (n, 3))
-        self._length = np.concatenate([lengths, context.gyration_radii()])
+        lengths = np.broadcast_to(context._step_lengths()[:, None], (n, 3))
+        self._length = np.concatenate([lengths, context._gyration_radii()])
         #: Velocities of beads, and angular momenta over these lengths.
         self._v, self._spin = np.zeros((n, 3)), np.zeros((len(self._length) - n, 3))
         mass, inertia = self._length[:n, 0] ** 2, self._length[n:] ** 2
-        movable = context.movable_beads()
-        turns = context.turning_axes()
+        movable = context._movable_beads()
+        turns = context._turning_axes()
         self.program = context.make_program(
             self._v, mass, np.where(movable, 1.0 / mass, 0.0), self._spin, np.where(turns, 1.0 / inertia, 0.0)
         )
         self.forces = context.make_force_sum(list(context.bound_forces.values()))
         self.kick = Sequence(context.around(Stage(0, "B", 1.0, None), [Kick(self.forces, 1.0)]))
-        self.program.remember(context.positions())
-        self.largest_move = _LARGEST_MOVE * context.shortest_length()
+        self.program.remember(context._positions())
+        self.largest_move = _LARGEST_MOVE * context._shortest_length()
         self.force = self._force()
 
     def _perform(self, operation) -> None:

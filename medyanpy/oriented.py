@@ -98,7 +98,9 @@ class OrientedFlow(Flow):
     def __init__(self, beads, layout) -> None:
         self._beads = beads
         self._first = layout.slice_of(beads).start - layout.first_oriented
+        #: Of every species, and the time and kT of the O or D that they are for.
         self._matrices: np.ndarray | None = None
+        self._made_for: tuple = ()
 
     def after(self, stage: Stage):
         if stage.kind == "A":
@@ -117,7 +119,7 @@ class OrientedFlow(Flow):
             made[:12] *= np.concatenate([free, free])
             return made
 
-        species = self._species(rows, np.column_stack([beads.held, self._tensors()]))
+        species = self._species(stage, rows, np.column_stack([beads.held, self._tensors()]))
         return (brownian.TensorDisplacement(stage.index, forces, self._first, species, self._matrices),)
 
     def arrays(self):
@@ -133,18 +135,21 @@ class OrientedFlow(Flow):
             return _exact(numbers[8:].reshape(6, 6) * free, numbers[2:8], stage.h, stage.kT) * free
 
         momenta = np.column_stack([beads.mass, beads.mass, beads.mass, beads.inertia])
-        species = self._species(rows, np.column_stack([beads.held, momenta, self._tensors()]))
+        species = self._species(stage, rows, np.column_stack([beads.held, momenta, self._tensors()]))
         return rotation.TensorThermostat(stage.index, self._first, species, self._matrices)
 
     def _tensors(self) -> np.ndarray:
         """(n, 36)"""
         return np.broadcast_to(self._beads.friction_tensors.reshape(-1, 36), (len(self._beads), 36))
 
-    def _species(self, rows: Callable[[int, np.ndarray], np.ndarray], numbers: np.ndarray) -> np.ndarray:
+    def _species(
+        self, stage: Stage, rows: Callable[[int, np.ndarray], np.ndarray], numbers: np.ndarray
+    ) -> np.ndarray:
         """(n,) which beads are alike in their `numbers` (n, k). The matrices of each species, `rows` of its first
-        bead and of its numbers, are made when they are first needed, and kept."""
+        bead and of its numbers, are made when they are first needed for a time and kT, and kept."""
         kinds, first, species = np.unique(numbers, axis=0, return_index=True, return_inverse=True)
-        if self._matrices is None:
+        if self._made_for != (stage.h, stage.kT):
+            self._made_for = stage.h, stage.kT
             made = np.array([rows(int(i), kind) for i, kind in zip(first, kinds, strict=True)])
             self._matrices = np.zeros((*made.shape[:-1], _PADDED))
             self._matrices[..., :6] = made

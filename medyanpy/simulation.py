@@ -1,6 +1,6 @@
 """Simulation: a context, and reporters that look at it while it runs."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +9,7 @@ from medyanpy.context import Context
 from medyanpy.errors import ParameterError, SimulationError
 from medyanpy.integrators import SplittingIntegrator
 from medyanpy.minimize import Minimization, minimize
+from medyanpy.names import Guarded
 from medyanpy.progress import Progress
 from medyanpy.reporters import Reporter
 from medyanpy.system import System
@@ -19,7 +20,7 @@ from medyanpy.worksheet import Worksheet, look
 __all__ = ["Simulation"]
 
 
-class Simulation:
+class Simulation(Guarded):
     """A system, an integrator and a context, run together and reported on.
 
     Parameters
@@ -33,7 +34,7 @@ class Simulation:
     ----------
     context : Context
     reporters : list of Reporter
-        Append to it; all are flushed when a run fails and closed by `close`.
+        Append to it, or assign a list; all are flushed when a run fails and closed by `close`.
 
     Examples
     --------
@@ -48,9 +49,23 @@ class Simulation:
     0.125
     """
 
+    _remedy = "make a new Simulation"
+
     def __init__(self, system: System, integrator: SplittingIntegrator, threads: int | None = None) -> None:
         self.context = Context(system, integrator, threads)
-        self.reporters: list[Reporter] = []
+        self._reporters: list[Reporter] = []
+
+    @property
+    def reporters(self) -> list[Reporter]:
+        return self._reporters
+
+    @reporters.setter
+    def reporters(self, reporters: Iterable[Reporter]) -> None:
+        if not isinstance(reporters, list | tuple):
+            raise ParameterError(
+                f"reporters must be a list, not {type(reporters).__name__}: simulation.reporters.append(reporter)"
+            )
+        self._reporters = list(reporters)
 
     @property
     def system(self) -> System:
@@ -99,8 +114,8 @@ class Simulation:
         ------
         SimulationError
             The run cannot go on. All reporters have been flushed by then, and the simulation is back at the last
-            good state: with the cause mended (numbers of a force, velocities, positions) it can be run on; with a
-            smaller timestep, make a new Simulation and give its context ``set_state`` of this one's state.
+            good state: with the cause mended (numbers of a force, velocities, positions, or a smaller timestep:
+            ``integrator.set(timestep=...)``) it can be run on.
         """
         n = whole_number("step: n", n, at_least=0)
         target = self.current_step + n
@@ -248,8 +263,3 @@ class Simulation:
 
     def __exit__(self, *exception: object) -> None:
         self.close()
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name == "context" and "context" in self.__dict__:
-            raise ParameterError("a Simulation keeps its Context: make a new Simulation")
-        super().__setattr__(name, value)

@@ -7,6 +7,7 @@ import numpy as np
 
 from medyanpy import units
 from medyanpy.errors import ParameterError
+from medyanpy.names import Named
 
 __all__ = ["InTriangle", "State"]
 
@@ -28,7 +29,7 @@ class InTriangle:
 
 
 @dataclass(frozen=True)
-class State:
+class State(Named):
     """A snapshot; its arrays are read-only and have a row per bead, in topology order.
 
     What `Context.get_state` was not asked for raises ParameterError when it is looked at.

@@ -1,15 +1,18 @@
 """System: a topology and the forces on it."""
 
 import weakref
+from collections.abc import Iterator
+from typing import Any
 
-from medyanpy.errors import ParameterError, TopologyError
+from medyanpy.errors import ParameterError, TopologyError, UnknownNameError
 from medyanpy.forces import Force
+from medyanpy.names import Guarded, look_up
 from medyanpy.topology import Topology
 
 __all__ = ["System"]
 
 
-class System:
+class System(Guarded):
     """A topology together with the forces that act on it.
 
     Parameters
@@ -33,6 +36,8 @@ class System:
     System(2 beads, forces: HarmonicBonds)
     """
 
+    _remedy = "make a new System; forces are added with add_force and taken away with remove_force"
+
     def __init__(self, topology: Topology) -> None:
         if not isinstance(topology, Topology):
             raise TopologyError(f"System: topology must be a Topology, not {type(topology).__name__}")
@@ -49,6 +54,23 @@ class System:
     def force_names(self) -> tuple[str, ...]:
         """Names of the forces, made unique by a number where several share one."""
         return tuple(self._names)
+
+    def __getitem__(self, name: str) -> Force:
+        """The force of a name, as in `force_names` and ``state.energies``: ``system["MembraneBending"]``.
+
+        Raises
+        ------
+        UnknownNameError
+            A `TopologyError` and a `KeyError`: no force has this name; the message lists those there are.
+        """
+        return look_up(dict(zip(self._names, self._forces, strict=True)), name, "force", UnknownNameError)
+
+    def __iter__(self) -> Iterator[Force]:
+        return iter(self.forces)
+
+    def __contains__(self, what: Any) -> bool:
+        """Whether a force, or one of this name, is part of it."""
+        return what in self._names or any(what is force for force in self._forces)
 
     def add_force(self, force: Force) -> Force:
         """Let a force act, and return it.

@@ -1,7 +1,7 @@
 """What is there: beads of every kind, and the membranes that carry points."""
 
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -9,10 +9,11 @@ import numpy as np
 
 from medyanpy.chains import Chains
 from medyanpy.described import kept, scalar_if_one
-from medyanpy.errors import ParameterError, SimulationError, TopologyError
+from medyanpy.errors import ParameterError, SimulationError, TopologyError, UnknownNameError
 from medyanpy.filaments import FilamentFlow, parallel_directors
 from medyanpy.handles import Handle, bead_numbers, handles_in
 from medyanpy.mesh import TriangleMesh
+from medyanpy.names import Guarded, look_up
 from medyanpy.oriented import OrientedFlow, friction_tensors, rod_friction, unit_quaternions
 from medyanpy.rods import check_frames, strains
 from medyanpy.sites import Sites
@@ -497,7 +498,8 @@ class OrientedBeads(Beads):
     def __init__(
         self, topology, name, first, positions, mass, orientations, inertia, friction, first_row, parts, held
     ) -> None:
-        super().__init__(topology, name, first, positions, mass, np.zeros(len(mass)))
+        # Of translation and rotation it is in the tensors.
+        super().__init__(topology, name, first, positions, mass, np.broadcast_to(0.0, (len(mass),)))
         self.orientations = orientations
         self.inertia = inertia
         self.friction_tensors = friction
@@ -627,8 +629,6 @@ class Rods(Chains, OrientedBeads):
         # A node stands for a segment around it, or, where it is held, for the half of one that begins or ends there.
         length = np.where(held[:, 0], 0.5, 1.0) * np.repeat(segment_length, np.diff(starts))
         mass, inertia = linear_density * length, inertia_density * length[:, None]
-        for a in (starts, held, inertia, mass):
-            a.flags.writeable = False
         super().__init__(
             topology, name, first, positions, mass, orientations, inertia, friction, row, parts, held
         )
@@ -722,7 +722,7 @@ class Rods(Chains, OrientedBeads):
         }
 
 
-class Topology:
+class Topology(Guarded):
     """Everything that is simulated, before any force acts on it.
 
     Each ``add_*`` method returns a handle; ``handle.beads`` are the numbers of its beads in every array that
@@ -738,6 +738,8 @@ class Topology:
     >>> topology
     Topology(262 beads: 162 vertices of 'membrane', 100 points of 'points')
     """
+
+    _remedy = "beads are added with its add_ methods"
 
     def __init__(self) -> None:
         self._handles: list[Handle] = []
@@ -768,6 +770,23 @@ class Topology:
     @property
     def point_handles(self) -> tuple[InTrianglePoints, ...]:
         return tuple(h for h in self._handles if isinstance(h, InTrianglePoints))
+
+    def __getitem__(self, name: str) -> Handle:
+        """The handle of a name: ``topology["proteins"]``.
+
+        Raises
+        ------
+        UnknownNameError
+            A `TopologyError` and a `KeyError`: no handle has this name; the message lists those there are.
+        """
+        return look_up({handle.name: handle for handle in self._handles}, name, "handle", UnknownNameError)
+
+    def __iter__(self) -> Iterator[Handle]:
+        return iter(self.handles)
+
+    def __contains__(self, what: Any) -> bool:
+        """Whether a handle, or one of this name, is part of it."""
+        return any(what is handle or what == handle.name for handle in self._handles)
 
     def handle_of(self, bead: int) -> Handle:
         """The handle that a bead belongs to."""
@@ -1046,10 +1065,7 @@ class Topology:
             if both.any():
                 raise TopologyError(f"{of(int(np.argmax(both)))} has both nodes fixed: nothing can move its length")
             _refuse_taut(what, handle, lengths)
-        handle.link_lengths = lengths
-        handle.friction_along = along
-        for a in (handle.starts, handle.link_lengths, handle.fixed_nodes):
-            a.flags.writeable = False
+        handle._complete(link_lengths=lengths, friction_along=along)
         turning = None
         if directors is not None:
             if not constrained:
@@ -1071,11 +1087,12 @@ class Topology:
         elif director_mass is not None:
             raise ParameterError(f"{what}: director_mass is given, but no directors")
         n = len(x) if turning is None else len(x) + len(links)
-        handle._first, handle.name = self._room(what, n, name, "filament" if len(starts) == 2 else "filaments")
+        first, own_name = self._room(what, n, name, "filament" if len(starts) == 2 else "filaments")
+        handle._complete(_first=first, name=own_name)
         self._keep(handle)
         if turning is not None:
             first, own_name = self._room(what, len(links), None, f"directors of {handle.name}")
-            handle.directors = self._keep(Directors(handle, own_name, first, *turning))
+            handle._complete(directors=self._keep(Directors(handle, own_name, first, *turning)))
         return handle
 
     def add_membrane(
@@ -1515,6 +1532,10 @@ class Topology:
         return self._n_beads, str(name)
 
     def _keep(self, handle):
+        for name, value in vars(handle).items():
+            if isinstance(value, np.ndarray) and not name.startswith("_"):
+                # Nothing would follow if somebody wrote into it.
+                value.flags.writeable = False
         self._handles.append(handle)
         self._n_beads += len(handle)
         return handle

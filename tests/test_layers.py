@@ -18,6 +18,7 @@ PACKAGE = Path(mp.__file__).parent
 LAYERS = [
     {"_kernels"},
     {"errors", "units", "_version"},
+    {"names"},
     {"validation", "described", "hessians"},
     {"threads", "flows", "rigid", "quaternions"},
     {"chains", "kicks", "presets"},

@@ -12,6 +12,7 @@ from medyanpy.forces.pairs import WCA, Coulomb, LennardJones, Ricker, SoftSphere
 from medyanpy.forces.penalties import LinkLengthPenalty, OrthonormalFramePenalty, RigidTrianglePenalty
 from medyanpy.forces.python import PythonForce
 from medyanpy.forces.rods import RodCollision, RodElasticity, RodLoad
+from medyanpy.names import module_names as _module_names
 
 __all__ = [
     "WCA",
@@ -46,3 +47,5 @@ __all__ = [
     "SoftSphere",
     "UniformField",
 ]
+
+__getattr__ = _module_names(__name__, lambda: __all__)

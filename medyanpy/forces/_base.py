@@ -8,6 +8,7 @@ import numpy as np
 from medyanpy.described import Described, scalar_if_one
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.handles import Handle, bead_numbers, handles_in
+from medyanpy.names import Guarded, did_you_mean
 from medyanpy.stiffness import Start, longest_timestep
 from medyanpy.topology import Topology
 from medyanpy.validation import whole_number
@@ -19,11 +20,14 @@ if TYPE_CHECKING:
 __all__ = ["Force", "bead_numbers", "handles_in"]
 
 
-class Force(Described, ABC):
+class Force(Described, Guarded, ABC):
     """A term of the potential energy: what acts on which beads, with which numbers.
 
     A force only describes. Each Context makes of it an operation of its own with `bind`, so one force may serve
     several contexts. To write one, see "How to add a force" in the documentation; `PythonForce` needs less.
+
+    Its numbers are attributes: reading one gives the number as it is now, and assigning to one of `changeable` is the
+    same as `set`. Nothing else can be assigned to.
 
     Parameters
     ----------
@@ -33,8 +37,7 @@ class Force(Described, ABC):
         Kicks of a word may name the groups they apply, as in ``"B1 B0 A O A B0 B1"``.
     """
 
-    #: The numbers that `set` may change.
-    changeable: tuple[str, ...] = ()
+    _remedy = "make a new force, and a new System with it; only force.changeable can be set"
     #: Whether the force is the same wherever in space the system is, so that it keeps the total momentum.
     conserves_momentum: bool = False
     #: Whether `squared_frequencies` are what they bound.
@@ -64,9 +67,17 @@ class Force(Described, ABC):
         for name in numbers:
             if name not in self.changeable:
                 known = ", ".join(self.changeable) or "nothing"
-                raise ParameterError(f"{self.name}: {name!r} cannot be set; {known} can")
+                hint = did_you_mean(name, self.changeable)
+                raise ParameterError(f"{self.name}: {name!r} cannot be set; {known} can{hint}")
         self._numbers = self._checked(**{**{k: self._numbers[k] for k in self.changeable}, **numbers})
         self._version += 1
+
+    def __getattr__(self, name: str) -> Any:
+        numbers = self.__dict__.get("_numbers", {})
+        return scalar_if_one(numbers[name]) if name in numbers else super().__getattr__(name)
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self._numbers]
 
     @property
     def version(self) -> int:

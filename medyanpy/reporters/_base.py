@@ -1,10 +1,11 @@
 """What every reporter has in common."""
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from medyanpy.errors import ParameterError
+from medyanpy.names import Named
 from medyanpy.validation import whole_number
 
 if TYPE_CHECKING:
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["Reporter"]
 
 
-class Reporter(ABC):
+class Reporter(Named):
     """Writes something at every step that is a multiple of `interval`.
 
     A Simulation asks `describe_next_report`, and calls `report` with a state that holds what was asked for. A
@@ -59,8 +60,9 @@ class Reporter(ABC):
         self.close()
 
 
-def new_file(what: str, path: Any, *, overwrite: bool = False, append: bool = False) -> Path:
-    """A path that may be written to, refused now rather than after the work.
+def new_file(what: str, path: Any, *, overwrite: bool = False, append: bool | None = None) -> Path:
+    """A path that may be written to, refused now rather than after the work; `append` is None where no file can be
+    appended to.
 
     Raises
     ------
@@ -73,7 +75,8 @@ def new_file(what: str, path: Any, *, overwrite: bool = False, append: bool = Fa
     if path.is_dir():
         raise ParameterError(f"{what}: {path} is a folder")
     if path.exists() and not (overwrite or append):
-        raise ParameterError(f"{what}: {path} exists; give overwrite=True to replace it or append=True to go on")
+        or_append = "" if append is None else " or append=True to go on"
+        raise ParameterError(f"{what}: {path} exists; give overwrite=True to replace it{or_append}")
     if not path.parent.is_dir():
         raise ParameterError(f"{what}: the folder {path.parent} does not exist")
     return path

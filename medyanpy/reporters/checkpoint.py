@@ -60,8 +60,6 @@ class CheckpointReporter(Reporter):
                     f"CheckpointReporter: {there[0]} exists; give overwrite=True to replace such files"
                 )
         else:
-            if path.exists() and not path.is_dir() and not overwrite:
-                raise ParameterError(f"CheckpointReporter: {path} exists; give overwrite=True to replace it")
             new_file("CheckpointReporter", path, overwrite=overwrite)
         self._path = path
 

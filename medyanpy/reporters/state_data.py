@@ -93,16 +93,8 @@ def _remaining(row: Row) -> float:
     return left / row.mean_speed if row.mean_speed > 0.0 else float("nan")
 
 
-def _temperature_of(kind: str) -> Column:
-    """Mean temperature of all beads of a kind: handles weigh by their degrees of freedom."""
-
-    def value(row: Row) -> float:
-        by_handle = row.state.temperatures
-        freedom = {h.name: h.degrees_of_freedom for h in row.topology.handles if h.kind == kind}
-        total = sum(freedom.values())
-        return sum(f * by_handle[name] for name, f in freedom.items() if f) / total
-
-    return Column("temperatures", f"Temperature of {kind}", "K", value, "energy")
+def _temperature_of(handle: str) -> Column:
+    return Column("temperatures", f"Temperature of {handle}", "K", lambda row: row.state.temperatures[handle], "energy")
 
 
 # In this order, which is OpenMM's; the columns of `temperatures` depend on the topology and follow "Temperature".
@@ -143,7 +135,7 @@ class StateDataReporter(Reporter):
     temperature : bool
         Of everything, K; see `State.temperature`.
     temperatures : bool
-        A column for each kind of bead that can move, K.
+        A column for each handle that can move, K: ``state.temperatures`` under the handle's name.
     work : bool
         Heat, shadow work and protocol work so far, pN nm; switches `Simulation.report_work` on where it is off.
     area, volume : bool
@@ -306,10 +298,10 @@ class StateDataReporter(Reporter):
             raise ParameterError("StateDataReporter: volume is asked for, but there is no closed membrane")
         columns = [column for column in COLUMNS if column.keyword in self._wanted]
         if "temperatures" in self._wanted:
-            kinds = list(dict.fromkeys(h.kind for h in topology.handles if h.degrees_of_freedom))
+            names = [handle.name for handle in topology.handles if handle.degrees_of_freedom]
             before = [c.keyword for c in COLUMNS[: [c.keyword for c in COLUMNS].index("temperature") + 1]]
             place = sum(column.keyword in before for column in columns)
-            columns[place:place] = [_temperature_of(kind) for kind in kinds]
+            columns[place:place] = [_temperature_of(name) for name in names]
         return columns
 
     def _header(self) -> str:

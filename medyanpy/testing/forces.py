@@ -8,6 +8,7 @@ import numpy as np
 from medyanpy import quaternions
 from medyanpy._kernels.derivatives import Contraction, HessianBlocks
 from medyanpy.context import Context
+from medyanpy.errors import ParameterError
 from medyanpy.forces import Force
 from medyanpy.integrators import SplittingIntegrator, VerletIntegrator
 from medyanpy.state import State
@@ -77,7 +78,10 @@ def check_force(case: ForceCase) -> None:
 
     Second derivatives of the energy, where a force offers them, are symmetric and equal central differences of the
     force; third ones equal differences of the second. No term of the case may be near a place where they jump.
+
+    Its numbers can be read as attributes; assigning to one that can be set does what `set` does, all else is refused.
     """
+    check_numbers(case)
     state, x = _state(case)
     f, q, torques = state.forces, state.orientations, state.torques
     turns = len(q) > 0
@@ -161,6 +165,29 @@ def check_force(case: ForceCase) -> None:
         assert np.abs(torque).max() <= 1e-10 * scale * np.abs(centred).max(), f"{case.name}: there is a net torque"
 
     check_higher_derivatives(case)
+
+
+def check_numbers(case: ForceCase) -> None:
+    """The numbers of a force as attributes: what can be read, and what assigning to them does."""
+    _, force = case.build()
+    for name, value in force.parameters.items():
+        read = getattr(force, name)
+        assert np.array_equal(np.broadcast_to(read, np.shape(value)), value), f"{case.name}: {name} reads {read!r}"
+        frozen = not isinstance(value, np.ndarray) or not value.flags.writeable
+        assert frozen, f"{case.name}: {name} is an array that can be written to, which nothing would follow"
+    for name in force.changeable:
+        before, version = force.parameters, force.version
+        setattr(force, name, getattr(force, name))
+        assert force.version > version, f"{case.name}: assigning to {name} is not noticed"
+        for other, value in force.parameters.items():
+            assert np.array_equal(value, before[other]), f"{case.name}: assigning {name} to itself changes {other}"
+    for name in dir(force):
+        if not name.startswith("_") and name not in force.changeable:
+            try:
+                setattr(force, name, None)
+            except ParameterError:
+                continue
+            raise AssertionError(f"{case.name}: {name} can be assigned to, and nothing follows")
 
 
 class _Anywhere:

@@ -55,8 +55,7 @@ def main() -> int:
     system = mp.System(topology)
     terms = forces(topology, filament)
     for name, _, force in terms:
-        force.name = name
-        system.add_force(force)
+        system._add(force, name)
     context = mp.Context(system, mp.VerletIntegrator(1e-9), threads=1)
     a, out = rng.normal(size=nodes.shape), np.zeros(nodes.shape)
     missed = False

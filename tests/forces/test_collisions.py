@@ -448,7 +448,7 @@ def test_lists_hold_who_is_near_and_nobody_else():
         if builds > seen:
             # Just made: all within the skin, and no others.
             fresh = heap_context(n=30)[0]
-            fresh.set_dynamical_arrays(context.dynamical_arrays(), 0)
+            fresh._set_dynamical_arrays(context._dynamical_arrays(), 0)
             fresh.get_state(energy=True)
             assert listed(fresh) == everything.entries(x, 0.3)
             seen = builds

@@ -355,7 +355,7 @@ def test_forces_do_not_depend_on_the_age_of_the_list():
         state = context.get_state(forces=True, energy=True)
         fresh = fluid(soft_and_wca)
         # Not set_state: it takes barycentric coordinates as a user gives them, and rounds them.
-        fresh.set_dynamical_arrays(context.dynamical_arrays(), 0)
+        fresh._set_dynamical_arrays(context._dynamical_arrays(), 0)
         new = fresh.get_state(forces=True, energy=True)
         np.testing.assert_array_equal(state.forces, new.forces)
         assert state.energies == new.energies
@@ -475,7 +475,7 @@ def test_bits_of_sites_depend_neither_on_threads_nor_on_the_age_of_the_list():
         context.step(3)
         state = context.get_state(forces=True, energy=True)
         fresh = fluid(of_sites)
-        fresh.set_dynamical_arrays(context.dynamical_arrays(), 0)
+        fresh._set_dynamical_arrays(context._dynamical_arrays(), 0)
         new = fresh.get_state(forces=True, energy=True)
         np.testing.assert_array_equal(state.forces, new.forces)
         assert state.energies == new.energies
@@ -491,7 +491,7 @@ def test_derivatives_do_not_depend_on_the_age_of_the_list():
     for _ in range(4):
         context.step(5)
         fresh = fluid(of_sites)
-        fresh.set_dynamical_arrays(context.dynamical_arrays(), 0)
+        fresh._set_dynamical_arrays(context._dynamical_arrays(), 0)
         for name in ("soft", "same", "plain"):
             old, new = (c.third_derivative(a, [name]) for c in (context, fresh))
             assert np.abs(old).max() > 0.0

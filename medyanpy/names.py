@@ -1,0 +1,247 @@
+"""Public names: what a call or a name that does not exist probably meant, and what assigning to one does.
+
+`Named` classes turn a wrong call of theirs, and the look-up of a name that they do not have, into an error that says
+what was probably meant; the names that OpenMM has for something are known by `OPENMM`. `Guarded` classes also refuse
+to be assigned to, where nothing would follow.
+"""
+
+import functools
+import inspect
+from abc import ABCMeta
+from collections.abc import Callable, Iterable, Mapping
+from types import FunctionType
+from typing import Any, NoReturn
+
+from medyanpy.errors import ArgumentError, PublicNameError
+
+__all__ = ["OPENMM", "Guarded", "Named", "did_you_mean", "look_up", "module_names"]
+
+_TABLE = "the table of names in docs/coming_from_openmm.md"
+
+#: OpenMM's names that nothing here resembles, and what to write instead. Names that differ by spelling alone
+#: (``addForce``) are found without.
+OPENMM = {
+    # Integrators
+    "LangevinIntegrator": "mp.BAGOGABIntegrator(timestep, temperature=...); friction belongs to beads",
+    "LangevinMiddleIntegrator": "mp.BAGOGABIntegrator(timestep, temperature=...); friction belongs to beads",
+    "CustomIntegrator": "mp.SplittingIntegrator(word, timestep, temperature=...)",
+    "CompoundIntegrator": "integrator.set(timestep=..., temperature=...)",
+    "setTemperature": "integrator.set(temperature=...)",
+    "setStepSize": "integrator.set(timestep=...)",
+    "getStepSize": "integrator.timestep",
+    "stepSize": "timestep",
+    "setFriction": "friction=, which belongs to beads and is given when they are added",
+    "setRandomNumberSeed": "seed=, when the integrator is made",
+    # Forces
+    "HarmonicBondForce": "mp.forces.HarmonicBonds(pairs, stiffness, length)",
+    "CustomBondForce": "mp.forces.HarmonicBonds(pairs, stiffness, length)",
+    "addBond": "mp.forces.HarmonicBonds(pairs, stiffness, length), all pairs at once",
+    "HarmonicAngleForce": "mp.forces.AngleLinks(a, b, c, stiffness, angle)",
+    "CustomAngleForce": "mp.forces.AngleLinks(a, b, c, stiffness, angle)",
+    "addAngle": "mp.forces.AngleLinks(a, b, c, stiffness, angle), all angles at once",
+    "NonbondedForce": "mp.forces.LennardJones and mp.forces.Coulomb",
+    "CustomNonbondedForce": "mp.forces.LennardJones, WCA, SoftSphere or Ricker",
+    "GayBerneForce": "mp.forces.EllipsoidRepulsion",
+    "CustomExternalForce": "mp.forces.ExternalField(beads, energy, **parameters)",
+    "setForceGroup": "group=, when the force is made",
+    "getForceGroup": "group",
+    "setName": "name=, when it is made",
+    "updateParametersInContext": "force.set(...), which every context follows by itself",
+    # Topology and system
+    "addParticle": "topology.add_beads(positions, mass, friction), before mp.System(topology) is made",
+    "addAtom": "topology.add_beads(positions, mass, friction)",
+    "addConstraint": "topology.add_filaments(list_of_nodes, ...)",
+    "getNumParticles": "topology.n_beads",
+    # Running and looking
+    "setPeriodicBoxVectors": "open space: there are no periodic boxes",
+    "Platform": "mp.Simulation(system, integrator, threads=...)",
+    "DCDReporter": "mp.reporters.TrajectoryReporter",
+    "XTCReporter": "mp.reporters.TrajectoryReporter",
+    "PDBReporter": "mp.reporters.TrajectoryReporter",
+    "XmlSerializer": "mp.serialize and mp.deserialize",
+    "OpenMMException": "mp.MedyanError",
+}
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """``": did you mean 'stiffness'?"`` of a name that is not one of those known; empty where none is near."""
+    known = [k for k in known if not k.startswith("_")]
+    if name in OPENMM and name not in known:
+        return f": that is OpenMM's name; here it is {OPENMM[name]} (see {_TABLE})"
+    # Not needed before something is wrong.
+    from difflib import get_close_matches
+
+    # Spelled alike but for case, underscores and the module that a name is in.
+    spelled = {_plain(k.rpartition(".")[2]): k for k in known}
+    found = get_close_matches(_plain(name), spelled, n=1, cutoff=0.65)
+    return f": did you mean {spelled[found[0]]!r}?" if found else ""
+
+
+def _plain(name: str) -> str:
+    return name.replace("_", "").lower()
+
+
+def look_up(named: Mapping[str, Any], name: Any, noun: str, error: type[Exception]) -> Any:
+    """What has a name; where nothing has, an error that lists those there are."""
+    if isinstance(name, str) and name in named:
+        return named[name]
+    hint = did_you_mean(name, named) if isinstance(name, str) else ""
+    there = f"here are: {', '.join(map(repr, named)) or 'none'}"
+    raise error(f"there is no {noun} {name!r}{hint} T{there}" if hint else f"there is no {noun} {name!r}; t{there}")
+
+
+def module_names(module: str, names: Callable[[], Iterable[str]]) -> Callable[[str], NoReturn]:
+    """The ``__getattr__`` of a module whose public names are these."""
+
+    def missing(name: str) -> NoReturn:
+        # Python looks for names of its own in many places.
+        hint = "" if name.startswith("_") else did_you_mean(name, names())
+        raise PublicNameError(f"module {module!r} has no attribute {name!r}{hint}")
+
+    return missing
+
+
+# Calls ---------------------------------------------------------------------------------------------------------------
+
+
+def _wrong_call(what: str, signature: inspect.Signature, given: tuple, named: Mapping[str, Any], hint: str) -> str:
+    """What is wrong with the arguments of a call that its signature does not allow."""
+    parameters = signature.parameters.values()
+    by_place = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    by_name = [p.name for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)]
+    plain = signature.replace(
+        parameters=[p.replace(annotation=p.empty) for p in parameters], return_annotation=signature.empty
+    )
+    takes = f"The call is {what}{plain}"
+    unknown = [name for name in named if name not in by_name]
+    twice = [name for name in by_place[: len(given)] if name in named]
+    missing = [
+        p.name for p in parameters
+        if p.default is p.empty and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
+        and p.name not in named and p.name not in by_place[: len(given)]
+    ]  # fmt: skip
+    if unknown and not any(p.kind is p.VAR_KEYWORD for p in parameters):
+        meant = did_you_mean(unknown[0], [n for n in by_name if n not in named])
+        problem = f"has no argument {unknown[0]!r}{meant}"
+    elif len(given) > len(by_place) and not any(p.kind is p.VAR_POSITIONAL for p in parameters):
+        first = ", ".join(by_place) or "none"
+        problem = f"was given {len(given)} arguments without a name, but only these go without: {first}"
+    elif twice:
+        problem = f"was given the argument {twice[0]!r} twice"
+    else:
+        problem = f"needs the argument {missing[0]!r}" if missing else "cannot be called like this"
+    ended = problem if problem.endswith("?") else f"{problem}."
+    return f"{what} {ended} {hint or takes}"
+
+
+def _spoken(function: FunctionType) -> FunctionType:
+    """A method whose wrong calls say what was probably meant."""
+
+    @functools.wraps(function)
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(self, *args, **kwargs)
+        except TypeError:
+            signature = inspect.signature(function)
+            parameters = list(signature.parameters.values())
+            signature = signature.replace(parameters=parameters[1:])
+            try:
+                signature.bind(*args, **kwargs)
+            except TypeError:
+                raise ArgumentError(_wrong_call(function.__name__, signature, args, kwargs, "")) from None
+            raise
+
+    return call
+
+
+class _Named(ABCMeta):
+    """The class of `Named` classes: looks at calls, and knows when an object has been made."""
+
+    def __new__(mcs, name, bases, namespace, **options):
+        public = {
+            key: _spoken(value)
+            for key, value in namespace.items()
+            # Of one without options there is little to get wrong, and a call of `Context.step(1)` is to cost nothing.
+            if isinstance(value, FunctionType) and not key.startswith("_") and (value.__defaults__ or value.__kwdefaults__)
+        }
+        return super().__new__(mcs, name, bases, {**namespace, **public}, **options)
+
+    def __init__(cls, name, bases, namespace, **options):
+        super().__init__(name, bases, namespace, **options)
+        signature = inspect.signature(cls.__init__)
+        # Without self. Also what help() shows: it would show __call__ below otherwise.
+        cls.__signature__ = signature.replace(
+            parameters=list(signature.parameters.values())[1:], return_annotation=inspect.Signature.empty
+        )
+
+    def __call__(cls, *args, **kwargs):
+        try:
+            made = super().__call__(*args, **kwargs)
+        except TypeError:
+            try:
+                cls.__signature__.bind(*args, **kwargs)
+            except TypeError:
+                hint = cls._call_hint(args)
+                raise ArgumentError(_wrong_call(cls.__name__, cls.__signature__, args, kwargs, hint)) from None
+            raise
+        made.__dict__["_made"] = True
+        return made
+
+
+class Named(metaclass=_Named):
+    """Objects whose wrong calls and unknown names say what was probably meant."""
+
+    @classmethod
+    def _call_hint(cls, given: tuple) -> str:
+        """What a constructor call with too many arguments without a name should have been; empty where unknown."""
+        return ""
+
+    def __getattr__(self, name: str) -> Any:
+        # Asked for what was not found. Names with an underscore are Python's (copies, pickles, notebooks) or ours.
+        if name.startswith("_"):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        if hasattr(type(self), name):
+            # A property that failed: it says why.
+            return object.__getattribute__(self, name)
+        raise PublicNameError(f"{type(self).__name__} has no attribute {name!r}{did_you_mean(name, dir(self))}")
+
+
+class Guarded(Named):
+    """Objects that others have been made of, which would not notice if a public name were assigned to.
+
+    Once an object is made, assigning to one of `changeable` does what ``set`` does; to a property with a setter, what
+    that does; to anything else, it is refused. Names with an underscore are the class's own business.
+    """
+
+    #: The numbers that `set` may change.
+    changeable: tuple[str, ...] = ()
+    #: What to do instead of assigning, for messages.
+    _remedy = "make a new one"
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        own = getattr(type(self), name, None)
+        if name.startswith("_") or "_made" not in self.__dict__ or (isinstance(own, property) and own.fset):
+            object.__setattr__(self, name, value)
+        elif name in self.changeable:
+            self.set(**{name: value})
+        elif name in dir(self):
+            raise PublicNameError(f"{self._called}: {name} cannot be assigned to, nothing would follow: {self._remedy}")
+        else:
+            what = f"{type(self).__name__} has no attribute {name!r}"
+            raise PublicNameError(f"{what} to assign to{did_you_mean(name, dir(self))}")
+
+    def __delattr__(self, name: str) -> None:
+        if name.startswith("_"):
+            object.__delattr__(self, name)
+        else:
+            raise PublicNameError(f"{self._called}: {name} cannot be deleted")
+
+    @property
+    def _called(self) -> str:
+        """What messages call it."""
+        name = self.__dict__.get("name")
+        return type(self).__name__ if name in (None, type(self).__name__) else f"{type(self).__name__} {name!r}"
+
+    def _complete(self, **attributes: Any) -> None:
+        """Take public attributes that are known only after an object has been made."""
+        self.__dict__.update(attributes)
