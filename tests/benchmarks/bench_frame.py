@@ -128,7 +128,7 @@ def side_by_side(processes, beads, steps):
     """Seconds of the slowest of some processes that run at once, each on two threads."""
     started = [
         subprocess.Popen(
-            [sys.executable, "-c", SIDE_BY_SIDE, str(beads), str(steps)],
+            [sys.executable, "-P", "-c", SIDE_BY_SIDE, str(beads), str(steps)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
