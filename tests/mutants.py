@@ -98,8 +98,10 @@ def tokens_of(text: str) -> list[Token]:
     return found
 
 
-def lines_of(text: str) -> Iterator[tuple[tuple[str, ...], list[Token]]]:
+@cache
+def lines_of(text: str) -> list[tuple[tuple[str, ...], list[Token]]]:
     """Logical lines with the names of the functions and classes around them; headers are in what they begin."""
+    found = []
     around: list[tuple[int, str]] = []
     line: list[Token] = []
     for token in tokens_of(text):
@@ -111,8 +113,9 @@ def lines_of(text: str) -> Iterator[tuple[tuple[str, ...], list[Token]]]:
                 around.pop()
             if is_header(line):
                 around.append((line[0].column, name_of(line)))
-            yield tuple(name for _, name in around), line
+            found.append((tuple(name for _, name in around), line))
         line = []
+    return found
 
 
 def is_header(line: list[Token]) -> bool:
@@ -197,7 +200,7 @@ def generated(seed: int, root: Path = ROOT) -> Iterator[Mutant]:
     rng = random.Random(seed)
     files = sources(root)
     texts = [(root / file).read_text() for file in files]
-    weights = [sum(1 for _ in lines_of(text)) for text in texts]
+    weights = [len(lines_of(text)) for text in texts]
     seen = set()
     while True:
         file, text = rng.choices(list(zip(files, texts, strict=True)), weights)[0]
@@ -390,15 +393,17 @@ def tests_for(mutant: Mutant, root: Path = ROOT, most: int = 6) -> list[str]:
     if path.suffix == ".py":
         weights |= {s[0]: 1.0 for s, line in lines_of(path.read_text()) if s and s[0] not in weights and line}
     else:
-        # What of Python uses these kernels.
+        # Functions and classes of Python that use these kernels: selected.rods, or what they import from there.
         stems = {Path(kernel).stem for kernel in kernels_with(mutant.file, root)}
+        weights |= dict.fromkeys(stems, 1.0)
         for file in (root / "medyanpy").rglob("*.py"):
             text = file.read_text()
-            if "_kernels" in text:
-                for scope, line in lines_of(text):
-                    if scope and stems & {token.text for token in line}:
-                        weights[scope[0]] = 1.0
-        weights |= dict.fromkeys(stems, 1.0)
+            imported = re.findall(rf"_kernels\.(?:{'|'.join(stems)}) import \(?([\w,\s]+)", text)
+            names = set(re.findall(r"\w+", " ".join(imported)))
+            for scope, line in lines_of(text) if names or "selected" in text else ():
+                found = {token.text for token in line}
+                if scope and (found & names or ("selected" in found and found & stems)):
+                    weights |= dict.fromkeys(scope, 1.0)
     words = test_words(root)
     score = dict.fromkeys(words, 0.0)
     for name, weight in weights.items():
@@ -443,7 +448,7 @@ def judge(tests: list[str], package: Path, cwd: Path, seconds: int, without: tup
         sys.executable, "-P", "-m", "pytest", "-x", "-q", "-rfE", "--tb=no", "-p", "no:cacheprovider", "-m", "not long",
         "-o", "addopts=--import-mode=importlib --strict-markers", *(part for test in tests for part in test.split()),
         *(f"--deselect={test}" for test in without), cwd=cwd,
-        env={**os.environ, "PYTHONPATH": str(package), "PYTHONSAFEPATH": "1", "OMP_NUM_THREADS": "2"},
+        env={**os.environ, "PYTHONPATH": str(package), "PYTHONSAFEPATH": "1", "OMP_NUM_THREADS": "1"},
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 10)),
     )  # fmt: skip
     if ended.returncode == 0 or ended.returncode == 5:  # 5: no tests
@@ -459,11 +464,16 @@ class Workshop:
 
     def __init__(self, folder: Path, seconds: int) -> None:
         self.tree, self.installed, self.build = folder / "tree", folder / "installed", folder / "build"
+        self.parts = self.build / "medyanpy" / "_kernels"
         self.seconds = seconds
         self.known: dict[str, bool] = {}
         shutil.copytree(ROOT, self.tree, ignore=shutil.ignore_patterns(".git", "build", "__pycache__"), dirs_exist_ok=True)
         if (ROOT.parent / "shared").exists() and not (folder / "shared").exists():
             (folder / "shared").symlink_to((ROOT.parent / "shared").resolve())
+        # The C of an earlier run's mutants.
+        self.left = self.build / "mutated.txt"
+        for name in self.left.read_text().split() if self.left.exists() else ():
+            (self.parts / name).unlink(missing_ok=True)
         made = run(
             sys.executable, "-m", "pip", "install", "--quiet", "--no-build-isolation", "--no-deps", "--upgrade",
             f"-Cbuild-dir={self.build}", "-Csetup-args=-Disa=baseline", "--target", self.installed, ".", cwd=self.tree,
@@ -512,17 +522,19 @@ class Workshop:
         words = shlex.split(next(line for line in commands if "translate.py" in line))
         at = next(k for k, word in enumerate(words) if word.endswith("translate.py"))
         head, options = words[: at + 1], words[at + 3 : words.index("--")]
-        parts = self.build / "medyanpy" / "_kernels"
         text, times = source.read_text(), source.stat()
         source.write_text(mutant.of(text))
         relative = [os.path.relpath(kernel, self.build) for kernel in kernels]
-        made = run(*head, os.path.relpath(parts, self.build), self.build / "mutant.d", *options, "--", *relative, cwd=self.build)
+        with self.left.open("a") as file:
+            print(*(f"{kernel.stem}.c" for kernel in kernels), file=file)
+        folder = os.path.relpath(self.parts, self.build)
+        made = run(*head, folder, self.build / "mutant.d", *options, "--", *relative, cwd=self.build)
         source.write_text(text)
         os.utime(source, ns=(times.st_atime_ns, times.st_mtime_ns))
         if made.returncode or run("ninja", cwd=self.build).returncode:
             return {}
         stems = {kernel.stem for kernel in kernels}
-        built = (p for p in parts.rglob("*.so") if p.name.split(".")[0] in stems)
+        built = (p for p in self.parts.rglob("*.so") if p.name.split(".")[0] in stems)
         return {self.installed / p.relative_to(self.build): p.read_bytes() for p in built}
 
 
