@@ -107,7 +107,7 @@ def test_generated_mutants_are_python_and_cython():
 
 def test_each_has_tests():
     for mutant in islice(mutants.generated(4), 20):
-        for test in mutants.tests_for(mutant):
+        for test in mutants.pick_tests(mutant):
             assert test.startswith("--doctest-modules") or (mutants.ROOT / test).is_file()
 
 

@@ -7,8 +7,8 @@ import os as _os
 # fails half way is reported as a circular one.
 if _machinery.PathFinder.find_spec("parallel", __path__) is None:
     raise ImportError(
-        "medyanpy's compiled kernels are missing: this is its source folder, not the installed package. Run "
-        "'pip install .' here, then start Python in another folder or as 'python -P'; 'pytest' runs the tests from here."
+        "medyanpy's compiled kernels are missing: this is its source folder, not the installed package. Run 'pip "
+        "install .' here, then start Python in another folder or as 'python -P'; 'pytest' runs the tests from here."
     )
 
 # Threads that wait for work spin, by default of GNU's OpenMP for milliseconds: on a machine that others use too,
