@@ -1,11 +1,11 @@
 """Compiled kernels: typed, without the GIL, without checks. Nothing here imports the rest of the package."""
 
-import importlib.machinery as _machinery
 import os as _os
+from importlib.util import find_spec as _find_spec
 
 # Python started in the checkout finds this folder before the installed package. Looked for, not tried: an import that
 # fails half way is reported as a circular one.
-if _machinery.PathFinder.find_spec("parallel", __path__) is None:
+if _find_spec("medyanpy._kernels.parallel") is None:
     raise ImportError(
         "medyanpy's compiled kernels are missing: this is its source folder, not the installed package. Run 'pip "
         "install .' here, then start Python in another folder or as 'python -P'; 'pytest' runs the tests from here."
