@@ -6,15 +6,6 @@
 0
 """
 
-try:
-    from medyanpy._kernels import program as _program  # noqa: F401
-except ImportError as _cause:
-    raise ImportError(
-        "medyanpy's compiled kernels are missing: this is its source folder, not the installed package. "
-        "Run 'pip install .' in the checkout and start Python elsewhere, or use 'pytest' for the tests. "
-        f"({_cause})"
-    ) from _cause
-
 from medyanpy import analysis, forces, kicks, presets, reporters, rigid, rods, surfaces, units, visualize
 from medyanpy._version import __version__
 from medyanpy.context import Context

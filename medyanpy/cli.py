@@ -63,7 +63,8 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _demo(options: argparse.Namespace) -> None:
+def _demo(options: argparse.Namespace) -> int:
+    """The exit code: 1 if a line of the table says CHECK."""
     from medyanpy import demo
 
     for which, (_, own) in _DEMOS.items():
@@ -74,7 +75,11 @@ def _demo(options: argparse.Namespace) -> None:
     common = ("out", "steps", "threads", "seed", "overwrite")
     # What is not given is left to the defaults of the function.
     given = {name: getattr(options, name) for name in (*common, *own) if getattr(options, name) is not None}
-    getattr(demo, run)(**given)
+    done = getattr(demo, run)(**given)
+    wrong = [line.quantity for line in done.lines if line.verdict == "CHECK"]
+    if wrong:
+        print(f"medyanpy: not as expected (CHECK in the table): {'; '.join(wrong)}", file=sys.stderr)
+    return int(bool(wrong))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -88,7 +93,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        0; 1 for a run that failed; 2 for input that cannot be used, of which one line on standard error says why.
+        0; 1 for a run that failed, or a demo that measured something else than theory expects; 2 for input that cannot
+        be used. One line on standard error says why.
     """
     parser = _parser()
     options = parser.parse_args(argv)
@@ -104,7 +110,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             for name, value in rows:
                 print(f"{name:<{width}}  {value}")
         else:
-            _demo(options)
+            return _demo(options)
     except SimulationError as error:
         print(f"medyanpy: the run failed: {error}", file=sys.stderr)
         return 1

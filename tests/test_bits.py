@@ -438,6 +438,7 @@ KINDS = {
     "links that come and go": links_that_come_and_go,
     "angles that come and go": angles_that_come_and_go,
     "filaments": filaments,
+    "twistable filaments": twistable_filaments,
     "shapes that collide": shapes_that_collide,
     "beads on surfaces": beads_on_surfaces,
     "rigid bodies": rigid_bodies(points=True),

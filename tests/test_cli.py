@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 
 import medyanpy as mp
+from medyanpy import cli
 from medyanpy.cli import main
 from medyanpy.demo import filaments as filament_demo
 from medyanpy.demo import points as demo
+from medyanpy.demo import report, run_filament_demo, run_rigid_demo, run_rod_demo, run_surface_demo
 from medyanpy.demo import rigid as rigid_demo
 from medyanpy.demo import rod as rod_demo
-from medyanpy.demo import run_filament_demo, run_rigid_demo, run_rod_demo, run_surface_demo
 from medyanpy.demo import surface as surface_demo
 from medyanpy.demo.report import OUTPUTS, _relaxation_time, bound_line, near_line, temperature_line
 from medyanpy.trajectory import Trajectory
@@ -195,6 +196,38 @@ def test_a_failed_run_ends_with_1(tmp_path, capsys, monkeypatch):
     said = capsys.readouterr().err
     assert said.startswith("medyanpy: the run failed: step ")
     assert "Traceback" not in said
+
+
+def test_a_demo_that_measured_something_else_ends_with_1(tmp_path, capsys, monkeypatch):
+    """Forced by a bound that no measurement meets."""
+    monkeypatch.setattr(report, "LARGEST_Z", 1e-9)
+    arguments = ["demo", "--points", "20", "--steps", "5", "--threads", "1", "--out", str(tmp_path / "wrong")]
+    assert main(arguments) == 1
+    said = capsys.readouterr()
+    assert said.out.count("CHECK") == 1
+    assert said.err == "medyanpy: not as expected (CHECK in the table): diffusion constant\n"
+    # What was written is there all the same.
+    assert not json.loads((tmp_path / "wrong" / "summary.json").read_text())["ok"]
+
+
+@pytest.mark.parametrize("which", cli._DEMOS)
+def test_no_demo_ends_with_0_where_its_table_says_check(which, capsys, monkeypatch):
+    run, _ = cli._DEMOS[which]
+    lines = [report.bound_line("good", 1.0, 2.0), report.bound_line("bad", 3.0, 2.0)]
+    monkeypatch.setattr(f"medyanpy.demo.{run}", lambda **options: report.Demo(None, mp.Topology(), lines, {}))
+    assert main(["demo", which]) == 1
+    assert capsys.readouterr().err.endswith(": bad\n")
+    lines.pop()
+    assert main(["demo", which]) == 0
+
+
+def test_of_few_samples_nothing_is_said():
+    """Their own spread says too little: of five, seven in a thousand would be five standard errors away by chance."""
+    samples = np.random.default_rng(1).normal(size=20)
+    assert report.mean_line("mean", samples, 0.0).verdict == "OK"
+    line = report.mean_line("mean", samples[:5], 1e9)
+    assert (line.verdict, line.measured) == ("--", None)
+    assert line.criterion == "5 samples, fewer than 20"
 
 
 # Filaments ---------------------------------------------------------------------------------------------------

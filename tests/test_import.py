@@ -1,7 +1,15 @@
 """Importing the package is light. How long it takes is timed in benchmarks/bench_frame.py."""
 
+import os
+import shutil
 import subprocess
 import sys
+from importlib.machinery import EXTENSION_SUFFIXES
+from pathlib import Path
+
+import medyanpy as mp
+
+CHECKOUT = Path(__file__).resolve().parents[1]
 
 # What takes long of the standard library and NumPy, and is wanted by few calls: numpy.random alone is a tenth of
 # the whole, and brings hashlib, hmac and secrets.
@@ -15,9 +23,12 @@ SLOW = {
 def loaded_by(code):
     """Names of the modules that a new process has imported after `code`.
 
-    Those without a spec are none: what Cython keeps of its own in ``sys.modules``, and ``__main__``.
+    Those without a spec of their own name are none: what Cython keeps in ``sys.modules``, and ``__main__``.
     """
-    code += "; import sys; print(*(n for n, m in sys.modules.items() if getattr(m, '__spec__', None)))"
+    code += (
+        "; import sys; spec = lambda module: getattr(module, '__spec__', None)"
+        "; print(*(n for n, m in sys.modules.items() if spec(m) and spec(m).name == n))"
+    )
     return set(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split())
 
 
@@ -31,3 +42,37 @@ def test_import_loads_numpy_and_nothing_else():
     assert {"medyanpy", "numpy"} <= packages(ours)
     assert packages(ours) - packages(numpys) == {"medyanpy"}
     assert not (ours - numpys) & SLOW
+
+
+def imported_in(folder):
+    """What a new process that starts in a folder says of ``import medyanpy``, as one types it."""
+    environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONSAFEPATH", "PYTHONPATH")}
+    command = [sys.executable, "-c", "import medyanpy"]
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+
+
+def test_the_source_folder_says_what_to_do(tmp_path):
+    """In the last line, which is what one reads; and nothing above it leads elsewhere."""
+    ignore = shutil.ignore_patterns("*.so", "*.pyd", "__pycache__")
+    shutil.copytree(CHECKOUT / "medyanpy", tmp_path / "medyanpy", ignore=ignore)
+    done = imported_in(tmp_path)
+    assert done.returncode == 1
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("ImportError: medyanpy's compiled kernels are missing")
+    assert "pip install ." in last
+    assert "python -P" in last
+    assert "circular" not in done.stderr
+    assert "During handling" not in done.stderr
+    assert "direct cause" not in done.stderr
+
+
+def test_a_kernel_that_cannot_be_loaded_says_so_itself(tmp_path):
+    """Kernels that are there and broken are not taken for missing ones."""
+    package = shutil.copytree(Path(mp.__file__).parent, tmp_path / "medyanpy")
+    library = package / "_kernels" / f"parallel{EXTENSION_SUFFIXES[0]}"
+    assert library.exists()
+    library.write_bytes(b"no library")
+    done = imported_in(tmp_path)
+    assert done.returncode == 1
+    assert "are missing" not in done.stderr
+    assert library.name in done.stderr.splitlines()[-1]

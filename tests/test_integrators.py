@@ -187,3 +187,20 @@ def test_groups_are_kicked_at_their_own_rates():
     np.testing.assert_allclose(state.velocities, v, atol=1e-12)
     assert set(state.energies) == {"HarmonicBonds", "HarmonicBonds 2"}
     np.testing.assert_allclose(state.forces, force(x, 0, 1, 10.0, 1.8) + force(x, 1, 2, 1.0, 1.0), atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("word", "flights", "longest"),
+    [
+        ("BAB", [1.0], 1.0),
+        ("ABA", [1.0], 1.0),
+        ("BABAB", [0.5, 0.5], 0.5),
+        # Kicks with nothing between them are one.
+        ("B1 B0 A O A B0 B1", [1.0], 1.0),
+        ("B1 A B0 A B1", [0.5, 0.5], 0.5),
+    ],
+)
+def test_flights_are_the_ways_between_kicks(word, flights, longest):
+    integrator = mp.SplittingIntegrator(word, 0.1, **({"kT": 1.0} if "O" in word else {}))
+    assert integrator.flights == flights
+    assert integrator.longest_flight() == longest

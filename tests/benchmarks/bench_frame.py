@@ -2,28 +2,35 @@
 
 Run it from an installed package on a quiet machine:
 
-    python tests/benchmarks/bench_frame.py [--quick] [--matrix] [--variants] [--build]
+    python tests/benchmarks/bench_frame.py [--quick] [--matrix] [--variants]
+    python tests/benchmarks/bench_frame.py --build
 
 Targets are those of the project, beside what was measured. ``--matrix`` times tests/test_bits.py, ``--variants`` runs
-bench_points.py in every instruction-set variant that this processor has, ``--build`` builds a wheel of the checkout
-from nothing (it needs what pyproject.toml needs to build: meson-python, Cython, ninja, a C compiler).
+bench_points.py in every instruction-set variant that this processor has. ``--build`` measures nothing else than
+``pip install .`` of the checkout in a fresh environment, downloads included: how long it takes, and how large what is
+installed is. It needs Python and a C compiler, and neither medyanpy nor NumPy.
 """
 
 import argparse
+import contextlib
 import os
+import platform
+import resource
 import subprocess
 import sys
 import tempfile
+import time
+import venv
 from pathlib import Path
 
-import numpy as np
+# What --build needs none of.
+with contextlib.suppress(ModuleNotFoundError):
+    import numpy as np
+    from common import machine, median_ns, row, seconds, two_beads
 
-import medyanpy as mp
-from medyanpy._kernels import selected
-from medyanpy.threads import available_threads
-
-sys.path.insert(0, str(Path(__file__).parent))
-from common import machine, median_ns, row, seconds, two_beads
+    import medyanpy as mp
+    from medyanpy._kernels import selected
+    from medyanpy.threads import available_threads
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -128,7 +135,7 @@ def side_by_side(processes, beads, steps):
     """Seconds of the slowest of some processes that run at once, each on two threads."""
     started = [
         subprocess.Popen(
-            [sys.executable, "-c", SIDE_BY_SIDE, str(beads), str(steps)],
+            [sys.executable, "-P", "-c", SIDE_BY_SIDE, str(beads), str(steps)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -169,14 +176,28 @@ def matrix():
 
 
 def build():
-    """A wheel from nothing."""
+    """From the checkout to the installed package. Returns the exit code of pip."""
     with tempfile.TemporaryDirectory() as folder:
-        options = ["--no-build-isolation", "--no-deps", "--quiet", f"-Cbuild-dir={folder}/build"]
-        command = [sys.executable, "-m", "pip", "wheel", *options, "-w", f"{folder}/wheel", str(ROOT)]
-        took, failed = seconds(lambda: run(*command))
-        row("wheel of the checkout from nothing" + " (FAILED)" * bool(failed), np.inf if failed else took, 240.0, "s")
-        for wheel in Path(folder).glob("wheel/*.whl"):
-            print(f"{'':4s}({wheel.stat().st_size / 1e6:.1f} MB)")
+        venv.create(folder, with_pip=True)
+        # From nothing: neither pip nor the compiler may remember an earlier time.
+        command = [f"{folder}/bin/python", "-m", "pip", "install", "--quiet", "--no-cache-dir", str(ROOT)]
+        before, started = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+        failed = run(*command, CCACHE_DISABLE="1", PIP_DISABLE_PIP_VERSION_CHECK="1")
+        took, after = time.perf_counter() - started, resource.getrusage(resource.RUSAGE_CHILDREN)
+        if failed:
+            return failed
+        work = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        (package,) = Path(folder).glob("lib/python*/site-packages/medyanpy")
+        size = sum(path.stat().st_size for path in package.rglob("*") if path.is_file() and path.suffix != ".pyc") / 1e6
+        variants = sorted(path.name for path in (package / "_kernels").iterdir() if any(path.glob("*.so")))
+        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+        print(f"{platform.platform()}, {cores} cores, Python {platform.python_version()}")
+        for what, value, target, unit in (("pip install . in a fresh environment", took, 120.0, "s"),
+                                          ("installed, without .pyc", size, 13.0, "MB")):  # fmt: skip
+            met = "met" if value <= target else "NOT MET"
+            print(f"{what:58s} {value:10.1f} {unit:8s} target <= {target:g}   {met}")
+        print(f"{'':4s}({work:.0f} s of processor time; kernels for {', '.join(variants)})")
+    return 0
 
 
 def main():
@@ -184,8 +205,12 @@ def main():
     parser.add_argument("--quick", action="store_true", help="small numbers: does it run?")
     parser.add_argument("--matrix", action="store_true", help="time tests/test_bits.py as well")
     parser.add_argument("--variants", action="store_true", help="bench_points.py in every variant as well")
-    parser.add_argument("--build", action="store_true", help="build a wheel as well")
+    parser.add_argument("--build", action="store_true", help="time pip install . in a fresh environment, and no more")
     chosen = parser.parse_args()
+    if chosen.build:
+        return build()
+    if "mp" not in globals():
+        parser.error("medyanpy is not installed here: 'pip install .' first, or measure that with --build")
     print(machine())
     importing()
     steps = 20_000 if chosen.quick else 1_000_000
@@ -193,19 +218,18 @@ def main():
     # beads there are, so the word with two of them stands apart.
     for word in ("BAGOGAB", "B1 B0 A O A B0 B1", "BABOBAB", "BAOAOAB"):
         context = two_beads(word)
-        time = median_ns(lambda c=context: c.step(steps), 7, steps) / 1e3
-        row(f"seven letters on two beads, {word}", time, 0.3, "us/step")
+        step = median_ns(lambda c=context: c.step(steps), 7, steps) / 1e3
+        row(f"seven letters on two beads, {word}", step, 0.3, "us/step")
     large_systems(20_000 if chosen.quick else 1_000_000)
     processes_at_once(chosen.quick)
     if chosen.matrix:
         matrix()
-    if chosen.build:
-        build()
     if chosen.variants:
         for isa in selected.built:
             print(f"\n{isa}", flush=True)
             run(sys.executable, str(HERE / "bench_points.py"), *["--quick"] * chosen.quick, MEDYANPY_ISA=isa)
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

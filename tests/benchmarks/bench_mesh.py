@@ -1,9 +1,10 @@
 """Time and memory of preparing a large mesh. Bound (issue 2): 1.3 million faces under 10 s and under 2 GiB.
 
-Run by hand: ``python tests/benchmarks/bench_mesh.py [subdivisions]``. Prints one line per step and the peak
-of resident memory of the whole process, then ends with status 1 if a bound is missed.
+Run by hand: ``python tests/benchmarks/bench_mesh.py [--quick] [subdivisions]``. Prints one line per step and the peak
+of resident memory of the whole process, then ends with status 1 if a bound is missed. ``--quick``: 5 subdivisions.
 """
 
+import argparse
 import resource
 import sys
 import time
@@ -52,4 +53,7 @@ def main(subdivisions: int) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(int(sys.argv[1]) if len(sys.argv) > 1 else 8))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("subdivisions", nargs="?", type=int, default=8)
+    parser.add_argument("--quick", dest="subdivisions", action="store_const", const=5, help="a small mesh")
+    sys.exit(main(parser.parse_args().subdivisions))

@@ -1,12 +1,13 @@
 """Time of a fluid of repelling beads, and what of it goes into building neighbour lists.
 
-Run by hand: ``python tests/benchmarks/bench_pairs.py [beads ...]``. Each fluid is a drop of WCA beads
+Run by hand: ``python tests/benchmarks/bench_pairs.py [--quick] [beads ...]``. Each fluid is a drop of WCA beads
 (kT = epsilon, sigma = 1, timestep 0.005, BAOAB with friction 1), started as a lattice of density 0.8442 in random
 order and held together by a trap, which gives a bead as many neighbours as it has in a melt of that density.
 
 Bound: LAMMPS reaches 6.7e6 bead steps per second for WCA under Langevin with 20 000 beads on one core.
 """
 
+import argparse
 import sys
 import time
 
@@ -94,4 +95,8 @@ def main(sizes: list[int]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main([int(a) for a in sys.argv[1:]] or [2_000, 20_000, 200_000, 1_000_000]))
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("beads", nargs="*", type=int)
+    parser.add_argument("--quick", action="store_true", help="one small fluid: does it run?")
+    chosen = parser.parse_args()
+    sys.exit(main(chosen.beads or ([2_000] if chosen.quick else [2_000, 20_000, 200_000, 1_000_000])))

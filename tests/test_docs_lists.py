@@ -1,0 +1,132 @@
+"""Lists that documents repeat from the program are the program's."""
+
+import importlib
+import inspect
+import re
+from pathlib import Path
+from string import ascii_uppercase
+
+import pytest
+
+from medyanpy import cli, demo, presets, reporters, surfaces
+from medyanpy.demo import rod
+from medyanpy.demo.report import OUTPUTS
+from medyanpy.errors import ParameterError
+from medyanpy.integrators import parse_word
+from medyanpy.reporters.state_data import COLUMNS
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def text_of(*parts):
+    return ROOT.joinpath(*parts).read_text(encoding="utf-8")
+
+
+def table(page, head):
+    """The cells of the rows of a table; a first cell that is empty repeats the one above."""
+    _, found, rest = page.partition(head)
+    assert found, f"no table begins with {head}"
+    rows = []
+    for line in rest.splitlines()[2:]:
+        if not line.startswith("|"):
+            break
+        cells = [cell.strip().strip("`") for cell in line.strip("|").split("|")]
+        rows.append([cells[0] or rows[-1][0], *cells[1:]])
+    return rows
+
+
+def test_columns_of_tables():
+    """In their order; those of `temperatures` depend on the topology, and follow that of everything."""
+    rows = [(option, title) for option, title, _ in table(text_of("docs", "output.md"), "| option | title | meaning |")]
+    temperatures = [row for row in rows if row[0] == "temperatures"]
+    assert len(temperatures) == 1
+    assert rows.index(temperatures[0]) == 1 + rows.index(("temperature", "Temperature (K)"))
+    assert [row for row in rows if row not in temperatures] == [(column.keyword, column.title) for column in COLUMNS]
+
+
+def test_options_of_the_reporter_of_tables():
+    """The constructor asks for each column, and the docstring tells of each."""
+    options = dict.fromkeys(column.keyword for column in COLUMNS) | {"temperatures": None}
+    signature = inspect.signature(reporters.StateDataReporter).parameters
+    described = re.findall(
+        r"^    ([\w, ]+) : bool$", inspect.getdoc(reporters.StateDataReporter).replace("\n", "\n    "), re.M
+    )
+    told = {name.strip() for names in described for name in names.split(",")}
+    assert set(options) <= set(signature)
+    assert told - {"append", "overwrite"} == set(options)
+
+
+def test_tutorials():
+    files = sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("tutorials/*.ipynb"))
+    assert re.findall(r"\((tutorials/[^)]*)\)", text_of("README.md")) == files
+
+
+def test_demos_in_the_readme():
+    assert set(re.findall(r"`medyanpy demo (\w+)`", text_of("README.md"))) == set(cli._DEMOS) - {"points"}
+
+
+def test_demos_on_the_command_line(capsys):
+    """What is said of files and numbers is what the functions do by themselves."""
+    with pytest.raises(SystemExit):
+        cli.main(["demo", "--help"])
+    said = " ".join(capsys.readouterr().out.split())
+    for name in OUTPUTS:
+        assert name in said
+    for which, (run, own) in cli._DEMOS.items():
+        assert f"{which}: " in said
+        defaults = {name: p.default for name, p in inspect.signature(getattr(demo, run)).parameters.items()}
+        for name in own:
+            if defaults[name] is not None:
+                assert re.search(rf"--{name} N {which}: [^(]*\(default: {defaults[name]}\)", said), name
+        steps = defaults["steps"] or f"{rod.DURATION:g} t0"
+        assert (f"(default: {steps};" if which == "points" else f"{which} {steps}") in said, which
+
+
+def test_presets():
+    """Those that make something are introduced on a page beside the reference."""
+    makes = [name for name in presets.__all__ if inspect.isfunction(getattr(presets, name))]
+    pages = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "docs").rglob("*.md") if path.name != "api.md")
+    assert [name for name in makes if f"{name}()" not in pages] == []
+
+
+def test_letters_of_words():
+    """Those of the table make words; no others do."""
+    letters = {row[0][1] for row in table(text_of("docs", "theory", "index.md"), "| letter | flow | solved | kernel |")}
+    assert {letter for letter in ascii_uppercase if is_a_letter(letter)} == letters
+
+
+def is_a_letter(letter):
+    try:
+        return bool(parse_word("D" if letter == "D" else f"AB{letter}BA"))
+    except ParameterError:
+        return False
+
+
+def test_shapes_of_surfaces():
+    rows = [row[0].partition("(")[0] for row in table(text_of("docs", "surfaces.md"), "| class | surface |")]
+    assert sorted([*rows, "Surface"]) == sorted(surfaces.__all__)
+
+
+def test_reporters():
+    page = text_of("docs", "output.md")
+    assert [name for name in reporters.__all__ if name != "Reporter" and f"`{name}`" not in page] == []
+
+
+@pytest.mark.parametrize(
+    "module",
+    ["", "analysis", "forces", "kicks", "presets", "reporters", "rigid", "rods", "surfaces", "testing", "visualize"],
+)
+def test_the_reference_has_what_is_public(module):
+    """Errors and units stand there as modules."""
+    full = ".".join(["medyanpy", module]).rstrip(".")
+    whole = importlib.import_module(full)
+    documented = set(
+        re.findall(rf"^\.\. auto(?:class|function):: {re.escape(full)}\.(\w+)$", text_of("docs", "api.md"), re.M)
+    )
+    public = {
+        name
+        for name in whole.__all__
+        if (inspect.isclass(getattr(whole, name)) or inspect.isroutine(getattr(whole, name)))
+        and not getattr(whole, name).__module__.endswith(".errors")
+    }
+    assert documented == public
