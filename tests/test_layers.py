@@ -19,6 +19,7 @@ LAYERS = [
     {"_kernels"},
     {"errors", "units", "_version"},
     {"validation", "described", "hessians"},
+    {"runaway"},
     {"threads", "flows", "rigid", "quaternions"},
     {"chains", "kicks", "presets"},
     {"mesh", "filaments", "oriented", "rods"},
