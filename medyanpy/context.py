@@ -15,7 +15,7 @@ from medyanpy._kernels.kick import ForceSum, Kick, KickForce
 from medyanpy._kernels.kinetic import KineticEnergies
 from medyanpy._kernels.numerics import PURPOSES, normals
 from medyanpy._kernels.points import Flatten, Place
-from medyanpy._kernels.program import Program, ProgramFault
+from medyanpy._kernels.program import LOOKS, Program, ProgramFault
 from medyanpy._kernels.program import Sequence as Operations
 from medyanpy._kernels.selected import brownian, drift, geodesic, thermostat, watch
 from medyanpy._kernels.virial import Virial
@@ -23,6 +23,7 @@ from medyanpy.errors import ParameterError, SimulationError, TimestepWarning, To
 from medyanpy.flows import Flow, Stage, euler_maruyama, ornstein_uhlenbeck
 from medyanpy.hessians import entries
 from medyanpy.integrators import Letter, SplittingIntegrator
+from medyanpy.kicks import Explicit
 from medyanpy.layout import Layout
 from medyanpy.oriented import unit_quaternions
 from medyanpy.runaway import SLOW, Account, heights
@@ -245,10 +246,15 @@ class Context:
         self._program.remember([*self._moving_arrays().values(), self._after_o.view(np.int64)])
 
     def _watch(self) -> Any:
-        """The last operation of a step: looks for beads that have run away."""
+        """The last operation of a step: looks for beads that have run away.
+
+        Instabilities grow, and it is enough to look now and then: the step and the bead are found when the steps since
+        are taken again. Where moving triangles carry points, one step can do all the harm, which friction may hide.
+        """
         slow = SLOW / self.integrator.timestep
         speeds = slow * self._length / self.step_lengths()
-        return watch.Watch(self._account.bound, speeds**2, slow**2, np.empty(self.layout.n))
+        self._looks = 1 if self._membranes_move and self.layout.n_points else LOOKS
+        return watch.Watch(self._account.bound, speeds**2, slow**2, np.empty(self.layout.n), self._looks)
 
     def _word(self) -> list[tuple[Stage, Letter]]:
         """The letters that do something here. G does nothing where there are no in-triangle points; two As that then
@@ -450,11 +456,22 @@ class Context:
             _, potential = self._energies() if self.runaway else (0.0, 0.0)
         except SimulationError:
             return  # The step will fail likewise, and say what it was doing.
-        kinetic = 0.5 * self._mass * np.einsum("ij,ij->i", self._v, self._v)
-        turning = 0.5 * np.einsum("ij,ij,ij->i", self._inverse_inertia, self._spin, self._spin)
-        self._account.open(
-            self.integrator.kT, max(kinetic.max(), turning.max(initial=0.0)), potential
-        )
+        with np.errstate(over="ignore"):
+            speed = np.einsum("ij,ij->i", self._v, self._v)
+            turning = 0.5 * np.einsum("ij,ij,ij->i", self._inverse_inertia, self._spin, self._spin)
+            if not isinstance(self.integrator.kick, Explicit):
+                kick = self.integrator.timestep * self._inverse_mass[:, None] * self._added_forces()
+                speed = np.maximum(speed, np.einsum("ij,ij->i", kick, kick))
+            kinetic = max(float((0.5 * self._mass * speed).max()), float(turning.max(initial=0.0)))
+        self._account.open(self.integrator.kT, kinetic, potential)
+
+    def _added_forces(self) -> np.ndarray:
+        """(n, 3) pN; by place, as last evaluated."""
+        total = np.zeros((self.layout.n, 3))
+        for force_sum in self._force_sums.values():
+            if force_sum.forces.operations:
+                total += force_sum.f_array
+        return total
 
     def _admit(self, bead: int, kinetic: float) -> bool:
         """Whether the run goes on after the watch has found so much kinetic energy in a bead."""
@@ -1050,6 +1067,8 @@ class Context:
         """Go back to the last good state, and say what happened."""
         culprits = self._culprits(fault)
         repeatable = all(operation.repeatable for operation in self._bound)
+        if repeatable:
+            fault = self._first_since_looked(fault)
         self._program.recover(repeatable)
         if fault.kind == "runaway":
             culprits = self._accelerated_by(fault) if repeatable else []
@@ -1102,6 +1121,24 @@ class Context:
         """Its number within its own membrane, and its height (nm)."""
         membrane = next(m for m in reversed(self.layout.topology.membranes) if m.first_face <= face)
         return int(face - membrane.first_face), float(heights(self._x[self._faces[face]]))
+
+    def _first_since_looked(self, fault: ProgramFault) -> ProgramFault:
+        """Whatever has failed: what the watch sees first if it looks after every step from its last look on."""
+        program = self._program
+        watches = [operation for operation in program.operations if isinstance(operation, watch.Watch)]
+        if not self.runaway or not watches:
+            return fault
+        try:
+            program.seek(fault.step)
+            for operation in watches:
+                operation.every = 1
+            program.run(fault.step + 1 - program.step)
+        except ProgramFault as first:
+            return first
+        finally:
+            for operation in watches:
+                operation.every = self._looks
+        return fault
 
     def _accelerated_by(self, fault: ProgramFault) -> list[str]:
         """The strongest force on a bead that has run away; none where it was a flight that gave it its energy.

@@ -24,7 +24,8 @@ class Account:
     A bead with mass m at temperature T that is `factor` times as fast as :math:`\\sqrt{kT/m}` has a kinetic energy of
     ``factor² / 2`` kT. As much is admitted; with the largest kinetic energy that any bead had when the account was
     opened in place of kT, if that is larger or if there is no thermostat; and beyond that four times the potential
-    energy that has been released since. An account is opened by the first step after anything was changed from outside:
+    energy that has been released since. Linearly implicit kicks conserve another energy: with them, what one step under
+    the forces at the opening would give a bead counts as a kinetic energy that it had. An account is opened by the first step after anything was changed from outside:
     numbers of forces, positions, velocities, the temperature. It is part of the state.
 
     Attributes
@@ -66,7 +67,12 @@ class Account:
     def open(self, kT: float | None, kinetic: float, potential: float) -> None:
         """Start: the largest kinetic energy of a bead, and the potential energy of all (pN nm)."""
         own = 0.5 * self.array[4] ** 2 * max(kT or 0.0, kinetic)
-        self.array[:4] = own if self.factor else -1.0, potential, own, _NO_HEAT if kT is None else kT
+        if not self.factor or not np.isfinite(own + potential):
+            # A start that is not finite is no measure of anything: what comes of it will be told by other faults.
+            own, potential, bound = 0.0, 0.0, -1.0
+        else:
+            bound = own
+        self.array[:4] = bound, potential, own, _NO_HEAT if kT is None else kT
 
     def admits(self, kinetic: float, potential: float) -> bool:
         """Whether a bead can have come by a kinetic energy beyond the bound, at this potential energy."""

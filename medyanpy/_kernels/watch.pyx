@@ -1,4 +1,4 @@
-"""The watch: at the end of every step, whether a bead has more kinetic energy than it can have come by.
+"""The watch: at the end of steps, whether a bead has more kinetic energy than it can have come by.
 
 One comparison per bead: its squared speed with the largest that is not looked into. What that is follows from a bound
 on the kinetic energy, the same for all beads, which is part of the state; see `Context` for what it is made of.
@@ -54,7 +54,8 @@ cdef int _look_at_rotation(void* task, World* world, Py_ssize_t first, Py_ssize_
 cdef class Watch(Operation):
     """Fault RUNAWAY of the bead with the most kinetic energy, where any has more than a bound.
 
-    bound (1,): pN nm; negative, none. slow (n,): squared speeds, by place, that are never too large; slow_turns: the
+    It looks after every step with a number (counted from 1) that `every` divides; `every` is a power of two and may be
+    set. bound (1,): pN nm; negative, none. slow (n,): squared speeds, by place, that are never too large; slow_turns: the
     squared angular velocity. `limit` (n,) is work space.
     """
     cdef double[::1] bound
@@ -62,8 +63,12 @@ cdef class Watch(Operation):
     cdef double[::1] limit
     cdef double slow_turns
     cdef double made_for      # the bound that `limit` follows from
+    cdef public long long every
 
-    def __init__(self, double[::1] bound, const double[::1] slow, double slow_turns, double[::1] limit):
+    def __init__(
+        self, double[::1] bound, const double[::1] slow, double slow_turns, double[::1] limit, long long every,
+    ):
+        self.every = every
         self.bound = bound
         self.slow = slow
         self.slow_turns = slow_turns
@@ -102,6 +107,8 @@ cdef class Watch(Operation):
     cdef int run(self, World* world) noexcept nogil:
         cdef WatchTask task
         cdef int fault
+        if (world.step + 1) & (self.every - 1):
+            return 0
         if self.bound[0] != self.made_for:
             self.make_limits(world)
         task.limit = &self.limit[0]
