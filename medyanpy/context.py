@@ -15,7 +15,7 @@ from medyanpy._kernels.kick import ForceSum, Kick, KickForce
 from medyanpy._kernels.kinetic import KineticEnergies
 from medyanpy._kernels.numerics import PURPOSES, normals
 from medyanpy._kernels.points import Flatten, Place
-from medyanpy._kernels.program import LOOKS, Program, ProgramFault
+from medyanpy._kernels.program import Program, ProgramFault
 from medyanpy._kernels.program import Sequence as Operations
 from medyanpy._kernels.selected import brownian, drift, geodesic, thermostat, watch
 from medyanpy._kernels.virial import Virial
@@ -118,6 +118,7 @@ class Context:
         self._account = Account()
         self._length = self.shortest_length()
         self._bind_forces()
+        self._warn_of_needles()
         self._compile()
         # Last: an error names forces.
         self._settle()
@@ -217,6 +218,32 @@ class Context:
                     stacklevel=4,
                 )
 
+    def _warn_of_needles(self) -> None:
+        """Of triangles so flat that heat turns them over in a step or a few: forces and flights there are not resolved."""
+        kT = self.integrator.kT
+        if kT is None or self.integrator.overdamped:
+            return
+        speeds = np.sqrt(kT * self._inverse_mass)
+        for membrane in self.layout.topology.membranes:
+            if membrane.fixed:
+                continue
+            faces = self.layout.faces(membrane)
+            height = heights(self._x[faces])
+            speed = speeds[faces].max(axis=1)
+            longest = np.divide(height, _NEEDLE * speed, out=np.full(len(faces), np.inf), where=speed > 0.0)
+            needles = int(np.count_nonzero(longest < self.integrator.timestep))
+            if needles:
+                i = int(np.argmin(longest))
+                others = f" (and {needles - 1} others)" if needles > 1 else ""
+                warnings.warn(
+                    f"{membrane.name!r}: triangle {i}{others} has a height of {height[i]:.3g} nm, and in a timestep of "
+                    f"{self.integrator.timestep:g} s heat moves its vertices by {speed[i] * self.integrator.timestep:.3g} "
+                    f"nm: it will be turned over, and the run gets hot or runs away. A timestep of {longest[i]:.3g} s "
+                    "would do, larger vertex masses, or a mesh without needles (see mesh.quality)",
+                    TimestepWarning,
+                    stacklevel=4,
+                )
+
     def _of_group(self, group: int | None) -> list:
         """The bound forces of a group; all of them for None."""
         return [b for b, f in zip(self._bound, self.system.forces, strict=True) if group is None or f.group == group]
@@ -246,15 +273,10 @@ class Context:
         self._program.remember([*self._moving_arrays().values(), self._after_o.view(np.int64)])
 
     def _watch(self) -> Any:
-        """The last operation of a step: looks for beads that have run away.
-
-        Instabilities grow, and it is enough to look now and then: the step and the bead are found when the steps since
-        are taken again. Where moving triangles carry points, one step can do all the harm, which friction may hide.
-        """
+        """The last operation of a step: looks for beads that have run away."""
         slow = SLOW / self.integrator.timestep
         speeds = slow * self._length / self.step_lengths()
-        self._looks = 1 if self._membranes_move and self.layout.n_points else LOOKS
-        return watch.Watch(self._account.bound, speeds**2, slow**2, np.empty(self.layout.n), self._looks)
+        return watch.Watch(self._account.bound, speeds**2, slow**2)
 
     def _word(self) -> list[tuple[Stage, Letter]]:
         """The letters that do something here. G does nothing where there are no in-triangle points; two As that then
@@ -434,7 +456,7 @@ class Context:
 
     @property
     def runaway(self) -> float | None:
-        """How many times faster than its thermal speed √(kT/m) a bead must be to end a run; 30 where nobody says
+        """How many times faster than its thermal speed √(kT/m) a bead must be to end a run; 20 where nobody says
         otherwise, None for never.
 
         Without a thermostat, or where beads are faster already when the run starts, the fastest at the start (by
@@ -1067,8 +1089,6 @@ class Context:
         """Go back to the last good state, and say what happened."""
         culprits = self._culprits(fault)
         repeatable = all(operation.repeatable for operation in self._bound)
-        if repeatable:
-            fault = self._first_since_looked(fault)
         self._program.recover(repeatable)
         if fault.kind == "runaway":
             culprits = self._accelerated_by(fault) if repeatable else []
@@ -1122,24 +1142,6 @@ class Context:
         membrane = next(m for m in reversed(self.layout.topology.membranes) if m.first_face <= face)
         return int(face - membrane.first_face), float(heights(self._x[self._faces[face]]))
 
-    def _first_since_looked(self, fault: ProgramFault) -> ProgramFault:
-        """Whatever has failed: what the watch sees first if it looks after every step from its last look on."""
-        program = self._program
-        watches = [operation for operation in program.operations if isinstance(operation, watch.Watch)]
-        if not self.runaway or not watches:
-            return fault
-        try:
-            program.seek(fault.step)
-            for operation in watches:
-                operation.every = 1
-            program.run(fault.step + 1 - program.step)
-        except ProgramFault as first:
-            return first
-        finally:
-            for operation in watches:
-                operation.every = self._looks
-        return fault
-
     def _accelerated_by(self, fault: ProgramFault) -> list[str]:
         """The strongest force on a bead that has run away; none where it was a flight that gave it its energy.
 
@@ -1188,6 +1190,9 @@ class Context:
                 strength += float(np.linalg.norm(force_sum.torque_array[row]))
         return strength if np.isfinite(strength) else np.inf
 
+
+#: Triangles are needles whose height is less than so many times the way of a vertex in a step, by heat.
+_NEEDLE = 3.0
 
 _CAUSES = {
     "not finite": "the velocity or force is no longer a finite number. The timestep is too large for the "

@@ -37,7 +37,7 @@ class Account:
     """
 
     def __init__(self) -> None:
-        self.array = np.array([-1.0, 0.0, 0.0, _CLOSED, 30.0])
+        self.array = np.array([-1.0, 0.0, 0.0, _CLOSED, 20.0])
 
     @property
     def factor(self) -> float | None:
@@ -66,13 +66,11 @@ class Account:
 
     def open(self, kT: float | None, kinetic: float, potential: float) -> None:
         """Start: the largest kinetic energy of a bead, and the potential energy of all (pN nm)."""
-        own = 0.5 * self.array[4] ** 2 * max(kT or 0.0, kinetic)
-        if not self.factor or not np.isfinite(own + potential):
-            # A start that is not finite is no measure of anything: what comes of it will be told by other faults.
-            own, potential, bound = 0.0, 0.0, -1.0
-        else:
-            bound = own
-        self.array[:4] = bound, potential, own, _NO_HEAT if kT is None else kT
+        own, bound = 0.0, -1.0
+        # A start that is not finite is no measure of anything: what comes of it, other faults tell.
+        if self.factor and np.isfinite(kinetic * self.factor**2 + potential):
+            own = bound = 0.5 * self.factor**2 * max(kT or 0.0, kinetic)
+        self.array[:4] = bound, potential if bound >= 0.0 else 0.0, own, _NO_HEAT if kT is None else kT
 
     def admits(self, kinetic: float, potential: float) -> bool:
         """Whether a bead can have come by a kinetic energy beyond the bound, at this potential energy."""

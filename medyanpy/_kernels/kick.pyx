@@ -165,8 +165,8 @@ cdef int _kick_beads(void* task, World* world, Py_ssize_t first, Py_ssize_t last
     cdef KickTask* t = <KickTask*> task
     cdef const double* f
     cdef double* v
-    cdef double s
-    cdef Py_ssize_t i, c, vertices, first_plain, finite = 0
+    cdef double s, check
+    cdef Py_ssize_t i, c, vertices, first_plain
     if t.chain != NULL and first < world.n_vertices:
         vertices = min(last, world.n_vertices)
         for i in range(first, vertices):
@@ -184,10 +184,11 @@ cdef int _kick_beads(void* task, World* world, Py_ssize_t first, Py_ssize_t last
         s = t.h * world.inverse_mass[i]
         for c in range(3):
             v[c] += s * f[c]
-    # Of a number that is not finite, even 0 times it is not 0. Counted, which vectorises as a sum would not.
+    # Of a number that is not finite, even 0 times it is not 0: one comparison serves the whole block.
+    check = 0.0
     for i in range(3 * first, 3 * last):
-        finite += 0.0 * world.v[i] == 0.0
-    if finite == 3 * (last - first):
+        check += 0.0 * world.v[i]
+    if check == 0.0:
         return 0
     for i in range(first, last):
         v = world.v + 3 * i

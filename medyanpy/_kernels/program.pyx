@@ -33,11 +33,6 @@ cdef double SIGNAL_INTERVAL = 0.05
 # Copies of the state are made when signals are looked for, but take no more than this share of the time.
 cdef double COPYING_SHARE = 0.01
 
-# Steps between two looks of the watch. Copies are made after a look (or when a run starts), so that what happens between
-# looks is found again from any copy.
-LOOKS = 8
-cdef long long looks = LOOKS
-
 # Variants of the hot kernels that this processor can run, the best last.
 SUPPORTED = ("baseline", "avx2", "avx512")[:1 + instruction_sets()]
 
@@ -305,7 +300,7 @@ cdef class Program:
 
     def keep_if_due(self):
         """Copy the state if there is no copy, or if the last is old enough."""
-        if self.kept_step < 0 or self.world.step % looks == 0 and monotonic_seconds() - self.kept_at > max(
+        if self.kept_step < 0 or monotonic_seconds() - self.kept_at > max(
             SIGNAL_INTERVAL, self.copying / COPYING_SHARE
         ):
             self.keep()
@@ -392,14 +387,6 @@ cdef class Program:
             self.clear_fault()
             self.world.step += 1
 
-    def seek(self, long long step):
-        """Go back to the copy, and from there to the last step before `step` that the watch has looked after."""
-        self.restore()
-        self.clear_fault()
-        step -= step % looks
-        if step > self.world.step:
-            self.check(self.go_on(step - self.world.step))
-
     def trace(self, Py_ssize_t bead):
         """Run the word once, and tell what the kinetic energy of a bead is after each of its operations.
 
@@ -436,10 +423,7 @@ cdef class Program:
         try:
             while done < n:
                 self.keep_if_due()
-                end = done + chunk
-                if chunk >= looks:
-                    end -= (self.world.step + chunk) % looks
-                end = min(n, end)
+                end = min(n, done + chunk)
                 with nogil:
                     started = monotonic_seconds()
                     while done < end:

@@ -1,31 +1,45 @@
-"""The watch: at the end of steps, whether a bead has more kinetic energy than it can have come by.
+"""The watch: at the end of every step, whether a bead has more kinetic energy than it can have come by.
 
-One comparison per bead: its squared speed with the largest that is not looked into. What that is follows from a bound
-on the kinetic energy, the same for all beads, which is part of the state; see `Context` for what it is made of.
+What it can have come by follows from a bound on the kinetic energy, the same for all beads, which is part of the state;
+see `medyanpy.runaway`. One comparison per component of a velocity: with the bound for the heaviest bead near by, over
+three. Only blocks that do not pass it are looked at bead by bead.
 """
+import numpy as np
+
 from libc.math cimport INFINITY
 
-from medyanpy._kernels.parallel cimport over_blocks, record_fault
+from medyanpy._kernels.parallel cimport n_blocks, over_blocks, record_fault
 from medyanpy._kernels.program cimport RUNAWAY, Operation, World
 
-cdef Py_ssize_t BEADS = 8192
-cdef Py_ssize_t BODIES = 2048
+cdef Py_ssize_t BEADS = 2048
 
 
 cdef struct WatchTask:
     const double* limit       # (n,) squared speed
+    const double* component   # per block: squared component of a velocity below which no bead is beyond its limit
     double bound              # of the kinetic energy of rotation
     double slow               # squared angular velocity that is never too large
+
+
+cdef inline double _square(const World* world, Py_ssize_t i) noexcept nogil:
+    cdef const double* v = world.v + 3 * i
+    return v[0] * v[0] + v[1] * v[1] + v[2] * v[2]
 
 
 cdef int _look(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
     cdef WatchTask* t = <WatchTask*> task
     cdef const double* v = world.v
-    cdef Py_ssize_t i, within = 0
+    cdef double component = t.component[first // BEADS]
+    cdef Py_ssize_t i, slow = 0
+    for i in range(3 * first, 3 * last):
+        # What is not a number is not slow either.
+        slow += v[i] * v[i] <= component
+    if slow == 3 * (last - first):
+        return 0
     for i in range(first, last):
-        # What is not a number is not within either.
-        within += v[3 * i] * v[3 * i] + v[3 * i + 1] * v[3 * i + 1] + v[3 * i + 2] * v[3 * i + 2] <= t.limit[i]
-    return 0 if within == last - first else record_fault(world, RUNAWAY, first, -1)
+        if not _square(world, i) <= t.limit[i]:
+            return record_fault(world, RUNAWAY, i, -1)
+    return 0
 
 
 cdef inline double _of_rotation(const World* world, Py_ssize_t row, double* square) noexcept nogil:
@@ -54,43 +68,40 @@ cdef int _look_at_rotation(void* task, World* world, Py_ssize_t first, Py_ssize_
 cdef class Watch(Operation):
     """Fault RUNAWAY of the bead with the most kinetic energy, where any has more than a bound.
 
-    It looks after every step with a number (counted from 1) that `every` divides; `every` is a power of two and may be
-    set. bound (1,): pN nm; negative, none. slow (n,): squared speeds, by place, that are never too large; slow_turns: the
-    squared angular velocity. `limit` (n,) is work space.
+    bound (1,): pN nm; negative, none. slow (n,): squared speeds, by place, that are never too large; slow_turns: the
+    squared angular velocity.
     """
     cdef double[::1] bound
     cdef const double[::1] slow
     cdef double[::1] limit
+    cdef double[::1] component
     cdef double slow_turns
     cdef double made_for      # the bound that `limit` follows from
-    cdef public long long every
 
-    def __init__(
-        self, double[::1] bound, const double[::1] slow, double slow_turns, double[::1] limit, long long every,
-    ):
-        self.every = every
+    def __init__(self, double[::1] bound, const double[::1] slow, double slow_turns):
         self.bound = bound
         self.slow = slow
         self.slow_turns = slow_turns
-        self.limit = limit
+        self.limit = np.empty(len(slow))
+        self.component = np.empty(max(1, n_blocks(len(slow), BEADS)))
         self.made_for = -INFINITY
 
     cdef void make_limits(self, World* world) noexcept nogil:
         cdef Py_ssize_t i
-        cdef double square
         self.made_for = self.bound[0]
         for i in range(world.n):
-            square = 2.0 * self.made_for / world.mass[i]
-            self.limit[i] = INFINITY if self.made_for < 0.0 else max(square, self.slow[i])
+            self.limit[i] = max(2.0 * self.made_for / world.mass[i], self.slow[i])
+        for i in range(self.component.shape[0]):
+            self.component[i] = INFINITY
+        for i in range(world.n):
+            self.component[i // BEADS] = min(self.component[i // BEADS], self.limit[i] / 3.0)
 
-    cdef int blame(self, World* world, WatchTask* t) noexcept nogil:
+    cdef void blame(self, World* world, WatchTask* t) noexcept nogil:
         """Name the bead with the most kinetic energy of those beyond their limits."""
         cdef double largest = -1.0, energy, square
-        cdef const double* v
         cdef Py_ssize_t i, row
         for i in range(world.n):
-            v = world.v + 3 * i
-            square = v[0] * v[0] + v[1] * v[1] + v[2] * v[2]
+            square = _square(world, i)
             energy = 0.5 * world.mass[i] * square if not square <= t.limit[i] else 0.0
             row = i - world.first_oriented
             if 0 <= row < world.n_oriented and not (_of_rotation(world, row, &square) <= t.bound or square <= t.slow):
@@ -102,19 +113,21 @@ cdef class Watch(Operation):
         world.fault.value = largest
         if world.fault.bead >= world.n_cartesian:
             world.fault.triangle = world.triangle[world.fault.bead - world.n_cartesian]
-        return RUNAWAY
 
     cdef int run(self, World* world) noexcept nogil:
         cdef WatchTask task
         cdef int fault
-        if (world.step + 1) & (self.every - 1):
+        if self.bound[0] < 0.0:
             return 0
         if self.bound[0] != self.made_for:
             self.make_limits(world)
         task.limit = &self.limit[0]
-        task.bound = self.bound[0] if self.bound[0] >= 0.0 else INFINITY
+        task.component = &self.component[0]
+        task.bound = self.bound[0]
         task.slow = self.slow_turns
         fault = over_blocks(_look, &task, world, world.n, BEADS)
         if fault == 0 and world.n_oriented > 0:
-            fault = over_blocks(_look_at_rotation, &task, world, world.n_oriented, BODIES)
-        return fault if fault == 0 else self.blame(world, &task)
+            fault = over_blocks(_look_at_rotation, &task, world, world.n_oriented, BEADS)
+        if fault != 0:
+            self.blame(world, &task)
+        return fault
