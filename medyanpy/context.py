@@ -15,15 +15,18 @@ from medyanpy._kernels.kinetic import KineticEnergies
 from medyanpy._kernels.numerics import PURPOSES, normals
 from medyanpy._kernels.points import Flatten, Place
 from medyanpy._kernels.program import Program, ProgramFault
-from medyanpy._kernels.selected import brownian, drift, geodesic, thermostat
+from medyanpy._kernels.program import Sequence as Operations
+from medyanpy._kernels.selected import brownian, drift, geodesic, thermostat, watch
 from medyanpy._kernels.virial import Virial
 from medyanpy.errors import ParameterError, SimulationError, TopologyError
 from medyanpy.flows import Flow, Stage, euler_maruyama, ornstein_uhlenbeck
 from medyanpy.hessians import entries
 from medyanpy.integrators import Letter, SplittingIntegrator
+from medyanpy.kicks import Explicit
 from medyanpy.layout import Layout
 from medyanpy.names import Guarded
 from medyanpy.oriented import unit_quaternions
+from medyanpy.runaway import SLOW, Account, heights
 from medyanpy.state import InTriangle, State
 from medyanpy.system import System
 from medyanpy.threads import choose_threads
@@ -117,6 +120,8 @@ class Context(Guarded):
             self._check_displacement()
         self._meter: WorkMeter | None = None
         integrator.kick.check_context(self)
+        self._account = Account()
+        self._length = self._shortest_length()
         self._bind_forces()
         self._compile()
         # Last: an error names forces.
@@ -231,9 +236,18 @@ class Context(Guarded):
             operations += self.around(stage, self._operations_of(letter, stage), flows)
             if stage.index == last_o:
                 operations.append(KineticEnergies(self._ranges, self._after_o, False))
+        if not self.integrator.overdamped:
+            operations.append(self._watch())
         self._program.load(operations)
+        self._program.admit = self._admit
         # The kinetic energies after O are nan until they are measured, so they are remembered as bits.
         self._program.remember([*self._moving_arrays().values(), self._after_o.view(np.int64)])
+
+    def _watch(self) -> Any:
+        """The last operation of a step: looks for beads that have run away."""
+        slow = SLOW / self.integrator.timestep
+        speeds = slow * self._length / self._step_lengths()
+        return watch.Watch(self._account.bound, speeds**2, slow**2)
 
     def _word(self) -> list[tuple[Stage, Letter]]:
         """The letters that do something here. G does nothing where there are no in-triangle points; two As that then
@@ -425,10 +439,60 @@ class Context(Guarded):
         """
         n = whole_number("step: n", n, at_least=0)
         self._refresh()
+        self._open_account()
         try:
             self._program.run(n)
         except ProgramFault as fault:
             raise self._recovered(fault) from fault.cause
+
+    @property
+    def runaway(self) -> float | None:
+        """How many times faster than its thermal speed √(kT/m) a bead must be to end a run; 20 where nobody says
+        otherwise, None for never.
+
+        Without a thermostat, or where beads are faster already when the run starts, the fastest at the start (by
+        kinetic energy) takes the place of kT. Kinetic energy that comes from potential energy released since then ends
+        no run, whatever the speed. A run starts anew whenever numbers of forces, positions or velocities are set.
+        Checkpoints hold the number, documents do not.
+        """
+        return self._account.factor
+
+    @runaway.setter
+    def runaway(self, factor: float | None) -> None:
+        self._account.factor = factor
+
+    def _open_account(self) -> None:
+        """Note what beads and forces have before the first step after a change, for the watch."""
+        if self.integrator.overdamped or self._account.is_open(self.integrator.kT):
+            return
+        try:
+            _, potential = self._energies() if self.runaway else (0.0, 0.0)
+        except SimulationError:
+            return  # The step will fail likewise, and say what it was doing.
+        with np.errstate(over="ignore"):
+            speed = np.einsum("ij,ij->i", self._v, self._v)
+            turning = 0.5 * np.einsum("ij,ij,ij->i", self._inverse_inertia, self._spin, self._spin)
+            if not isinstance(self.integrator.kick, Explicit):
+                kick = self.integrator.timestep * self._inverse_mass[:, None] * self._added_forces()
+                speed = np.maximum(speed, np.einsum("ij,ij->i", kick, kick))
+            kinetic = max(float((0.5 * self._mass * speed).max()), float(turning.max(initial=0.0)))
+        self._account.open(self.integrator.kT, kinetic, potential)
+
+    def _added_forces(self) -> np.ndarray:
+        """(n, 3) pN; by place, as last evaluated."""
+        total = np.zeros((self.layout.n, 3))
+        for force_sum in self._force_sums.values():
+            if force_sum.forces.operations:
+                total += force_sum.f_array
+        return total
+
+    def _admit(self, bead: int, kinetic: float) -> bool:
+        """Whether the run goes on after the watch has found so much kinetic energy in a bead."""
+        try:
+            _, potential = self._energies()
+        except SimulationError:
+            return False
+        return self._account.admits(kinetic, potential)
 
     def perform(self, operation: Any, program: Program | None = None, changes_state: bool = True) -> None:
         """Run one operation, now."""
@@ -887,6 +951,7 @@ class Context(Guarded):
         }
         if self.layout.n_oriented:
             arrays |= {"orientation": self._orientation, "spin": self._spin}
+        arrays["runaway"] = self._account.array
         for flow in [*self.flows.values(), *self._instruments()]:
             arrays.update(flow.arrays())
         return arrays
@@ -924,6 +989,10 @@ class Context(Guarded):
         """
         targets = self._dynamical_arrays()
         measured_here = targets.pop("work", None) is not None
+        if "runaway" not in arrays:
+            # Written before there was one.
+            del targets["runaway"]
+            self._account.close()
         for name, target in targets.items():
             if name not in arrays:
                 raise ParameterError(f"checkpoint: {name} is missing")
@@ -992,7 +1061,8 @@ class Context(Guarded):
 
     @contextmanager
     def counted_as_protocol(self) -> Iterator[None]:
-        """What the block does to the energy is protocol work."""
+        """What the block does to the energy is protocol work; and steps start from another account of it."""
+        self._account.close()
         if self._meter is None:
             yield
             return
@@ -1023,9 +1093,11 @@ class Context(Guarded):
         culprits = self._culprits(fault)
         repeatable = all(operation.repeatable for operation in self._bound)
         self._program.recover(repeatable)
-        if len(culprits) > 1:
+        if fault.kind == "runaway":
+            culprits = self._accelerated_by(fault) if repeatable else []
+        elif len(culprits) > 1:
             # Numbers that overflow spread within one step. One step earlier the cause is the strongest.
-            culprits = [max(culprits, key=lambda name: self._strength(name, fault.bead))]
+            culprits = [self._strongest(culprits, fault.bead)]
         back = f". The simulation is back at step {self.step_count}, "
         back += "the last good state" if repeatable else "the last state that was kept"
         return self._explain(fault, culprits, back)
@@ -1033,7 +1105,7 @@ class Context(Guarded):
     def _explain(self, fault: ProgramFault, culprits: list[str], back: str = "") -> SimulationError:
         """The fault of a kernel in the user's words."""
         force = culprits[0] if culprits else None
-        bead = handle = None
+        bead = handle = triangle = None
         if fault.bead >= 0:
             bead = int(self.layout.order[fault.bead])
             handle = self.layout.topology.handle_of(bead)
@@ -1041,11 +1113,59 @@ class Context(Guarded):
         where = "" if bead is None else f", bead {bead} ({handle.name!r}, {place or handle.kind})"
         of_force = "" if force is None else f", force {force}"
         error = f"{type(fault.cause).__name__}: {fault.cause}"
-        cause = _CAUSES.get(fault.kind, fault.kind).format(value=fault.value, error=error)
+        if fault.kind == "runaway":
+            row = fault.bead - self.layout.n_cartesian
+            face = self._triangle[row] if row >= 0 else self._flattest_triangle(fault.bead)
+            if face is not None:
+                triangle, height = self._triangle_of(face)
+                where += f", triangle {triangle} (height {height:.3g} nm)"
+        cause = _CAUSES.get(fault.kind, fault.kind).format(value=fault.value, error=error, energy=self._in_words(fault.value))
+        if fault.kind == "runaway":
+            cause += _RUNAWAYS[force is None, triangle is None]
         message = f"step {fault.step}{where}{of_force}: {cause}{back}"
         return SimulationError(
-            message, step=fault.step, bead=bead, object=None if handle is None else handle.name, force=force
+            message,
+            step=fault.step,
+            bead=bead,
+            object=None if handle is None else handle.name,
+            force=force,
+            triangle=triangle,
         )
+
+    def _in_words(self, energy: float) -> str:
+        kT = self.integrator.kT
+        return f"{energy:.3g} pN nm" + ("" if kT is None else f" = {energy / kT:.3g} kT")
+
+    def _flattest_triangle(self, vertex: int) -> int | None:
+        """The face of smallest height at a vertex, by place; None where it has none."""
+        faces = np.flatnonzero((self._faces == vertex).any(axis=1))
+        return None if len(faces) == 0 else int(min(faces, key=lambda face: self._triangle_of(face)[1]))
+
+    def _triangle_of(self, face: int) -> tuple[int, float]:
+        """Its number within its own membrane, and its height (nm)."""
+        membrane = next(m for m in reversed(self.layout.topology.membranes) if m.first_face <= face)
+        return int(face - membrane.first_face), float(heights(self._x[self._faces[face]]))
+
+    def _accelerated_by(self, fault: ProgramFault) -> list[str]:
+        """The strongest force on a bead that has run away; none where it was a flight that gave it its energy.
+
+        From the last good state on, the step that failed is taken again, letter by letter; then the state is put back.
+        """
+        program, operations = self._program, self._program.operations
+        program.keep()
+        try:
+            gained = np.diff(program.trace(fault.bead))
+            if len(gained) == 0 or not isinstance(operations[int(np.argmax(gained))], Kick):
+                return []
+            # Where beads were at that kick.
+            program.restore()
+            program.perform(Operations(operations[: int(np.argmax(gained))]), changes_state=False)
+            return [self._strongest(list(self.bound_forces), fault.bead)]
+        finally:
+            program.restore()
+
+    def _strongest(self, names: list[str], place: int) -> str:
+        return max(names, key=lambda name: self._strength(name, place))
 
     def _culprits(self, fault: ProgramFault) -> list[str]:
         """The force that failed; or those that, computed alone, give the bead a force that is not finite."""
@@ -1091,9 +1211,24 @@ _CAUSES = {
     "near by, the gradient vanishes there, or another sheet was reached. The timestep is too large for the forces or "
     "velocities here and for the curvature of the surface; or positions from outside were too far from it, and must "
     "be brought onto it first: surface.project(positions)",
+    "runaway": "it has run away: its kinetic energy, {energy}, is more than the thermostat, the start of the run and the "
+    "forces can have given it. ",
     "python": "Python code called from the step raised {error}",
     "out of memory": "no memory for the neighbour list or the Hessian: are the beads far denser than the cutoff "
     "suggests?",
+}
+
+#: What is likely wrong where a bead has run away: by whether it was a force, and whether it has a triangle.
+_SMALLER = "The timestep is too large for the stiffest force here: try a smaller one"
+_MEANT = ". If it is meant to be so fast, simulation.context.runaway = None lets it"
+_RUNAWAYS = {
+    (False, False): f"{_SMALLER}, a larger mass, or a force that keeps triangles in shape (MembraneEdgeSprings, "
+    f"MembraneArea(per_triangle=True)){_MEANT}",
+    (False, True): f"{_SMALLER}, or minimize_energy() first{_MEANT}",
+    (True, False): "No force gave it that but the flight of points in a triangle that has become flat: its height is not "
+    "large against speeds times the timestep. Try a smaller timestep, a larger mass, or a force that keeps triangles in "
+    f"shape (MembraneEdgeSprings, MembraneArea(per_triangle=True)){_MEANT}",
+    (True, True): f"{_SMALLER}{_MEANT}",
 }
 
 

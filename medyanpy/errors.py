@@ -67,6 +67,8 @@ class SimulationError(MedyanError, RuntimeError):
         The bead concerned, in topology order.
     force : str or None
         Name of the force concerned.
+    triangle : int or None
+        The triangle concerned, as the mesh of its membrane numbers it: of a bead that has run away.
     """
 
     def __init__(
@@ -77,12 +79,14 @@ class SimulationError(MedyanError, RuntimeError):
         object: str | None = None,
         bead: int | None = None,
         force: str | None = None,
+        triangle: int | None = None,
     ) -> None:
         super().__init__(message)
         self.step = step
         self.object = object
         self.bead = bead
         self.force = force
+        self.triangle = triangle
 
 
 class TimestepWarning(UserWarning):

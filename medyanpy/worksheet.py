@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from medyanpy.errors import ThermostatWarning, TimestepWarning, UnitsWarning, warn_outside
+from medyanpy.runaway import heights
 from medyanpy.stiffness import Start, longest_timestep
 
 if TYPE_CHECKING:
@@ -29,6 +30,8 @@ _FORGOTTEN_AT_ONCE = 1e4
 # Thermal steps, in units of the lengths that are there.
 _TOO_FAR = 1.0
 _NOT_AT_ALL = 1e-10
+# Triangles are needles whose height is less than so many times the way of a vertex in a step, by heat.
+_NEEDLE = 3.0
 # An energy across the whole system, in kT, that nothing feels.
 _NOTHING = 1e-9
 
@@ -160,6 +163,7 @@ def look(context: "Context") -> Worksheet:
     together = _force_row(context, "all together", list(zip(context.system.forces, rates, strict=True)))
     remarks = [
         *_remarks_of_timesteps(context, context.system.forces, forces),
+        *_remarks_of_needles(context),
         *_remarks_of_friction(context),
         *_remarks_of_units(context, start, rates, beads),
     ]
@@ -234,6 +238,32 @@ def _remarks_of_timesteps(context: "Context", forces: "Sequence[Force]", rows: "
         for force, row in zip(forces, rows, strict=True)
         if row.share is not None and row.share > 1.0
     ]  # fmt: skip
+
+
+def _remarks_of_needles(context: "Context") -> list:
+    """Of triangles so flat that heat turns them over in a step or a few: forces and flights there are not resolved."""
+    integrator = context.integrator
+    if integrator.kT is None or integrator.overdamped:
+        return []
+    remarks = []
+    for membrane in context.system.topology.membranes:
+        mesh, moves = membrane.mesh, ~membrane.fixed_beads
+        inverse_mass = np.divide(1.0, membrane.mass, out=np.zeros(len(membrane)), where=moves)
+        height = heights(mesh.vertices[mesh.faces])
+        speed = np.sqrt(integrator.kT * inverse_mass)[mesh.faces].max(axis=1)
+        longest = np.divide(height, _NEEDLE * speed, out=np.full(len(height), inf), where=speed > 0.0)
+        needles = int(np.count_nonzero(longest < integrator.timestep))
+        if needles:
+            i = int(np.argmin(longest))
+            others = f" (and {needles - 1} others)" if needles > 1 else ""
+            remarks.append((
+                TimestepWarning,
+                f"{membrane.name!r}: triangle {i}{others} has a height of {height[i]:.3g} nm, and in a timestep of "
+                f"{integrator.timestep:g} s heat moves its vertices by {speed[i] * integrator.timestep:.3g} nm: it "
+                f"will be turned over, and the run gets hot or runs away. A timestep of {longest[i]:.3g} s would do, "
+                "larger vertex masses, or a mesh without needles (see mesh.quality)",
+            ))  # fmt: skip
+    return remarks
 
 
 def _remarks_of_friction(context: "Context") -> list:

@@ -20,6 +20,7 @@ LAYERS = [
     {"errors", "units", "_version"},
     {"names"},
     {"validation", "described", "hessians"},
+    {"runaway"},
     {"threads", "flows", "rigid", "quaternions"},
     {"chains", "kicks", "presets"},
     {"mesh", "filaments", "oriented", "rods"},

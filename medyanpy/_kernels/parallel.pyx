@@ -67,10 +67,13 @@ cdef int over_blocks(
     BlockFunction function, void* task, World* world, Py_ssize_t n, Py_ssize_t block,
 ) noexcept nogil:
     """Call `function` for every block of `block` items; 0, or the code of the fault with the lowest bead."""
-    cdef Py_ssize_t blocks = n_blocks(n, block)
-    cdef Py_ssize_t b
+    cdef Py_ssize_t blocks, b
     cdef int failed = 0
     global region_entered
+    if n <= block:
+        # Small systems do not even divide.
+        return world.fault.code if n > 0 and function(task, world, 0, n, 0) else NO_FAULT
+    blocks = n_blocks(n, block)
     if world.threads == 1 or blocks < FEWEST_BLOCKS or forked:
         for b in range(blocks):
             failed |= _one_block(function, task, world, n, block, b, 0)

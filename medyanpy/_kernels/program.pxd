@@ -20,6 +20,7 @@ cdef enum FaultCode:
     NOT_CONVERGED = 6         # constraints that cannot be held
     LOST_SURFACE = 7          # a bead that does not come back to its surface
     NOT_SOLVED = 8            # an implicit kick whose equations have no solution, or none that Newton's method finds
+    RUNAWAY = 9               # a bead with more kinetic energy than it can have come by
 
 
 cdef struct Fault:
@@ -126,9 +127,13 @@ cdef class Program:
     cdef long long kept_step  # the step of the copy; -1: there is none
     cdef double kept_at       # s, when it was made
     cdef double copying       # s, how long that took
+    # Called with a bead and its kinetic energy after a fault RUNAWAY: whether the run goes on. None: it does not.
+    cdef public object admit
 
     cdef int clear_fault(self) except -1
     cdef int check(self, int fault) except -1
     cdef int advance(self, long long n) except? -1
+    cdef int go_on(self, long long n) except? -1
+    cdef double kinetic_energy(self, Py_ssize_t bead) noexcept
     cdef bint is_finite(self) noexcept nogil
     cdef void free_copy(self) noexcept

@@ -10,7 +10,7 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
 from medyanpy._kernels.program cimport (
-    DEGENERATE_TRIANGLE, LOST_SURFACE, NOT_CONVERGED, NOT_FINITE, NOT_SOLVED, OUT_OF_MEMORY, PYTHON_EXCEPTION,
+    DEGENERATE_TRIANGLE, LOST_SURFACE, NOT_CONVERGED, NOT_FINITE, NOT_SOLVED, OUT_OF_MEMORY, PYTHON_EXCEPTION, RUNAWAY,
     TOO_MANY_CROSSINGS,
 )
 
@@ -45,6 +45,7 @@ FAULTS = {
     NOT_CONVERGED: "not converged",
     LOST_SURFACE: "lost surface",
     NOT_SOLVED: "not solved",
+    RUNAWAY: "runaway",
 }
 
 
@@ -199,6 +200,7 @@ cdef class Program:
         self.kept = NULL
         self.n_kept = 0
         self.kept_step = -1
+        self.admit = None
         self.remember([])
         w.f = NULL
         w.torque = NULL
@@ -212,6 +214,11 @@ cdef class Program:
     def step(self, long long value):
         self.world.step = value
         self.kept_step = -1
+
+    @property
+    def operations(self):
+        """Those that make up one step."""
+        return list(self.word.operations)
 
     @property
     def threads(self):
@@ -321,7 +328,7 @@ cdef class Program:
         self.restore()
         self.clear_fault()
         while replay and target > self.kept_step:
-            if self.advance(target - self.world.step) != NO_FAULT:
+            if self.go_on(target - self.world.step) != NO_FAULT:
                 # The run has not repeated itself. As far as it came, it was good.
                 target = self.world.step
             elif self.is_finite():
@@ -365,7 +372,50 @@ cdef class Program:
     def run(self, long long n):
         """Take n steps. Raises ProgramFault, or what a signal handler raises, between two steps."""
         self.clear_fault()
-        self.check(self.advance(n))
+        self.check(self.go_on(n))
+
+    cdef int go_on(self, long long n) except? -1:
+        """`advance`, and on after steps that leave a bead with more energy than the watch lets pass, if `admit` does."""
+        cdef long long target = self.world.step + n
+        cdef Fault found
+        cdef int fault
+        while True:
+            fault = self.advance(target - self.world.step)
+            found = self.world.fault
+            if fault != RUNAWAY or self.admit is None or not self.admit(found.bead, found.value):
+                # Whoever asked may have run operations.
+                self.world.fault = found
+                return fault
+            # The watch is the last operation: the step is done.
+            self.clear_fault()
+            self.world.step += 1
+
+    def trace(self, Py_ssize_t bead):
+        """Run the word once, and tell what the kinetic energy of a bead is after each of its operations.
+
+        Returns (k + 1,) floats, the first before any; shorter where an operation fails. The step is not counted: the
+        caller has made a copy of the state, and goes back to it.
+        """
+        cdef list energies = [self.kinetic_energy(bead)]
+        for operation in self.word.operations:
+            try:
+                self.perform(operation, changes_state=False)
+            except ProgramFault:
+                break
+            energies.append(self.kinetic_energy(bead))
+        return energies
+
+    cdef double kinetic_energy(self, Py_ssize_t bead) noexcept:
+        """Of one bead: of its motion, and of its rotation if it has one."""
+        cdef World* w = &self.world
+        cdef Py_ssize_t row = bead - w.first_oriented
+        cdef double energy = 0.0
+        cdef int c
+        for c in range(3):
+            energy += 0.5 * w.mass[bead] * w.v[3 * bead + c] * w.v[3 * bead + c]
+            if 0 <= row < w.n_oriented:
+                energy += 0.5 * w.inverse_inertia[3 * row + c] * w.spin[3 * row + c] * w.spin[3 * row + c]
+        return energy
 
     cdef int advance(self, long long n) except? -1:
         """Take n steps, or as many as go well: 0, or the code of the fault."""

@@ -1,0 +1,133 @@
+"""The watch: at the end of every step, whether a bead has more kinetic energy than it can have come by.
+
+What it can have come by follows from a bound on the kinetic energy, the same for all beads, which is part of the state;
+see `medyanpy.runaway`. One comparison per component of a velocity: with the bound for the heaviest bead near by, over
+three. Only blocks that do not pass it are looked at bead by bead.
+"""
+import numpy as np
+
+from libc.math cimport INFINITY
+
+from medyanpy._kernels.parallel cimport n_blocks, over_blocks, record_fault
+from medyanpy._kernels.program cimport RUNAWAY, Operation, World
+
+cdef Py_ssize_t BEADS = 2048
+
+
+cdef struct WatchTask:
+    const double* limit       # (n,) squared speed
+    const double* component   # per block: squared component of a velocity below which no bead is beyond its limit
+    double bound              # of the kinetic energy of rotation
+    double slow               # squared angular velocity that is never too large
+
+
+cdef inline double _square(const World* world, Py_ssize_t i) noexcept nogil:
+    cdef const double* v = world.v + 3 * i
+    return v[0] * v[0] + v[1] * v[1] + v[2] * v[2]
+
+
+cdef int _look(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    cdef WatchTask* t = <WatchTask*> task
+    cdef const double* v = world.v
+    cdef double component = t.component[first // BEADS]
+    cdef Py_ssize_t i, slow = 0
+    for i in range(3 * first, 3 * last):
+        # What is not a number is not slow either.
+        slow += v[i] * v[i] <= component
+    if slow == 3 * (last - first):
+        return 0
+    for i in range(first, last):
+        if not _square(world, i) <= t.limit[i]:
+            return record_fault(world, RUNAWAY, i, -1)
+    return 0
+
+
+cdef inline double _of_rotation(const World* world, Py_ssize_t row, double* square) noexcept nogil:
+    """Kinetic energy of rotation of a body, and its squared angular velocity."""
+    cdef const double* spin = world.spin + 3 * row
+    cdef const double* w = world.inverse_inertia + 3 * row
+    cdef double energy = 0.0
+    cdef int c
+    square[0] = 0.0
+    for c in range(3):
+        energy += 0.5 * w[c] * spin[c] * spin[c]
+        square[0] += (w[c] * spin[c]) * (w[c] * spin[c])
+    return energy
+
+
+cdef int _look_at_rotation(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    cdef WatchTask* t = <WatchTask*> task
+    cdef double square
+    cdef Py_ssize_t row
+    cdef bint within = True
+    for row in range(first, last):
+        within &= _of_rotation(world, row, &square) <= t.bound or square <= t.slow
+    return 0 if within else record_fault(world, RUNAWAY, world.first_oriented + first, -1)
+
+
+cdef class Watch(Operation):
+    """Fault RUNAWAY of the bead with the most kinetic energy, where any has more than a bound.
+
+    bound (1,): pN nm; negative, none. slow (n,): squared speeds, by place, that are never too large; slow_turns: the
+    squared angular velocity.
+    """
+    cdef double[::1] bound
+    cdef const double[::1] slow
+    cdef double[::1] limit
+    cdef double[::1] component
+    cdef double slow_turns
+    cdef double made_for      # the bound that `limit` follows from
+
+    def __init__(self, double[::1] bound, const double[::1] slow, double slow_turns):
+        self.bound = bound
+        self.slow = slow
+        self.slow_turns = slow_turns
+        self.limit = np.empty(len(slow))
+        self.component = np.empty(max(1, n_blocks(len(slow), BEADS)))
+        self.made_for = -INFINITY
+
+    cdef void make_limits(self, World* world) noexcept nogil:
+        cdef Py_ssize_t i
+        self.made_for = self.bound[0]
+        for i in range(world.n):
+            self.limit[i] = max(2.0 * self.made_for / world.mass[i], self.slow[i])
+        for i in range(self.component.shape[0]):
+            self.component[i] = INFINITY
+        for i in range(world.n):
+            self.component[i // BEADS] = min(self.component[i // BEADS], self.limit[i] / 3.0)
+
+    cdef void blame(self, World* world, WatchTask* t) noexcept nogil:
+        """Name the bead with the most kinetic energy of those beyond their limits."""
+        cdef double largest = -1.0, energy, square
+        cdef Py_ssize_t i, row
+        for i in range(world.n):
+            square = _square(world, i)
+            energy = 0.5 * world.mass[i] * square if not square <= t.limit[i] else 0.0
+            row = i - world.first_oriented
+            if 0 <= row < world.n_oriented and not (_of_rotation(world, row, &square) <= t.bound or square <= t.slow):
+                energy = max(energy, _of_rotation(world, row, &square))
+            if not energy <= largest and largest < INFINITY:
+                # What is not a number is the most.
+                largest = energy if energy == energy else INFINITY
+                world.fault.bead = i
+        world.fault.value = largest
+        if world.fault.bead >= world.n_cartesian:
+            world.fault.triangle = world.triangle[world.fault.bead - world.n_cartesian]
+
+    cdef int run(self, World* world) noexcept nogil:
+        cdef WatchTask task
+        cdef int fault
+        if self.bound[0] < 0.0:
+            return 0
+        if self.bound[0] != self.made_for:
+            self.make_limits(world)
+        task.limit = &self.limit[0]
+        task.component = &self.component[0]
+        task.bound = self.bound[0]
+        task.slow = self.slow_turns
+        fault = over_blocks(_look, &task, world, world.n, BEADS)
+        if fault == 0 and world.n_oriented > 0:
+            fault = over_blocks(_look_at_rotation, &task, world, world.n_oriented, BEADS)
+        if fault != 0:
+            self.blame(world, &task)
+        return fault

@@ -1,0 +1,277 @@
+"""A bead with more kinetic energy than it can have come by ends the run, and is named with what did it."""
+
+import numpy as np
+import pytest
+
+import medyanpy as mp
+from medyanpy import forces, kicks
+
+# More energy than any bead of these systems can have come by.
+FACTOR = 20.0
+
+
+def chain(word="BAOAB", timestep=0.22, n=12, kT=1.0, threads=1, friction=0.1, kick=None, stiffness=100.0):
+    """Beads in a row; the stable limit of its stiffest mode is 0.1."""
+    topology = mp.Topology()
+    x = np.column_stack([np.arange(n), np.zeros((n, 2))])
+    beads = topology.add_beads(x, mass=1.0, friction=friction, name="chain")
+    system = mp.System(topology)
+    system.add_force(forces.HarmonicTrap(beads, 1e-3, [0.0, 0, 0], name="weak"))
+    pairs = np.column_stack([beads.beads[:-1], beads.beads[1:]])
+    system.add_force(forces.HarmonicBonds(pairs, stiffness, 1.0, name="stiff"))
+    context = mp.Context(
+        system, mp.SplittingIntegrator(word, timestep, kT=kT if "O" in word else None, seed=4, kick=kick), threads=threads
+    )
+    context.set_velocities_to_temperature(kT=kT, seed=5)
+    return context
+
+
+def fails(context, n=20_000):
+    with pytest.raises(mp.SimulationError, match="has run away") as caught:
+        context.step(n)
+    return caught.value
+
+
+def kinetic(context):
+    v = context.get_state(velocities=True).velocities
+    mass = np.concatenate([handle.mass for handle in context.system.topology.handles])
+    return 0.5 * mass * (v**2).sum(axis=1)
+
+
+@pytest.mark.parametrize("word", ["BAOAB", "BAB", "ABA", "OBABO"])
+def test_the_first_bead_beyond_its_scale_is_named(word):
+    """By a run that is looked at after every step, without the watch."""
+    context, reference = chain(word), chain(word)
+    reference.runaway = None
+    assert reference.runaway is None
+    start = kinetic(reference).max()
+    potential = reference.get_state(energy=True).potential_energy
+    own = 0.5 * FACTOR**2 * max(start, 1.0 if "O" in word else 0.0)
+    error = fails(context)
+    while reference.step_count <= error.step:
+        before = reference.get_state(positions=True, velocities=True)
+        reference.step(1)
+        now = kinetic(reference)
+        released = max(potential - reference.get_state(energy=True).potential_energy, 0.0)
+        assert (now.max() > own + 4.0 * released) == (reference.step_count == error.step + 1)
+    assert error.bead == np.argmax(now)
+    assert (error.object, error.force, error.triangle) == ("chain", "stiff", None)
+    assert f"{now.max():.3g} pN nm" in str(error)
+    state = context.get_state(positions=True, velocities=True)
+    assert (state.positions == before.positions).all()
+    assert (state.velocities == before.velocities).all()
+    assert context.step_count == error.step
+
+
+@pytest.mark.parametrize("word", ["BAOAB", "BAB"])
+def test_the_same_whatever_the_threads_copies_and_cuts(word, tmp_path):
+    first = fails(chain(word))
+    threads = fails(chain(word, threads=3))
+    cut = chain(word)
+    copied = chain(word)
+    with pytest.raises(mp.SimulationError) as by_one:
+        while True:
+            cut.step(1)
+    with pytest.raises(mp.SimulationError) as kept:
+        while True:
+            copied._program.keep()
+            copied.step(2)
+    for error in (threads, by_one.value, kept.value):
+        assert (error.step, error.bead, str(error)) == (first.step, first.bead, str(first))
+    # Through a checkpoint, which holds what the start had.
+    simulation = mp.Simulation(chain(word).system, mp.SplittingIntegrator(word, 0.22, kT=1.0, seed=4), threads=1)
+    simulation.context.set_state(chain(word).get_state(positions=True, velocities=True))
+    again = fails(simulation.context)
+    simulation.context.set_state(chain(word).get_state(positions=True, velocities=True))
+    simulation.step(first.step - 1)
+    simulation.save_checkpoint(tmp_path / "c")
+    resumed = fails(mp.Simulation.resume(tmp_path / "c").context)
+    assert (resumed.step, resumed.bead) == (again.step, again.bead)
+
+
+def test_a_healthy_run_has_the_same_bits_with_and_without():
+    with_it, without = chain(timestep=0.05), chain(timestep=0.05)
+    without.runaway = None
+    for context in (with_it, without):
+        context.step(3000)
+    a, b = (c.get_state(positions=True, velocities=True) for c in (with_it, without))
+    assert (a.positions == b.positions).all()
+    assert (a.velocities == b.velocities).all()
+
+
+@pytest.mark.parametrize(("word", "kT"), [("BAOAB", 1e-30), ("BAB", 1.0)])
+def test_energy_that_forces_give_ends_no_run(word, kT):
+    """Beads released from rest, stretched bonds, a fall without end: all far beyond any thermal speed."""
+    topology = mp.Topology()
+    falling = topology.add_beads([[0.0, 0, 0]], mass=2.0)
+    pair = topology.add_beads([[0.0, 9, 0], [40.0, 9, 0]], mass=[1e-3, 1.0], friction=1e-4)
+    still = topology.add_beads([[0.0, 50, 0], [1.0 / 3.0, 50.1, 0.7]], mass=1.0)
+    system = mp.System(topology)
+    system.add_force(forces.UniformField(falling, [0.0, 0, 30.0]))
+    system.add_force(forces.HarmonicBonds([pair.beads], 1.0, 1.0))
+    length = np.linalg.norm(np.diff(still.positions, axis=0))
+    system.add_force(forces.HarmonicBonds([still.beads], 1.0, length))
+    context = mp.Context(system, mp.SplittingIntegrator(word, 0.01, kT=kT if "O" in word else None), threads=1)
+    context.step(3000)
+    assert kinetic(context)[0] > 1e5
+    assert context.runaway == FACTOR
+
+
+def test_fast_beads_of_the_user_go_on_and_count_as_the_start():
+    context = chain(timestep=0.01, friction=0.01)
+    v = np.zeros((12, 3))
+    v[:, 1] = 500.0
+    context.set_velocities(v)
+    context.step(200)
+    assert kinetic(context).max() > 1e5
+    # A quench: from there on, the thermostat's temperature is the scale again.
+    context.set_velocities(np.zeros((12, 3)))
+    context.step(200)
+
+
+def test_it_can_be_loosened_and_turned_off():
+    strict, loose, off = chain(), chain(), chain()
+    loose.runaway = 1e6
+    off.runaway = None
+    assert (strict.runaway, loose.runaway, off.runaway) == (20.0, 1e6, None)
+    first, later = fails(strict), fails(loose)
+    assert later.step > first.step + 3
+    assert kinetic(loose).max() > 1e6
+    with pytest.raises(mp.SimulationError, match="no longer a finite number"):
+        off.step(20_000)
+    with pytest.raises(mp.ParameterError, match="runaway = 0.5 but must be >= 1"):
+        strict.runaway = 0.5
+    assert strict.runaway == 20.0
+
+
+@pytest.mark.parametrize("word", ["BAOAB", "BAB"])
+def test_linearly_implicit_kicks_that_lose_a_bent_chain(word):
+    """Five times the explicit limit, where Zhang and Skeel's barrier is climbed: K went to 1e7 kT and more unnoticed."""
+    context = chain(word, 0.5, n=40, kT=0.1, kick=kicks.ZhangSkeel(0.3), friction=0.01)
+    x = context.get_state(positions=True).positions.copy()
+    angle = np.arange(40) / 6.0
+    x[:, 0], x[:, 1] = np.cumsum(np.cos(angle)), np.cumsum(np.sin(angle))
+    context.set_positions(x)
+    context.set_velocities_to_temperature(kT=0.1, seed=1)
+    error = fails(context)
+    assert error.force == "stiff"
+    assert kinetic(context).max() < 1e4
+
+
+# Membranes --------------------------------------------------------------------------------------------------------
+
+
+def test_a_collapsing_triangle_is_named_at_the_step_in_which_it_collapses():
+    """Free triangles with a bound point (findings: up to 5.5e4 kT in one step of 0.1, unnoticed)."""
+    n = 4000
+    corners = np.array([[0.0, 0, 0], [2.0, 0, 0], [1.0, 1.8, 0]])
+    x = np.concatenate([corners + [0.0, 0, 10.0 * i] for i in range(n)])
+    topology = mp.Topology()
+    membrane = topology.add_membrane(
+        mp.TriangleMesh(x, np.arange(3 * n).reshape(n, 3)), vertex_mass=1.0, vertex_friction=1.0, name="triangles"
+    )
+    topology.add_intriangle_points(
+        membrane, triangles=np.arange(n), barycentric=np.full((n, 3), 1 / 3), mass=1.0, friction=1.0
+    )
+    context = mp.Context(mp.System(topology), mp.BAGOGABIntegrator(0.1, kT=1.0, seed=1), threads=1)
+    context.set_velocities_to_temperature(kT=1.0, seed=2)
+    error = fails(context, 1000)
+    assert error.object == "triangles"
+    assert error.force is None
+    assert error.triangle == error.bead // 3
+    assert "No force gave it that but the flight of points" in str(error)
+    # The state is the one before: with the temperature of the thermostat, and that triangle flat.
+    state = context.get_state(positions=True, energy=True)
+    assert context.step_count == error.step
+    assert abs(state.temperature * mp.units.boltzmann - 1.0) < 0.1
+    a, b, c = state.positions[3 * error.triangle : 3 * error.triangle + 3]
+    edges = np.array([b - a, c - b, a - c])
+    height = np.linalg.norm(np.cross(b - a, c - a)) / np.linalg.norm(edges, axis=1).max()
+    assert height < 0.3
+    context.runaway = None
+    context.step(1)
+    assert kinetic(context)[error.bead] > 0.5 * FACTOR**2
+
+
+def thermal_vesicle(mass):
+    """The newcomer's vesicle, on a quarter of the vertices: its timestep is too long for its mass."""
+    topology = mp.Topology()
+    membrane = topology.add_membrane(
+        mp.TriangleMesh.icosphere(150.0, 3), vertex_mass=mass, vertex_friction=4e-7, name="membrane"
+    )
+    system = mp.System(topology)
+    system.add_force(forces.MembraneBending(membrane, 83.0))
+    system.add_force(forces.MembraneArea(membrane, 200.0))
+    system.add_force(forces.MembraneVolume(membrane, 0.8))
+    system.add_force(forces.MembraneEdgeSprings(membrane, 0.1))
+    return mp.Context(system, mp.BAGOGABIntegrator(3e-7, temperature=300.0), threads=1)
+
+
+def test_a_membrane_that_runs_away_is_not_blamed_on_bead_0_and_its_volume():
+    context = thermal_vesicle(4e-13)
+    error = fails(context)
+    reference = thermal_vesicle(4e-13)
+    reference.runaway = None
+    reference.step(error.step)
+    assert (reference.get_state(positions=True).positions == context.get_state(positions=True).positions).all()
+    reference.step(1)
+    energies = kinetic(reference)
+    assert error.bead == np.argmax(energies) != 0
+    assert error.force != "MembraneVolume"
+    assert error.bead in context.system.topology.membranes[0].mesh.faces[error.triangle]
+    assert context.get_state(energy=True).temperature < 1500.0
+    with pytest.raises(mp.SimulationError, match="bead 0 .*force MembraneVolume.*no longer a finite number"):
+        reference.step(1000)
+
+
+def test_a_trap_pulled_too_hard_is_named():
+    """136 vertices to one place, as a newcomer wrote it; volume was blamed."""
+    context = thermal_vesicle(4e-12)
+    topology = context.system.topology
+    membrane = topology.membranes[0]
+    system = mp.System(topology)
+    system.add_force(forces.MembraneBending(membrane, 83.0))
+    system.add_force(forces.MembraneVolume(membrane, 0.8))
+    system.add_force(forces.MembraneEdgeSprings(membrane, 0.1))
+    system.add_force(forces.HarmonicTrap(membrane.beads[:36], 500.0, [150.0, 0.0, 0.0], name="tip"))
+    context = mp.Context(system, mp.BAGOGABIntegrator(3e-7, temperature=300.0), threads=1)
+    error = fails(context)
+    assert error.force == "tip"
+    assert error.bead < 36
+
+
+def test_a_body_that_spins_away_is_named():
+    topology = mp.Topology()
+    bodies = topology.add_bodies(
+        np.arange(15.0).reshape(5, 3), mass=1.0, inertia=[1.0, 2.0, 3.0], friction=0.1, name="bodies"
+    )
+    context = mp.Context(mp.System(topology), mp.SplittingIntegrator("BAOAB", 0.01, kT=1.0), threads=1)
+    context.set_velocities_to_temperature(kT=1.0)
+    context.step(10)
+    # Behind the account's back, as a wrong kernel would.
+    context._spin[3] = 1000.0
+    context._program.changed()
+    error = fails(context)
+    assert error.bead == bodies.beads[3]
+
+
+# Needles ----------------------------------------------------------------------------------------------------------
+
+
+def sheet(height, timestep, fixed=False, mass=1.0, word="BAGOGAB"):
+    mesh = mp.TriangleMesh([[0.0, 0, 0], [10.0, 0, 0], [5.0, 8.0, 0], [5.0, -height, 0]], [[0, 1, 2], [1, 0, 3]])
+    topology = mp.Topology()
+    topology.add_membrane(mesh, vertex_mass=mass, vertex_friction=1.0, fixed=fixed, name="sheet")
+    kT = 4.0 if "O" in word else None
+    return lambda: mp.Context(mp.System(topology), mp.SplittingIntegrator(word, timestep, kT=kT), threads=1)
+
+
+def test_needles_are_warned_of_with_the_timestep_that_would_do():
+    # Vertices move by 2 nm in a unit of time.
+    with pytest.warns(mp.TimestepWarning, match=r"'sheet': triangle 1 has a height of 0\.5 nm, .* of 0\.0833 s would do"):
+        sheet(0.5, 0.1)()
+    # That timestep does, and so do a larger mass, a membrane that does not move, and no heat.
+    for make in (sheet(0.5, 0.083), sheet(0.5, 0.1, mass=2.0), sheet(0.5, 0.1, fixed=True), sheet(0.5, 0.1, word="BAGAB")):
+        make()
+    with pytest.warns(mp.TimestepWarning, match=r"triangle 1 \(and 1 others\) has a height"):
+        sheet(0.5, 2.0)()
