@@ -15,8 +15,8 @@ and v' = rate_i' u' + rate_k' E. A reflection is the case i' = i. Recoil of a st
 m rate_i tau v = m (change of lambda_i) v, never more than m |v|: the bound that the order-free sums need.
 
 Back in time: the inverse of a flight for h is the flight for h of reversed points over reversed vertices. It is flown
-with v' = -v. A vertex, whose P' = -P gets the recoil m (change of lambda_i) v', has P' = -(P - m (change of lambda_i) v')
-afterwards: seen in time, what is pushed is P, and recoils are subtracted.
+with v' = -v. A vertex has the momentum -P then and gets the recoil m (change of lambda_i) v'; turned back it is left
+with P - m (change of lambda_i) v': recoils are subtracted.
 Source: BAGOGAB, "Splitting strategy", G.
 """
 import numpy as np
