@@ -792,7 +792,7 @@ def test_what_is_held_does_not_move(word, tensor):
 def test_a_pinned_node_turns_as_if_it_were_alone():
     """Of a tensor that couples all six momenta, what does not move takes no part: the pinned node relaxes by the 3×3
     block of rotation alone, <l(t) l(0)> = exp(-γ t/I) kT I in its frame, as free turns of a sphere keep l there; and
-    diffuses by the inverse of that block. 6000 nodes find 0.125 of products of momenta, 15 % of their squares and of
+    diffuses by the inverse of that block. 6000 nodes find 0.13 of products of momenta, 15 % of their squares and of
     those of turns, and 0.005 of mean turns of 0.008 to 0.027."""
     rods = 6000
     root = np.random.default_rng(6).normal(size=(6, 6))
@@ -815,7 +815,7 @@ def test_a_pinned_node_turns_as_if_it_were_alone():
     expected = (axes * np.exp(-rate * h * steps)) @ axes.T
     for i in range(3):
         for j in range(3):
-            check_mean(f"<l{i}(t) l{j}(0)>", after[:, i] * before[:, j], expected[i, j], sees=0.125)
+            check_mean(f"<l{i}(t) l{j}(0)>", after[:, i] * before[:, j], expected[i, j], sees=0.13)
             check_mean(f"<l{i} l{j}>", after[:, i] * after[:, j], float(i == j), sees=0.16)
     context, _rod = build(mp.BrownianIntegrator(1e-3, kT=1.0, seed=3))
     context.step(4)
