@@ -824,7 +824,7 @@ def test_a_pinned_node_turns_as_if_it_were_alone():
     expected = 2.0 * 4e-3 * np.linalg.inv(friction[3:, 3:])
     for i in range(3):
         for j in range(i + 1):
-            check_mean(f"<φ{i} φ{j}>", angle[:, i] * angle[:, j], expected[i, j], sees=3e-4)
+            check_mean(f"<φ{i} φ{j}>", angle[:, i] * angle[:, j], expected[i, j], sees=3.6e-4)
     # A couple turns it by the same block.
     couple = 20.0 * np.array([1.0, -1.0, 1.0])
     pull = lambda rod: mp.forces.RodLoad(rod, "start", couple=couple, follows=True)  # noqa: E731
