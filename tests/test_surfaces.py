@@ -455,7 +455,7 @@ def test_temperature_and_density():
     t = np.arctan2(p[:, 2], np.hypot(p[:, 0], p[:, 1]) - 3.0)
     uniform("around the tube", 0.5 + (t + np.sin(t) / 3.0) / (2.0 * np.pi), bins=20)
     measured = state.temperatures["surface points"] * mp.units.boltzmann
-    check_variance("velocities after O", 4000 * measured, 4000, 1.0, sees=0.20)
+    check_variance("velocities after O", 4000 * measured, 4000, 1.0, sees=0.2)
 
 
 def test_far_from_the_origin():

