@@ -158,11 +158,13 @@ class _Named(ABCMeta):
     """The class of `Named` classes: looks at calls, and knows when an object has been made."""
 
     def __new__(mcs, name, bases, namespace, **options):
+        # Of methods without options there is little to get wrong, and a call of `Context.step(1)` is to cost nothing.
         public = {
             key: _spoken(value)
             for key, value in namespace.items()
-            # Of one without options there is little to get wrong, and a call of `Context.step(1)` is to cost nothing.
-            if isinstance(value, FunctionType) and not key.startswith("_") and (value.__defaults__ or value.__kwdefaults__)
+            if isinstance(value, FunctionType)
+            and not key.startswith("_")
+            and (value.__defaults__ or value.__kwdefaults__)
         }
         return super().__new__(mcs, name, bases, {**namespace, **public}, **options)
 

@@ -377,7 +377,7 @@ def a_filament_that_cannot_move_has_no_determinant():
     return Scene(context, open_up(context), 1, "hairpin", "FixmanPotential")
 
 
-@fault("python_force.pyx", "call", "PYTHON_EXCEPTION", "PythonTerm", "Python code called from the step raised OverflowError: ",
+@fault("python_force.pyx", "call", "PYTHON_EXCEPTION", "PythonTerm", "called from the step raised OverflowError: ",
        cause=OverflowError)  # fmt: skip
 def a_python_function_raises():
     topology = mp.Topology()
@@ -474,7 +474,7 @@ def the_sparse_library_finds_the_equations_singular():
 SPARSE_SOLUTION = kicks._sparse_solution
 
 
-@fault("coarse.pyx", "in_python", "PYTHON_EXCEPTION", "Kick", "Python code called from the step raised OverflowError: ",
+@fault("coarse.pyx", "in_python", "PYTHON_EXCEPTION", "Kick", "called from the step raised OverflowError: ",
        cause=OverflowError)  # fmt: skip
 def the_sparse_library_raises():
     context, spheres = pushed_together()

@@ -52,7 +52,7 @@ def test_a_simulation_becomes_a_png(simulation, tmp_path):
     # A margin that is white, and light and shadow within.
     assert (image[:5] == 1.0).all()
     assert image[100:200, 100:300].std() > 0.05
-    with pytest.raises(mp.ParameterError, match="exists; give overwrite=True to replace it$"):
+    with pytest.raises(mp.ParameterError, match=r"exists; give overwrite=True to replace it$"):
         draw(simulation, path, size=SIZE)
     draw(simulation, path, size=SIZE, overwrite=True)
 
@@ -302,7 +302,7 @@ def test_movies_that_cannot_be_made(tmp_path, monkeypatch):
         with pytest.raises(mp.ParameterError, match=f"movie: {next(iter(wrong))}"):
             visualize.movie([mesh], tmp_path / "a.gif", **({"size": (100, 100)} | wrong))
     visualize.movie([mesh], tmp_path / "a.gif", size=(100, 100))
-    with pytest.raises(mp.ParameterError, match="exists; give overwrite=True to replace it$"):
+    with pytest.raises(mp.ParameterError, match=r"exists; give overwrite=True to replace it$"):
         visualize.movie([mesh], tmp_path / "a.gif", size=(100, 100))
     monkeypatch.setattr("matplotlib.animation.FFMpegWriter.isAvailable", lambda: False)
     with pytest.raises(mp.ParameterError, match=r"a\.mp4 needs the program ffmpeg, which is not here"):

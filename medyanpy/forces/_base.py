@@ -69,7 +69,7 @@ class Force(Described, Guarded, ABC):
                 known = ", ".join(self.changeable) or "nothing"
                 hint = did_you_mean(name, self.changeable)
                 raise ParameterError(f"{self.name}: {name!r} cannot be set; {known} can{hint}")
-        self._numbers = self._checked(**{**{k: self._numbers[k] for k in self.changeable}, **numbers})
+        self._declare(**{**{k: self._numbers[k] for k in self.changeable}, **numbers})
         self._version += 1
 
     def __getattr__(self, name: str) -> Any:
@@ -91,11 +91,11 @@ class Force(Described, Guarded, ABC):
     # For authors of forces ----------------------------------------------------------------------------------
 
     def _declare(self, **numbers: Any) -> None:
-        """Take the changeable numbers, checked; called once by ``__init__``."""
-        self._numbers = self._checked(**numbers)
+        """Take the changeable numbers, checked; called by ``__init__``, and whenever they change."""
+        self._numbers = {name: _unwritable(value) for name, value in self._checked(**numbers).items()}
 
     def _checked(self, **numbers: Any) -> dict[str, Any]:
-        """All changeable numbers, checked and read-only."""
+        """All changeable numbers, checked."""
         return numbers
 
     @property
@@ -208,6 +208,14 @@ def _to_the_bit(checked: Any, given: Any) -> Any:
     elif isinstance(checked, float) and isinstance(given, float) and abs(checked - given) <= 1e-13 * abs(checked):
         return given
     return checked
+
+
+def _unwritable(value: Any) -> Any:
+    """A number such that nobody can write into it, or into the array that it was given as: nothing would follow."""
+    if isinstance(value, np.ndarray) and value.flags.writeable:
+        value = value.copy()
+        value.flags.writeable = False
+    return value
 
 
 def _short(value: Any) -> str:

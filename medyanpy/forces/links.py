@@ -141,7 +141,7 @@ class _SiteTerms(Force):
 
     def _become(self, ids: np.ndarray, sites: list[Sites], numbers: dict[str, np.ndarray]) -> None:
         self._ids, self._sites = _frozen(ids), tuple(sites)
-        self._numbers = self._checked(**numbers)
+        self._declare(**numbers)
         self._version += 1
 
     def _rows(self, ids: Any) -> np.ndarray:

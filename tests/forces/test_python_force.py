@@ -152,7 +152,7 @@ def test_writing_into_the_positions_is_an_error():
         x -= 1.0
         return 0.0, x
 
-    with pytest.raises(mp.SimulationError, match="force PythonForce: .*ValueError: .*read-only") as caught:
+    with pytest.raises(mp.SimulationError, match=r"force PythonForce: .*ValueError: .*read-only") as caught:
         make_context(PythonForce(careless)).step(1)
     assert "read-only" in str(caught.value.__cause__)
 
