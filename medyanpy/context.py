@@ -221,7 +221,7 @@ class Context:
     def _warn_of_needles(self) -> None:
         """Of triangles so flat that heat turns them over in a step or a few: forces and flights there are not resolved."""
         kT = self.integrator.kT
-        if kT is None or self.integrator.overdamped:
+        if not any(letter.kind == "O" for letter in self.integrator.letters):
             return
         speeds = np.sqrt(kT * self._inverse_mass)
         for membrane in self.layout.topology.membranes:
@@ -1151,11 +1151,12 @@ class Context:
         program.keep()
         try:
             gained = np.diff(program.trace(fault.bead))
-            if len(gained) == 0 or not isinstance(operations[int(np.argmax(gained))], Kick):
+            most = int(np.argmax(gained)) if gained.max(initial=0.0) > 0.0 else None
+            if most is None or not isinstance(operations[most], Kick):
                 return []
             # Where beads were at that kick.
             program.restore()
-            program.perform(Operations(operations[: int(np.argmax(gained))]), changes_state=False)
+            program.perform(Operations(operations[:most]), changes_state=False)
             return [self._strongest(list(self.bound_forces), fault.bead)]
         finally:
             program.restore()
