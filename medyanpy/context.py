@@ -1155,11 +1155,12 @@ class Context(Guarded):
         program.keep()
         try:
             gained = np.diff(program.trace(fault.bead))
-            if len(gained) == 0 or not isinstance(operations[int(np.argmax(gained))], Kick):
+            most = int(np.argmax(gained)) if gained.max(initial=0.0) > 0.0 else None
+            if most is None or not isinstance(operations[most], Kick):
                 return []
             # Where beads were at that kick.
             program.restore()
-            program.perform(Operations(operations[: int(np.argmax(gained))]), changes_state=False)
+            program.perform(Operations(operations[:most]), changes_state=False)
             return [self._strongest(list(self.bound_forces), fault.bead)]
         finally:
             program.restore()

@@ -14,7 +14,7 @@ SLOW = 1e-6
 #: order 1 where the timestep is still stable.
 _RELEASED = 4.0
 #: A bead that was looked into and had come by its energy is looked into again at so many times of it.
-_AGAIN = 2.0
+_AGAIN = 8.0
 _CLOSED, _NO_HEAT = -2.0, -1.0
 
 

@@ -139,6 +139,14 @@ def a_point_of_a_fixed_mesh_is_kicked_by_a_force_that_is_no_number():
     return Scene(context, lambda: trap.set(stiffness=0.0), points.beads[17], "proteins", "trap")
 
 
+@fault("watch.pyx", "_look", "RUNAWAY", "Watch", "it has run away: .*a force that keeps triangles in shape", in_triangle=True)
+def a_point_is_pulled_faster_than_it_can_have_come_to_be():
+    context, points, _, trap = points_on_a_sphere(fixed=True)
+    context.runaway = 20.0
+    trap.set(stiffness=2e4)
+    return Scene(context, lambda: trap.set(stiffness=0.0), points.beads[17], "proteins", "trap")
+
+
 def bodies_in_a_field(torque):
     """Of which one is turned with a torque too large."""
     topology = mp.Topology()
@@ -152,6 +160,14 @@ def bodies_in_a_field(torque):
     push[34], push[35] = [0.0, 0.0, torque], [0.0, 0.0, -torque]
     field = system.add_force(forces.UniformField(bodies.sites([[1.0, 0.0, 0.0], [-1.0, 0.0, 0.0]]), push, name="field"))
     return Scene(make(system, "BAB"), lambda: field.set(force=[0.0, 0.0, 0.0]), 18, "molecules", "field")
+
+
+@fault("watch.pyx", "_look_at_rotation", "RUNAWAY", "Watch", "it has run away: .*a smaller one, or minimize_energy")
+def a_body_is_turned_faster_than_it_can_have_come_to_be():
+    scene = bodies_in_a_field(1e5)
+    scene.context.runaway = 20.0
+    scene.context.set_velocities_to_temperature(kT=1.0)
+    return scene
 
 
 @fault("kick.pyx", "_kick_spins", "NOT_FINITE", "Kick", SMALLER)

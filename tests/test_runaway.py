@@ -242,9 +242,8 @@ def test_a_trap_pulled_too_hard_is_named():
 
 def test_a_body_that_spins_away_is_named():
     topology = mp.Topology()
-    bodies = topology.add_bodies(
-        np.arange(15.0).reshape(5, 3), mass=1.0, inertia=[1.0, 2.0, 3.0], friction=0.1, name="bodies"
-    )
+    upright = np.tile([1.0, 0, 0, 0], (5, 1))
+    bodies = topology.add_rigid_bodies(np.arange(15.0).reshape(5, 3), upright, 1.0, (1.0, 2.0, 2.5), name="bodies")
     context = mp.Context(mp.System(topology), mp.SplittingIntegrator("BAOAB", 0.01, kT=1.0), threads=1)
     context.set_velocities_to_temperature(kT=1.0)
     context.step(10)
