@@ -146,7 +146,7 @@ class Simulation:
         """
         return look(self.context)
 
-    def minimize_energy(self, tolerance: float | None = None, max_iterations: int = 0) -> Minimization:
+    def minimize_energy(self, tolerance: float | None = None, max_iterations: int = 10_000) -> Minimization:
         """Move beads to where forces are small, and set no velocities.
 
         Parameters
