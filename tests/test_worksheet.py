@@ -99,7 +99,7 @@ def test_a_word_without_o_keeps_no_temperature(given):
 
 @pytest.mark.parametrize("text", ["300", "300.0", b"300", np.str_("300")])
 def test_numbers_are_not_text(text):
-    with pytest.raises(mp.ParameterError, match="temperature = .*300.* but must be a number"):
+    with pytest.raises(mp.ParameterError, match=r"temperature = .*300.* but must be a number"):
         mp.BAGOGABIntegrator(0.1, temperature=text)
     with pytest.raises(mp.ParameterError, match="mass must be"):
         mp.Topology().add_beads([[0.0, 0, 0]], mass=text)
