@@ -161,7 +161,7 @@ class Simulation(Guarded):
         """
         return look(self.context)
 
-    def minimize_energy(self, tolerance: float | None = None, max_iterations: int = 0) -> Minimization:
+    def minimize_energy(self, tolerance: float | None = None, max_iterations: int = 10_000) -> Minimization:
         """Move beads to where forces are small, and set no velocities.
 
         Parameters

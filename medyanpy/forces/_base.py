@@ -115,8 +115,9 @@ class Force(Described, Guarded, ABC):
         Returns
         -------
         float or None
-            s; inf where nothing is stiff, None of a force that cannot tell. Never above the limit of the matrix of
-            second derivatives by more than 5 %, and not below half of it; see :doc:`/parameters`.
+            s; inf where nothing is stiff, None of a force that cannot tell. Not above what the matrix of second
+            derivatives says where beads start, and not below half of it; of pairs that collide and of bent filaments
+            a guide. See :doc:`/parameters`.
 
         Raises
         ------

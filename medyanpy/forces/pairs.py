@@ -650,6 +650,12 @@ class Ricker(_PairForce):
 
     Notes
     -----
+    Many beads collapse: the integral of U over the plane, and over space, is negative, so that there is no bound to
+    what each gains by more neighbours within the hill. In a patch of a hexagonal lattice that goes on in all
+    directions a bead has the energy -3.79 U_e at the spacing r_e, -5.35 U_e at 0.8 r_e, -8.65 U_e at 0.6 r_e and
+    -18.06 U_e at 0.4 r_e. Use it for pairs; for clusters take `LennardJones` with a cutoff, or add a `SoftSphere` that
+    keeps beads apart.
+
     Beads pass through each other at a price of e^(3/2) U_e/2 = 2.24 U_e, and feel no force where they are in one
     place. The well has the stiffness U''(r_e) = 9 U_e/r_e²: two beads of mass m in it oscillate with the frequency
     ω² = 18 U_e/(m r_e²). The force is largest at 0.43 r_e (repulsion) and 1.35 r_e (attraction).

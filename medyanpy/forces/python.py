@@ -47,7 +47,9 @@ class PythonForce(Force):
     Ctrl-C inside the function calls it once more, so that the step ends whole, and is raised between two
     steps; without `replay` the simulation goes back instead.
 
-    `medyanpy.testing.check_force` finds forces that do not fit their energy.
+    Nothing compares forces with the energy in a run: where they do not fit, energy is not kept and averages are wrong,
+    without a word. `medyanpy.testing.check_force` compares them, by central differences: run it once for every new
+    function, with its energy alone as the reference.
 
     Examples
     --------

@@ -63,6 +63,7 @@ def test_energy_of_a_regular_ring(n):
     assert np.abs(forces).max() < 1e-14 * 5.0 / link**3
 
 
+@pytest.mark.filterwarnings("ignore::medyanpy.errors.TimestepWarning")
 def test_energy_of_a_fine_ring_is_that_of_an_elastic_rod():
     topology, ring = one(polygon(2000, 3.0), closed=True)
     assert energy_and_forces(topology, FilamentBending(ring, 5.0))[0] == pytest.approx(np.pi * 5.0 / 3.0, rel=2e-6)

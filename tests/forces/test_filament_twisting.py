@@ -166,6 +166,7 @@ def test_bends_of_any_size(bend, twist):
     assert np.abs(np.cross(x, forces).sum(axis=0)).max() < 1e-12 * scale
 
 
+@pytest.mark.filterwarnings("ignore::medyanpy.errors.TimestepWarning")
 def test_folded_joints_have_no_twist():
     rng = np.random.default_rng(1)
     for _ in range(10):

@@ -255,6 +255,7 @@ def test_error_of_differences_falls_as_h_squared():
     assert (np.abs(order - 2.0) < 0.2).all(), (error, order)
 
 
+@pytest.mark.filterwarnings("ignore::medyanpy.errors.TimestepWarning")
 def test_forces_of_a_pair_are_exactly_opposite():
     rng = np.random.default_rng(11)
     for _ in range(200):
@@ -336,6 +337,7 @@ def assert_same(a, b):
         np.testing.assert_array_equal(u, v)
 
 
+@pytest.mark.filterwarnings("ignore::medyanpy.errors.ThermostatWarning")
 def test_the_same_bits_on_any_number_of_threads():
     runs = []
     for threads in (1, 2, 3, 4):
@@ -347,6 +349,7 @@ def test_the_same_bits_on_any_number_of_threads():
         assert_same(run, runs[0])
 
 
+@pytest.mark.filterwarnings("ignore::medyanpy.errors.ThermostatWarning")
 def test_forces_do_not_depend_on_the_age_of_the_list():
     context = fluid(soft_and_wca)
     ages = []
@@ -363,6 +366,7 @@ def test_forces_do_not_depend_on_the_age_of_the_list():
     assert 1 < len(set(ages)) < 12, "old and new lists must both occur"
 
 
+@pytest.mark.filterwarnings("ignore::medyanpy.errors.ThermostatWarning")
 def test_trajectory_does_not_depend_on_the_skin():
     runs = []
     for skin in (None, 0.0, 0.05, 1.0):
@@ -373,12 +377,14 @@ def test_trajectory_does_not_depend_on_the_skin():
         assert_same(run, runs[0])
 
 
+@pytest.mark.filterwarnings("ignore::medyanpy.errors.ThermostatWarning")
 def test_forces_do_not_depend_on_whether_energy_is_wanted():
     a = fluid(soft_and_wca).get_state(forces=True, energy=True).forces
     b = fluid(soft_and_wca).get_state(forces=True).forces
     np.testing.assert_array_equal(a, b)
 
 
+@pytest.mark.filterwarnings("ignore::medyanpy.errors.ThermostatWarning")
 def test_two_equal_forces_give_exactly_twice_one():
     def twice(beads, membrane, points):
         return [f for _ in range(2) for f in soft_and_wca(beads, membrane, points)[1:]]

@@ -251,3 +251,19 @@ def test_many_on_a_surface_of_genus_2():
     assert errors[0] < 0.06
     assert 3.0 < errors[0] / errors[1] < 5.0
     assert 3.0 < errors[1] / errors[2] < 5.0
+
+
+def test_many_collapse():
+    """The energy per bead of a hexagonal lattice, as docstring and docs/forces/pairs.md have it: that of the bead in
+    the middle of a patch with all others, by half. Lower and lower as the lattice shrinks."""
+    i, j = np.meshgrid(np.arange(-12, 13), np.arange(-12, 13))
+    sites = np.column_stack([(i + 0.5 * j).ravel(), (np.sqrt(0.75) * j).ravel(), np.zeros(i.size)])
+    middle = int(np.argmin(np.linalg.norm(sites, axis=1)))
+    for spacing, expected in ((1.0, -3.79), (0.8, -5.35), (0.6, -8.65), (0.4, -18.06)):
+        topology = mp.Topology()
+        topology.add_beads(spacing * sites, mass=1.0)
+        others = np.delete(np.arange(len(sites)), middle)
+        system = mp.System(topology)
+        system.add_force(Ricker([middle], others, depth=1.0, distance=1.0))
+        energy = mp.Context(system, mp.VerletIntegrator(1e-3), threads=1).get_state(energy=True).potential_energy
+        assert 0.5 * energy == pytest.approx(expected, abs=0.005)

@@ -387,6 +387,7 @@ def test_the_order_of_objects_and_forces_matters(tmp_path):
         build("ab", "dc").load_checkpoint(tmp_path / "c")
 
 
+@pytest.mark.filterwarnings("ignore::medyanpy.errors.ThermostatWarning")
 def test_where_things_start_and_how_the_integrator_was_made_do_not_matter(tmp_path):
     def build(shift, integrator):
         topology = mp.Topology()
