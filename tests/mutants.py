@@ -293,7 +293,7 @@ LAWS = [
     ("bodies like screws", "oriented.py", "_brownian", "skew = step[:3, 3:].T - step[:3, 3:]", "skew = step[:3, 3:] - step[:3, 3:].T"),
     ("ellipses in a plane", "_kernels/brownian.pyx", "_displace_and_turn", "x[a] += moved[a]", "x[a] += d[a]"),
     ("equipartition of shear", "oriented.py", "rows", "numbers[8:].reshape(6, 6) * free", "numbers[8:].reshape(6, 6)"),
-    ("uncorrelated between uses", "_kernels/philox.pxd", "six_normals_block", "0, ROTATION, 0, g[3]", "0, THERMOSTAT, 0, g[3]"),
+    ("uncorrelated between uses", "_kernels/philox.pxd", "counter_word3", "(purpose & 0xFF) << 24", "(0 * purpose) << 24"),
 ]  # fmt: skip
 
 
