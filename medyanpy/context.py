@@ -219,7 +219,7 @@ class Context:
                 )
 
     def _warn_of_needles(self) -> None:
-        """Of triangles so flat that heat turns them over in a step or a few: forces and flights there are not resolved."""
+        """Of triangles so flat that heat turns them over in a step or a few."""
         kT = self.integrator.kT
         if not any(letter.kind == "O" for letter in self.integrator.letters):
             return
@@ -237,8 +237,8 @@ class Context:
                 others = f" (and {needles - 1} others)" if needles > 1 else ""
                 warnings.warn(
                     f"{membrane.name!r}: triangle {i}{others} has a height of {height[i]:.3g} nm, and in a timestep of "
-                    f"{self.integrator.timestep:g} s heat moves its vertices by {speed[i] * self.integrator.timestep:.3g} "
-                    f"nm: it will be turned over, and the run gets hot or runs away. A timestep of {longest[i]:.3g} s "
+                    f"{self.integrator.timestep:g} s heat moves its vertices by "
+                    f"{speed[i] * self.integrator.timestep:.3g} nm: it will be turned over, and the run gets hot or runs away. A timestep of {longest[i]:.3g} s "
                     "would do, larger vertex masses, or a mesh without needles (see mesh.quality)",
                     TimestepWarning,
                     stacklevel=4,
@@ -1210,8 +1210,8 @@ _CAUSES = {
     "near by, the gradient vanishes there, or another sheet was reached. The timestep is too large for the forces or "
     "velocities here and for the curvature of the surface; or positions from outside were too far from it, and must "
     "be brought onto it first: surface.project(positions)",
-    "runaway": "it has run away: its kinetic energy, {energy}, is more than the thermostat, the start of the run and the "
-    "forces can have given it. ",
+    "runaway": "it has run away: its kinetic energy, {energy}, is more than the thermostat, the start of the run and "
+    "the forces can have given it. ",
     "python": "Python code called from the step raised (see above)",
     "out of memory": "no memory for the neighbour list or the Hessian: are the beads far denser than the cutoff "
     "suggests?",
@@ -1224,9 +1224,9 @@ _RUNAWAYS = {
     (False, False): f"{_SMALLER}, a larger mass, or a force that keeps triangles in shape (MembraneEdgeSprings, "
     f"MembraneArea(per_triangle=True)){_MEANT}",
     (False, True): f"{_SMALLER}, or minimize_energy() first{_MEANT}",
-    (True, False): "No force gave it that but the flight of points in a triangle that has become flat: its height is not "
-    "large against speeds times the timestep. Try a smaller timestep, a larger mass, or a force that keeps triangles in "
-    f"shape (MembraneEdgeSprings, MembraneArea(per_triangle=True)){_MEANT}",
+    (True, False): "No force gave it that but the flight of points in a triangle that has become flat: its height is "
+    "not large against speeds times the timestep. Try a smaller timestep, a larger mass, or a force that keeps "
+    f"triangles in shape (MembraneEdgeSprings, MembraneArea(per_triangle=True)){_MEANT}",
     (True, True): f"{_SMALLER}{_MEANT}",
 }
 
