@@ -398,12 +398,10 @@ class Context(Guarded):
 
     def _follow_integrator(self) -> None:
         """Timestep or temperature have changed: all that was made of them is made anew."""
-        longer = self.integrator.timestep > self._timestep
         self._set_time(self.time, self.integrator.timestep)
         self._take_numbers_of_integrator()
         self._compile()
-        if longer:
-            worksheet.warn_of_timesteps(self, self.system.forces)
+        worksheet.warn_of_integrator(self)
 
     # Running ------------------------------------------------------------------------------------------------
 
@@ -1212,8 +1210,8 @@ _CAUSES = {
     "near by, the gradient vanishes there, or another sheet was reached. The timestep is too large for the forces or "
     "velocities here and for the curvature of the surface; or positions from outside were too far from it, and must "
     "be brought onto it first: surface.project(positions)",
-    "runaway": "it has run away: its kinetic energy, {energy}, is more than the thermostat, the start of the run and the "
-    "forces can have given it. ",
+    "runaway": "it has run away: its kinetic energy, {energy}, is more than the thermostat, the start of the run and "
+    "the forces can have given it. ",
     "python": "Python code called from the step raised {error}",
     "out of memory": "no memory for the neighbour list or the Hessian: are the beads far denser than the cutoff "
     "suggests?",
@@ -1226,9 +1224,9 @@ _RUNAWAYS = {
     (False, False): f"{_SMALLER}, a larger mass, or a force that keeps triangles in shape (MembraneEdgeSprings, "
     f"MembraneArea(per_triangle=True)){_MEANT}",
     (False, True): f"{_SMALLER}, or minimize_energy() first{_MEANT}",
-    (True, False): "No force gave it that but the flight of points in a triangle that has become flat: its height is not "
-    "large against speeds times the timestep. Try a smaller timestep, a larger mass, or a force that keeps triangles in "
-    f"shape (MembraneEdgeSprings, MembraneArea(per_triangle=True)){_MEANT}",
+    (True, False): "No force gave it that but the flight of points in a triangle that has become flat: its height is "
+    "not large against speeds times the timestep. Try a smaller timestep, a larger mass, or a force that keeps "
+    f"triangles in shape (MembraneEdgeSprings, MembraneArea(per_triangle=True)){_MEANT}",
     (True, True): f"{_SMALLER}{_MEANT}",
 }
 

@@ -248,12 +248,7 @@ class SplittingIntegrator(Described, Guarded):
             has = "has an O" if noise == "O" else "has noise"
             raise ParameterError(f"the word {self.word!r} {has}: it needs temperature= (kelvin) or kT= (pN nm)")
         if self._kT is not None and noise is None:
-            given = "kT" if temperature is None else "temperature"
-            raise ParameterError(
-                f"the word {self.word!r} has no O (friction and noise), so that nothing keeps beads at {given} = "
-                f"{kT if temperature is None else temperature:g}: add O, as in 'BAOAB', or leave {given}= out; "
-                "set_velocities_to_temperature starts a run at a temperature"
-            )
+            raise self._no_thermostat(temperature, kT)
         self._seed = check_seed("seed", seed)
         self._kick.check_word(self)
         self._context: weakref.ref[Context] | None = None
@@ -286,7 +281,7 @@ class SplittingIntegrator(Described, Guarded):
         Notes
         -----
         Under linearly implicit kicks the coordinates x stay; the physical positions, x + β h² a(x), move with h. The kT
-        of a `FixmanPotential` is a number of that force: set it too.
+        of a `FixmanPotential` is a number of that force: set it too (a `ThermostatWarning` says so).
 
         Examples
         --------
@@ -298,7 +293,7 @@ class SplittingIntegrator(Described, Guarded):
         """
         energy = thermal_energy(temperature, kT)
         if energy is not None and not any(letter.kind in "DO" for letter in self._letters):
-            raise ParameterError(f"the word {self.word!r} has no O: a temperature has no meaning for it")
+            raise self._no_thermostat(temperature, kT)
         changed = {} if timestep is None else {"timestep": number("timestep", timestep, above=0.0)}
         changed |= {} if energy is None else {"kT": energy}
         changed = {name: value for name, value in changed.items() if value != getattr(self, name)}
@@ -306,10 +301,19 @@ class SplittingIntegrator(Described, Guarded):
             return
         self._timestep = changed.get("timestep", self._timestep)
         self._kT = changed.get("kT", self._kT)
+        if "kT" in changed:
+            self._in_kelvin = temperature is not None
         self._changed |= changed
         self._version += 1
         if "timestep" in changed:
             self._kick.check_word(self)
+
+    def _no_thermostat(self, temperature: float | None, kT: float | None) -> ParameterError:
+        given, value = ("kT", kT) if temperature is None else ("temperature", temperature)
+        return ParameterError(
+            f"the word {self.word!r} has no O (friction and noise), so that nothing keeps beads at {given} = {value:g}: "
+            f"add O, as in 'BAOAB', or leave {given}= out; set_velocities_to_temperature starts a run at a temperature"
+        )
 
     @property
     def version(self) -> int:

@@ -7,8 +7,8 @@ from medyanpy.validation import number
 
 __all__ = ["SLOW", "Account", "heights"]
 
-#: Nothing that moves by less than this part of the shortest length in a step, or turns by as many radians, has run away:
-#: beads at rest move by round-off.
+#: Nothing that moves by less than this part of the shortest length in a step, or turns by as many radians, has run
+#: away: beads at rest move by round-off.
 SLOW = 1e-6
 #: A bead may have so many times the potential energy that has been released: splittings conserve energy to a factor of
 #: order 1 where the timestep is still stable.
@@ -24,9 +24,11 @@ class Account:
     A bead with mass m at temperature T that is `factor` times as fast as :math:`\\sqrt{kT/m}` has a kinetic energy of
     ``factor² / 2`` kT. As much is admitted; with the largest kinetic energy that any bead had when the account was
     opened in place of kT, if that is larger or if there is no thermostat; and beyond that four times the potential
-    energy that has been released since. Linearly implicit kicks conserve another energy: with them, what one step under
-    the forces at the opening would give a bead counts as a kinetic energy that it had. An account is opened by the first step after anything was changed from outside:
-    numbers of forces, positions, velocities, the temperature. It is part of the state.
+    energy that has been released since. Linearly implicit kicks conserve another energy: with them, what one step
+    under the forces at the opening would give a bead counts as a kinetic energy that it had.
+
+    An account is opened by the first step after anything was changed from outside: numbers of forces, positions,
+    velocities, the temperature. It is part of the state.
 
     Attributes
     ----------
@@ -47,7 +49,7 @@ class Account:
     @factor.setter
     def factor(self, factor: float | None) -> None:
         if factor is not None and number("runaway", factor, above=0.0) < 1.0:
-            raise ParameterError(f"runaway = {factor:g} but must be >= 1, times the thermal speed, or None for no bound")
+            raise ParameterError(f"runaway = {factor:g} but must be >= 1 thermal speeds, or None for no bound")
         self.array[4] = 0.0 if factor is None else factor
         self.close()
 

@@ -165,6 +165,7 @@ def look(context: "Context") -> Worksheet:
         *_remarks_of_timesteps(context, context.system.forces, forces),
         *_remarks_of_needles(context),
         *_remarks_of_friction(context),
+        *_remarks_of_temperatures(context),
         *_remarks_of_units(context, start, rates, beads),
     ]
     return Worksheet(
@@ -183,6 +184,13 @@ def warn_of_timesteps(context: "Context", forces: "Sequence[Force]") -> None:
     start = Start(context.system.topology, context.integrator.overdamped)
     rows = [_force_row(context, force.name, [(force, force.squared_frequencies(start))]) for force in forces]
     for kind, text in _remarks_of_timesteps(context, forces, rows):
+        warn_outside(text, kind)
+
+
+def warn_of_integrator(context: "Context") -> None:
+    """After its timestep or temperature has changed."""
+    warn_of_timesteps(context, context.system.forces)
+    for kind, text in [*_remarks_of_needles(context), *_remarks_of_temperatures(context)]:
         warn_outside(text, kind)
 
 
@@ -284,6 +292,20 @@ def _remarks_of_friction(context: "Context") -> list:
                 "pN s/nm), or run without O for constant energy",
             ))  # fmt: skip
     return remarks
+
+
+def _remarks_of_temperatures(context: "Context") -> list:
+    """Of forces made for another temperature than the thermostat's, such as `FixmanPotential`."""
+    kT = context.integrator.kT
+    return [
+        (
+            ThermostatWarning,
+            f"{force.name} is made for kT = {force.kT:.6g} pN nm, and the thermostat keeps {kT:.6g}: set it too, "
+            f"force.set(kT={kT:.6g})",
+        )
+        for force in context.system.forces
+        if kT is not None and "kT" in force.changeable and abs(force.kT - kT) > 1e-6 * kT
+    ]
 
 
 def _remarks_of_units(context: "Context", start: Start, rates: list, beads: tuple[BeadRow, ...]) -> list:
