@@ -511,6 +511,7 @@ def outcome(system):
     return [a.tobytes() for a in arrays], state.energies
 
 
+@pytest.mark.filterwarnings("ignore::medyanpy.errors.ThermostatWarning")
 @pytest.mark.parametrize("way", WAYS)
 def test_rods_come_back_to_the_bit(way):
     system = everything()
@@ -527,6 +528,7 @@ def test_rods_come_back_to_the_bit(way):
     assert outcome(again) == outcome(system)
 
 
+@pytest.mark.filterwarnings("ignore::medyanpy.errors.ThermostatWarning")
 @pytest.mark.parametrize("way", WAYS)
 def test_what_was_set_comes_back(way):
     system = everything()
