@@ -17,6 +17,7 @@ from scipy.spatial.transform import Rotation
 
 import medyanpy as mp
 from medyanpy import quaternions
+from medyanpy.testing import thermal
 
 SECTION = mp.rods.CircularSection(radius=0.5, youngs_modulus=1.0, poisson_ratio=0.3, density=1.0)
 INERTIA = [0.4, 0.5, 0.8]
@@ -33,6 +34,7 @@ def context_of(topology, *forces, word="ABA", timestep=1e-3, **how):
     system = mp.System(topology)
     for force in forces:
         system.add_force(force)
+    how["kT"] = thermal(word, how.get("kT"))
     return mp.Context(system, mp.SplittingIntegrator(word, timestep, **how), threads=1)
 
 
