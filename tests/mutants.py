@@ -338,7 +338,8 @@ def words_of_tests(root: Path) -> dict[str, set[str]]:
 
 
 def pick_tests(mutant: Mutant, root: Path = ROOT, most: int = 6) -> list[str]:
-    """Files of tests that name what is broken, the most specific first: a name counts by how few tests have it."""
+    """Files of tests: that of the same name, and those that name what is broken, the most specific first: a name counts
+    by how few tests have it."""
     path = root / mutant.file
     weights = dict.fromkeys(mutant.scope, 3.0) | {path.stem: 3.0}
     if path.suffix == ".py":
@@ -356,7 +357,7 @@ def pick_tests(mutant: Mutant, root: Path = ROOT, most: int = 6) -> list[str]:
                 if scope and (found & names or ("selected" in found and found & stems)):
                     weights |= dict.fromkeys(scope, 1.0)
     words = words_of_tests(root)
-    score = dict.fromkeys(words, 0.0)
+    score = {file: 10.0 * (Path(file).stem == f"test_{path.stem}") for file in words}
     for name, weight in weights.items():
         named = [file for file, found in words.items() if name in found]
         for file in named:

@@ -17,6 +17,7 @@ from scipy.spatial.transform import Rotation
 
 import medyanpy as mp
 from medyanpy import quaternions
+from medyanpy.testing import thermal
 
 SECTION = mp.rods.CircularSection(radius=0.5, youngs_modulus=1.0, poisson_ratio=0.3, density=1.0)
 INERTIA = [0.4, 0.5, 0.8]
@@ -33,6 +34,7 @@ def context_of(topology, *forces, word="ABA", timestep=1e-3, **how):
     system = mp.System(topology)
     for force in forces:
         system.add_force(force)
+    how["kT"] = thermal(word, how.get("kT"))
     return mp.Context(system, mp.SplittingIntegrator(word, timestep, **how), threads=1)
 
 
@@ -511,6 +513,7 @@ def outcome(system):
     return [a.tobytes() for a in arrays], state.energies
 
 
+@pytest.mark.filterwarnings("ignore::medyanpy.errors.ThermostatWarning")
 @pytest.mark.parametrize("way", WAYS)
 def test_rods_come_back_to_the_bit(way):
     system = everything()
@@ -527,6 +530,7 @@ def test_rods_come_back_to_the_bit(way):
     assert outcome(again) == outcome(system)
 
 
+@pytest.mark.filterwarnings("ignore::medyanpy.errors.ThermostatWarning")
 @pytest.mark.parametrize("way", WAYS)
 def test_what_was_set_comes_back(way):
     system = everything()

@@ -338,6 +338,7 @@ def test_energy_of_a_fluid_is_of_second_order(form):
 PARTS = ("positions", "velocities", "orientations", "angular_momenta", "forces", "torques")
 
 
+@pytest.mark.filterwarnings("ignore::medyanpy.errors.ThermostatWarning")
 @pytest.mark.parametrize("form", FORMS)
 def test_same_bits(form):
     """On any number of threads, with any skin, with and without energies, of lists of any age."""
@@ -355,6 +356,7 @@ def test_same_bits(form):
         assert end.energies == ends[0].energies
 
 
+@pytest.mark.filterwarnings("ignore::medyanpy.errors.ThermostatWarning")
 def test_checkpoints_and_documents(tmp_path):
     simulation = fluid(100, 0.004, "BAOAB")
     force = simulation.system.forces[0]

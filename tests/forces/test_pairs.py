@@ -464,6 +464,7 @@ def of_sites(beads, membrane, points):
     ]
 
 
+@pytest.mark.filterwarnings("ignore::medyanpy.errors.ThermostatWarning")
 def test_bits_of_sites_depend_neither_on_threads_nor_on_the_age_of_the_list():
     runs = []
     for threads in (1, 2, 3):
@@ -489,6 +490,7 @@ def test_bits_of_sites_depend_neither_on_threads_nor_on_the_age_of_the_list():
     assert 1 < len(set(ages)) < 8, "old and new lists must both occur"
 
 
+@pytest.mark.filterwarnings("ignore::medyanpy.errors.ThermostatWarning")
 def test_derivatives_do_not_depend_on_the_age_of_the_list():
     """To the last bit, as kicks that use them need it. Sums over slots instead of members would."""
     context = fluid(of_sites)
@@ -509,6 +511,7 @@ def test_derivatives_do_not_depend_on_the_age_of_the_list():
     assert ages[-1] > 1, "the old list must be another than the new one"
 
 
+@pytest.mark.filterwarnings("ignore::medyanpy.errors.TimestepWarning")
 def test_a_site_that_is_lost_is_reported_by_its_bead():
     topology = mp.Topology()
     topology.add_beads([[0.0, 0, 0], [3.0, 0, 0], [6.0, 0, 0]], mass=1.0, name="lost")
