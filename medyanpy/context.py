@@ -1117,7 +1117,8 @@ class Context(Guarded):
             if face is not None:
                 triangle, height = self._triangle_of(face)
                 where += f", triangle {triangle} (height {height:.3g} nm)"
-        cause = _CAUSES.get(fault.kind, fault.kind).format(value=fault.value, error=error, energy=self._in_words(fault.value))
+        energy = self._in_words(fault.value)
+        cause = _CAUSES.get(fault.kind, fault.kind).format(value=fault.value, error=error, energy=energy)
         if fault.kind == "runaway":
             cause += _RUNAWAYS[force is None, triangle is None]
         message = f"step {fault.step}{where}{of_force}: {cause}{back}"

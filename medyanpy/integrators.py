@@ -311,8 +311,9 @@ class SplittingIntegrator(Described, Guarded):
     def _no_thermostat(self, temperature: float | None, kT: float | None) -> ParameterError:
         given, value = ("kT", kT) if temperature is None else ("temperature", temperature)
         return ParameterError(
-            f"the word {self.word!r} has no O (friction and noise), so that nothing keeps beads at {given} = {value:g}: "
-            f"add O, as in 'BAOAB', or leave {given}= out; set_velocities_to_temperature starts a run at a temperature"
+            f"the word {self.word!r} has no O (friction and noise), so that nothing keeps beads at {given} = "
+            f"{value:g}: add O, as in 'BAOAB', or leave {given}= out; set_velocities_to_temperature starts a run at a "
+            "temperature"
         )
 
     @property

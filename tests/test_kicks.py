@@ -779,8 +779,8 @@ def expectation(density, observable, to):
 def test_stationary_laws_of_anharmonic_wells(rule, h, a, b, contrast):
     """V = a x² + b x⁴ under BAOAB. Of push-forward Newmark q has the density exp(-[V + βh²V'²/2m]/kT)(1 + βh²V''/m),
     and x of Zhang and Skeel's exp(-W/kT) with W = V - βh²V'²/2(m + βh²V''): means of the square of 3000 independent
-    beads, 40 times each (false alarm 1e-6; standard error below 1 % of the mean, so 8 % would be found surely), up to the
-    error of BAOAB itself in wells that are not harmonic, for which 4 % are allowed. The law without what the kick
+    beads, 40 times each (false alarm 1e-6; standard error below 1 % of the mean, so 8 % would be found surely), up to
+    the error of BAOAB itself in wells that are not harmonic, for which 4 % are allowed. The law without what the kick
     does is farther away than that: by `contrast`."""
     beta, n = 0.3, 3000
     s = beta * h * h
