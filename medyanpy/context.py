@@ -450,7 +450,8 @@ class Context(Guarded):
 
         Without a thermostat, or where beads are faster already when the run starts, the fastest at the start (by
         kinetic energy) takes the place of kT. Kinetic energy that comes from potential energy released since then ends
-        no run, whatever the speed. A run starts anew whenever numbers of forces, positions or velocities are set.
+        no run, whatever the speed; systems with a force whose energy does not tell its work (`PythonForce`, couples and
+        loads that turn with a rod) are therefore not watched. A run starts anew whenever numbers of forces, positions or velocities are set.
         Checkpoints hold the number, documents do not.
         """
         return self._account.factor
@@ -463,8 +464,11 @@ class Context(Guarded):
         """Note what beads and forces have before the first step after a change, for the watch."""
         if self.integrator.overdamped or self._account.is_open(self.integrator.kT):
             return
+        if not self.runaway or not all(force.energy_tells_work for force in self.system.forces):
+            self._account.open(self.integrator.kT, np.inf, 0.0)  # no bound
+            return
         try:
-            _, potential = self._energies() if self.runaway else (0.0, 0.0)
+            _, potential = self._energies()
         except SimulationError:
             return  # The step will fail likewise, and say what it was doing.
         with np.errstate(over="ignore"):

@@ -25,6 +25,12 @@ from medyanpy import forces
 from medyanpy._kernels import selected
 from medyanpy.testing import thermal
 
+# Parts of some systems have no friction, or are stiff, and are meant to: what counts is their bits.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::medyanpy.errors.ThermostatWarning"),
+    pytest.mark.filterwarnings("ignore::medyanpy.errors.TimestepWarning"),
+]
+
 # What moves --------------------------------------------------------------------------------------------------
 #
 # Each builds a new System, large enough that its loops really run in parallel (four blocks; the largest blocks are

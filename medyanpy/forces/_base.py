@@ -40,6 +40,8 @@ class Force(Described, Guarded, ABC):
     _remedy = "make a new force, and a new System with it; only force.changeable can be set"
     #: Whether the force is the same wherever in space the system is, so that it keeps the total momentum.
     conserves_momentum: bool = False
+    #: Whether its energy tells the work that it does: runs are watched for beads that run away by it.
+    energy_tells_work: bool = True
     #: Whether `squared_frequencies` are what they bound.
     exact_frequencies: bool = False
 

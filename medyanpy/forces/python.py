@@ -65,6 +65,9 @@ class PythonForce(Force):
     ({'PythonForce': 25.0}, array([[-6.,  0., -8.]]))
     """
 
+    # Nobody vouches for it: forces alone, with an energy of zero, are common.
+    energy_tells_work = False
+
     def __init__(
         self,
         function: Callable[..., tuple],

@@ -258,6 +258,11 @@ class RodLoad(Force):
         return self._rod
 
     @property
+    def energy_tells_work(self) -> bool:
+        """Not that of couples, nor of forces that turn with the rod."""
+        return not self._follows and not np.any(self._numbers["couple"])
+
+    @property
     def end(self) -> str:
         """Which end: ``"start"`` or ``"end"``."""
         return self._end

@@ -683,6 +683,7 @@ def test_numbers_set_during_a_run_take_effect():
     assert force.parameters["skin"] == 0.2
 
 
+@pytest.mark.filterwarnings("ignore::medyanpy.errors.ThermostatWarning")
 def test_a_document_holds_all_of_it():
     topology, h = scene()
     system = mp.System(topology)
@@ -767,6 +768,7 @@ def test_shapes_that_do_not_fit_are_refused(make, message):
         make_context(topology, make(h))
 
 
+@pytest.mark.filterwarnings("ignore::medyanpy.errors.TimestepWarning")
 def test_a_node_that_is_lost_is_named():
     topology = mp.Topology()
     chains = topology.add_filaments([[[0.0, 0, 0], [1.0, 0, 0]], [[0.0, 9, 0], [1.0, 9, 0]]], 1.0, constrained=False)

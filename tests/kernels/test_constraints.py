@@ -450,6 +450,7 @@ def test_velocities_after_o_have_the_constrained_maxwell_law(geometry, even):
     assert np.abs(v @ normal.T).max() < 1e-3
 
 
+@pytest.mark.filterwarnings("ignore::medyanpy.errors.ThermostatWarning")
 def test_the_normal_noise_is_not_that_of_o():
     """Nor that of another step or letter."""
     bundle = Bundle(CHAINS, word="BAO")
