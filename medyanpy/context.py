@@ -450,8 +450,9 @@ class Context(Guarded):
 
         Without a thermostat, or where beads are faster already when the run starts, the fastest at the start (by
         kinetic energy) takes the place of kT. Kinetic energy that comes from potential energy released since then ends
-        no run, whatever the speed; systems with a force whose energy does not tell its work (`PythonForce`, couples and
-        loads that turn with a rod) are therefore not watched. A run starts anew whenever numbers of forces, positions or velocities are set.
+        no run, whatever the speed; systems with a force whose energy does not tell its work (`PythonForce`, couples
+        and loads that turn with a rod) are therefore not watched. A run starts anew whenever numbers of forces,
+        positions or velocities are set.
         Checkpoints hold the number, documents do not.
         """
         return self._account.factor

@@ -146,7 +146,6 @@ def test_numbers_and_files_outside_their_domain(arguments, message, tmp_path, ca
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.filterwarnings("ignore::medyanpy.errors.TimestepWarning")
 def test_an_open_mesh_of_the_users_own(tmp_path, capsys):
     """In other units, with a border; scaled to a cell."""
     path = tmp_path / "sheet.ply"
@@ -161,7 +160,6 @@ def test_an_open_mesh_of_the_users_own(tmp_path, capsys):
     assert summary["results"][3]["verdict"] == "OK"
 
 
-@pytest.mark.filterwarnings("ignore::medyanpy.errors.TimestepWarning")
 def test_thin_triangles_are_held_and_said_so(tmp_path, capsys):
     """A sphere with one needle: a vertex pushed to within a hundredth of the opposite edge."""
     mesh = mp.TriangleMesh.icosphere(1.0, 3)
@@ -175,7 +173,6 @@ def test_thin_triangles_are_held_and_said_so(tmp_path, capsys):
     assert "too thin to have a curvature" in capsys.readouterr().out
 
 
-@pytest.mark.filterwarnings("ignore::medyanpy.errors.TimestepWarning")
 def test_the_number_of_threads_changes_speed_only(tmp_path, capsys):
     """And where none is given, the faster is taken."""
     path = tmp_path / "sphere.ply"
@@ -191,7 +188,7 @@ def test_the_number_of_threads_changes_speed_only(tmp_path, capsys):
     assert (ends[0] == ends[2]).all()
 
 
-@pytest.mark.filterwarnings("ignore::medyanpy.errors.TimestepWarning")
+@pytest.mark.filterwarnings("ignore::medyanpy.errors.TimestepWarning", "ignore::medyanpy.errors.UnitsWarning")
 def test_a_failed_run_ends_with_1(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(demo, "TIMESTEP", 5e-6)
     monkeypatch.setattr(demo, "vertex_masses", lambda mesh, *_: np.full(len(mesh.vertices), 1e-20))

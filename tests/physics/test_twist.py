@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import medyanpy as mp
-from medyanpy.testing import check_mean, check_variance
+from medyanpy.testing import check_mean, check_variance, thermal
 
 
 def look(context):
@@ -42,7 +42,7 @@ def zoo(word="BAB", timestep=0.01, kT=1.0, tolerance=1e-10, fixed=False):
             mp.forces.FilamentTwisting(handle, 5.0, 0.3, name=f"twisting of {what}"),
             mp.forces.FixmanPotential(handle, kT=kT, name=f"metric of {what}"),
         ]
-    context = context_of(topology, forces, word, timestep, kT=kT, seed=2)
+    context = context_of(topology, forces, word, timestep, kT=thermal(word, kT), seed=2)
     context.set_velocities_to_temperature(kT=kT, seed=3)
     return context, topology.handles
 
