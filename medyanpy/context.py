@@ -398,10 +398,11 @@ class Context(Guarded):
 
     def _follow_integrator(self) -> None:
         """Timestep or temperature have changed: all that was made of them is made anew."""
+        longer = self.integrator.timestep > self._timestep
         self._set_time(self.time, self.integrator.timestep)
         self._take_numbers_of_integrator()
         self._compile()
-        worksheet.warn_of_integrator(self)
+        worksheet.warn_of_integrator(self, longer)
 
     # Running ------------------------------------------------------------------------------------------------
 

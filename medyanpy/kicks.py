@@ -271,7 +271,7 @@ class ZhangSkeelSimplified(_Choice):
             return
         if any(letter.kind == "O" for letter in context.integrator.letters):
             damping = context.layout.gather("scalar_friction")[solved] * context.integrator.timestep
-            damping /= context.masses()[solved]
+            damping /= context._masses()[solved]
             least = int(np.argmin(damping))
             if damping[least] >= _LEAST_DAMPING:
                 return

@@ -158,7 +158,7 @@ def _default_tolerance(context, force: np.ndarray) -> float:
     kT = context.integrator.kT
     largest = float(np.abs(force).max(initial=0.0))
     rms = sqrt(float(np.mean(force**2))) if force.size else 0.0
-    wanted = _SHARE_OF_FORCE * rms if kT is None else _SHARE_OF_HEAT * kT / context.shortest_length()
+    wanted = _SHARE_OF_FORCE * rms if kT is None else _SHARE_OF_HEAT * kT / context._shortest_length()
     return max(wanted, _ROUNDING * largest)
 
 

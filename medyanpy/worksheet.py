@@ -187,10 +187,11 @@ def warn_of_timesteps(context: "Context", forces: "Sequence[Force]") -> None:
         warn_outside(text, kind)
 
 
-def warn_of_integrator(context: "Context") -> None:
-    """After its timestep or temperature has changed."""
-    warn_of_timesteps(context, context.system.forces)
-    for kind, text in [*_remarks_of_needles(context), *_remarks_of_temperatures(context)]:
+def warn_of_integrator(context: "Context", longer: bool) -> None:
+    """After its temperature has changed, or its timestep, which may be longer now."""
+    if longer:
+        warn_of_timesteps(context, context.system.forces)
+    for kind, text in [*(_remarks_of_needles(context) if longer else []), *_remarks_of_temperatures(context)]:
         warn_outside(text, kind)
 
 

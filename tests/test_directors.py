@@ -141,6 +141,7 @@ def test_what_acts_between_places_refuses_them(case):
         use()
 
 
+@pytest.mark.filterwarnings("ignore::medyanpy.errors.ThermostatWarning")
 def test_temperature_counts_them_with_their_filaments():
     """Three degrees of freedom a director, less unit length and right angle. 4 000 filaments find 1.6 %."""
     n = 4000
@@ -237,6 +238,7 @@ def test_positions_are_settled_and_velocities_made_tangent():
     assert np.abs((d * w + u * p).sum(axis=1)).max() < 1e-9
 
 
+@pytest.mark.filterwarnings("ignore::medyanpy.errors.TimestepWarning")
 def test_a_fault_names_link_and_filament():
     system, handle = system_of(name="actin")
     system.add_force(forces.HarmonicTrap(handle.directors, 1.0, [0.0, 0.0, 1e300]))
@@ -247,6 +249,7 @@ def test_a_fault_names_link_and_filament():
     assert handle.directors.describe(8) == "link 2 of filament 0"
 
 
+@pytest.mark.filterwarnings("ignore::medyanpy.errors.ThermostatWarning")
 def test_pictures_and_trajectories_leave_them_out(tmp_path):
     system, handle = system_of()
     simulation = mp.Simulation(system, mp.SplittingIntegrator("BAOAB", 0.01, kT=1.0))

@@ -138,6 +138,7 @@ def test_fast_beads_of_the_user_go_on_and_count_as_the_start():
     context.step(200)
 
 
+@pytest.mark.filterwarnings("ignore::medyanpy.errors.TimestepWarning")
 def test_it_can_be_loosened_and_turned_off():
     strict, loose, off = chain(), chain(), chain()
     loose.runaway = 1e6
@@ -233,6 +234,7 @@ def test_a_membrane_that_runs_away_is_not_blamed_on_bead_0_and_its_volume():
         reference.step(1000)
 
 
+@pytest.mark.filterwarnings("ignore::medyanpy.errors.TimestepWarning")
 def test_a_trap_pulled_too_hard_is_named():
     """136 vertices to one place, as a newcomer wrote it; volume was blamed."""
     context = thermal_vesicle(4e-12)
@@ -249,6 +251,7 @@ def test_a_trap_pulled_too_hard_is_named():
     assert error.bead < 36
 
 
+@pytest.mark.filterwarnings("ignore::medyanpy.errors.ThermostatWarning")
 def test_a_body_that_spins_away_is_named():
     topology = mp.Topology()
     upright = np.tile([1.0, 0, 0, 0], (5, 1))

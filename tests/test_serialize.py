@@ -181,6 +181,7 @@ def test_what_belongs_together_stays_together():
     assert copy.copy(points) is points
 
 
+@pytest.mark.filterwarnings("ignore::medyanpy.errors.ThermostatWarning")
 def test_a_copy_is_in_use_by_no_context_and_independent():
     system, _ = everything()
     integrator = mp.BAGOGABIntegrator(1e-3, kT=1.0)
@@ -237,6 +238,7 @@ def test_a_force_alone_brings_the_topology_of_its_handles():
     assert "topology" not in mp.serialize(system.forces[0])
 
 
+@pytest.mark.filterwarnings("ignore::medyanpy.errors.ThermostatWarning")
 def test_a_simulation_gives_system_and_integrator():
     system, _ = everything()
     simulation = mp.Simulation(system, mp.BAGOGABIntegrator(1e-3, kT=1.0, seed=8))
@@ -444,6 +446,7 @@ def test_arrays_of_all_kinds_come_back():
             mp.serialize(Holder(value))
 
 
+@pytest.mark.filterwarnings("ignore::medyanpy.errors.ThermostatWarning")
 def test_a_document_can_be_written_by_hand():
     text = """
     {"format": "medyanpy document", "version": 1, "content":
@@ -635,6 +638,7 @@ def test_a_document_is_replaced_in_one_move(tmp_path, monkeypatch):
     assert [p.name for p in tmp_path.iterdir()] == ["a.json"]
 
 
+@pytest.mark.filterwarnings("ignore::medyanpy.errors.ThermostatWarning")
 def test_running_things_are_not_pickled():
     system, _ = everything()
     simulation = mp.Simulation(system, mp.BAGOGABIntegrator(1e-3, kT=1.0))

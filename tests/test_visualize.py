@@ -33,7 +33,8 @@ def gray(image):
 @pytest.fixture(scope="module")
 def simulation():
     topology = mp.Topology()
-    vesicle = topology.add_membrane(mp.TriangleMesh.red_blood_cell(frequency=8), vertex_mass=4e-12)
+    mesh = mp.TriangleMesh.red_blood_cell(frequency=8)
+    vesicle = topology.add_membrane(mesh, vertex_mass=4e-12, vertex_friction=4e-6)
     topology.add_intriangle_points(vesicle, 200, mass=4e-12, friction=4e-6, seed=1, name="proteins")
     return mp.Simulation(mp.System(topology), mp.BAGOGABIntegrator(1e-7, temperature=300.0), threads=1)
 
@@ -112,7 +113,7 @@ def test_values_are_shown_as_colours():
 
 def test_frames_of_trajectories_open_meshes_and_free_beads(tmp_path):
     topology = mp.Topology()
-    sheet = topology.add_membrane(mp.TriangleMesh.flat_sheet(8, 8, 10.0), vertex_mass=4e-12)
+    sheet = topology.add_membrane(mp.TriangleMesh.flat_sheet(8, 8, 10.0), vertex_mass=4e-12, vertex_friction=4e-6)
     topology.add_intriangle_points(sheet, 20, mass=4e-12, friction=4e-6, seed=1)
     topology.add_balls([[0.0, 0, 30.0]], radius=12.0, mass=1e-12, friction=1e-6)
     simulation = mp.Simulation(mp.System(topology), mp.BAGOGABIntegrator(1e-9, temperature=300.0), threads=1)

@@ -84,12 +84,6 @@ def test_membranes(shape, force):
     holds(topology, MEMBRANE_FORCES[force](membrane))
 
 
-def _chain(n=6, **more):
-    x = np.cumsum(RNG.normal([3.0, 0, 0], 0.4, (n, 3)), axis=0)
-    topology = mp.Topology()
-    return topology, topology.add_filament(x, node_mass=uneven(n), constrained=False, **more)
-
-
 def bond(topology):
     beads = topology.add_beads(3.0 * RNG.normal(size=(2, 3)), mass=[1.0, 7.0])
     return mp.forces.HarmonicBonds([beads.beads], 5.0, np.linalg.norm(np.subtract(*beads.positions)))
