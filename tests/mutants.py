@@ -6,7 +6,7 @@
 
 A mutant is one edit of one file. The tree is copied and built once (baseline alone: a mutant is the same in all
 instruction sets); an edit of Python then costs no build, and one of a kernel that of the modules it is part of. Those
-that the tests pass are listed as survivors, and the exit code is 1.
+that the tests pass are listed as survivors, and the exit code is 1; so it is where the mutant of a law cannot be built.
 
 Laws are broken one by one, and tested by what their row in docs/validation.md names. Words choose them by what their
 names contain. A row without a mutant, and an edit that finds its place no longer, fail the command: the list is mended
@@ -480,26 +480,34 @@ class Workshop:
             self.undo()
 
     def compiled(self, source: Path, mutant: Mutant) -> dict[Path, bytes]:
-        """The modules with the mutant in them. Sources keep their times: only the C of the mutant is compiled anew."""
+        """The modules that the mutant changes. Sources keep their times: only the C of the mutant is compiled anew."""
         kernels = [self.tree / kernel for kernel in kernels_with(mutant.file, self.tree)]
         commands = run("ninja", "-t", "commands", cwd=self.build).stdout.splitlines()
         words = shlex.split(next(line for line in commands if "translate.py" in line))
         at = next(k for k, word in enumerate(words) if word.endswith("translate.py"))
         head, options = words[: at + 1], words[at + 3 : words.index("--")]
         text, times = source.read_text(), source.stat()
-        source.write_text(mutant.of(text))
         relative = [os.path.relpath(kernel, self.build) for kernel in kernels]
         with self.left.open("a") as file:
             print(*(f"{kernel.stem}.c" for kernel in kernels), file=file)
         folder = os.path.relpath(self.parts, self.build)
+
+        def write(content):
+            source.write_text(content)
+            os.utime(source, ns=(times.st_atime_ns, times.st_mtime_ns))
+
+        write(mutant.of(text))
         made = run(*head, folder, self.build / "mutant.d", *options, "--", *relative, cwd=self.build)
-        source.write_text(text)
-        os.utime(source, ns=(times.st_atime_ns, times.st_mtime_ns))
-        if made.returncode or run("ninja", cwd=self.build).returncode:
+        # The source stays as the mutant has it: ninja translates a whole group again when the C of its first is new.
+        good = made.returncode == 0 and run("ninja", cwd=self.build).returncode == 0
+        write(text)
+        if not good:
             return {}
         stems = {kernel.stem for kernel in kernels}
         built = (p for p in self.parts.rglob("*.so") if p.name.split(".")[0] in stems)
-        return {self.installed / p.relative_to(self.build): p.read_bytes() for p in built}
+        modules = {self.installed / p.relative_to(self.build): p.read_bytes() for p in built}
+        # What the compiler makes the same of is not a mutant.
+        return {path: content for path, content in modules.items() if content != path.read_bytes()}
 
 
 def main() -> None:
@@ -537,7 +545,8 @@ def main() -> None:
     print(", ".join(f"{n} {verdict}" for verdict, n in count.items()))
     for mutant, tests in survivors:
         print("SURVIVED", mutant.name, "->", mutant.new, "|", *tests)
-    raise SystemExit(1 if survivors or wrong else 0)
+    missed = chosen.generated is None and "not built" in count
+    raise SystemExit(1 if survivors or wrong or missed else 0)
 
 
 if __name__ == "__main__":
