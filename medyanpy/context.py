@@ -1183,8 +1183,8 @@ class Context(Guarded):
         return [name for name in self.bound_forces if not np.isfinite(self._strength(name, fault.bead))]
 
     def _strength(self, name: str, place: int) -> float:
-        """How strongly one force alone pulls at a bead, pN, or turns it, pN nm; inf where that is no number or cannot
-        be computed."""
+        """How strongly one force alone pulls at a bead, pN, or turns it, pN nm; inf where that is not a number, or not
+        to be computed."""
         operation = self.bound_forces[name]
         if not operation.repeatable:
             return 0.0
