@@ -258,7 +258,7 @@ class SoftSphere(_PairForce):
 
     Notes
     -----
-    Two beads in one place have no direction to push in; their force is then zero, the mean over all
+    For coincident beads the direction is undefined; the force is set to zero, the mean over all
     directions. The force is continuous, its derivative jumps where beads touch: energies of a run fall as dt²
     nonetheless, but no higher order is to be had.
 
