@@ -137,7 +137,7 @@ def read_checkpoint(path: Path) -> Checkpoint:
     Raises
     ------
     ParameterError
-        A file that does not exist, is no checkpoint, is damaged, or has another version.
+        A file that does not exist, is not a checkpoint, is damaged, or has another version.
     """
     import zipfile
 
@@ -162,7 +162,7 @@ def read_checkpoint(path: Path) -> Checkpoint:
     except FileNotFoundError:
         raise ParameterError(f"checkpoint {path} does not exist") from None
     except (OSError, ValueError, KeyError, EOFError, RuntimeError, NotImplementedError, zipfile.BadZipFile) as cause:
-        raise ParameterError(f"{path} is no checkpoint, or is damaged: {cause}") from cause
+        raise ParameterError(f"{path} is not a checkpoint, or is damaged: {cause}") from cause
     arrays = {name.removeprefix("state/"): a for name, a in members.items() if name.startswith("state/")}
     described = {name: a for name, a in members.items() if name.startswith("document/")}
     return Checkpoint(path, arrays_together(content, described, f"{path}: content"), arrays, step, since)
@@ -191,7 +191,7 @@ def _check_sum(file: BinaryIO, path: Path) -> None:
                 f"{path} is a checkpoint of version 1, from before medyanpy was released; "
                 f"this version of medyanpy reads versions 2 and {VERSION}"
             )
-        raise ParameterError(f"{path} is no checkpoint, or has lost its end ({size} bytes)")
+        raise ParameterError(f"{path} is not a checkpoint, or has lost its end ({size} bytes)")
     if _crc(file, size - _SUM_LENGTH) != int(found.group(1), 16):
         raise ParameterError(f"{path} is damaged: its bytes do not match their checksum")
     file.seek(0)
@@ -203,7 +203,7 @@ def _array(archive: "zipfile.ZipFile", info: "zipfile.ZipInfo") -> np.ndarray:
             raise ValueError(f"{info.filename} has a format of NumPy that checkpoints do not use")
         shape, fortran, dtype = np.lib.format.read_array_header_1_0(member)
         if fortran or dtype.hasobject:
-            raise ValueError(f"{info.filename} is no plain array")
+            raise ValueError(f"{info.filename} is not a plain array")
         if math.prod(shape) * dtype.itemsize > info.file_size:
             raise EOFError(f"{info.filename} is shorter than its array")
         out = np.empty(shape, dtype)

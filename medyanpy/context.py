@@ -288,8 +288,7 @@ class Context(Guarded):
         return self._rules[letter.substep]
 
     def kicks(self) -> tuple[ForceSum, Any] | None:
-        """The forces that the first kick of a step is by, and the rule that makes another force of them; None where
-        there is no rule."""
+        """Force sum and kick rule of the first B of a step; None where kicks are explicit."""
         letter = next((letter for letter in self.integrator.letters if letter.kind == "B"), None)
         rule = None if letter is None or not self._bound else self._rule(letter)
         return None if rule is None else (self._force_sums[letter.group], rule)
@@ -1183,8 +1182,8 @@ class Context(Guarded):
         return [name for name in self.bound_forces if not np.isfinite(self._strength(name, fault.bead))]
 
     def _strength(self, name: str, place: int) -> float:
-        """How strongly one force alone pulls at a bead, pN, or turns it, pN nm; inf where that is no number or cannot
-        be computed."""
+        """How strongly one force alone pulls at a bead, pN, or turns it, pN nm; inf where that is not a number, or not
+        to be computed."""
         operation = self.bound_forces[name]
         if not operation.repeatable:
             return 0.0

@@ -59,7 +59,7 @@ def made_anew(cls: type[Described], arguments: Mapping[str, Any], rest: Mapping[
     Raises
     ------
     ParameterError
-        A name that is no parameter of the constructor, or a parameter without value.
+        A name that is not a parameter of the constructor, or a parameter without value.
     """
     signature = cls.__signature__
     unknown = [name for name in arguments if name not in signature.parameters]

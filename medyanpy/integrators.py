@@ -93,7 +93,7 @@ def parse_word(word: str, symmetric: bool = True) -> tuple[Letter, ...]:
             if name != names[-1 - i]:
                 raise refuse(
                     tokens[len(tokens) - 1 - i][1],
-                    f"the word is no palindrome: letter {i + 1} is {name}, but letter {i + 1} from the end is "
+                    f"the word is not a palindrome: letter {i + 1} is {name}, but letter {i + 1} from the end is "
                     f"{names[-1 - i]}. Only palindromes are of second order; symmetric=False allows others",
                 )
     count = Counter(names)
@@ -113,12 +113,12 @@ def compose(letters: tuple[Letter, ...], word: str) -> tuple[Letter, ...]:
     Raises
     ------
     ParameterError
-        A word that is no palindrome, D, or O between other letters.
+        A word that is not a palindrome, D, or O between other letters.
     """
     kinds = [(letter.kind, letter.group) for letter in letters]
     inner = letters[1:-1] if kinds[0] == kinds[-1] == ("O", None) else letters
     if kinds != kinds[::-1] or any(letter.kind == "D" for letter in letters):
-        raise ParameterError(f"the word {word!r} is no palindrome without D: order=4 composes those only")
+        raise ParameterError(f"the word {word!r} is not a palindrome without D: order=4 composes those only")
     if any(letter.kind == "O" for letter in inner):
         inside = " ".join(part for part in word.split() if part != "O")
         raise ParameterError(

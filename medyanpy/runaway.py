@@ -69,7 +69,7 @@ class Account:
     def open(self, kT: float | None, kinetic: float, potential: float) -> None:
         """Start: the largest kinetic energy of a bead, and the potential energy of all (pN nm)."""
         own, bound = 0.0, -1.0
-        # A start that is not finite is no measure of anything: what comes of it, other faults tell.
+        # A start that is not finite is not a measure of anything: what comes of it, other faults tell.
         if self.factor and np.isfinite(kinetic * self.factor**2 + potential):
             own = bound = 0.5 * self.factor**2 * max(kT or 0.0, kinetic)
         self.array[:4] = bound, potential if bound >= 0.0 else 0.0, own, _NO_HEAT if kT is None else kT

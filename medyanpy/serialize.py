@@ -136,7 +136,7 @@ def deserialize(text_or_path: str | os.PathLike, *, functions: Functions | None 
         except FileNotFoundError:
             raise ParameterError(f"deserialize: the file {source} does not exist") from None
         except (OSError, ValueError) as cause:
-            raise ParameterError(f"{source} is no document: {cause}") from cause
+            raise ParameterError(f"{source} is not a document: {cause}") from cause
     return rebuild(content_of(tree_of(text, source), source), functions=functions, where=f"{source}: content")
 
 
@@ -155,7 +155,7 @@ def check_format(tree: Any, source: str, form: str, version: int) -> None:
     """Refuse other formats and newer versions."""
     if not isinstance(tree, dict) or tree.get("format") != form:
         found = repr(tree["format"]) if isinstance(tree, dict) and "format" in tree else "none"
-        raise ParameterError(f"{source} is no {form}: its format must be {form!r}, not {found}")
+        raise ParameterError(f"{source} is not a {form}: its format must be {form!r}, not {found}")
     theirs = tree.get("version")
     if isinstance(theirs, bool) or not isinstance(theirs, int) or theirs < 1:
         raise ParameterError(f"{source}: version must be a whole number from 1 to {version}, not {theirs!r}")
@@ -448,13 +448,14 @@ def find_type(name: Any, base: type, where: str) -> type:
         if type_name(cls) == name:
             return cls
     kind = _KIND.get(base, "type")
+    a_kind = f"an {kind}" if kind[0] in "aeiou" else f"a {kind}"
     if ":" in name:
         raise ParameterError(
-            f"{where} = {name!r} is no {kind} that this process knows: documents import nothing, so import "
+            f"{where} = {name!r} is not {a_kind} that this process knows: documents import nothing, so import "
             f"{name.partition(':')[0]}, which defines it, before reading this one"
         )
     known = ", ".join(sorted(type_name(c) for c in candidates if _is_ours(c)))
-    raise ParameterError(f"{where} = {name!r} is no {kind} of medyanpy {__version__}: it has {known}")
+    raise ParameterError(f"{where} = {name!r} is not {a_kind} of medyanpy {__version__}: it has {known}")
 
 
 _SITES = ("start", "bead_numbers", "weights", "anchor_positions", "arms", "handles")
@@ -583,7 +584,7 @@ def tree_of(text: str, source: str) -> Any:
     def finite(digits: str) -> float:
         out = float(digits)
         if not math.isfinite(out):
-            raise ParameterError(f"{source}: {digits} is no finite number")
+            raise ParameterError(f"{source}: {digits} is not a finite number")
         return out
 
     try:
@@ -591,9 +592,9 @@ def tree_of(text: str, source: str) -> Any:
     except ParameterError:
         raise
     except RecursionError:
-        raise ParameterError(f"{source} is no document: it is nested too deeply") from None
+        raise ParameterError(f"{source} is not a document: it is nested too deeply") from None
     except ValueError as cause:
-        raise ParameterError(f"{source} is no document: it is not JSON: {cause}") from cause
+        raise ParameterError(f"{source} is not a document: it is not JSON: {cause}") from cause
 
 
 def array_of(tree: dict[str, Any], where: str) -> np.ndarray:
@@ -612,11 +613,11 @@ def array_of(tree: dict[str, Any], where: str) -> np.ndarray:
         if raw.size == 0:
             raw = raw.astype(dtype)
         if raw.dtype.kind not in {"f": "iuf", "i": "iu", "u": "iu", "b": "b"}[dtype.kind]:
-            raise ParameterError(f"they are no {name} numbers")
+            raise ParameterError(f"they are not {name} numbers")
         with np.errstate(over="ignore"):
             out = raw.astype(dtype)
         if not (out == raw).all():
-            raise ParameterError(f"they are no {name} numbers, or out of range")
+            raise ParameterError(f"they are not {name} numbers, or out of range")
     if shape is not None and list(out.shape) != shape:
         # Nested lists do not tell how wide an array without rows is.
         empty = (

@@ -209,7 +209,7 @@ class Simulation(Guarded):
         Raises
         ------
         ParameterError
-            A file that is no checkpoint, is damaged, or belongs to another simulation: the message says in what
+            A file that is not a checkpoint, is damaged, or belongs to another simulation: the message says in what
             they differ. The simulation is left as it was.
         """
         load_into(self.context, Path(path))
@@ -239,7 +239,7 @@ class Simulation(Guarded):
         Raises
         ------
         ParameterError
-            A file that is no checkpoint, is damaged, or was written by a newer version; a function that is missing;
+            A file that is not a checkpoint, is damaged, or was written by a newer version; a function that is missing;
             a force of a package that has not been imported.
         """
         checkpoint = read_checkpoint(Path(path))

@@ -1305,7 +1305,7 @@ class Topology(Guarded):
         Raises
         ------
         TopologyError
-            As `add_beads`; orientations that are no unit quaternions.
+            As `add_beads`; orientations that are not unit quaternions.
         ParameterError
             A mass, inertia or friction outside its domain.
 
@@ -1389,7 +1389,7 @@ class Topology(Guarded):
         Raises
         ------
         TopologyError
-            As `add_beads`; too few nodes, successive nodes in one place, orientations that are no unit quaternions or
+            As `add_beads`; too few nodes, successive nodes in one place, orientations that are not unit quaternions or
             whose third axis points against the way to the next node, a ring with ends.
         ParameterError
             A number outside its domain, another word for an end.

@@ -181,7 +181,7 @@ class Trajectory:
     Raises
     ------
     ParameterError
-        A file that does not exist, is no trajectory, or is damaged.
+        A file that does not exist, is not a trajectory, or is damaged.
 
     Examples
     --------
@@ -208,7 +208,7 @@ class Trajectory:
         try:
             self._file = layout.open_to_read(self._path)
         except OSError as cause:
-            raise ParameterError(f"{self._path} is no HDF5 file, or is damaged: {cause}") from cause
+            raise ParameterError(f"{self._path} is not an HDF5 file, or is damaged: {cause}") from cause
         try:
             layout.check_format(self._file, self._path)
             own = self._file["medyanpy"]

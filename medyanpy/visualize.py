@@ -394,7 +394,7 @@ def _scene(what: Any, semi_axes: Mapping[str, np.ndarray]) -> _Scene:
     for name, a in semi_axes.items():
         if name not in bodies:
             there = f"only {', '.join(bodies)} are" if bodies else "there are none"
-            raise ParameterError(f"draw: semi_axes: {name!r} are no rigid bodies, {there}")
+            raise ParameterError(f"draw: semi_axes: {name!r} are not rigid bodies, {there}")
         n = len(bodies[name].beads)
         if a.shape not in ((3,), (n, 3)):
             raise ParameterError(f"draw: semi_axes[{name!r}] must have shape (3,) or ({n}, 3), not {a.shape}")

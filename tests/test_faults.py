@@ -282,7 +282,7 @@ def a_bead_flies_to_infinity():
 
 @fault("fields.pyx", "_field", "NOT_FINITE", "ExpressionField", SMALLER)
 def a_bead_crosses_a_pole():
-    """Beyond it the energy is no number, but the force is one."""
+    """Beyond it the energy is not a number, but the force is one."""
     topology = mp.Topology()
     topology.add_beads([[1.0, 0, 0]], mass=1.0)
     beads = topology.add_beads(np.column_stack([np.linspace(1.0, 2.0, 5000), np.zeros((5000, 2))]), 1.0, name="walkers")

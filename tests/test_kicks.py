@@ -903,7 +903,7 @@ def test_refusals():
         mp.SplittingIntegrator("BAB", 1.0, order=3)
     with pytest.raises(mp.ParameterError, match=r"has O inside. Put it outside, 'O B A A B O'"):
         mp.SplittingIntegrator("BAOAB", 1.0, kT=1.0, order=4)
-    with pytest.raises(mp.ParameterError, match="is no palindrome without D"):
+    with pytest.raises(mp.ParameterError, match="is not a palindrome without D"):
         mp.SplittingIntegrator("AB", 1.0, symmetric=False, order=4)
     with pytest.raises(mp.ParameterError, match=r'solver must be "newton" or "one-step"'):
         PushForwardNewmark(0.3, "euler")

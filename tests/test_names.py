@@ -145,7 +145,7 @@ def test_what_a_context_hands_out_is_in_topology_order():
     simulation = build()
     context, topology = simulation.context, simulation.topology
     for name in ("positions", "masses", "movable_beads", "step_lengths", "coupled_places", "dynamical_arrays"):
-        assert not hasattr(context, name), f"{name} is in internal order, or live: it is no public name"
+        assert not hasattr(context, name), f"{name} is in internal order, or live: it is not a public name"
     beads = topology["beads"]
     assert context.get_state(positions=True).positions[beads.beads[1]].tolist() == [1.5, 0.0, 0.0]
 

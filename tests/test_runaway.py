@@ -5,9 +5,16 @@ import pytest
 
 import medyanpy as mp
 from medyanpy import forces, kicks
+from medyanpy.testing import thermal
 
 # More energy than any bead of these systems can have come by.
 FACTOR = 20.0
+
+# Runs that run away are warned of beforehand, and beads that nothing holds back have no friction.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::medyanpy.errors.TimestepWarning"),
+    pytest.mark.filterwarnings("ignore::medyanpy.errors.ThermostatWarning"),
+]
 
 
 def chain(word="BAOAB", timestep=0.22, n=12, kT=1.0, threads=1, friction=0.1, kick=None, stiffness=100.0):
@@ -21,7 +28,7 @@ def chain(word="BAOAB", timestep=0.22, n=12, kT=1.0, threads=1, friction=0.1, ki
     system.add_force(forces.HarmonicBonds(pairs, stiffness, 1.0, name="stiff"))
     context = mp.Context(
         system,
-        mp.SplittingIntegrator(word, timestep, kT=kT if "O" in word else None, seed=4, kick=kick),
+        mp.SplittingIntegrator(word, timestep, kT=thermal(word, kT), seed=4, kick=kick),
         threads=threads,
     )
     context.set_velocities_to_temperature(kT=kT, seed=5)
@@ -88,7 +95,8 @@ def test_the_same_whatever_the_threads_copies_and_cuts(word, tmp_path):
     for error in (threads, in_parts.value, kept.value):
         assert (error.step, error.bead, str(error)) == (first.step, first.bead, str(first))
     # Through a checkpoint, which holds what the start had.
-    simulation = mp.Simulation(chain(word).system, mp.SplittingIntegrator(word, 0.22, kT=1.0, seed=4), threads=1)
+    integrator = mp.SplittingIntegrator(word, 0.22, kT=thermal(word, 1.0), seed=4)
+    simulation = mp.Simulation(chain(word).system, integrator, threads=1)
     simulation.context.set_state(chain(word).get_state(positions=True, velocities=True))
     again = fails(simulation.context)
     simulation.context.set_state(chain(word).get_state(positions=True, velocities=True))
@@ -138,7 +146,6 @@ def test_fast_beads_of_the_user_go_on_and_count_as_the_start():
     context.step(200)
 
 
-@pytest.mark.filterwarnings("ignore::medyanpy.errors.TimestepWarning")
 def test_it_can_be_loosened_and_turned_off():
     strict, loose, off = chain(), chain(), chain()
     loose.runaway = 1e6
@@ -234,7 +241,6 @@ def test_a_membrane_that_runs_away_is_not_blamed_on_bead_0_and_its_volume():
         reference.step(1000)
 
 
-@pytest.mark.filterwarnings("ignore::medyanpy.errors.TimestepWarning")
 def test_a_trap_pulled_too_hard_is_named():
     """136 vertices to one place, as a newcomer wrote it; volume was blamed."""
     context = thermal_vesicle(4e-12)
@@ -251,7 +257,6 @@ def test_a_trap_pulled_too_hard_is_named():
     assert error.bead < 36
 
 
-@pytest.mark.filterwarnings("ignore::medyanpy.errors.ThermostatWarning")
 def test_a_body_that_spins_away_is_named():
     topology = mp.Topology()
     upright = np.tile([1.0, 0, 0, 0], (5, 1))

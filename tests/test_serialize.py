@@ -347,14 +347,14 @@ def test_types_are_looked_up_and_never_imported(tmp_path, monkeypatch):
     (tmp_path / "evil_module.py").write_text("raise SystemExit('imported')\n")
     monkeypatch.syspath_prepend(tmp_path)
     text = mp.serialize(mp.forces.HarmonicBonds([[0, 1]], 1.0, 1.0))
-    with pytest.raises(mp.ParameterError, match=r"type = 'evil_module:Wall' is no type that this process"):
+    with pytest.raises(mp.ParameterError, match=r"type = 'evil_module:Wall' is not a type that this process"):
         mp.deserialize(text.replace('"HarmonicBonds",', '"evil_module:Wall",', 1))
     assert "evil_module" not in sys.modules
     for name in ("os:system", "builtins:eval", "Described", "_PairForce", "Force", "medyanpy.forces:WCA", "Nope"):
         with pytest.raises(mp.ParameterError, match=r"content\.type = "):
             mp.deserialize(text.replace('"HarmonicBonds",', f'"{name}",', 1))
     system = mp.serialize(everything()[0])
-    with pytest.raises(mp.ParameterError, match=r"forces\[1\]\.type = 'Verlet.*' is no force of medyanpy.*WCA"):
+    with pytest.raises(mp.ParameterError, match=r"forces\[1\]\.type = 'Verlet.*' is not a force of medyanpy.*WCA"):
         mp.deserialize(system.replace('"type": "MembraneEdgeSprings"', '"type": "VerletIntegrator"', 1))
 
 
@@ -569,7 +569,7 @@ P, T, M = mp.ParameterError, mp.TopologyError, mp.MeshError
         ('"version": 1', '"version": "1"', P, "version must be a whole number from 1 to 1, not '1'"),
         ('"medyanpy document"', '"something"', P, "no medyanpy document: .* not 'something'"),
         ('"objects"', '"object"', P, r"content\.system\.topology: the key 'objects' is missing"),
-        ('"Balls"', '"Bulls"', P, r"objects\[2\]\.type = 'Bulls' is no kind of bead of medyanpy .*: it has .*Balls"),
+        ('"Balls"', '"Bulls"', P, r"objects\[2\]\.type = 'Bulls' is not a kind of bead of medyanpy .*: it has .*Balls"),
         ('"mass": 1.0', '"mass": -1.0', P, r"objects\[1\]: .*mass = -1.0 but"),
         ("[0, 1, 3]", "[0, 1, 7]", M, r"(?s)arguments\.mesh: .*vertex that does not exist"),
         ("[0.5, 0.25, 0.25]", "[0.5, 0.25, 0.26]", T, r"objects\[1\]: .*point 0 lies outside"),
@@ -578,8 +578,8 @@ P, T, M = mp.ParameterError, mp.TopologyError, mp.MeshError
         ('"fixed": false', '"fixed": "no"', P, r"objects\[0\]\.arguments\.fixed must be true or false, not 'no'"),
         ('"one_sided": false', '"one_sided": 0', P, r"forces\[2\]\.arguments\.one_sided must be true or false, not 0"),
         ('"name": "points"', '"name": 3', P, r"objects\[1\]\.arguments\.name must be a string, not 3"),
-        ('"seed": 0', '"seed": NaN', P, "NaN is no finite number"),
-        ('"seed": 0', '"seed": 1e999', P, "1e999 is no finite number"),
+        ('"seed": 0', '"seed": NaN', P, "NaN is not a finite number"),
+        ('"seed": 0', '"seed": 1e999', P, "1e999 is not a finite number"),
         ('"seed": 0', '"seed": 0, "seed": 1', P, "the key 'seed' occurs twice"),
         ('"seed": 0', '"seed": 0,', P, "not JSON"),
         ('"name": "SoftSphere"', '"name": "MembraneArea"', P, "two forces have the name 'MembraneArea'"),
@@ -600,11 +600,11 @@ def test_what_is_no_document(tmp_path):
         with pytest.raises(mp.ParameterError, match=r"is no (medyanpy )?document"):
             mp.deserialize(text)
     (tmp_path / "binary").write_bytes(bytes(range(256)))
-    with pytest.raises(mp.ParameterError, match="binary is no document"):
+    with pytest.raises(mp.ParameterError, match="binary is not a document"):
         mp.deserialize(tmp_path / "binary")
     with pytest.raises(mp.ParameterError, match="nowhere does not exist"):
         mp.deserialize(str(tmp_path / "nowhere"))
-    with pytest.raises(mp.ParameterError, match="is no document"):
+    with pytest.raises(mp.ParameterError, match="is not a document"):
         mp.deserialize(tmp_path)
     with pytest.raises(mp.ParameterError, match="not int"):
         mp.deserialize(3)
@@ -684,5 +684,5 @@ def test_kinds_of_beads_of_other_packages_are_carried():
         assert (again.mass == handle.mass).all()
     with pytest.raises(mp.TopologyError, match="kind must be a class of beads, not 3"):
         topology.add(3, [[0.0, 0, 0]], mass=1.0)
-    with pytest.raises(mp.ParameterError, match=r"is no kind of bead that this process knows.* import elsewhere"):
+    with pytest.raises(mp.ParameterError, match=r"is not a kind of bead that this process knows.* import elsewhere"):
         mp.deserialize(text.replace(f"{Tagged.__module__}:Tagged", "elsewhere:Tagged"))

@@ -1,4 +1,4 @@
-"""Trajectory: frames, slices, handles, and clear words for what is no trajectory."""
+"""Trajectory: frames, slices, handles, and clear words for what is not a trajectory."""
 
 import h5py
 import numpy as np

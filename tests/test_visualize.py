@@ -431,7 +431,7 @@ def test_semi_axes_of_inertia_and_given_ones():
     )]  # fmt: skip
     assert 50 < flat_seen[1] < flat_seen[0] < flat_seen[2]
     for given, message in (
-        ({"others": (1.0, 1.0, 1.0)}, "'others' are no rigid bodies, only bodies are"),
+        ({"others": (1.0, 1.0, 1.0)}, "'others' are not rigid bodies, only bodies are"),
         ({"bodies": np.ones((2, 3))}, r"semi_axes\['bodies'\] must have shape \(3,\) or \(1, 3\), not \(2, 3\)"),
         ({"bodies": (1.0, 0.0, 1.0)}, r"semi_axes\['bodies'\] = 0 but must be > 0"),
         ({"bodies": (1.0, 1.0)}, "must have shape"),
@@ -439,7 +439,7 @@ def test_semi_axes_of_inertia_and_given_ones():
     ):
         with pytest.raises(mp.ParameterError, match=message):
             draw(flat, size=SIZE, semi_axes=given)
-    with pytest.raises(mp.ParameterError, match="'bodies' are no rigid bodies, there are none"):
+    with pytest.raises(mp.ParameterError, match="'bodies' are not rigid bodies, there are none"):
         draw(mp.TriangleMesh.icosphere(1.0, 0), semi_axes={"bodies": (1.0, 1.0, 1.0)}, size=SIZE)
 
 

@@ -415,7 +415,7 @@ cdef int _compare(void* task, World* world, Py_ssize_t first, Py_ssize_t last, i
     cdef Py_ssize_t i
     for i in range(first, last):
         displacement(&world.box, t.built + 3 * i, world.x + 3 * <Py_ssize_t> t.place[i], d)
-        # This way round, so that a position that is no number counts as far.
+        # This way round, so that a position that is not a number counts as far.
         stale |= not (dot(d, d) <= allowed)
     t.stale[first // BLOCK] = stale
     return 0

@@ -283,7 +283,7 @@ cdef void _maximise(Lanes* p) noexcept nogil:
             p.x[k] = new
             v = new - x
             v = v if v >= 0.0 else -v
-            # This way round, so that what is no number is done.
+            # This way round, so that what is not a number is done.
             p.open[k] = p.open[k] if v > SMALL * x else 0.0
         left = 0.0
         for k in range(LANES):
@@ -334,7 +334,7 @@ cdef void _pairs(const EllipsoidTask* t, Lanes* p) noexcept nogil:
     _begin(p)
     _values(p)
     for k in range(LANES):
-        # F is at least what it is anywhere. This way round, so that what is no number is seen by all.
+        # F is at least what it is anywhere. This way round, so that what is not a number is seen by all.
         p.open[k] = 0.0 if p.F[k] >= t.end or k >= p.n else 1.0
     _maximise(p)
     _values(p)

@@ -89,7 +89,7 @@ cdef int _field(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int
             f = t.sites.f + 3 * <Py_ssize_t> t.row[i + k]
             u = r[WIDTH * out[0] + k]
             energy += u
-            # Beyond a pole u is no number, but its derivatives may look like some: -log(x) has the force 1/x.
+            # Beyond a pole u is not a number, but its derivatives may look like some: -log(x) has the force 1/x.
             if not (0.0 * u == 0.0):
                 bead = t.row[i + k]
                 fault |= record_fault(world, NOT_FINITE, bead if t.sites.bead == NULL else t.sites.bead[bead], -1)

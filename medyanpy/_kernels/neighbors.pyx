@@ -418,7 +418,7 @@ cdef int _copy(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int 
         now[1] = x[1]
         now[2] = x[2]
         displacement(&world.box, near.built + 4 * s, now, d)
-        # This way round, so that a position that is no number counts as far.
+        # This way round, so that a position that is not a number counts as far.
         stale |= not (dot(d, d) <= allowed)
     near.stale[first // ROWS_PER_BLOCK] = stale
     return 0

@@ -12,7 +12,7 @@ from medyanpy._kernels.box cimport Box
 # What an operation returns. 0 goes on; anything else ends the run.
 cdef enum FaultCode:
     NO_FAULT = 0
-    NOT_FINITE = 1            # a force or velocity that is no number
+    NOT_FINITE = 1            # a force or velocity that is not a number
     TOO_MANY_CROSSINGS = 2    # an in-triangle point that crosses edges without end
     DEGENERATE_TRIANGLE = 3   # a triangle under a point has lost its area
     PYTHON_EXCEPTION = 4      # Python code called from the step raised

@@ -97,7 +97,7 @@ cdef class Sequence(Operation):
         cdef Py_ssize_t i
         for operation in operations:
             if not isinstance(operation, Operation):
-                raise TypeError(f"{operation!r} is no Operation")
+                raise TypeError(f"{operation!r} is not an Operation")
         # A copy that nobody else holds: the pointers below are borrowed from it.
         self.operations = list(operations)
         self.count = len(operations)

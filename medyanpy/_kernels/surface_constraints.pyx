@@ -10,7 +10,7 @@ two. Mass and friction of a bead are one number each and drop out of everything 
 
 Beads are worked on WIDTH at a time, one in each lane. One that has converged takes steps of length zero, so that
 no bead changes the bits of another. Gradients at the present positions are kept, with the number of the positions
-they belong to: evaluating them again gives the same bits, so they are no part of the state.
+they belong to: evaluating them again gives the same bits, so they are not part of the state.
 
 Source: Ryckaert, Ciccotti & Berendsen, J. Comput. Phys. 23, 327 (1977); Andersen, J. Comput. Phys. 52, 24 (1983);
 Leimkuhler & Reich, Simulating Hamiltonian Dynamics (2004), chapter 7.

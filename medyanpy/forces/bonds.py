@@ -44,7 +44,7 @@ class HarmonicBonds(Force):
 
     Notes
     -----
-    Two beads in one place have no direction to push in; the force is then zero, the mean over all directions.
+    For coincident beads the direction is undefined; the force is set to zero, the mean over all directions.
 
     Examples
     --------

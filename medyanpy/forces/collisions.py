@@ -23,8 +23,8 @@ _MAX_MASK = 2**63 - 1
 
 
 class SoftCollisions(Force):
-    r"""Soft repulsion between all shapes of a system: balls, links of filaments, segments of rods and triangles of
-    membranes that have a thickness.
+    r"""Excluded volume (soft steric repulsion) between all shapes of a system that have a thickness: balls, links of
+    filaments, segments of rods and triangles of membranes.
 
     .. math:: U = \sum_{(a, b)} \tfrac12 k_{ab}\,(L_{ab} - r_{ab})^2 \quad\text{for}\; r_{ab} < L_{ab} = R_a + R_b,
               \qquad k_{ab} = \frac{k_a k_b}{k_a + k_b}
@@ -75,7 +75,7 @@ class SoftCollisions(Force):
     Raises
     ------
     TopologyError
-        Something that is no handle, or the handle of directors; a handle given twice or of another topology; an
+        Something that is not a handle, or the handle of directors; a handle given twice or of another topology; an
         exclusion of beads that do not exist.
     ParameterError
         A number outside its domain or one too many or too few; no radius though there are other shapes than balls.

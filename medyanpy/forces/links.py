@@ -266,7 +266,7 @@ class Links(_SiteTerms):
 
     Notes
     -----
-    Ends in one place have no direction to pull in; the force is then zero, the mean over all directions. The force of
+    For coincident ends the direction is undefined; the force is set to zero, the mean over all directions. The force of
     a rope is continuous, its derivative jumps where the rope becomes taut.
 
     Each link has a number, given when it is added and never used for another. Forces on a bead are summed in the

@@ -214,7 +214,7 @@ class _Members(NamedTuple):
     table: SiteTable
     row: np.ndarray  # in the table, ascending
     group: np.ndarray  # 1: in A only, 2: in B only, 3: in both
-    bead: np.ndarray  # topology number, -1 of sites that are no single bead
+    bead: np.ndarray  # topology number, -1 of sites that are not a single bead
     number: np.ndarray  # what users call it, and sums are ordered by
     n_numbers: int
     noun: str
@@ -258,7 +258,7 @@ class SoftSphere(_PairForce):
 
     Notes
     -----
-    Two beads in one place have no direction to push in; their force is then zero, the mean over all
+    For coincident beads the direction is undefined; the force is set to zero, the mean over all
     directions. The force is continuous, its derivative jumps where beads touch: energies of a run fall as dt²
     nonetheless, but no higher order is to be had.
 
@@ -313,7 +313,7 @@ class SoftSphere(_PairForce):
 
     def _check_single(self, beads: np.ndarray) -> None:
         if (beads < 0).any():
-            raise self._no_radius(f"site {int(np.argmax(beads < 0))}, which is no single bead,")
+            raise self._no_radius(f"site {int(np.argmax(beads < 0))}, which is not a single bead,")
 
     def _no_radius(self, what: str) -> ParameterError:
         return ParameterError(f"{self.name}: give diameter=, because {what} has no radius: only balls have")

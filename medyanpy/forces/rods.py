@@ -304,7 +304,7 @@ class RodCollision(SoftCollisions):
     Raises
     ------
     TopologyError
-        Something that is no handle of rods, or one given twice.
+        Something that is not a handle of rods, or one given twice.
     ParameterError
         A number outside its domain.
 

@@ -45,7 +45,7 @@ def read(path: str | os.PathLike) -> tuple[np.ndarray, np.ndarray]:
         raise MeshError(f"{path}: the file is empty; read are {_FORMAT_WORDS}")
     try:
         with warnings.catch_warnings():
-            # Older NumPy only warns where text is no number, and returns what came before.
+            # Older NumPy only warns where text is not a number, and returns what came before.
             warnings.simplefilter("error", DeprecationWarning)
             vertices, polygons = _READERS[suffix](data)
         faces = _triangles(polygons)

@@ -341,7 +341,7 @@ class StateDataReporter(Reporter):
                         this = int(line.decode().split(self._separator)[place])
                     except (ValueError, IndexError) as cause:
                         raise ParameterError(
-                            f"StateDataReporter: {self._path} is damaged: {line!r} is no row of its table"
+                            f"StateDataReporter: {self._path} is damaged: {line!r} is not a row of its table"
                         ) from cause
                     if step is not None and this > step:
                         break

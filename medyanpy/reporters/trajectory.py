@@ -96,7 +96,7 @@ class TrajectoryReporter(Reporter):
     Raises
     ------
     ParameterError
-        A file that exists or cannot be written; one to append to that is no trajectory, or of another topology.
+        A file that exists or cannot be written; one to append to that is not a trajectory, or of another topology.
         The latter at the start of the first ``Simulation.step``, before its first step.
 
     Notes
@@ -423,7 +423,7 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def check_format(file: "h5py.File", path: Any) -> None:
-    """Refuse files that are no trajectories of ours, or of a later version.
+    """Refuse files that are not trajectories of ours, or of a later version.
 
     Raises
     ------

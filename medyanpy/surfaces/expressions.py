@@ -17,7 +17,7 @@ from medyanpy.errors import ParameterError
 __all__ = ["FUNCTIONS", "Graph", "parse"]
 
 _CODES = {"+": 0, "-": 1, "*": 2, "/": 3, "sqrt": 4, "sin": 5, "cos": 5, "exp": 6, "log": 7}
-#: What may be called in expressions that are no polynomials.
+#: What may be called in expressions that are not polynomials.
 FUNCTIONS = ("sqrt", "exp", "log", "sin", "cos")
 _COORDINATES = "xyz"
 # Beyond it a power is a slip: x**100 overflows where x is 1300 nm.
@@ -274,8 +274,8 @@ def parse(what: str, text: str, graph: Graph, names: Mapping[str, int], polynomi
     """The node of a polynomial in x, y, z, or of a smooth function of them, given as text.
 
     Allowed are numbers, x, y, z, further names (of nodes), + - *, whole powers ``**`` (or ``^``), division by numbers,
-    parentheses and signs; in what is no polynomial also any division, powers below 0, and `FUNCTIONS`. Nothing is ever
-    run.
+    parentheses and signs; in what is not a polynomial also any division, powers below 0, and `FUNCTIONS`. Nothing is
+    ever run.
 
     Raises
     ------
@@ -355,7 +355,7 @@ def parse(what: str, text: str, graph: Graph, names: Mapping[str, int], polynomi
                 return graph.divide(node_of(a), divisor)
             case ast.Call(func=ast.Name(id=name), args=[a], keywords=[]) if not polynomial and name in FUNCTIONS:
                 return getattr(graph, name)(node_of(a))
-        raise refuse(at, f"is no part of a{'' if polynomial else 'n'} {allowed}")
+        raise refuse(at, f"is not part of a{'' if polynomial else 'n'} {allowed}")
 
     try:
         return node_of(tree)

@@ -61,7 +61,7 @@ class Polynomial(_Written):
     Raises
     ------
     ParameterError
-        Text that is no polynomial (the message names the place), or one that is constant.
+        Text that is not a polynomial (the message names the place), or one that is constant.
 
     Examples
     --------
@@ -242,4 +242,4 @@ def _of_sympy(what: str, expression: Any) -> str:
         return "(" + "*".join(parts) + ")"
     if expression.is_Pow:
         return f"({parts[0]})**{parts[1]}"
-    raise ParameterError(f"{what}: {expression} is no part of a polynomial")
+    raise ParameterError(f"{what}: {expression} is not part of a polynomial")

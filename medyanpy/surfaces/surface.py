@@ -296,7 +296,7 @@ class Surface(Described, ABC):
 
 
 class PythonSurface(Surface):
-    """A surface given by Python functions: for anything that is no polynomial, at the price of Python's speed.
+    """A surface given by Python functions: for anything that is not a polynomial, at the price of Python's speed.
 
     Parameters
     ----------
@@ -310,7 +310,7 @@ class PythonSurface(Surface):
     Raises
     ------
     ParameterError
-        What is no function; later, results of a wrong shape or that are not finite, by `value` and `gradient`.
+        What is not a function; later, results of a wrong shape or that are not finite, by `value` and `gradient`.
 
     Examples
     --------

@@ -539,7 +539,7 @@ def test_a_site_that_is_lost_is_reported_by_its_bead():
             mp.TopologyError,
             r"exclusions\[0\] excludes site 5 from itself",
         ),
-        (lambda h, s: SoftSphere(s, s, 1.0), mp.ParameterError, "because site 5, which is no single bead, has no rad"),
+        (lambda h, s: SoftSphere(s, s, 1.0), mp.ParameterError, "site 5, which is not a single bead, has no rad"),
         (lambda h, s: SoftSphere(s[:2], s[2:4], 1.0), mp.ParameterError, r"because Beads\('beads', 25 beads\) has no"),
         (
             lambda h, s: SoftSphere(s, mp.Sites.beads(scene()[1]["balls"]), 1.0, 1.0),

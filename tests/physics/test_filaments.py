@@ -418,7 +418,7 @@ BAD_ONE = {
     "one node": (T, r"filament 0 has 1 nodes, but a filament needs 2", {"nodes": LINE[:1]}),
     "a ring of two": (T, r"filament 0 has 2 nodes, but a ring needs 3", {"nodes": LINE[:2], "closed": True}),
     "nodes of wrong shape": (T, r"nodes.*shape", {"nodes": LINE[:, :2]}),
-    "a node that is no number": (T, r"nodes.*\[2, 1\] = nan but must be finite", {"nodes": np.where(
+    "a node that is not a number": (T, r"nodes.*\[2, 1\] = nan but must be finite", {"nodes": np.where(
         (np.arange(5) == 2)[:, None] & (np.arange(3) == 1), np.nan, LINE)}),
     "nodes in one place": (T, r"link 1 of filament 0 has both nodes in one place", {"nodes": LINE[[0, 1, 1, 2]]}),
     "a ring that closes in one place": (
@@ -428,7 +428,7 @@ BAD_ONE = {
         {"link_lengths": [1.0, 1.0, 1.002, 1.0]}),
     "a length too many": (P, r"link_lengths", {"link_lengths": [1.0] * 5}),
     "a length of zero": (P, r"link_lengths.*> 0", {"link_lengths": [1.0, 0.0, 1.0, 1.0]}),
-    "a length that is no number": (P, r"link_lengths.*finite", {"link_lengths": [1.0, np.nan, 1.0, 1.0]}),
+    "a length that is not a number": (P, r"link_lengths.*finite", {"link_lengths": [1.0, np.nan, 1.0, 1.0]}),
     "both nodes of a link fixed": (
         T, r"link 1 of filament 0 has both nodes fixed", {"nodes": BENT, "fixed_nodes": [2, 1]}),
     "first and last of a ring fixed": (
@@ -440,7 +440,7 @@ BAD_ONE = {
         T, r"between its fixed nodes 1 and 3", {"nodes": np.vstack([LINE, [3.0, 1.0, 0.0]]), "fixed_nodes": [1, 3, 5]}),
     "a fixed node that is not there": (T, r"node 5 is fixed, but nodes are 0 to 4", {"fixed_nodes": [5]}),
     "a fixed node before the first": (T, r"node -6 is fixed, but nodes are 0 to 4", {"fixed_nodes": [-6]}),
-    "fixed nodes that are no integers": (T, r"fixed_nodes must hold integers", {"fixed_nodes": [0.5]}),
+    "fixed nodes that are not integers": (T, r"fixed_nodes must hold integers", {"fixed_nodes": [0.5]}),
     "a mass of zero": (P, r"node_mass.*> 0", {"node_mass": 0.0}),
     "masses of wrong number": (P, r"node_mass", {"node_mass": [1.0, 2.0]}),
     "a negative friction": (P, r"node_friction.*>= 0", {"node_friction": [0.0, 0.0, -1.0, 0.0, 0.0]}),

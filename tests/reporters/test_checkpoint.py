@@ -119,7 +119,7 @@ def test_damaged_files_are_refused(tmp_path):
     for damage in damages:
         path.write_bytes(damage)
         for read in (simulation.load_checkpoint, mp.Simulation.resume):
-            with pytest.raises(mp.ParameterError, match=r"c is damaged|c is no checkpoint, or has lost its end"):
+            with pytest.raises(mp.ParameterError, match=r"c is damaged|c is not a checkpoint, or has lost its end"):
                 read(path)
     assert content(simulation) == before
     path.write_bytes(whole)
@@ -161,10 +161,10 @@ def test_what_is_sound_but_wrong_is_refused(tmp_path):
         ({"since": [0.0]}, (), r"since = \[0.0\] but must be a time and a step from 0 to 3"),
         ({"since": [0.0, 4]}, (), r"since = \[0.0, 4\] but must"),
         ({"since": ["0", 0]}, (), r"since = \['0', 0\] but must"),
-        ({"format": "x"}, (), "c is no medyanpy checkpoint"),
+        ({"format": "x"}, (), "c is not a medyanpy checkpoint"),
         ({"step": -1}, (), "step = -1"),
         ({"step": 2**63}, (), "step = 9223372036854775808"),
-        ({"document": {}}, (), "c: document is no medyanpy document"),
+        ({"document": {}}, (), "c: document is not a medyanpy document"),
         ({}, ["checkpoint.json"], "no checkpoint, or is damaged: .*checkpoint.json"),
         ({}, ["state/x.npy"], "c: checkpoint: x is missing"),
         ({}, ["document/system/topology/objects/0/arguments/mesh/arguments/faces.npy"], document),

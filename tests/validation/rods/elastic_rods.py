@@ -96,7 +96,7 @@ class Series:
 
     def run(self, osdh, shapes_at=()):
         """t, energies (k, 2, 6) of `reference.energies`, and y at the times asked for. Ends early where the energy
-        has doubled or is no number."""
+        has doubled or is not a number."""
         rod = reference.rod(self.segments)
         y = STARTS[self.start](self.segments, rod.ds)
         run = program(rod, y, self.method, self.dt, osdh)
