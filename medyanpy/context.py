@@ -470,14 +470,15 @@ class Context(Guarded):
             return
         try:
             _, potential = self._energies()
-        except SimulationError:
+            added = 0.0 if isinstance(self.integrator.kick, Explicit) else self._added_forces()
+        except (SimulationError, MemoryError):
             return  # The step will fail likewise, and say what it was doing.
         with np.errstate(over="ignore"):
             speed = np.einsum("ij,ij->i", self._v, self._v)
             turning = 0.5 * np.einsum("ij,ij,ij->i", self._inverse_inertia, self._spin, self._spin)
-            if not isinstance(self.integrator.kick, Explicit):
-                kick = self.integrator.timestep * self._inverse_mass[:, None] * self._added_forces()
-                speed = np.maximum(speed, np.einsum("ij,ij->i", kick, kick))
+            # Linearly implicit kicks conserve another energy: a step under the forces here is admitted.
+            kick = self.integrator.timestep * self._inverse_mass[:, None] * added
+            speed = np.maximum(speed, np.einsum("ij,ij->i", kick, kick))
             kinetic = max(float((0.5 * self._mass * speed).max()), float(turning.max(initial=0.0)))
         self._account.open(self.integrator.kT, kinetic, potential)
 
@@ -551,7 +552,9 @@ class Context(Guarded):
                 edges.append(np.linalg.norm(x[joined[:, 1]] - x[joined[:, 0]], axis=1).min())
         if edges:
             return float(min(edges))
-        return float(np.linalg.norm(np.ptp(self._x, axis=0)) / self.layout.n ** (1 / 3)) or 1.0
+        with np.errstate(over="ignore"):
+            extent = float(np.linalg.norm(np.ptp(self._x, axis=0)))
+        return extent / self.layout.n ** (1 / 3) if 0.0 < extent < np.inf else 1.0
 
     # Looking ------------------------------------------------------------------------------------------------
 

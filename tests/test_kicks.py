@@ -11,8 +11,11 @@ import medyanpy as mp
 from medyanpy.kicks import Explicit, Newmark, PushForwardNewmark, ZhangSkeel, ZhangSkeelSimplified, ZhangSkeelStiff
 from medyanpy.testing import check_mean, thermal
 
-# Runs without friction of what is not a gradient: the warning has tests of its own.
-pytestmark = pytest.mark.filterwarnings("ignore:.* is not the gradient of a potential:medyanpy.errors.TimestepWarning")
+# Timesteps beyond what explicit kicks bear are the subject, and much here has no friction.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::medyanpy.errors.TimestepWarning"),
+    pytest.mark.filterwarnings("ignore::medyanpy.errors.ThermostatWarning"),
+]
 
 RULES = {
     "Zhang-Skeel": ZhangSkeel,
@@ -736,7 +739,7 @@ def test_warning_of_kicks_that_heat(word, friction, says):
             assert says in told[0]
     for kick in (ZhangSkeel(0.3, True), ZhangSkeelSimplified(0.3), PushForwardNewmark(0.3)):
         with warnings.catch_warnings():
-            warnings.simplefilter("error")
+            warnings.simplefilter("error", mp.TimestepWarning)
             mp.Context(coil(5, friction), mp.SplittingIntegrator(word, 0.05, kick=kick, kT=kT), threads=1)
 
 

@@ -5,6 +5,7 @@ import inspect
 import io
 import pickle
 import re
+import warnings
 from dataclasses import fields
 from pathlib import Path
 
@@ -34,7 +35,8 @@ def build():
     topology.add_surface_points(mp.surfaces.Sphere(7.0), [[7.0, 0.0, 0.0]], mass=1.0)
     system = mp.System(topology)
     system.add_force(mp.forces.HarmonicBonds([beads.beads], stiffness=1.0, length=1.0))
-    return mp.Simulation(system, mp.BAGOGABIntegrator(0.01, kT=1.0), threads=1)
+    with warnings.catch_warnings(action="ignore", category=mp.ThermostatWarning):  # nothing here has friction
+        return mp.Simulation(system, mp.BAGOGABIntegrator(0.01, kT=1.0), threads=1)
 
 
 def parts():

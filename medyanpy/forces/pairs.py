@@ -145,6 +145,8 @@ class _PairForce(Force):
             coordinates, x = start.coordinates(members.bead), start.positions[members.bead]
         pairs = np.empty((0, 2), int)
         if len(x) > 1:
+            if not np.abs(x).max() < 1e100:
+                return None  # too far apart for their distances
             tree = cKDTree(x)
             if tree.count_neighbors(tree, reach) > _CROWDED * len(x):
                 return None

@@ -1,6 +1,7 @@
 """EllipsoidRepulsion."""
 
 import itertools
+import warnings
 
 import numpy as np
 import pytest
@@ -10,6 +11,11 @@ import medyanpy as mp
 from medyanpy import quaternions
 from medyanpy.forces import WCA, EllipsoidRepulsion, SoftSphere
 from medyanpy.testing import ForceCase, check_force, thermal
+
+# Some bodies have no friction on purpose.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::medyanpy.errors.ThermostatWarning"),
+]
 
 FORMS = ("WCA", "soft")
 
@@ -308,7 +314,8 @@ def fluid(n, h, word="BAB", threads=1, skin=None, form="WCA"):
     system.add_force(EllipsoidRepulsion(bodies, bodies, 1.0, AXES, form=form, skin=skin))
     system.add_force(mp.forces.HarmonicTrap(bodies, 1.0, [0.0, 0.0, 0.0]))
     simulation = mp.Simulation(system, mp.SplittingIntegrator(word, h, kT=thermal(word, 1.0), seed=4), threads=threads)
-    simulation.minimize_energy(tolerance=20.0, max_iterations=50)
+    with warnings.catch_warnings(action="ignore", category=mp.errors.ConvergenceWarning):
+        simulation.minimize_energy(tolerance=20.0, max_iterations=50)
     simulation.context.set_velocities_to_temperature(kT=1.0, seed=5)
     return simulation
 

@@ -12,6 +12,12 @@ from medyanpy._kernels.selected import drift
 from medyanpy.flows import Stage
 from medyanpy.testing import check_mean, check_variance, thermal
 
+# What is looked at is one letter at a time: most beads have no friction, and some timesteps are far too long.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::medyanpy.errors.ThermostatWarning"),
+    pytest.mark.filterwarnings("ignore::medyanpy.errors.TimestepWarning"),
+]
+
 TINY = 1e-14
 
 

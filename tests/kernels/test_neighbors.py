@@ -5,6 +5,11 @@ import pytest
 
 import medyanpy as mp
 
+# Positions are what counts here, forces are as they come.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::medyanpy.errors.TimestepWarning"),
+]
+
 SKIN = 0.4
 
 

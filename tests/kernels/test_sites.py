@@ -347,7 +347,7 @@ def test_sites_cannot_be_changed():
         (lambda: mp.Sites.beads([0, -2]), mp.TopologyError, r"Sites.beads: beads\[1\] = -2 but must be >= 0"),
         (lambda: mp.Sites.beads([0.5]), mp.TopologyError, "must hold integers"),
         (lambda: mp.Sites.beads([0, [1]]), mp.TopologyError, r"Sites.beads: beads must have shape \(\) or \(n,\): "),
-        (lambda: mp.Sites.beads("beads"), mp.TopologyError, "must hold integers"),
+        (lambda: mp.Sites.beads("beads"), mp.TopologyError, "Sites.beads: beads must be .*: text, not numbers"),
         (lambda: mp.Sites.weighted([0, 1], [0.5, 0.5]), mp.TopologyError, r"must have shape \(n, n\), not \(2,\)"),
         (lambda: mp.Sites.weighted(np.zeros((2, 0), int), np.zeros((2, 0))), mp.TopologyError, "at least 1 bead"),
         (lambda: mp.Sites.weighted([[0, 1], [3, -1]], np.ones((2, 2)) / 2), mp.TopologyError, r"beads\[1, 1\] = -1"),

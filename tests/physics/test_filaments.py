@@ -12,6 +12,12 @@ import pytest
 import medyanpy as mp
 from medyanpy.testing import check_chi_square, check_mean, check_variance, thermal
 
+# Some beads have no friction on purpose, and some timesteps are too long.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::medyanpy.errors.ThermostatWarning"),
+    pytest.mark.filterwarnings("ignore::medyanpy.errors.TimestepWarning"),
+]
+
 
 def chain(rng, n, bend=0.5, origin=(0.0, 0.0, 0.0)):
     """Nodes of a chain with uneven links that turns by about `bend` at every node."""
