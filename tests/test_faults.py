@@ -579,11 +579,14 @@ MEMORY = """
 
     def bound(extra):
         "Let the process have so many bytes more than it has now; no bound for None."
+        hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+        if extra is None:
+            resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
+            return
         # Without what earlier calls have left free, which needs no more from the system.
         ctypes.CDLL(None).malloc_trim(0)
         size = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
-        hard = resource.getrlimit(resource.RLIMIT_AS)[1]
-        resource.setrlimit(resource.RLIMIT_AS, (hard if extra is None else size + extra, hard))
+        resource.setrlimit(resource.RLIMIT_AS, (size + extra, hard))
 
     def context(n, make, box=1.0, kick=None):
         topology = mp.Topology()

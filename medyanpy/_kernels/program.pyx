@@ -375,7 +375,7 @@ cdef class Program:
         self.check(self.go_on(n))
 
     cdef int go_on(self, long long n) except? -1:
-        """`advance`, and on after steps that leave a bead with more energy than the watch lets pass, if `admit` does."""
+        """`advance`, and on after steps that leave a bead with more energy than the watch passes, if `admit` does."""
         cdef long long target = self.world.step + n
         cdef Fault found
         cdef int fault
