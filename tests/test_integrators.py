@@ -36,10 +36,10 @@ def test_groups_count_by_themselves():
         ("BOB", "has no A", 3),
         ("AGA", "has no B", 3),
         ("", "has no A", 0),
-        ("BAGOGA", "no palindrome", 5),
+        ("BAGOGA", "not a palindrome", 5),
         ("B0 A B", "mixes kicks", 5),
         ("B A B0", "mixes kicks", 4),
-        ("B0 A B1", "no palindrome", 5),
+        ("B0 A B1", "not a palindrome", 5),
         ("B40 A B40", "group that does not exist", 0),
     ],
 )

@@ -567,7 +567,7 @@ P, T, M = mp.ParameterError, mp.TopologyError, mp.MeshError
     [
         ('"version": 1', '"version": 2', P, r"version 2 of the format, written by .*up to version 1: inst"),
         ('"version": 1', '"version": "1"', P, "version must be a whole number from 1 to 1, not '1'"),
-        ('"medyanpy document"', '"something"', P, "no medyanpy document: .* not 'something'"),
+        ('"medyanpy document"', '"something"', P, "not a medyanpy document: .* not 'something'"),
         ('"objects"', '"object"', P, r"content\.system\.topology: the key 'objects' is missing"),
         ('"Balls"', '"Bulls"', P, r"objects\[2\]\.type = 'Bulls' is not a kind of bead of medyanpy .*: it has .*Balls"),
         ('"mass": 1.0', '"mass": -1.0', P, r"objects\[1\]: .*mass = -1.0 but"),

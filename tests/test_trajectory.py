@@ -98,7 +98,7 @@ def test_what_is_no_trajectory_is_refused(tmp_path, run):
         Trajectory(tmp_path / "nowhere.h5")
     text = tmp_path / "text.h5"
     text.write_text("hello")
-    with pytest.raises(mp.ParameterError, match="no HDF5 file, or is damaged"):
+    with pytest.raises(mp.ParameterError, match="not an HDF5 file, or is damaged"):
         Trajectory(text)
     foreign = tmp_path / "foreign.h5"
     with h5py.File(foreign, "w", libver="latest") as file:
