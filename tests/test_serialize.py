@@ -597,7 +597,7 @@ def test_errors_say_where_and_why(old, new, error, message):
 
 def test_what_is_no_document(tmp_path):
     for text in ("{", "{}", "[]\n", "{" * 100_000, '{"format": {}}'):
-        with pytest.raises(mp.ParameterError, match=r"is no (medyanpy )?document"):
+        with pytest.raises(mp.ParameterError, match=r"is not a (medyanpy )?document"):
             mp.deserialize(text)
     (tmp_path / "binary").write_bytes(bytes(range(256)))
     with pytest.raises(mp.ParameterError, match="binary is not a document"):

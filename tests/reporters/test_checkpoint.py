@@ -165,7 +165,7 @@ def test_what_is_sound_but_wrong_is_refused(tmp_path):
         ({"step": -1}, (), "step = -1"),
         ({"step": 2**63}, (), "step = 9223372036854775808"),
         ({"document": {}}, (), "c: document is not a medyanpy document"),
-        ({}, ["checkpoint.json"], "no checkpoint, or is damaged: .*checkpoint.json"),
+        ({}, ["checkpoint.json"], "not a checkpoint, or is damaged: .*checkpoint.json"),
         ({}, ["state/x.npy"], "c: checkpoint: x is missing"),
         ({}, ["document/system/topology/objects/0/arguments/mesh/arguments/faces.npy"], document),
     ]
@@ -203,7 +203,7 @@ def test_what_is_sound_but_wrong_is_refused(tmp_path):
         simulation.save_checkpoint(path)
         forge(path, lambda head: head, replace={"state/x.npy": wrong})
         for read in (simulation.load_checkpoint, mp.Simulation.resume):
-            with pytest.raises(mp.ParameterError, match=r"no checkpoint, or is damaged|c: checkpoint: x is"):
+            with pytest.raises(mp.ParameterError, match=r"not a checkpoint, or is damaged|c: checkpoint: x is"):
                 read(path)
     assert content(simulation) == before
 
