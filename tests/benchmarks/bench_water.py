@@ -13,6 +13,7 @@ import numpy as np
 from common import machine, median_ns, row
 
 import medyanpy as mp
+from medyanpy.testing import thermal
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "validation" / "coarse"))
 import water
@@ -42,7 +43,7 @@ def molecules(word, repeats, n=1000):
     topology.add_filaments(
         water.exact_sides(x), np.tile(water.MASSES, n), water.FRICTION, closed=True, starts=arguments["starts"]
     )
-    integrator = mp.SplittingIntegrator(word, water.H, kT=water.KT)
+    integrator = mp.SplittingIntegrator(word, water.H, kT=thermal(word, water.KT))
     context = mp.Context(mp.System(topology), integrator, threads=1)
     context.set_velocities_to_temperature(kT=water.KT, seed=1)
     return median_ns(lambda: context.step(20), repeats, 20 * n)
