@@ -6,6 +6,7 @@ from medyanpy import units
 from medyanpy.demo.report import TEMPERATURE
 from medyanpy.forces import MembraneArea, MembraneBending, MembraneVolume
 from medyanpy.mesh import TriangleMesh
+from medyanpy.runaway import heights as heights_of
 from medyanpy.system import System
 from medyanpy.topology import Membrane
 
@@ -21,9 +22,7 @@ THIN = 0.1
 
 def heights(mesh: TriangleMesh) -> np.ndarray:
     """(F,) the lowest height of each triangle, nm."""
-    corners = mesh.vertices[mesh.faces]
-    longest = np.linalg.norm(corners - np.roll(corners, 1, axis=1), axis=2).max(axis=1)
-    return 2.0 * mesh.face_areas / longest
+    return heights_of(mesh.vertices[mesh.faces])
 
 
 def lowest_heights(mesh: TriangleMesh) -> np.ndarray:
