@@ -94,7 +94,6 @@ def one_kick(system, kick, dt):
     return context, before, (context.get_state(positions=True).positions - x) * 2.0 / dt**2
 
 
-@pytest.mark.filterwarnings("ignore::medyanpy.errors.TimestepWarning")
 @pytest.mark.parametrize("dt", [0.01, 1.0, 30.0])
 @pytest.mark.parametrize("closed", [False, True])
 @pytest.mark.parametrize("name", ["Zhang-Skeel", "simplified", "stiff", "one step"])
@@ -130,7 +129,6 @@ def assembled(x, pairs, along, across):
     return out.reshape(3 * len(x), 3 * len(x))
 
 
-@pytest.mark.filterwarnings("ignore::medyanpy.errors.TimestepWarning")
 @pytest.mark.parametrize("wide", [24, 0])
 @pytest.mark.parametrize("stiff", [None, ["HarmonicBonds"]])
 def test_positive_stiffnesses(stiff, wide, monkeypatch):
@@ -206,7 +204,6 @@ def test_noise_at_ten_times_the_explicit_timestep(kick):
     check_mean("<(r - 1)²>", spread, expected, sees=0.05 * expected)
 
 
-@pytest.mark.filterwarnings("ignore::medyanpy.errors.TimestepWarning")
 @pytest.mark.parametrize("dt", [0.01, 0.3])
 def test_newton_solves_the_nonlinear_equations(dt):
     topology, system = network(9, 40.0)
@@ -424,7 +421,6 @@ def test_smaller_beta_is_stable_up_to_the_limit_that_the_warning_tells(rule):
         RULES[rule](0.0)
 
 
-@pytest.mark.filterwarnings("ignore::medyanpy.errors.TimestepWarning")
 def test_classical_newmark():
     """(12), by NumPy: q_(k+1) from Newton's method with the Hessian of a plain Context."""
     topology, system = network(9, 40.0, relaxed=True)
@@ -451,7 +447,6 @@ def test_classical_newmark():
     np.testing.assert_allclose(ours, (q, v), rtol=1e-10, atol=1e-11)
 
 
-@pytest.mark.filterwarnings("ignore::medyanpy.errors.TimestepWarning")
 @pytest.mark.parametrize("word", ["BAB", "ABA", "BAOAB", "OBABO"])
 def test_classical_newmark_is_the_push_forward_one_seen_in_places(word):
     """(13): x = q - βh² a(q) before, q = x + βh² a(x) afterwards; and a state tells q."""
