@@ -207,7 +207,8 @@ class Start:
         partner, meets = np.zeros(members.n), np.zeros(members.n, bool)
         for own, other in ((1, 2), (2, 1)):
             mine, theirs = groups & own > 0, np.flatnonzero(groups & other > 0)
-            best = theirs[np.argsort(size[theirs])[::-1][:2]]
+            best = theirs[np.argpartition(size[theirs], -2)[-2:]] if len(theirs) > 2 else theirs
+            best = best[np.argsort(size[best])[::-1]]
             for k in best[::-1]:
                 met = mine & (np.arange(members.n) != k)
                 partner[met] = np.maximum(partner[met], size[k])

@@ -592,6 +592,50 @@ cdef class NeighborList:
         return out
 
 
+def near_pairs(const double[:, ::1] x, double reach):
+    """(P, 2) int32: rows of x (n, 3) that are nearer to each other than `reach` (to 1e-8 of it), each pair once,
+    the lower row first.
+
+    MemoryError: there is no room for so many. ValueError: an x that is not finite.
+    """
+    cdef Py_ssize_t n = x.shape[0], s, used = 0
+    cdef int32_t[::1] number = np.arange(n, dtype=np.int32)
+    cdef const int32_t[::1] none = np.zeros(n + 1, np.int32)
+    cdef NeighborList made = NeighborList(
+        number, np.full(n, 3, np.int32), np.full(n, 0.5 * reach), reach, 0.0, none, none[:0])
+    cdef Neighbors* near = &made.list
+    cdef SiteArrays sites
+    cdef World world
+    cdef int fault, k
+    cdef int32_t* row = NULL
+    cdef int32_t[:, ::1] out
+    if n == 0:
+        return np.empty((0, 2), np.int32)
+    memset(&world, 0, sizeof(World))
+    world.threads = 1
+    world.fault.bead = -1
+    memset(&sites, 0, sizeof(SiteArrays))
+    sites.x = &x[0, 0]
+    sites.id = &number[0]
+    fault = made.follow(&world, &sites)
+    if fault == OUT_OF_MEMORY:
+        raise MemoryError
+    if fault != 0:
+        raise ValueError(f"row {world.fault.bead} is not finite")
+    pairs = np.empty((made.entries // 2, 2), np.int32)
+    out = pairs
+    for s in range(n):
+        if s % ROWS_PER_BLOCK == 0:
+            row = near.rows[s // ROWS_PER_BLOCK]
+        for k in range(near.count[s]):
+            if s < row[k]:
+                out[used, 0] = min(near.row[s], near.row[row[k]])
+                out[used, 1] = max(near.row[s], near.row[row[k]])
+                used += 1
+        row += near.count[s]
+    return pairs
+
+
 cdef int32_t* _integers(int32_t[::1] a) noexcept:
     return &a[0]
 

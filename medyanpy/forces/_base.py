@@ -119,7 +119,8 @@ class Force(Described, Guarded, ABC):
         float or None
             s; inf where nothing is stiff, None of a force that cannot tell. Not above what the matrix of second
             derivatives says where beads start, and not below half of it; of pairs that collide and of bent filaments
-            a guide. See :doc:`/parameters`.
+            a guide. Of more than 16 384 beads that a pair force acts on, four neighbourhoods of 4096 are looked at.
+            See :doc:`/parameters`.
 
         Raises
         ------

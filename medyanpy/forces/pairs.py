@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from medyanpy import units
-from medyanpy._kernels.neighbors import NeighborList
+from medyanpy._kernels.neighbors import NeighborList, near_pairs
 from medyanpy._kernels.program import Operation
 from medyanpy._kernels.selected import all_pairs, pairs
 from medyanpy._kernels.sites import SiteTable
@@ -34,6 +34,10 @@ _RICKER_END = 4.0
 _RICKER_STEEPEST = 12.4695
 # Neighbours of a bead, beyond which a start is a heap that will be parted first, and says nothing about a run.
 _CROWDED = 200
+# Of more members than these together, so many neighbourhoods of so many are looked at when a Context is made: it is
+# to tell a timestep that is too long, not to cost as much as a run's first steps.
+_NEIGHBORHOODS = 4
+_NEIGHBORHOOD = 4096
 # Share of the range. Wider means fewer builds of the list and longer rows; see
 # tests/benchmarks/bench_pairs.py.
 _SKIN = 0.4
@@ -133,9 +137,8 @@ class _PairForce(Force):
         self, start: Start, reach: float, stiffness: Callable[..., Any], least: float
     ) -> np.ndarray | None:
         """Squared frequencies of what touches: `stiffness` of distances and members (P,), no more than `least` of two
-        that are where they stay; those nearer than that are to be parted before a run. None of a crowd."""
-        from scipy.spatial import cKDTree
-
+        that are where they stay; those nearer than that are to be parted before a run. None of a crowd. Of very many
+        members, samples are looked at."""
         members = self._members(start.layout)
         a, b = self._groups
         if isinstance(a, Sites):
@@ -143,22 +146,23 @@ class _PairForce(Force):
             coordinates, x = start.sites(sites)[members.row], start.site_positions(sites)[members.row]
         else:
             coordinates, x = start.coordinates(members.bead), start.positions[members.bead]
-        pairs = np.empty((0, 2), int)
-        if len(x) > 1:
-            if not np.abs(x).max() < 1e100:
-                return None  # too far apart for their distances
-            tree = cKDTree(x)
-            if tree.count_neighbors(tree, reach) > _CROWDED * len(x):
+        if not np.abs(x).max(initial=0.0) < 1e100:
+            return None  # too far apart for their distances
+        found = [np.empty(0, int)]
+        for near in _neighborhoods(x):
+            pairs = near_pairs(x[near], reach)
+            if 2 * len(pairs) > _CROWDED * len(near):
                 return None
-            pairs = tree.query_pairs(reach, output_type="ndarray")
-        g = members.group[pairs]
+            found.append(near[pairs] @ [len(x), 1])
+        touching = np.column_stack(np.divmod(np.unique(np.concatenate(found)), max(1, len(x))))
+        g = members.group[touching]
         met = ((g[:, 0] & 1) & (g[:, 1] >> 1)) | ((g[:, 0] >> 1) & (g[:, 1] & 1))
-        keys = np.sort(members.number[pairs], axis=1) @ [members.n_numbers, 1]
+        keys = np.sort(members.number[touching], axis=1) @ [members.n_numbers, 1]
         left_out = np.isin(keys, np.sort(self._exclusions, axis=1) @ [members.n_numbers, 1])
-        pairs = pairs[(met > 0) & ~left_out]
-        distance = np.linalg.norm(x[pairs[:, 1]] - x[pairs[:, 0]], axis=1)
-        k = np.clip(stiffness(distance, members.bead[pairs]), 0.0, least)
-        return start.contacts(coordinates, members.group, pairs, k, least)
+        touching = touching[(met > 0) & ~left_out]
+        distance = np.linalg.norm(x[touching[:, 1]] - x[touching[:, 0]], axis=1)
+        k = np.clip(stiffness(distance, members.bead[touching]), 0.0, least)
+        return start.contacts(coordinates, members.group, touching, k, least)
 
     def _bind(self, layout, kind: int, parameters: tuple[float, ...], radius_of) -> Operation:
         """The operation for one radial function; `radius_of` gives half the range of members by their bead numbers."""
@@ -208,6 +212,17 @@ class _PairForce(Force):
             _SKIN * reach if skin is None else skin,
             *_excluded(self.name, self._exclusions, members),
         )
+
+
+def _neighborhoods(x: np.ndarray) -> list[np.ndarray]:
+    """Rows of x (n, 3), ascending in each: all of them, or those around a few that are spread over the list."""
+    n = len(x)
+    if n <= _NEIGHBORHOODS * _NEIGHBORHOOD:
+        return [np.arange(n)]
+    centers = (np.arange(_NEIGHBORHOODS) + 0.5) * (n / _NEIGHBORHOODS)
+    ways = (x - x[int(center)] for center in centers)
+    squares = (np.einsum("ij,ij->i", way, way) for way in ways)
+    return [np.sort(np.argpartition(s, _NEIGHBORHOOD)[:_NEIGHBORHOOD]) for s in squares]
 
 
 class _Members(NamedTuple):

@@ -201,3 +201,14 @@ def colliding(topology):
 def test_others(make):
     topology = mp.Topology()
     holds(topology, make(topology))
+
+
+@pytest.mark.parametrize("n", [12, 26, 40])
+def test_of_many_beads_neighborhoods_are_as_good_as_all(n):
+    """A crystal of touching spheres: from 16 384 beads on samples are looked at, and see the same coordination."""
+    topology = mp.Topology()
+    lattice = np.stack(np.meshgrid(*[np.arange(n)] * 3), axis=-1).reshape(-1, 3)
+    beads = topology.add_beads(np.random.default_rng(3).permutation(lattice).astype(float), mass=2.0)
+    # Six neighbours along the axes: the bound is that of 2 x 6 springs.
+    limit = mp.forces.SoftSphere(beads, beads, 7.0, 1.2).longest_timestep(topology)
+    assert limit == pytest.approx(2.0 / np.sqrt(2 * 6 * 7.0 / 2.0), rel=1e-12)

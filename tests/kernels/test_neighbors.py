@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import medyanpy as mp
+from medyanpy._kernels.neighbors import near_pairs
 
 # Positions are what counts here, forces are as they come.
 pytestmark = [
@@ -104,6 +105,22 @@ def test_rows_are_those_of_brute_force(shape, n):
     assert rows == brute(x, everybody, everybody, 1.0 + SKIN)
     if n > 50 and shape != "sparse":
         assert sum(map(len, rows.values())) > 10, "a test of empty rows tests nothing"
+
+
+@pytest.mark.parametrize("shape", CONFIGURATIONS)
+def test_pairs_that_are_near_are_those_of_brute_force(shape):
+    """To 1e-8 of the reach: nothing here is that near to it."""
+    x = CONFIGURATIONS[shape](np.random.default_rng(7), 300)
+    near = brute(x, np.arange(len(x)), np.arange(len(x)), 0.97)
+    pairs = near_pairs(np.ascontiguousarray(x), 0.97)
+    assert len(pairs) == len(np.unique(pairs, axis=0))
+    assert set(map(tuple, pairs.tolist())) == {(i, j) for i, row in near.items() for j in row if i < j}
+
+
+def test_pairs_of_nobody():
+    assert near_pairs(np.empty((0, 3)), 1.0).shape == (0, 2)
+    with pytest.raises(ValueError, match="row 1 is not finite"):
+        near_pairs(np.array([[0.0, 0, 0], [np.nan, 0, 0]]), 1.0)
 
 
 def test_lattice_with_a_skin_that_just_reaches_the_next_site():
