@@ -526,9 +526,11 @@ WAYS = {
     "4 threads, cut, reporters, work": Way((4,), (5, 7), report=True, work=True),
     "2, 3, 1 and 4 threads, restarts": Way((2, 3, 1, 4), (0, 4, 7, 1), restart="load"),
     "4, 2 and 1 threads, resumed, looking": Way((4, 2, 1), (3, 5, 4), restart="resume", look=True),
-    "1 thread, restarts at every step, reporters": Way((1,), ONE_BY_ONE, restart="load", report=True),
+    "1 thread, restarts after 1, 2, 4 and 7 steps, reporters": Way((1,), (1, 1, 2, 3, 5), restart="load", report=True),
     "1 thread, cut, work": Way((1,), (0, 11, 1), work=True),
 }
+# Beyond the normal run: a restart costs as much as several steps.
+LONG_WAYS = {"1 thread, restarts at every step, reporters": Way((1,), ONE_BY_ONE, restart="load", report=True)}
 # Functions of Python forces, which checkpoints do not hold.
 FUNCTIONS = {"PythonForce": quartic}
 
@@ -631,10 +633,19 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("way", WAYS)
+# A debug or sanitizer run takes those with most threads, and with restarts.
+BRIEF = {"4 threads, cut, reporters, work", "2, 3, 1 and 4 threads, restarts"}
+
+
+def marked(way):
+    marks = pytest.mark.long if way in LONG_WAYS else pytest.mark.slow
+    return pytest.param(way, marks=() if way in BRIEF else marks)
+
+
+@pytest.mark.parametrize("way", [marked(way) for way in WAYS | LONG_WAYS])
 @pytest.mark.parametrize(("kind", "word"), CASES)
 def test_matrix(kind, word, way, tmp_path):
-    assert_same(run(kind, word, WAYS[way], tmp_path), reference(kind, word))
+    assert_same(run(kind, word, (WAYS | LONG_WAYS)[way], tmp_path), reference(kind, word))
 
 
 # Instruction sets: a process for each variant, which runs every case in one of the ways.

@@ -21,6 +21,10 @@ from medyanpy.demo import rod as rod_demo
 from medyanpy.demo import surface as surface_demo
 from medyanpy.demo.report import OUTPUTS, _relaxation_time, bound_line, near_line, temperature_line
 from medyanpy.trajectory import Trajectory
+from medyanpy.visualize import draw
+
+# Demos and pictures: kernels that other tests look at more closely.
+pytestmark = pytest.mark.slow
 
 BRANCHED = """v 0 0 0
 v 0 0 1
@@ -31,6 +35,12 @@ f 1 2 3
 f 1 2 4
 f 1 2 5
 """
+
+
+@pytest.fixture(autouse=True)
+def small_pictures(monkeypatch):
+    """A tenth of the pixels, which are most of the time of a small demo; demos in processes of their own draw all."""
+    monkeypatch.setitem(draw.__kwdefaults__, "size", (480, 360))
 
 
 @pytest.fixture(scope="module")

@@ -58,6 +58,7 @@ def run_script(text, path, folder):
 # Code --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "page", [p for p in SCRIPTS if fences(p, "python")], ids=lambda page: str(page.relative_to(ROOT))
 )

@@ -168,6 +168,7 @@ def test_positive_stiffnesses(stiff, wide, monkeypatch):
     np.testing.assert_allclose(stiffness(r, r), before.hessian(stiff).toarray(), atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kick", [
     ZhangSkeelSimplified(0.25, positive_definite=True),
     ZhangSkeelStiff(0.25, ["HarmonicBonds"], positive_definite=True),

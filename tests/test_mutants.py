@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+# No kernel is run here.
+pytestmark = pytest.mark.slow
+
 FILE = Path(__file__).with_name("mutants.py")
 spec = importlib.util.spec_from_file_location("medyanpy_mutants", FILE)
 mutants = importlib.util.module_from_spec(spec)

@@ -191,6 +191,7 @@ def test_samples_that_no_test_can_use_are_refused(rng):
 CHECKS = ("check_mean", "check_same_mean", "check_same_distribution", "check_variance", "check_chi_square")
 
 
+@pytest.mark.slow
 def test_every_check_of_the_tests_says_what_it_sees():
     """`sees` is optional for users; here a check without it would be one that may be blind."""
     found = 0

@@ -142,6 +142,7 @@ def test_not_measured_says_so():
             getattr(simulation.context.get_state(), name)
 
 
+@pytest.mark.slow
 def test_the_work_of_a_sudden_change_gives_the_free_energy():
     """Zwanzig and Jarzynski: <exp(-W/kT)> = exp(-dF/kT), here (k0/k1)^(3/2) for one bead in a stiffened trap.
 

@@ -54,6 +54,7 @@ def test_persistence_length_of_many_filaments(a, rng):
     assert estimate.error < 0.04 * expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("a", "links"), [(2.0, 2), (50.0, 8)])
 @pytest.mark.parametrize(("counts", "frames"), [([25] * 40, 1), ([200], 40), ([9, 30, 60], 30)])
 def test_errors_are_those_of_repeated_experiments(a, links, counts, frames, rng):

@@ -4,6 +4,8 @@ Two scenes are shared: loose beads, and a lumpy open membrane with points in it 
 no bead number, face number or parameter is what it would be in a tidy system.
 """
 
+import functools
+
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
@@ -41,6 +43,12 @@ def lumpy_scene():
     return topology, handles
 
 
+@functools.cache
+def lumpy_handles():
+    """The handles of one such scene, for energies that are asked for hundreds of times; nobody changes them."""
+    return lumpy_scene()[1]
+
+
 # Harmonic bonds --------------------------------------------------------------------------------------------
 
 
@@ -61,7 +69,7 @@ def edge_springs():
 
 
 def edge_springs_energy(x):
-    membrane = lumpy_scene()[1]["open"]
+    membrane = lumpy_handles()["open"]
     x = x[membrane.beads]
     edges = {tuple(sorted(e)) for f in membrane.mesh.faces.tolist() for e in zip(f, f[1:] + f[:1], strict=True)}
     length = [np.linalg.norm(x[a] - x[b]) for a, b in sorted(edges)]
@@ -88,7 +96,7 @@ def mixed_pairs(h):
 
 
 def mixed_bonds_energy(x):
-    i, j = mixed_pairs(lumpy_scene()[1]).T
+    i, j = mixed_pairs(lumpy_handles()).T
     return 0.5 * np.sum(np.linspace(1.0, 2.0, 5) * (np.linalg.norm(x[j] - x[i], axis=1) - 1.5) ** 2)
 
 
@@ -114,7 +122,7 @@ def mixed_length_penalty():
 
 
 def mixed_length_penalty_energy(x):
-    i, j = mixed_pairs(lumpy_scene()[1]).T
+    i, j = mixed_pairs(lumpy_handles()).T
     return 0.5 * np.sum(np.linspace(1.0, 2.0, 5) ** 2 * (np.sum((x[j] - x[i]) ** 2, axis=1) - 1.5**2) ** 2)
 
 
@@ -140,7 +148,7 @@ def triangle_penalty():
 
 
 def triangle_penalty_energy(x):
-    a, b, c = x[mixed_triples(lumpy_scene()[1])].transpose(1, 0, 2)
+    a, b, c = x[mixed_triples(lumpy_handles())].transpose(1, 0, 2)
     out = 0.0
     for (p, q), side in zip(((a, b), (b, c), (c, a)), SIDES.T, strict=True):
         out += 0.5 * np.sum(np.array([0.3, 0.1, 0.2, 0.4]) ** 2 * (np.sum((p - q) ** 2, axis=1) - side**2) ** 2)
@@ -155,7 +163,7 @@ def frame_penalty():
 def frame_penalty_energy(x):
     out = 0.0
     for triple, omega, length in zip(
-        mixed_triples(lumpy_scene()[1]), (0.3, 0.1, 0.2, 0.4), (5.0, 6.0, 9.0, 7.0), strict=True
+        mixed_triples(lumpy_handles()), (0.3, 0.1, 0.2, 0.4), (5.0, 6.0, 9.0, 7.0), strict=True
     ):
         q = x[triple].T
         out += 0.5 * omega**2 * np.sum((q.T @ q - length**2 * np.eye(3)) ** 2)
@@ -214,7 +222,7 @@ def links(one_sided):
         return topology, mp.forces.Links(*mixed_ends(h), LINK_K, LINK_LENGTH, one_sided=one_sided)
 
     def energy(x):
-        a, b = mixed_ends(lumpy_scene()[1])
+        a, b = mixed_ends(lumpy_handles())
         r = np.linalg.norm(places(b, x) - places(a, x), axis=1)
         # Slack and taut ones, and none that is about to change.
         assert (r > LINK_LENGTH).sum() == 4
@@ -240,7 +248,7 @@ def links_of_means():
 
 
 def links_of_means_energy(x):
-    a, b = mixed_ends(lumpy_scene()[1])
+    a, b = mixed_ends(lumpy_handles())
     keep = [0, 1, 4, 5, 7]
     return 0.5 * np.sum(LINK_K[keep, None] * (places(b, x)[[0, 1, 4, 6, 8]] - places(a, x)[keep]) ** 2)
 
@@ -275,7 +283,7 @@ def angles(n_ends, anchored):
         return topology, kind(*angle_ends(h, n_ends, anchored), k, rest)
 
     def energy(x):
-        places_of = [places(sites, x) for sites in angle_ends(lumpy_scene()[1], n_ends, anchored)]
+        places_of = [places(sites, x) for sites in angle_ends(lumpy_handles(), n_ends, anchored)]
         first, second, third, fourth = places_of if n_ends == 4 else [places_of[i] for i in (1, 0, 1, 2)]
         p, q = second - first, fourth - third
         assert min(np.linalg.norm(d, axis=1).min() for d in (p, q)) > 1.0
@@ -338,7 +346,7 @@ def membrane_bending(which, form):
         force = mp.forces.MembraneBending(handles[which], *numbers(len(handles[which])), form)
         return topology, force
 
-    membrane = lumpy_scene()[1][which]
+    membrane = lumpy_handles()[which]
 
     def energy(x):
         h, area = curvature(x[membrane.beads], membrane.mesh.faces, form)
@@ -358,7 +366,7 @@ def membrane_measure(name, which, make, energy):
         topology, handles = lumpy_scene()
         return topology, make(handles[which])
 
-    membrane = lumpy_scene()[1][which]
+    membrane = lumpy_handles()[which]
 
     def of_positions(x):
         x = x[membrane.beads]
@@ -446,7 +454,7 @@ def touching_balls():
 
 
 def touching_balls_energy(x):
-    balls = lumpy_scene()[1]["balls"]
+    balls = lumpy_handles()["balls"]
     i, j = pairs_within(balls.beads, balls.beads)
     radius = dict(zip(balls.beads.tolist(), balls.radius.tolist(), strict=True))
     d = np.array([radius[a] + radius[b] for a, b in zip(i.tolist(), j.tolist(), strict=True)])
@@ -534,7 +542,7 @@ def soft_spheres_of_sites():
 
 
 def soft_spheres_of_sites_energy(x):
-    a, b = (places(s, x) for s in site_groups(lumpy_scene()[1]))
+    a, b = (places(s, x) for s in site_groups(lumpy_handles()))
     r = np.linalg.norm(a[:, None] - b[None], axis=-1)
     # Sites 9 and 13 are the first and fifth of the second group, of two sites in the first 0 and 1 do not interact.
     r[3, 0] = r[4, 4] = np.inf
@@ -549,7 +557,7 @@ def wca_of_sites():
 
 
 def wca_of_sites_energy(x):
-    sites = places(mixed_ends(lumpy_scene()[1])[0], x)
+    sites = places(mixed_ends(lumpy_handles())[0], x)
     i, j = np.triu_indices(len(sites), 1)
     r = np.linalg.norm(sites[i] - sites[j], axis=1)
     assert np.abs(r - 2.0 ** (1 / 6) * 9.0).min() > 0.05
@@ -589,7 +597,7 @@ def ricker_of_sites():
 
 
 def ricker_of_sites_energy(x):
-    sites = places(mixed_ends(lumpy_scene()[1])[0], x)
+    sites = places(mixed_ends(lumpy_handles())[0], x)
     i, j = np.triu_indices(len(sites), 1)
     return well(np.linalg.norm(sites[i] - sites[j], axis=1), 2.0, 6.0, 24.0)
 
@@ -645,7 +653,7 @@ def charges_of_sites():
 
 
 def charges_of_sites_energy(x):
-    sites = places(mixed_ends(lumpy_scene()[1])[0], x)
+    sites = places(mixed_ends(lumpy_handles())[0], x)
     q = np.linspace(-1.0, 2.0, len(sites))
     i, j = np.triu_indices(len(sites), 1)
     r = np.linalg.norm(sites[i] - sites[j], axis=1)
@@ -1059,7 +1067,7 @@ def field_on_means(kind, *numbers):
     return build
 
 
-MEANS = mixed_ends(lumpy_scene()[1])[0]
+MEANS = mixed_ends(lumpy_handles())[0]
 
 
 def trap_of_means_energy(x):

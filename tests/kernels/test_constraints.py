@@ -432,6 +432,7 @@ def test_the_normal_part_has_the_maxwell_law(geometry):
     assert np.abs(v * root @ tangent.T).max() < 1e-12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("geometry", "even"),
     [(geometry, False) for geometry in [*GEOMETRIES, "three nodes"]]

@@ -240,6 +240,7 @@ def test_lengths_that_differ_are_refused():
         numerics.sincos(np.ones(3), np.ones(3), np.ones(2))
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not SOURCE.exists(), reason="needs the source tree")
 def test_coefficients_are_those_the_script_derives():
     command = [sys.executable, str(HERE / "derive_elementary.py"), "--check", str(SOURCE)]

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from medyanpy._kernels.neighbors import near_pairs
 
 import medyanpy as mp
-from medyanpy._kernels.neighbors import near_pairs
 
 # Positions are what counts here, forces are as they come.
 pytestmark = [

@@ -226,6 +226,7 @@ def bias(mesh, timestep, friction, n, looks, seed):
     return (total / looks - mean) / deviation / (timestep**2 * (FIELD @ FIELD)), np.mean(temperatures)
 
 
+@pytest.mark.slow
 def test_bias_of_an_average_at_the_edges_of_an_octahedron():
     """<U> of BAGOGAB at friction 1/2 against the exact one: too large by 0.2 (f dt)²/(m kT) standard deviations of U,
     the figures of the long run below. Finds a change of the bias by 28 %, at the larger timestep by 11 %, and that it

@@ -232,6 +232,7 @@ def test_velocities_drawn_to_a_temperature_fit_each_kind():
     assert np.abs(np.einsum("ij,ij->i", normal, state.velocities[points.beads])).max() < 1e-14 * largest
 
 
+@pytest.mark.slow
 def test_temperature_of_points_and_vertices_of_moving_meshes():
     """BAGOGAB on 1 000 octahedra of springs with four ideal points each, whose recoil pushes the vertices about. Looks
     are two relaxation times of velocities apart, so that kinetic energies share exp(-4) and count as independent. Finds

@@ -99,6 +99,7 @@ def test_against_the_whole_matrix(stresslets, rng, monkeypatch):
         np.testing.assert_array_equal(got, got.T)
 
 
+@pytest.mark.slow
 def test_mobilities_are_positive_however_beads_lie(rng):
     """Random, overlapping, within each other, sizes 1:300: positive definite to round-off."""
     for _ in range(40):

@@ -182,6 +182,7 @@ def test_symmetric_tops_precess(name):
     np.testing.assert_allclose(end.angular_momenta[:, 2], start.angular_momenta[:, 2], rtol=0.0, atol=2e-5)
 
 
+@pytest.mark.slow
 def test_dzhanibekov_flips():
     """Turning about the middle axis is unstable: the period is that of Jacobi's elliptic functions."""
     from scipy.special import ellipk

@@ -134,6 +134,7 @@ def test_rigid_water_is_reversible_and_rigid():
     assert np.abs(run.physical() - start).max() < 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "energy", "angular"),
     [(water.Shake, 0.02, 1e-10), (water.ZhangSkeel, 0.02, 0.02), (water.ZhangSkeelStiff, 0.06, 3.0)],
@@ -183,6 +184,7 @@ def test_multipliers_of_penalties_are_those_of_constraints():
     assert np.abs(exact - soft).max() < 0.1 * np.ptp(exact)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [water.Shake, water.ZhangSkeelStiff])
 def test_temperature(kind):
     """A look every 100 steps: an error of 6 % would be found."""
