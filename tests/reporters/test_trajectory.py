@@ -1,5 +1,6 @@
 """TrajectoryReporter: what goes in comes out, whatever happens in between."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -96,6 +97,20 @@ def test_flush_brings_half_full_chunks_to_the_disk_again_and_again(tmp_path):
     simulation.close()
     with Trajectory(tmp_path / "run.h5") as trajectory:
         check(trajectory, recorder.states)
+
+
+def test_flush_asks_the_disk_itself(tmp_path, monkeypatch):
+    """No machine that loses its power is at hand: what is looked for is the call that is made against that."""
+    asked = []
+    monkeypatch.setattr(os, "fsync", lambda file: asked.append(os.fstat(file).st_ino))
+    simulation = make()
+    reporter = mp.reporters.TrajectoryReporter(tmp_path / "run.h5", 1)
+    simulation.reporters.append(reporter)
+    simulation.step(2)
+    asked.clear()
+    reporter.flush()
+    assert asked == [(tmp_path / "run.h5").stat().st_ino]
+    simulation.close()
 
 
 def test_a_reader_follows_a_file_that_grows(tmp_path):
