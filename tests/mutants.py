@@ -353,8 +353,8 @@ def words_of_tests(root: Path) -> dict[str, set[str]]:
 
 
 def pick_tests(mutant: Mutant, root: Path = ROOT, most: int = 6) -> list[str]:
-    """Files of tests: that of the same name, and those that name what is broken, the most specific first: a name counts
-    by how few tests have it."""
+    """Files of tests: that of the same name, and those that name what is broken or are in the folder of its name, the
+    most specific first: a name counts by how few tests have it."""
     path = root / mutant.file
     weights = dict.fromkeys(mutant.scope, 3.0) | {path.stem: 3.0}
     if path.suffix == ".py":
@@ -366,10 +366,10 @@ def pick_tests(mutant: Mutant, root: Path = ROOT, most: int = 6) -> list[str]:
         for file in (root / "medyanpy").rglob("*.py"):
             text = file.read_text()
             imported = re.findall(rf"_kernels\.(?:{'|'.join(stems)}) import \(?([\w,\s]+)", text)
-            names = set(re.findall(r"\w+", " ".join(imported)))
-            for scope, line in lines_of(text) if names or "selected" in text else ():
-                found = {token.text for token in line}
-                if scope and (found & names or ("selected" in found and found & stems)):
+            chosen = re.findall(r"_kernels\.selected import \(?([\w,\s]+)", text)
+            names = set(re.findall(r"\w+", " ".join(imported))) | set(re.findall(r"\w+", " ".join(chosen))) & stems
+            for scope, line in lines_of(text) if names else ():
+                if scope and {token.text for token in line} & names:
                     weights |= dict.fromkeys(scope, 1.0)
     words = words_of_tests(root)
     score = {file: 10.0 * (Path(file).stem == f"test_{path.stem}") for file in words}
@@ -377,6 +377,9 @@ def pick_tests(mutant: Mutant, root: Path = ROOT, most: int = 6) -> list[str]:
         named = [file for file, found in words.items() if name in found]
         for file in named:
             score[file] += weight / len(named)
+    beside = [file for file in words if Path(file).parent.name == path.parent.name]
+    for file in beside:
+        score[file] += 2.0 / len(beside)
     ranked = sorted((file for file in score if score[file] > 0.0), key=lambda file: -score[file])
     module = mutant.file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
     return [f"--doctest-modules --pyargs {module}"] * (path.suffix == ".py") + ranked[:most]
