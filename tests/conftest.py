@@ -11,6 +11,31 @@ import medyanpy as mp
 # Processes that tests start from the checkout must not find its source folder before the installed package.
 os.environ["PYTHONSAFEPATH"] = "1"
 
+# What a test is warned of without failing, by the marker that says that this is meant. The texts are part of it: other
+# warnings of these classes fail the test all the same.
+MEANT = {
+    "frictionless": (
+        "beads have no friction under a word with O, on purpose",
+        "ignore:.* has no friction, so that the thermostat does not act on it:medyanpy.errors.ThermostatWarning",
+    ),
+    "unstable": (
+        "a timestep is beyond the stability limit of a force, on purpose",
+        "ignore:.* is beyond the stability limit of this force:medyanpy.errors.TimestepWarning",
+    ),
+}
+
+
+def pytest_configure(config):
+    for name, (what, _) in MEANT.items():
+        config.addinivalue_line("markers", f"{name}: {what}")
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        for name, (_, ignored) in MEANT.items():
+            if item.get_closest_marker(name):
+                item.add_marker(pytest.mark.filterwarnings(ignored))
+
 
 def pytest_report_header(config):
     return f"medyanpy {mp.__version__} from {Path(mp.__file__).parent}"

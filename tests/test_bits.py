@@ -25,11 +25,8 @@ from medyanpy import forces
 from medyanpy._kernels import selected
 from medyanpy.testing import thermal
 
-# Parts of some systems have no friction, or are stiff, and are meant to: what counts is their bits.
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::medyanpy.errors.ThermostatWarning"),
-    pytest.mark.filterwarnings("ignore::medyanpy.errors.TimestepWarning"),
-]
+# Parts of some systems have no friction: beads of all kinds are to have the same bits without it too.
+pytestmark = pytest.mark.frictionless
 
 # What moves --------------------------------------------------------------------------------------------------
 #

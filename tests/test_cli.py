@@ -198,7 +198,12 @@ def test_the_number_of_threads_changes_speed_only(tmp_path, capsys):
     assert (ends[0] == ends[2]).all()
 
 
-@pytest.mark.filterwarnings("ignore::medyanpy.errors.TimestepWarning", "ignore::medyanpy.errors.UnitsWarning")
+# So that it fails, timestep and masses are far off: all that may be said of them is said.
+@pytest.mark.unstable
+@pytest.mark.filterwarnings(
+    "ignore:.* heat moves its vertices by .* it will be turned over:medyanpy.errors.TimestepWarning",
+    "ignore:.* heat moves a bead by .* farther than from one neighbour:medyanpy.errors.UnitsWarning",
+)
 def test_a_failed_run_ends_with_1(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(demo, "TIMESTEP", 5e-6)
     monkeypatch.setattr(demo, "vertex_masses", lambda mesh, *_: np.full(len(mesh.vertices), 1e-20))

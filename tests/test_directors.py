@@ -21,11 +21,11 @@ def twisted(x, closed=False, seed=0):
 def system_of(**more):
     """Beads before and after, so that no number is right by chance."""
     topology = mp.Topology()
-    topology.add_beads([[9.0, 9, 9]], mass=1.0)
+    topology.add_beads([[9.0, 9, 9]], mass=1.0, friction=0.3)
     handle = topology.add_filament(
         NODES, 0.8, 0.3, directors=twisted(NODES), director_mass=[0.2, 0.3, 0.4, 0.5], director_friction=0.1, **more
     )
-    topology.add_beads([[-9.0, 9, 9], [4.0, -9, 9]], mass=2.0)
+    topology.add_beads([[-9.0, 9, 9], [4.0, -9, 9]], mass=2.0, friction=0.3)
     return mp.System(topology), handle
 
 
@@ -141,14 +141,13 @@ def test_what_acts_between_places_refuses_them(case):
         use()
 
 
-@pytest.mark.filterwarnings("ignore::medyanpy.errors.ThermostatWarning")
 def test_temperature_counts_them_with_their_filaments():
     """Three degrees of freedom a director, less unit length and right angle. 4 000 filaments find 1.6 %."""
     n = 4000
     x = np.array([[0.0, 0, 0], [1.0, 0, 0], [1.0, 1.0, 0]])
     topology = mp.Topology()
     handle = topology.add_filaments(
-        np.tile(x, (n, 1)), 1.0, starts=3 * np.arange(n + 1), directors="parallel", director_mass=0.4
+        np.tile(x, (n, 1)), 1.0, 0.3, starts=3 * np.arange(n + 1), directors="parallel", director_mass=0.4
     )
     assert handle.degrees_of_freedom + handle.directors.degrees_of_freedom == n * (9 - 2 + 2 * (3 - 2))
     context = mp.Context(mp.System(topology), mp.SplittingIntegrator("BAOAB", 0.01, kT=1.0))
@@ -238,7 +237,7 @@ def test_positions_are_settled_and_velocities_made_tangent():
     assert np.abs((d * w + u * p).sum(axis=1)).max() < 1e-9
 
 
-@pytest.mark.filterwarnings("ignore::medyanpy.errors.TimestepWarning")
+@pytest.mark.unstable
 def test_a_fault_names_link_and_filament():
     system, handle = system_of(name="actin")
     system.add_force(forces.HarmonicTrap(handle.directors, 1.0, [0.0, 0.0, 1e300]))
@@ -249,7 +248,6 @@ def test_a_fault_names_link_and_filament():
     assert handle.directors.describe(8) == "link 2 of filament 0"
 
 
-@pytest.mark.filterwarnings("ignore::medyanpy.errors.ThermostatWarning")
 def test_pictures_and_trajectories_leave_them_out(tmp_path):
     system, handle = system_of()
     simulation = mp.Simulation(system, mp.SplittingIntegrator("BAOAB", 0.01, kT=1.0))

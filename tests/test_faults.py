@@ -29,13 +29,6 @@ from medyanpy.testing import thermal
 KERNELS = Path(mp.__file__).parent / "_kernels"
 
 
-# What is made to fail is often told so when it is made.
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::medyanpy.errors.TimestepWarning"),
-    pytest.mark.filterwarnings("ignore::medyanpy.errors.ThermostatWarning"),
-]
-
-
 @dataclass
 class Scene:
     """A simulation that will fail, made anew each time."""
@@ -71,6 +64,8 @@ class Fault:
     build: Callable[[], Scene]
     in_triangle: bool = False
     cause: type[BaseException] | None = None
+    #: It fails by a timestep that is too long for a force, of which a Context warns.
+    unstable: bool = False
     name: str = field(default="")
 
 
@@ -88,7 +83,7 @@ def fault(file, function, code, operation, says, **options):
 SMALLER = "no longer a finite number.*try a smaller timestep or minimize_energy"
 
 
-@fault("kick.pyx", "_kick_beads", "NOT_FINITE", "Kick", SMALLER)
+@fault("kick.pyx", "_kick_beads", "NOT_FINITE", "Kick", SMALLER, unstable=True)
 def a_bead_blows_up():
     topology = mp.Topology()
     x = np.column_stack([np.arange(30_000), np.zeros((30_000, 2))])
@@ -126,14 +121,14 @@ def points_on_a_sphere(fixed):
     return context, points, field, trap
 
 
-@fault("kick.pyx", "_largest_force", "NOT_FINITE", "Kick", SMALLER)
+@fault("kick.pyx", "_largest_force", "NOT_FINITE", "Kick", SMALLER, unstable=True)
 def a_point_passes_on_a_force_that_is_no_number():
     context, points, _, trap = points_on_a_sphere(fixed=False)
     trap.set(stiffness=1.7e308)
     return Scene(context, lambda: trap.set(stiffness=0.0), points.beads[17], "proteins", "trap")
 
 
-@fault("kick.pyx", "_kick_points", "NOT_FINITE", "Kick", SMALLER, in_triangle=True)
+@fault("kick.pyx", "_kick_points", "NOT_FINITE", "Kick", SMALLER, in_triangle=True, unstable=True)
 def a_point_of_a_fixed_mesh_is_kicked_by_a_force_that_is_no_number():
     context, points, _, trap = points_on_a_sphere(fixed=True)
     trap.set(stiffness=1.7e308)
@@ -272,7 +267,7 @@ def a_bead_flies_to_infinity():
     topology.add_beads(x[:100], mass=1.0)
     beads = topology.add_beads(x, mass=1.0, name="gas")
     system = mp.System(topology)
-    system.add_force(forces.SoftSphere(beads, beads, 0.1, 1.0, name="pairs"))
+    system.add_force(forces.SoftSphere(beads, beads, 1e-3, 1.0, name="pairs"))
     context = make(system, "BAB", 10.0)
     context.step(4)
     v = np.zeros((1300, 3))
@@ -303,7 +298,7 @@ def a_node_flies_to_infinity():
     nodes = np.random.default_rng(3).uniform(0.0, 10.0, (300, 1, 3)) + [[0.0, 0, 0], [1.0, 0, 0]]
     rods = topology.add_filaments(nodes, 1.0, constrained=False, name="rods")
     system = mp.System(topology)
-    system.add_force(forces.SoftCollisions(rods, 0.1, 0.2, name="contacts"))
+    system.add_force(forces.SoftCollisions(rods, 0.01, 0.2, name="contacts"))
     context = make(system, "BAB", 10.0)
     context.step(4)
     v = np.zeros((601, 3))
@@ -346,7 +341,7 @@ def links_cannot_keep_their_lengths():
     """A spring far too stiff for the timestep shakes two filaments of many."""
     rng = np.random.default_rng(4)
     topology = mp.Topology()
-    topology.add_beads([[0.0, 0.0, 0.0]], mass=1.0)
+    topology.add_beads([[0.0, 0.0, 0.0]], mass=1.0, friction=0.1)
     turns = rng.normal(0.0, 0.3, (100, 7, 3)) + [1.0, 0.0, 0.0]
     actin = topology.add_filaments(np.cumsum(turns, axis=1) + rng.normal(0.0, 9.0, (100, 1, 3)), 1.0, 0.1, name="actin")
     system = mp.System(topology)
@@ -540,7 +535,10 @@ def assert_usable_afterwards(context, error, reference, mend):
     assert all(np.isfinite(a).all() for a in (state.positions, state.velocities, state.forces))
 
 
-@pytest.mark.parametrize("case", FAULTS, ids=lambda case: case.name)
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(case, id=case.name, marks=pytest.mark.unstable if case.unstable else ()) for case in FAULTS],
+)
 def test_fault(case):
     scene, reference = case.build(), case.build()
     before = scene.context.step_count

@@ -108,7 +108,7 @@ def test_points_need_a_g():
         mp.Context(mp.System(topology), mp.SplittingIntegrator("BAOAB", 0.1, kT=1.0))
 
 
-@pytest.mark.filterwarnings("ignore::medyanpy.errors.ThermostatWarning")
+@pytest.mark.frictionless
 def test_g_without_points_is_an_empty_flow():
     states = []
     for word in ("BAGOGAB", "BAOAB"):

@@ -11,11 +11,10 @@ import medyanpy as mp
 from medyanpy.kicks import Explicit, Newmark, PushForwardNewmark, ZhangSkeel, ZhangSkeelSimplified, ZhangSkeelStiff
 from medyanpy.testing import check_mean, thermal
 
-# Timesteps beyond what explicit kicks bear are the subject, and much here has no friction.
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::medyanpy.errors.TimestepWarning"),
-    pytest.mark.filterwarnings("ignore::medyanpy.errors.ThermostatWarning"),
-]
+# On tests that run, or look at, rules which are not the gradient of a potential where nothing takes out their heat.
+heats = pytest.mark.filterwarnings(
+    "ignore:.* is not the gradient of a potential and heats:medyanpy.errors.TimestepWarning"
+)
 
 RULES = {
     "Zhang-Skeel": ZhangSkeel,
@@ -94,6 +93,8 @@ def one_kick(system, kick, dt):
     return context, before, (context.get_state(positions=True).positions - x) * 2.0 / dt**2
 
 
+# Stiff rules kick by the trap explicitly, at the longest timestep beyond its limit.
+@pytest.mark.unstable
 @pytest.mark.parametrize("dt", [0.01, 1.0, 30.0])
 @pytest.mark.parametrize("closed", [False, True])
 @pytest.mark.parametrize("name", ["Zhang-Skeel", "simplified", "stiff", "one step"])
@@ -129,6 +130,9 @@ def assembled(x, pairs, along, across):
     return out.reshape(3 * len(x), 3 * len(x))
 
 
+# Stiff rules kick by the penalty explicitly, beyond its limit.
+@heats
+@pytest.mark.unstable
 @pytest.mark.parametrize("wide", [24, 0])
 @pytest.mark.parametrize("stiff", [None, ["HarmonicBonds"]])
 def test_positive_stiffnesses(stiff, wide, monkeypatch):
@@ -209,7 +213,8 @@ def test_noise_at_ten_times_the_explicit_timestep(kick):
 def test_newton_solves_the_nonlinear_equations(dt):
     topology, system = network(9, 40.0)
     _, _, acceleration = one_kick(system, PushForwardNewmark(0.3), dt)
-    there = mp.Context(system, mp.SplittingIntegrator("BAB", dt), threads=1)
+    # Only looked at.
+    there = mp.Context(system, mp.SplittingIntegrator("BAB", 1e-3), threads=1)
     x = there.get_state(positions=True).positions
     there.set_positions(x + 0.3 * dt**2 * acceleration)
     force = there.get_state(forces=True).forces
@@ -426,7 +431,8 @@ def test_classical_newmark():
     """(12), by NumPy: q_(k+1) from Newton's method with the Hessian of a plain Context."""
     topology, system = network(9, 40.0, relaxed=True)
     beta, dt, steps = 0.3, 0.4, 5
-    plain = mp.Context(system, mp.SplittingIntegrator("BAB", dt), threads=1)
+    # Only looked at.
+    plain = mp.Context(system, mp.SplittingIntegrator("BAB", 1e-3), threads=1)
     mass = topology.handles[0].mass[:, None]
 
     def acceleration(q):
@@ -454,7 +460,8 @@ def test_classical_newmark_is_the_push_forward_one_seen_in_places(word):
     topology, system = network(9, 40.0, relaxed=True)
     beta, dt, kT = 0.3, 0.3, 0.01 if "O" in word else None
     q0, mass = topology.handles[0].positions, topology.handles[0].mass[:, None]
-    plain = mp.Context(system, mp.SplittingIntegrator("BAB", dt), threads=1)
+    # Only looked at.
+    plain = mp.Context(system, mp.SplittingIntegrator("BAB", 1e-3), threads=1)
     x0 = q0 - beta * dt**2 * plain.get_state(forces=True).forces / mass
     contexts = []
     for kick, start in ((Newmark(beta), q0), (PushForwardNewmark(beta), x0)):
@@ -478,6 +485,7 @@ def test_classical_newmark_is_not_composed():
         mp.SplittingIntegrator("BAB", 0.1, kick=Newmark(), order=4)
 
 
+@heats
 @pytest.mark.parametrize(("rule", "order"), [*ORDERS, ("explicit", 2), ("explicit", 4)])
 def test_order(rule, order):
     """Errors at a fixed time fall as dt^order, from a step at which nothing is stiff."""
@@ -490,6 +498,7 @@ def test_order(rule, order):
     assert errors[1] < 1e-2
 
 
+@heats
 @pytest.mark.parametrize(("rule", "order"), ORDERS)
 def test_reversible(rule, order):
     """(Theorem 2.4) Back to the start after reversing velocities, at steps of 2 to 6 over the highest frequency."""
@@ -521,6 +530,7 @@ def jacobian(system, kick, dt, x, v):
     return np.array(columns).T
 
 
+@heats
 @pytest.mark.parametrize(("rule", "symplectic"), [
     ("Zhang-Skeel", True), ("Newmark", True), ("positive gradient", True), ("simplified", False), ("one step", False),
     ("stiff", False), ("positive", False),
@@ -550,6 +560,7 @@ def test_simplified_is_symplectic_with_one_degree_of_freedom():
     assert np.linalg.det(sub) == pytest.approx(1.0, abs=1e-7)
 
 
+@heats
 @pytest.mark.parametrize(("rule", "angular"), [
     ("Zhang-Skeel", True), ("Newmark", True), ("positive gradient", True), ("simplified", False), ("one step", False),
     ("stiff", False), ("positive", False),
@@ -614,6 +625,7 @@ def derivative(function, x, h=1e-4):
     return out
 
 
+@heats
 @pytest.mark.parametrize("wide", [24, 0])
 @pytest.mark.parametrize("beta", [0.25, 0.35])
 def test_positive_definite_gradient(beta, wide, monkeypatch):
@@ -635,7 +647,8 @@ def test_positive_definite_gradient(beta, wide, monkeypatch):
     system.add_force(forces.LennardJones([0, 1, 2], [6, 7, 8], 2.0, 1.3))
     system.add_force(forces.ExternalField(beads, "0.3*x^4 + cos(y)*z^2"))
     dt = 0.4
-    plain = mp.Context(system, mp.SplittingIntegrator("BAB", dt), threads=1)
+    # Only looked at.
+    plain = mp.Context(system, mp.SplittingIntegrator("BAB", 1e-3), threads=1)
 
     def w(places):
         plain.set_positions(places)
@@ -663,6 +676,7 @@ def coil(n, friction=0.0, stiffness=1e4, seed=1):
     return system
 
 
+@heats
 def test_the_positive_definite_gradient_keeps_energy_where_others_lose_it():
     """A coil of 60 hot beads at ten times the explicit timestep, without friction, 6000 steps: kinetic energy over
     that of the start, by quarters of the run. Links take some of it; with a gradient it stays there, within 3 %."""
@@ -709,6 +723,7 @@ def test_stiff_modes_do_not_resonate_from_a_third_on(positive_definite):
         pass
 
 
+@pytest.mark.frictionless
 @pytest.mark.parametrize(("word", "friction", "says"), [
     ("BAB", 1.0, "the word 'B A B' has no O"),
     ("BAOAB", 0.0, "friction * timestep / mass = 0 of 'beads' is below 0.001"),

@@ -46,7 +46,7 @@ def blow_up(simulation, n=100_000):
     return caught.value
 
 
-@pytest.mark.filterwarnings("ignore::medyanpy.errors.TimestepWarning")
+@pytest.mark.unstable
 @pytest.mark.parametrize("threads", [1, 3])
 def test_a_blow_up_leaves_the_state_before_the_step_that_failed(threads):
     simulation, bonds, _ = chain(timestep=0.25, threads=threads)
@@ -70,7 +70,7 @@ def test_a_blow_up_leaves_the_state_before_the_step_that_failed(threads):
     assert simulation.current_step == error.step + 100
 
 
-@pytest.mark.filterwarnings("ignore::medyanpy.errors.TimestepWarning")
+@pytest.mark.unstable
 def test_a_smaller_timestep_goes_on_from_the_last_good_state():
     def refuses_long_bonds(x):
         if (np.linalg.norm(np.diff(x, axis=0), axis=1) > 3.0).any():
@@ -88,7 +88,7 @@ def test_a_smaller_timestep_goes_on_from_the_last_good_state():
     assert everything(simulation.context).total_energy < 0.5 * hot.total_energy
 
 
-@pytest.mark.filterwarnings("ignore::medyanpy.errors.TimestepWarning")
+@pytest.mark.unstable
 @pytest.mark.parametrize("kept_at", [[], [7], [3, 11, 20], list(range(25))])
 def test_it_does_not_matter_when_copies_were_made(kept_at):
     simulation, _, _ = chain(timestep=0.25)
@@ -124,7 +124,7 @@ def test_a_long_run_makes_copies_on_its_way():
     assert (a.velocities == b.velocities).all()
 
 
-@pytest.mark.filterwarnings("ignore::medyanpy.errors.TimestepWarning")
+@pytest.mark.unstable
 def test_a_change_between_runs_is_not_undone():
     """Copies from before a change of numbers or velocities are of no use after it."""
 
@@ -246,7 +246,7 @@ def test_a_run_that_does_not_repeat_itself_ends_in_a_good_state_all_the_same():
     assert (a.velocities == b.velocities).all()
 
 
-@pytest.mark.filterwarnings("ignore::medyanpy.errors.TimestepWarning")
+@pytest.mark.unstable
 def test_the_strongest_force_is_named_where_all_overflow_at_once():
     """Everything on the bead is infinite in the step that fails; one step before, only one force was large."""
     topology = mp.Topology()

@@ -5,7 +5,6 @@ import inspect
 import io
 import pickle
 import re
-import warnings
 from dataclasses import fields
 from pathlib import Path
 
@@ -22,21 +21,21 @@ DOCS = Path(__file__).parents[1] / "docs"
 def build():
     """A simulation with a handle of every kind."""
     topology = mp.Topology()
-    vesicle = topology.add_membrane(mp.TriangleMesh.icosphere(20.0, 1), vertex_mass=1.0, name="vesicle")
-    topology.add_intriangle_points(vesicle, 3, mass=0.5, seed=1, name="proteins")
-    beads = topology.add_beads([[0.0, 0, 0], [1.5, 0, 0]], mass=1.0)
-    topology.add_balls([[3.0, 0, 0]], 1.0, mass=1.0)
+    mesh = mp.TriangleMesh.icosphere(20.0, 1)
+    vesicle = topology.add_membrane(mesh, vertex_mass=1.0, vertex_friction=1.0, name="vesicle")
+    topology.add_intriangle_points(vesicle, 3, mass=0.5, friction=1.0, seed=1, name="proteins")
+    beads = topology.add_beads([[0.0, 0, 0], [1.5, 0, 0]], mass=1.0, friction=1.0)
+    topology.add_balls([[3.0, 0, 0]], 1.0, mass=1.0, friction=1.0)
     nodes = 5.0 * np.arange(4)[:, None] * [1.0, 0.0, 0.0]
-    topology.add_filaments([nodes], node_mass=1.0, fixed_nodes=[0], link_lengths=[5.0, 5.0, 5.0])
+    topology.add_filaments([nodes], node_mass=1.0, node_friction=1.0, fixed_nodes=[0], link_lengths=[5.0, 5.0, 5.0])
     topology.add_filament(nodes, node_mass=1.0, node_friction=(1.0, 2.0), directors="parallel", director_mass=1.0)
-    topology.add_rigid_bodies([[0.0, 0, 0]], [[1.0, 0, 0, 0]], mass=1.0, inertia=[1.0, 1.0, 1.0])
+    topology.add_rigid_bodies([[0.0, 0, 0]], [[1.0, 0, 0, 0]], mass=1.0, inertia=[1.0, 1.0, 1.0], friction=(1.0, 1.0))
     shape, frames = mp.rods.uniform(5, 4.0)
-    topology.add_rod(shape, frames, 4.0, linear_density=1.0, inertia_density=[1.0, 1.0, 2.0])
-    topology.add_surface_points(mp.surfaces.Sphere(7.0), [[7.0, 0.0, 0.0]], mass=1.0)
+    topology.add_rod(shape, frames, 4.0, linear_density=1.0, inertia_density=[1.0, 1.0, 2.0], friction=1.0)
+    topology.add_surface_points(mp.surfaces.Sphere(7.0), [[7.0, 0.0, 0.0]], mass=1.0, friction=1.0)
     system = mp.System(topology)
     system.add_force(mp.forces.HarmonicBonds([beads.beads], stiffness=1.0, length=1.0))
-    with warnings.catch_warnings(action="ignore", category=mp.ThermostatWarning):  # nothing here has friction
-        return mp.Simulation(system, mp.BAGOGABIntegrator(0.01, kT=1.0), threads=1)
+    return mp.Simulation(system, mp.BAGOGABIntegrator(0.01, kT=1.0), threads=1)
 
 
 def parts():

@@ -92,7 +92,7 @@ def test_one_filament():
         assert filament.mass.sum() == pytest.approx(20 * 42e3 * units.dalton)
 
 
-@pytest.mark.filterwarnings("ignore::medyanpy.errors.TimestepWarning")
+@pytest.mark.unstable
 def test_longest_timestep():
     """Bending of a straight filament: bounded just below it, unbounded just above."""
     actin = presets.actin()

@@ -10,12 +10,6 @@ from medyanpy.testing import thermal
 # More energy than any bead of these systems can have come by.
 FACTOR = 20.0
 
-# Runs that run away are warned of beforehand, and beads that nothing holds back have no friction.
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::medyanpy.errors.TimestepWarning"),
-    pytest.mark.filterwarnings("ignore::medyanpy.errors.ThermostatWarning"),
-]
-
 
 def chain(word="BAOAB", timestep=0.22, n=12, kT=1.0, threads=1, friction=0.1, kick=None, stiffness=100.0):
     """Beads in a row; the stable limit of its stiffest mode is 0.1."""
@@ -47,6 +41,7 @@ def kinetic(context):
     return 0.5 * mass * (v**2).sum(axis=1)
 
 
+@pytest.mark.unstable
 @pytest.mark.parametrize("word", ["BAOAB", "BAB", "ABA", "OBABO"])
 def test_the_first_bead_beyond_its_scale_is_named(word):
     """By a run that is looked at after every step, without the watch."""
@@ -72,6 +67,7 @@ def test_the_first_bead_beyond_its_scale_is_named(word):
     assert context.step_count == error.step
 
 
+@pytest.mark.unstable
 @pytest.mark.parametrize("word", ["BAOAB", "BAB"])
 def test_the_same_whatever_the_threads_copies_and_cuts(word, tmp_path):
     first = fails(chain(word))
@@ -116,6 +112,7 @@ def test_a_healthy_run_has_the_same_bits_with_and_without():
     assert (a.velocities == b.velocities).all()
 
 
+@pytest.mark.frictionless
 @pytest.mark.parametrize(("word", "kT"), [("BAOAB", 1e-30), ("BAB", 1.0)])
 def test_energy_that_forces_give_ends_no_run(word, kT):
     """Beads released from rest, stretched bonds, a fall without end: all far beyond any thermal speed."""
@@ -146,6 +143,7 @@ def test_fast_beads_of_the_user_go_on_and_count_as_the_start():
     context.step(200)
 
 
+@pytest.mark.unstable
 def test_it_can_be_loosened_and_turned_off():
     strict, loose, off = chain(), chain(), chain()
     loose.runaway = 1e6
@@ -241,6 +239,7 @@ def test_a_membrane_that_runs_away_is_not_blamed_on_bead_0_and_its_volume():
         reference.step(1000)
 
 
+@pytest.mark.unstable
 def test_a_trap_pulled_too_hard_is_named():
     """136 vertices to one place, as a newcomer wrote it; volume was blamed."""
     context = thermal_vesicle(4e-12)
@@ -260,7 +259,9 @@ def test_a_trap_pulled_too_hard_is_named():
 def test_a_body_that_spins_away_is_named():
     topology = mp.Topology()
     upright = np.tile([1.0, 0, 0, 0], (5, 1))
-    bodies = topology.add_rigid_bodies(np.arange(15.0).reshape(5, 3), upright, 1.0, (1.0, 2.0, 2.5), name="bodies")
+    bodies = topology.add_rigid_bodies(
+        np.arange(15.0).reshape(5, 3), upright, 1.0, (1.0, 2.0, 2.5), (0.1, 0.1), name="bodies"
+    )
     context = mp.Context(mp.System(topology), mp.SplittingIntegrator("BAOAB", 0.01, kT=1.0), threads=1)
     context.set_velocities_to_temperature(kT=1.0)
     context.step(10)

@@ -99,8 +99,8 @@ def everything():
     mesh = mp.TriangleMesh.icosphere(10.0, 1)
     ball = topology.add_membrane(mesh, vertex_mass=1.0, vertex_friction=np.linspace(0.0, 1.0, 42), fixed=True)
     points = topology.add_intriangle_points(ball, 300, mass=0.5, friction=0.7, seed=5, name="Proteïne")
-    other = topology.add_membrane(mesh.translated([30.0, 0.0, 0.0]), vertex_mass=2.0)
-    balls = topology.add_balls(rng.normal(0.0, 8.0, (5, 3)), rng.uniform(3.0, 6.0, 5), mass=1.0)
+    other = topology.add_membrane(mesh.translated([30.0, 0.0, 0.0]), vertex_mass=2.0, vertex_friction=0.2)
+    balls = topology.add_balls(rng.normal(0.0, 8.0, (5, 3)), rng.uniform(3.0, 6.0, 5), mass=1.0, friction=0.1)
     system = system_of(
         topology,
         mp.forces.HarmonicBonds([[0, 1], [3, 2]], 1.0, [0.5, 1.0 / 3.0]),
@@ -181,7 +181,6 @@ def test_what_belongs_together_stays_together():
     assert copy.copy(points) is points
 
 
-@pytest.mark.filterwarnings("ignore::medyanpy.errors.ThermostatWarning")
 def test_a_copy_is_in_use_by_no_context_and_independent():
     system, _ = everything()
     integrator = mp.BAGOGABIntegrator(1e-3, kT=1.0)
@@ -189,7 +188,7 @@ def test_a_copy_is_in_use_by_no_context_and_independent():
     for way in WAYS:
         again = way(system)
         again.add_force(mp.forces.HarmonicBonds([[0, 1]], 1.0, 0.0))
-        again.topology.add_beads([[0.0, 0, 0]], mass=1.0)
+        again.topology.add_beads([[0.0, 0, 0]], mass=1.0, friction=1.0)
         again.forces[0].set(stiffness=7.0)
         mp.Context(again, copy.deepcopy(integrator))
     assert system.forces[0].parameters["stiffness"][0] == 1.0
@@ -238,7 +237,6 @@ def test_a_force_alone_brings_the_topology_of_its_handles():
     assert "topology" not in mp.serialize(system.forces[0])
 
 
-@pytest.mark.filterwarnings("ignore::medyanpy.errors.ThermostatWarning")
 def test_a_simulation_gives_system_and_integrator():
     system, _ = everything()
     simulation = mp.Simulation(system, mp.BAGOGABIntegrator(1e-3, kT=1.0, seed=8))
@@ -446,19 +444,19 @@ def test_arrays_of_all_kinds_come_back():
             mp.serialize(Holder(value))
 
 
-@pytest.mark.filterwarnings("ignore::medyanpy.errors.ThermostatWarning")
 def test_a_document_can_be_written_by_hand():
     text = """
     {"format": "medyanpy document", "version": 1, "content":
       {"type": "Simulation",
        "system": {"type": "System",
          "topology": {"type": "Topology", "objects": [
-           {"type": "Membrane", "arguments": {"name": "cell", "vertex_mass": 1, "mesh":
+           {"type": "Membrane", "arguments": {"name": "cell", "vertex_mass": 1, "vertex_friction": 2, "mesh":
              {"type": "TriangleMesh", "arguments": {
                "vertices": [[0, 0, 0], [9, 0, 0], [0, 9, 0], [0, 0, 9]],
                "faces": [[0, 2, 1], [0, 1, 3], [1, 2, 3], [0, 3, 2]]}}}},
-           {"type": "InTrianglePoints", "arguments": {"membrane": {"handle": "cell"}, "n": 7, "mass": 2.5, "seed": 3}},
-           {"type": "Balls", "arguments": {"positions": [[0, 0, 20]], "radius": 1.5, "mass": 1}}]},
+           {"type": "InTrianglePoints", "arguments":
+             {"membrane": {"handle": "cell"}, "n": 7, "mass": 2.5, "friction": 0.5, "seed": 3}},
+           {"type": "Balls", "arguments": {"positions": [[0, 0, 20]], "radius": 1.5, "mass": 1, "friction": 3}}]},
          "forces": [
            {"type": "MembraneEdgeSprings", "arguments": {"membrane": {"handle": "cell"}, "stiffness": 2}},
            {"name": "my bonds", "type": "HarmonicBonds", "arguments": {"pairs": [[0, 11]], "stiffness": 1, "length":
@@ -472,9 +470,9 @@ def test_a_document_can_be_written_by_hand():
     simulation.step(3)
     # The same, written by a script.
     again = mp.Topology()
-    cell = again.add_membrane(system.topology.membranes[0].mesh, vertex_mass=1, name="cell")
-    again.add_intriangle_points(cell, 7, mass=2.5, seed=3)
-    again.add_balls([[0, 0, 20]], radius=1.5, mass=1)
+    cell = again.add_membrane(system.topology.membranes[0].mesh, vertex_mass=1, vertex_friction=2, name="cell")
+    again.add_intriangle_points(cell, 7, mass=2.5, friction=0.5, seed=3)
+    again.add_balls([[0, 0, 20]], radius=1.5, mass=1, friction=3)
     other = system_of(
         again, mp.forces.MembraneEdgeSprings(cell, 2), mp.forces.HarmonicBonds([[0, 11]], 1, 3.0, name="my bonds")
     )
@@ -641,7 +639,6 @@ def test_a_document_is_replaced_in_one_move(tmp_path, monkeypatch):
     assert [p.name for p in tmp_path.iterdir()] == ["a.json"]
 
 
-@pytest.mark.filterwarnings("ignore::medyanpy.errors.ThermostatWarning")
 def test_running_things_are_not_pickled():
     system, _ = everything()
     simulation = mp.Simulation(system, mp.BAGOGABIntegrator(1e-3, kT=1.0))

@@ -123,7 +123,7 @@ def growth(share, steps=2000):
     topology, bonds, _ = chain()
     dt = share * bonds.longest_timestep(topology)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", mp.TimestepWarning)
+        warnings.filterwarnings("ignore", ".* is beyond the stability limit of this force", mp.TimestepWarning)
         simulation = of(topology, bonds, integrator=mp.VerletIntegrator(dt))
     simulation.context.set_velocities_to_temperature(kT=1e-8, seed=2)
     start = simulation.context.get_state(energy=True).total_energy

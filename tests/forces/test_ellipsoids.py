@@ -12,11 +12,6 @@ from medyanpy import quaternions
 from medyanpy.forces import WCA, EllipsoidRepulsion, SoftSphere
 from medyanpy.testing import ForceCase, check_force, thermal
 
-# Some bodies have no friction on purpose.
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::medyanpy.errors.ThermostatWarning"),
-]
-
 FORMS = ("WCA", "soft")
 
 
@@ -307,14 +302,16 @@ def fluid(n, h, word="BAB", threads=1, skin=None, form="WCA"):
     side = int(np.ceil(n ** (1 / 3)))
     x = np.stack(np.unravel_index(rng.permutation(side**3)[:n], (side,) * 3), 1) * 1.7
     topology = mp.Topology()
-    topology.add_beads([[50.0, 0, 0]], mass=1.0)
+    topology.add_beads([[50.0, 0, 0]], mass=1.0, friction=1.0)
     inertia = 0.2 * (np.sum(AXES**2) - AXES**2)
     bodies = topology.add_rigid_bodies(x - x.mean(axis=0), turns(rng, n), 1.0, inertia, (1.0, 1.0))
     system = mp.System(topology)
     system.add_force(EllipsoidRepulsion(bodies, bodies, 1.0, AXES, form=form, skin=skin))
     system.add_force(mp.forces.HarmonicTrap(bodies, 1.0, [0.0, 0.0, 0.0]))
     simulation = mp.Simulation(system, mp.SplittingIntegrator(word, h, kT=thermal(word, 1.0), seed=4), threads=threads)
-    with warnings.catch_warnings(action="ignore", category=mp.errors.ConvergenceWarning):
+    with warnings.catch_warnings():
+        # A start is all that is wanted; of a thousand bodies some still overlap after 50 iterations.
+        warnings.filterwarnings("ignore", ".* max_iterations = 50 were not enough", mp.ConvergenceWarning)
         simulation.minimize_energy(tolerance=20.0, max_iterations=50)
     simulation.context.set_velocities_to_temperature(kT=1.0, seed=5)
     return simulation
@@ -345,7 +342,6 @@ def test_energy_of_a_fluid_is_of_second_order(form):
 PARTS = ("positions", "velocities", "orientations", "angular_momenta", "forces", "torques")
 
 
-@pytest.mark.filterwarnings("ignore::medyanpy.errors.ThermostatWarning")
 @pytest.mark.parametrize("form", FORMS)
 def test_same_bits(form):
     """On any number of threads, with any skin, with and without energies, of lists of any age."""
@@ -363,7 +359,6 @@ def test_same_bits(form):
         assert end.energies == ends[0].energies
 
 
-@pytest.mark.filterwarnings("ignore::medyanpy.errors.ThermostatWarning")
 def test_checkpoints_and_documents(tmp_path):
     simulation = fluid(100, 0.004, "BAOAB")
     force = simulation.system.forces[0]

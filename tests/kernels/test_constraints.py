@@ -12,12 +12,6 @@ from medyanpy._kernels.selected import drift
 from medyanpy.flows import Stage
 from medyanpy.testing import check_mean, check_variance, thermal
 
-# What is looked at is one letter at a time: most beads have no friction, and some timesteps are far too long.
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::medyanpy.errors.ThermostatWarning"),
-    pytest.mark.filterwarnings("ignore::medyanpy.errors.TimestepWarning"),
-]
-
 TINY = 1e-14
 
 
@@ -140,7 +134,7 @@ class Bundle:
         rng = np.random.default_rng(seed)
         topology = mp.Topology()
         # The handle does not start at bead 0.
-        topology.add_beads(rng.normal(size=(5, 3)), mass=1.0)
+        topology.add_beads(rng.normal(size=(5, 3)), mass=1.0, friction=1.0)
         nodes = [nodes_of(rng, n, closed) for n in counts]
         starts = np.cumsum([0, *counts])
         n = int(starts[-1])
@@ -457,7 +451,6 @@ def test_velocities_after_o_have_the_constrained_maxwell_law(geometry, even):
     assert np.abs(v @ normal.T).max() < 1e-3
 
 
-@pytest.mark.filterwarnings("ignore::medyanpy.errors.ThermostatWarning")
 def test_the_normal_noise_is_not_that_of_o():
     """Nor that of another step or letter."""
     bundle = Bundle(CHAINS, word="BAO")

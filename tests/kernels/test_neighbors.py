@@ -6,11 +6,6 @@ from medyanpy._kernels.neighbors import near_pairs
 
 import medyanpy as mp
 
-# Positions are what counts here, forces are as they come.
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::medyanpy.errors.TimestepWarning"),
-]
-
 SKIN = 0.4
 
 

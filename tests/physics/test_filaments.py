@@ -12,12 +12,6 @@ import pytest
 import medyanpy as mp
 from medyanpy.testing import check_chi_square, check_mean, check_variance, thermal
 
-# Some beads have no friction on purpose, and some timesteps are too long.
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::medyanpy.errors.ThermostatWarning"),
-    pytest.mark.filterwarnings("ignore::medyanpy.errors.TimestepWarning"),
-]
-
 
 def chain(rng, n, bend=0.5, origin=(0.0, 0.0, 0.0)):
     """Nodes of a chain with uneven links that turns by about `bend` at every node."""
@@ -520,13 +514,13 @@ def test_a_topology_in_use_takes_no_filament():
 def all_kinds():
     rng = np.random.default_rng(1)
     topology = mp.Topology()
-    topology.add_beads(rng.normal(size=(3, 3)), 1.0)
+    topology.add_beads(rng.normal(size=(3, 3)), 1.0, 0.3)
     lengths = np.linalg.norm(np.diff(BENT, axis=0), axis=1) * 1.0005
     topology.add_filament(BENT, 1.0, 0.5, link_lengths=lengths, fixed_nodes=[-1], tolerance=1e-12, name="one")
     nodes = [chain(rng, n) for n in (2, 7, 280)]
     topology.add_filaments(nodes, rng.uniform(0.5, 2.0, 289), rng.uniform(0.0, 1.0, 289))
     topology.add_filaments([ring(rng, 3), ring(rng, 12)], 2.0, 0.1, closed=True, fixed_nodes=[3, 8])
-    topology.add_filaments([LINE], 1.0, constrained=False, name="loose")
+    topology.add_filaments([LINE], 1.0, 0.2, constrained=False, name="loose")
     system = mp.System(topology)
     system.add_force(mp.forces.HarmonicTrap(list(topology.handles), 0.2, [0.0, 0.0, 0.0]))
     return system
@@ -667,7 +661,7 @@ def test_a_flight_too_far_is_refused(n, threads):
     """The message names filament, node, step and residual; the state is finite, on the manifold, and can be used."""
     rng = np.random.default_rng(7)
     topology = mp.Topology()
-    topology.add_beads([[0.0, 0, 0]], 1.0)
+    topology.add_beads([[0.0, 0, 0]], 1.0, 0.1)
     handle = topology.add_filaments([chain(rng, m) for m in (4, 9, n, 2, *[6] * 30)], 1.0, 0.1, name="actin")
     context = mp.Context(
         mp.System(topology), mp.SplittingIntegrator("BAOAB", 0.02, kT=1.0, seed=2), threads=threads

@@ -192,7 +192,7 @@ def test_two_letters_o_of_one_step_draw_different_noise():
     check_variance("noise of the first O", (state.positions**2).sum(), 3 * n, 1.0, sees=0.069)
 
 
-@pytest.mark.filterwarnings("ignore::medyanpy.errors.ThermostatWarning")
+@pytest.mark.frictionless
 def test_beads_without_friction_and_fixed_beads_get_no_noise():
     topology = mp.Topology()
     topology.add_beads(np.zeros((1, 3)), mass=1.0, friction=[1.0])

@@ -56,7 +56,7 @@ def test_time_reversal_through_crossings(word):
     np.testing.assert_allclose(-after.velocities, before.velocities, atol=1e-9)
 
 
-@pytest.mark.filterwarnings("ignore::medyanpy.errors.ThermostatWarning")
+@pytest.mark.frictionless
 def test_the_letters_of_bagogab():
     """Without friction O does nothing, and what is left is B A G G A B. A and G exchanged would make another word of
     second order, and another path."""

@@ -387,15 +387,14 @@ def test_the_order_of_objects_and_forces_matters(tmp_path):
         build("ab", "dc").load_checkpoint(tmp_path / "c")
 
 
-@pytest.mark.filterwarnings("ignore::medyanpy.errors.ThermostatWarning")
 def test_where_things_start_and_how_the_integrator_was_made_do_not_matter(tmp_path):
     def build(shift, integrator):
         topology = mp.Topology()
         mesh = mp.TriangleMesh.icosphere(10.0, 1).translated([shift, 0.0, 0.0])
-        vesicle = topology.add_membrane(mesh, vertex_mass=1.0)
+        vesicle = topology.add_membrane(mesh, vertex_mass=1.0, vertex_friction=1.0)
         triangles, weights = [3, 70], [[0.2 + shift, 0.8 - shift, 0.0], [0.0, 0.5, 0.5]]
-        topology.add_intriangle_points(vesicle, triangles=triangles, barycentric=weights, mass=1.0)
-        topology.add_beads([[shift, 0.0, 40.0]], mass=1.0)
+        topology.add_intriangle_points(vesicle, triangles=triangles, barycentric=weights, mass=1.0, friction=1.0)
+        topology.add_beads([[shift, 0.0, 40.0]], mass=1.0, friction=1.0)
         system = mp.System(topology)
         system.add_force(mp.forces.MembraneEdgeSprings(vesicle, 1.0, 5.0))
         return mp.Simulation(system, integrator)

@@ -321,7 +321,6 @@ def test_the_file_is_h5md(tmp_path):
         assert file["medyanpy"].attrs["word"] == "B A G O G A B"
 
 
-@pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("velocities", [False, True])
 def test_mdanalysis_reads_it(tmp_path, velocities):
     mda = pytest.importorskip("MDAnalysis", reason="MDAnalysis is not installed: pip install 'medyanpy[viewers]'")
@@ -342,7 +341,6 @@ def test_mdanalysis_reads_it(tmp_path, velocities):
         assert frame.has_velocities == velocities
 
 
-@pytest.mark.filterwarnings("ignore")
 def test_mdanalysis_converts_its_units(tmp_path):
     mda = pytest.importorskip("MDAnalysis", reason="MDAnalysis is not installed: pip install 'medyanpy[viewers]'")
     simulation = make()

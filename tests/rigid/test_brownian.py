@@ -229,7 +229,7 @@ def test_there_are_no_velocities():
     assert more.heat == pytest.approx(state.heat, rel=1e-12)
 
 
-@pytest.mark.filterwarnings("ignore::medyanpy.errors.TimestepWarning")
+@pytest.mark.unstable
 @pytest.mark.parametrize("kind", ["beads", "rigid bodies"])
 def test_a_fault_leads_back(kind):
     """A timestep that is far too long for a spring: positions grow without end, and the last finite ones are kept."""

@@ -120,7 +120,7 @@ def body(kick, h=H, word="BAB", omega=STIFFNESS, field=FIELD):
     system.add_force(mp.forces.UniformField(columns.beads[2:], [0.0, 0.0, -field]))
     with warnings.catch_warnings():
         # β below 1/4: the paper's, and stable for the stiffest mode here.
-        warnings.simplefilter("ignore", mp.errors.TimestepWarning)
+        warnings.filterwarnings("ignore", ".* is below 1/4", mp.TimestepWarning)
         integrator = mp.SplittingIntegrator(word, h, kick=kick, symmetric=word != "BA")
         context = mp.Context(system, integrator, threads=1)
     # Rows of a state are columns of R.

@@ -74,7 +74,7 @@ def test_the_path_is_that_of_an_independent_program(h):
     np.testing.assert_allclose(state.velocities[:, 0], v, rtol=0.0, atol=1e-10)
 
 
-@pytest.mark.filterwarnings("ignore::medyanpy.errors.TimestepWarning")
+@pytest.mark.unstable
 def test_explicit_kicks_have_the_limit_of_the_chain():
     """2/√(4 + εU''): at rest 0.996. Above it a ripple grows, below it does not."""
     limit = 2.0 / np.sqrt(script.highest_stiffness(np.full(script.N, script.CLOSED)))

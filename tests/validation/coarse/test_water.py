@@ -14,11 +14,6 @@ from medyanpy.testing import check_mean
 sys.path.insert(0, str(Path(__file__).parent))
 import water
 
-# The paper's timesteps, beyond what explicit kicks bear.
-pytestmark = [
-    pytest.mark.filterwarnings("ignore::medyanpy.errors.TimestepWarning"),
-]
-
 MASS = np.tile(water.MASSES, 7)[:, None]
 
 
