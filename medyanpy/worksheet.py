@@ -264,7 +264,7 @@ def _remarks_of_needles(context: "Context") -> list:
         needles = int(np.count_nonzero(longest < integrator.timestep))
         if needles:
             i = int(np.argmin(longest))
-            others = f" (and {needles - 1} others)" if needles > 1 else ""
+            others = f" (and {needles - 1} more)" if needles > 1 else ""
             remarks.append((
                 TimestepWarning,
                 f"{membrane.name!r}: triangle {i}{others} has a height of {height[i]:.3g} nm, and in a timestep of "
