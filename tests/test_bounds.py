@@ -1,4 +1,4 @@
-"""Numbers of beads, faces, filaments and the like: the last one is taken, the one after it and those below 0 are not."""
+"""Numbers of beads, faces, filaments and so on: the last one is taken; the one after it and those below 0 are not."""
 
 import numpy as np
 import pytest
