@@ -10,6 +10,7 @@ from medyanpy import analysis, forces, kicks, presets, reporters, rigid, rods, s
 from medyanpy._version import __version__
 from medyanpy.context import Context
 from medyanpy.errors import (
+    ContextInUseError,
     ConvergenceWarning,
     MedyanError,
     MeshError,
@@ -35,6 +36,7 @@ __all__ = [
     "BAGOGABIntegrator",
     "BrownianIntegrator",
     "Context",
+    "ContextInUseError",
     "ConvergenceWarning",
     "MedyanError",
     "MeshError",

@@ -1,5 +1,6 @@
 """Context: owns the arrays of one simulation and compiles its word into a step program."""
 
+import inspect
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -31,6 +32,7 @@ from medyanpy.state import InTriangle, State
 from medyanpy.system import System
 from medyanpy.threads import choose_threads
 from medyanpy.topology import InTrianglePoints, check_places
+from medyanpy.turns import Turn, one_at_a_time
 from medyanpy.validation import array, thermal_energy, whole_number
 from medyanpy.validation import seed as check_seed
 from medyanpy.work import WorkMeter
@@ -70,6 +72,8 @@ class Context(Guarded):
         if topology.n_beads == 0:
             raise TopologyError("Context: the topology has no beads")
         self._check_word(system, integrator)
+        #: Who uses the context now.
+        self.turn = Turn()
         self.system = system
         self.integrator = integrator
         self._threads = choose_threads(threads)
@@ -240,8 +244,13 @@ class Context(Guarded):
             operations.append(self._watch())
         self._program.load(operations)
         self._program.admit = self._admit
-        # The kinetic energies after O are nan until they are measured, so they are remembered as bits.
-        self._program.remember([*self._moving_arrays().values(), self._after_o.view(np.int64)])
+        self._program.between = self._serve
+        # The kinetic energies after O are nan until they are measured, and work is once an energy overflows, which
+        # says nothing of the state: they are remembered as bits.
+        moving = self._moving_arrays() | {"after_o": self._after_o}
+        self._program.remember(
+            [a.view(np.int64) if name in ("after_o", "work") else a for name, a in moving.items()]
+        )
 
     def _watch(self) -> Any:
         """The last operation of a step: looks for beads that have run away."""
@@ -293,6 +302,7 @@ class Context(Guarded):
         rule = None if letter is None or not self._bound else self._rule(letter)
         return None if rule is None else (self._force_sums[letter.group], rule)
 
+    @one_at_a_time
     def physical_positions(self) -> np.ndarray:
         """As ``get_state(physical_positions=True).physical_positions``, which is the name to use.
 
@@ -426,6 +436,7 @@ class Context(Guarded):
         # Where all steps might have been of this length, time is their number times it, to the last bit.
         self._since = (0.0, 0) if time == step * timestep else (time, step)
 
+    @one_at_a_time(in_reports=False)
     def step(self, n: int) -> None:
         """Take n steps.
 
@@ -434,14 +445,20 @@ class Context(Guarded):
         SimulationError
             The run cannot go on; it says at which step, and names bead, object and force. The Context is then at
             the last good state and can be used: looked at, changed, and run on with the cause mended.
+        ContextInUseError
+            Called by a reporter or a `PythonForce` of this context, or while another thread uses it. So does
+            everything else that looks at a context or changes it, but for reporters, which may look.
         """
         n = whole_number("step: n", n, at_least=0)
         self._refresh()
         self._open_account()
         try:
-            self._program.run(n)
+            with self.turn.running("step"):
+                self._program.run(n)
         except ProgramFault as fault:
-            raise self._recovered(fault) from fault.cause
+            with self.turn.running("step"):
+                error = self._recovered(fault)
+            raise error from (None if error is fault.cause else fault.cause)
 
     @property
     def runaway(self) -> float | None:
@@ -458,6 +475,7 @@ class Context(Guarded):
         return self._account.factor
 
     @runaway.setter
+    @one_at_a_time
     def runaway(self, factor: float | None) -> None:
         self._account.factor = factor
 
@@ -489,6 +507,11 @@ class Context(Guarded):
             if force_sum.forces.operations:
                 total += force_sum.f_array
         return total
+
+    def _serve(self) -> None:
+        """Between two steps: other threads may be waiting for a look."""
+        if self.turn.requests:
+            self.turn.serve()
 
     def _admit(self, bead: int, kinetic: float) -> bool:
         """Whether the run goes on after the watch has found so much kinetic energy in a bead."""
@@ -558,6 +581,7 @@ class Context(Guarded):
 
     # Looking ------------------------------------------------------------------------------------------------
 
+    @one_at_a_time
     def get_state(
         self,
         positions: bool = False,
@@ -578,6 +602,41 @@ class Context(Guarded):
             A force that cannot be computed at the present positions.
         """
         self._refresh()
+        return self._look(positions, velocities, forces, energy, virial, multipliers, physical_positions)
+
+    def snapshot(self, **what: bool) -> State:
+        """As `get_state`, from any thread, also while another one runs `step`: it is taken between two steps.
+
+        It waits for that, at most some 50 ms and a step. Where numbers of forces or of the integrator have been set
+        since `step` was called, it shows what that run is made with. It costs the run the time of one look.
+
+        Parameters
+        ----------
+        **what : bool
+            The arguments of `get_state`.
+
+        Raises
+        ------
+        ContextInUseError
+            Called from inside a step, by a `PythonForce`: there is nothing between two steps to wait for.
+        ParameterError, SimulationError
+            As `get_state`.
+        """
+        inspect.signature(self.get_state).bind(**what)
+        wanted = {name: bool(what.get(name)) for name in inspect.signature(self.get_state).parameters}
+        return self.turn.ask(lambda: self._look(**wanted))
+
+    def _look(
+        self,
+        positions: bool,
+        velocities: bool,
+        forces: bool,
+        energy: bool,
+        virial: bool,
+        multipliers: bool,
+        physical_positions: bool,
+    ) -> State:
+        """As `get_state`, with forces as they are bound."""
         parts: dict[str, Any] = {}
         layout = self.layout
         if positions:
@@ -652,6 +711,7 @@ class Context(Guarded):
     def _force_sum_of(self, operation: Any) -> ForceSum:
         return next(s for s in self._force_sums.values() if operation in s.forces.operations)
 
+    @one_at_a_time
     def hessian(self, forces: Iterable[str] | None = None, positive: bool = False):
         """The matrix of second derivatives of the potential energy.
 
@@ -689,6 +749,7 @@ class Context(Guarded):
         values, rows, columns = (np.concatenate(part) for part in zip(*parts, strict=True))
         return sparse.coo_array((values, (rows, columns)), shape=(3 * n, 3 * n)).tocsr()
 
+    @one_at_a_time
     def third_derivative(self, direction: Any, forces: Iterable[str] | None = None) -> np.ndarray:
         r"""The third derivative of the potential energy, twice along a direction a:
         :math:`g_k = \sum_{ij} a_i a_j\, \partial^3 U / \partial x_i \partial x_j \partial x_k`.
@@ -780,6 +841,7 @@ class Context(Guarded):
 
     # Setting ------------------------------------------------------------------------------------------------
 
+    @one_at_a_time
     def set_positions(self, positions: Any) -> None:
         """Move all Cartesian beads; in-triangle points follow their triangles, and their rows are ignored.
 
@@ -811,6 +873,7 @@ class Context(Guarded):
             finally:
                 self.positions_changed()
 
+    @one_at_a_time
     def set_intriangle(self, triangles: Any, barycentric: Any) -> None:
         """Move the in-triangle points.
 
@@ -838,6 +901,7 @@ class Context(Guarded):
             self.positions_changed()
             self.perform(self._flatten)
 
+    @one_at_a_time
     def set_velocities(self, velocities: Any) -> None:
         """Set the velocity of every bead.
 
@@ -859,6 +923,7 @@ class Context(Guarded):
             self._v[:] = v[self.layout.order]
             self._admit_velocities()
 
+    @one_at_a_time
     def set_orientations(self, orientations: Any) -> None:
         """Turn the oriented beads.
 
@@ -877,6 +942,7 @@ class Context(Guarded):
             self._orientation[:] = q
             self.positions_changed()
 
+    @one_at_a_time
     def set_angular_momenta(self, angular_momenta: Any) -> None:
         """Set the angular momenta of the oriented beads about their centres.
 
@@ -896,6 +962,7 @@ class Context(Guarded):
             self._spin[:] = spin
             self._admit_velocities()
 
+    @one_at_a_time
     def set_velocities_to_temperature(
         self, temperature: float | None = None, seed: int = 0, *, kT: float | None = None
     ) -> None:
@@ -925,6 +992,7 @@ class Context(Guarded):
             self._spin *= np.sqrt(energy * self._inertia)
             self._admit_velocities()
 
+    @one_at_a_time(in_reports=False)
     def set_state(self, state: State) -> None:
         """Take over positions and velocities of a state, of which it must hold both, with orientations and angular
         momenta; and its step and time.
@@ -967,6 +1035,7 @@ class Context(Guarded):
         arrays = self._moving_arrays()
         return [arrays[name] for name in ("x", "triangle", "barycentric", "orientation") if name in arrays]
 
+    @one_at_a_time
     def _dynamical_arrays(self) -> dict[str, np.ndarray]:
         """All that a step reads and is not given by topology, forces and word: the content of a checkpoint."""
         self._refresh()
@@ -975,6 +1044,7 @@ class Context(Guarded):
             arrays["c1"], arrays["c2"] = self._coefficients
         return arrays
 
+    @one_at_a_time(in_reports=False)
     def _set_dynamical_arrays(
         self, arrays: dict[str, np.ndarray], step: int, since: tuple[float, int] = (0.0, 0)
     ) -> None:
@@ -1048,6 +1118,7 @@ class Context(Guarded):
         return self._meter is not None
 
     @report_work.setter
+    @one_at_a_time
     def report_work(self, on: bool) -> None:
         if bool(on) == self.report_work:
             return
@@ -1090,15 +1161,20 @@ class Context(Guarded):
     def _explained(self) -> Iterator[None]:
         """Faults of kernels leave as SimulationError, with the exception of Python code as their cause."""
         try:
-            yield
+            with self.turn.running():
+                yield
         except ProgramFault as fault:
+            if isinstance(fault.cause, KeyboardInterrupt):
+                raise fault.cause from None
             raise self._explain(fault, self._culprits(fault)[:1]) from fault.cause
 
-    def _recovered(self, fault: ProgramFault) -> SimulationError:
-        """Go back to the last good state, and say what happened."""
+    def _recovered(self, fault: ProgramFault) -> BaseException:
+        """Go back to the last good state, and say what happened. An interrupt in Python code is one of the run."""
         culprits = self._culprits(fault)
         repeatable = all(operation.repeatable for operation in self._bound)
         self._program.recover(repeatable)
+        if isinstance(fault.cause, KeyboardInterrupt):
+            return fault.cause
         if fault.kind == "runaway":
             culprits = self._accelerated_by(fault) if repeatable else []
         elif len(culprits) > 1:

@@ -7,7 +7,7 @@ import sys
 import warnings
 
 __all__ = [
-    "ArgumentError", "ConvergenceWarning", "MedyanError", "MeshError", "ParameterError", "PublicNameError",
+    "ArgumentError", "ContextInUseError", "ConvergenceWarning", "MedyanError", "MeshError", "ParameterError", "PublicNameError",
     "SimulationError", "ThermostatWarning", "TimestepWarning", "TopologyError", "UnitsWarning", "UnknownNameError",
     "warn_outside",
 ]  # fmt: skip
@@ -87,6 +87,10 @@ class SimulationError(MedyanError, RuntimeError):
         self.bead = bead
         self.force = force
         self.triangle = triangle
+
+
+class ContextInUseError(MedyanError, RuntimeError):
+    """A context that somebody else uses now, in another thread or further out in this one; the message says who."""
 
 
 class TimestepWarning(UserWarning):

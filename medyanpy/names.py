@@ -164,7 +164,7 @@ class _Named(ABCMeta):
             for key, value in namespace.items()
             if isinstance(value, FunctionType)
             and not key.startswith("_")
-            and (value.__defaults__ or value.__kwdefaults__)
+            and any(p.default is not p.empty for p in inspect.signature(value).parameters.values())
         }
         return super().__new__(mcs, name, bases, {**namespace, **public}, **options)
 

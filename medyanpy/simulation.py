@@ -142,8 +142,9 @@ class Simulation(Guarded):
             return
         wanted = {keyword for _, plan in due for keyword in plan["include"]}
         state = self.context.get_state(**dict.fromkeys(wanted, True))
-        for reporter, _ in sorted(due, key=lambda pair: pair[0].reports_last):
-            reporter.report(self, state)
+        with self.context.turn.reporting():
+            for reporter, _ in sorted(due, key=lambda pair: pair[0].reports_last):
+                reporter.report(self, state)
 
     def check(self) -> Worksheet:
         """What the numbers of this simulation mean for each other: diffusion, relaxation times and thermal steps of
@@ -188,7 +189,8 @@ class Simulation(Guarded):
         -----
         In-triangle points slide over the mesh as they do in G, and vertices feel what points push on them.
         """
-        return minimize(self.context, tolerance, max_iterations)
+        with self.context.turn.taken("minimize_energy", in_reports=False):
+            return minimize(self.context, tolerance, max_iterations)
 
     def save_checkpoint(self, path: Any) -> None:
         """Write all that is needed to go on with the same bits, on any number of threads, here or elsewhere.
@@ -201,7 +203,8 @@ class Simulation(Guarded):
         ParameterError
             An argument of a force that documents cannot hold; see `medyanpy.serialize`.
         """
-        write_checkpoint(self.context, Path(path))
+        with self.context.turn.taken("save_checkpoint"):
+            write_checkpoint(self.context, Path(path))
 
     def load_checkpoint(self, path: Any) -> None:
         """Go on from a checkpoint of the same topology, forces and integrator.
@@ -212,7 +215,8 @@ class Simulation(Guarded):
             A file that is not a checkpoint, is damaged, or belongs to another simulation: the message says in what
             they differ. The simulation is left as it was.
         """
-        load_into(self.context, Path(path))
+        with self.context.turn.taken("load_checkpoint", in_reports=False):
+            load_into(self.context, Path(path))
 
     @classmethod
     def resume(

@@ -2,8 +2,10 @@
 
 import math
 import os
+import threading
 from pathlib import Path
 
+from medyanpy.errors import ParameterError
 from medyanpy.validation import whole_number
 
 __all__ = ["available_threads", "choose_threads"]
@@ -40,5 +42,35 @@ def available_threads() -> int:
 
 
 def choose_threads(threads: int | None) -> int:
-    """`threads` checked, or the default for this machine."""
-    return available_threads() if threads is None else whole_number("threads", threads, at_least=1, at_most=1024)
+    """`threads` checked, or the default for this machine; ParameterError where the machine refuses so many."""
+    if threads is None:
+        return available_threads()
+    threads = whole_number("threads", threads, at_least=1, at_most=1024)
+    _try_out(threads)
+    return threads
+
+
+#: So many have been there at once.
+_tried = max(2, available_threads())
+
+
+def _try_out(threads: int) -> None:
+    """Have so many threads at once, or raise: OpenMP ends the process where it cannot."""
+    global _tried
+    if threads <= _tried:
+        return
+    done, started = threading.Event(), []
+    try:
+        for _ in range(threads - 1):
+            thread = threading.Thread(target=done.wait)
+            thread.start()
+            started.append(thread)
+    except (RuntimeError, MemoryError) as error:
+        raise ParameterError(
+            f"threads = {threads}, but the machine lets this process have {len(started) + 1} at most ({error})"
+        ) from None
+    finally:
+        done.set()
+        for thread in started:
+            thread.join()
+    _tried = threads

@@ -129,6 +129,8 @@ cdef class Program:
     cdef double copying       # s, how long that took
     # Called with a bead and its kinetic energy after a fault RUNAWAY: whether the run goes on. None: it does not.
     cdef public object admit
+    # Called every now and then between two steps.
+    cdef public object between
 
     cdef int clear_fault(self) except -1
     cdef int check(self, int fault) except -1

@@ -201,6 +201,7 @@ cdef class Program:
         self.n_kept = 0
         self.kept_step = -1
         self.admit = None
+        self.between = None
         self.remember([])
         w.f = NULL
         w.torque = NULL
@@ -324,19 +325,24 @@ cdef class Program:
         That is the state before the step that failed; a step earlier where that one is not finite, because nothing
         looks at positions after the last letter A of a step. `step` tells which it is.
         """
-        cdef long long target = self.world.step
+        cdef long long aim = self.world.step, bad = self.world.step + 1
         self.restore()
         self.clear_fault()
-        while replay and target > self.kept_step:
-            if self.go_on(target - self.world.step) != NO_FAULT:
+        # The state is good at the step of the copy, and not at `bad`: halved until these are neighbours.
+        while replay and 0 <= self.kept_step < bad - 1:
+            if self.go_on(aim - self.world.step) != NO_FAULT:
                 # The run has not repeated itself. As far as it came, it was good.
-                target = self.world.step
-            elif self.is_finite():
-                return
+                aim = self.world.step
+                bad = aim + 1
+                self.restore()
+                self.clear_fault()
+                continue
+            if self.is_finite():
+                self.keep()
             else:
-                target -= 1
-            self.restore()
-            self.clear_fault()
+                bad = aim
+                self.restore()
+            aim = (self.kept_step + bad) // 2
 
     # Running ------------------------------------------------------------------------------------------------
 
@@ -444,6 +450,8 @@ cdef class Program:
                 if fault != NO_FAULT:
                     return fault
                 PyErr_CheckSignals()
+                if self.between is not None:
+                    self.between()
         finally:
             self.world.last = 0
         return NO_FAULT

@@ -51,11 +51,9 @@ cdef class PythonTerm(Operation):
                 self.add(world)
                 PyErr_SetInterrupt()
             return NO_FAULT
-        except KeyboardInterrupt as error:
-            # Twice in one evaluation, or not to be evaluated again: it must come out as what it is.
-            PyErr_SetInterrupt()
-            self.error = error
         except BaseException as error:
+            # An interrupt too, twice in one evaluation or in one not to be made again: it comes out as what it is when
+            # the state is in order.
             self.error = error
         return PYTHON_EXCEPTION
 
