@@ -90,7 +90,7 @@ class SimulationError(MedyanError, RuntimeError):
 
 
 class TimestepWarning(UserWarning):
-    """A timestep at which a force is known to be unstable; the message names the force and its limit."""
+    """A timestep at which a force or a mesh is known to be unstable; the message names it, and what would do."""
 
 
 class ConvergenceWarning(UserWarning):
