@@ -237,7 +237,7 @@ def _force_row(context: "Context", start: Start, name: str, parts: list) -> Forc
     if limit is None:
         return ForceRow(name, None, None)
     acts = total[total > 0.0]
-    alone = len(acts) and _STIFFER * np.median(acts) < acts.max()
+    alone = 2 * np.count_nonzero(acts < acts.max(initial=0.0) / _STIFFER) > len(acts)
     stiffest = start.bead_of(int(np.argmax(total))) if alone else None
     return ForceRow(name, limit, integrator.timestep / limit if limit > 0.0 else inf, stiffest)
 
