@@ -337,7 +337,7 @@ def _remarks_of_folds(context: "Context", rows: "Sequence[ForceRow]") -> list:
         i, n = int(np.argmin(flatness)), int(np.count_nonzero(flatness < _SHARP))
         if not n or (vertex and row.share <= _CRUMPLED):
             continue
-        others = f" and {n - 1} others" if n > 1 else ""
+        others = f" and {n - 1} more" if n > 1 else ""
         remarks.append((
             TimestepWarning,
             f"{force.name}: {membrane.name!r} is bent too sharply for its mesh at vertex {i}{others} (triangle "

@@ -293,5 +293,5 @@ def test_needles_are_warned_of_with_the_timestep_that_would_do():
     sheet(0.5, 0.083)()
     for change in ({"mass": 2.0}, {"fixed": True}, {"word": "BAGAB"}):
         sheet(0.5, 0.1, **change)()
-    with pytest.warns(mp.TimestepWarning, match=r"triangle 1 \(and 1 others\) has a height"):
+    with pytest.warns(mp.TimestepWarning, match=r"triangle 1 \(and 1 more\) has a height"):
         sheet(0.5, 2.0)()

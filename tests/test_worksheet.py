@@ -308,7 +308,7 @@ def test_places_that_a_mesh_does_not_resolve():
     bending = {form: lambda v, form=form: mp.forces.MembraneBending(v, 82.0, discretization=form)
                for form in ("vertex", "dihedral")}  # fmt: skip
     limit = quiet(lambda: membrane_of(mesh, bending["vertex"], timestep=1e-9)).check().forces[0].limit
-    says = r"'vesicle' is bent too sharply for its mesh at vertex (3|150) and 1 others \(triangle .* add up to 0\.[2-6]"
+    says = r"'vesicle' is bent too sharply for its mesh at vertex (3|150) and 1 more \(triangle .* add up to 0\.[2-6]"
     remedy = rf" of 2e-07 s|or a timestep of {0.05 * limit:.2g} s"
     with pytest.warns(mp.TimestepWarning, match=says) as caught:
         membrane_of(mesh, bending["vertex"], timestep=0.3 * limit)
