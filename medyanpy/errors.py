@@ -94,7 +94,7 @@ class ContextInUseError(MedyanError, RuntimeError):
 
 
 class TimestepWarning(UserWarning):
-    """A timestep at which a force is known to be unstable; the message names the force and its limit."""
+    """A timestep at which a force or a mesh is known to be unstable; the message names it, and what would do."""
 
 
 class ConvergenceWarning(UserWarning):

@@ -114,6 +114,10 @@ class Start:
             inverse[rows[handle.held[:, 1]]] = 0.0
         self.lightness = np.sqrt(inverse)
 
+    def bead_of(self, row: int) -> int:
+        """The bead that a row belongs to."""
+        return row if row < self.n else int(np.flatnonzero(self._turning == row)[0])
+
     @cached_property
     def layout(self) -> Layout:
         return Layout(self.topology)

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from medyanpy.errors import ThermostatWarning, TimestepWarning, UnitsWarning, warn_outside
+from medyanpy.forces import MembraneBending
 from medyanpy.runaway import heights
 from medyanpy.stiffness import Start, longest_timestep
+from medyanpy.topology import Membrane
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from medyanpy.context import Context
     from medyanpy.forces import Force
     from medyanpy.handles import Handle
+    from medyanpy.mesh import TriangleMesh
 
 __all__ = ["BeadRow", "ForceRow", "Worksheet"]
 
@@ -32,6 +35,13 @@ _TOO_FAR = 1.0
 _NOT_AT_ALL = 1e-10
 # Triangles are needles whose height is less than so many times the way of a vertex in a step, by heat.
 _NEEDLE = 3.0
+# Stars of triangles are crumpled by heat where their flatness is less than the first, and crumpled ones of the vertex
+# form are not resolved by more than the second part of the longest timestep; by the third they are.
+_SHARP = 0.7
+_CRUMPLED = 0.12
+_RESOLVED = 0.05
+# A place is worth naming if half of the beads bear so many times its squared frequency less.
+_STIFFER = 4.0
 # An energy across the whole system, in kT, that nothing feels.
 _NOTHING = 1e-9
 
@@ -81,11 +91,14 @@ class ForceRow:
         The longest timestep with this word that the force bears; inf where it sets none, None where it cannot tell.
     share : float or None
         The timestep, in units of the limit.
+    stiffest : int or None
+        The bead that sets the limit, if half of the beads that the force acts on would bear twice as long a timestep.
     """
 
     name: str
     limit: float | None
     share: float | None
+    stiffest: int | None = None
 
 
 @dataclass(frozen=True)
@@ -157,13 +170,14 @@ def look(context: "Context") -> Worksheet:
     rates = [force.squared_frequencies(start) for force in context.system.forces]
     beads = tuple(_bead_row(context, handle) for handle in context.system.topology.handles)
     forces = tuple(
-        _force_row(context, name, [(force, rate)])
+        _force_row(context, start, name, [(force, rate)])
         for name, force, rate in zip(context.system.force_names, context.system.forces, rates, strict=True)
     )
-    together = _force_row(context, "all together", list(zip(context.system.forces, rates, strict=True)))
+    together = _force_row(context, start, "all together", list(zip(context.system.forces, rates, strict=True)))
     remarks = [
-        *_remarks_of_timesteps(context, context.system.forces, forces),
+        *(_remarks_of_timesteps(context, context.system.forces, forces) or _remarks_of_their_sum(context, together)),
         *_remarks_of_needles(context),
+        *_remarks_of_folds(context, forces),
         *_remarks_of_friction(context),
         *_remarks_of_temperatures(context),
         *_remarks_of_units(context, start, rates, beads),
@@ -182,16 +196,15 @@ def warn(context: "Context") -> None:
 def warn_of_timesteps(context: "Context", forces: "Sequence[Force]") -> None:
     """Of forces that have become too stiff for the time between their kicks."""
     start = Start(context.system.topology, context.integrator.overdamped)
-    rows = [_force_row(context, force.name, [(force, force.squared_frequencies(start))]) for force in forces]
+    rows = [_force_row(context, start, force.name, [(force, force.squared_frequencies(start))]) for force in forces]
     for kind, text in _remarks_of_timesteps(context, forces, rows):
         warn_outside(text, kind)
 
 
 def warn_of_integrator(context: "Context", longer: bool) -> None:
     """After its temperature has changed, or its timestep, which may be longer now."""
-    if longer:
-        warn_of_timesteps(context, context.system.forces)
-    for kind, text in [*(_remarks_of_needles(context) if longer else []), *_remarks_of_temperatures(context)]:
+    timesteps = [r for r in look(context).remarks if r[0] is TimestepWarning] if longer else []
+    for kind, text in [*timesteps, *_remarks_of_temperatures(context)]:
         warn_outside(text, kind)
 
 
@@ -211,7 +224,7 @@ def _bead_row(context: "Context", handle: "Handle") -> BeadRow:
     return BeadRow(handle.name, handle.kind, len(handle), bool(moves.any()), *ranges, length)
 
 
-def _force_row(context: "Context", name: str, parts: list) -> ForceRow:
+def _force_row(context: "Context", start: Start, name: str, parts: list) -> ForceRow:
     """What some forces together bear: each by the way that beads go between its kicks."""
     integrator = context.integrator
     total = None
@@ -221,7 +234,12 @@ def _force_row(context: "Context", name: str, parts: list) -> ForceRow:
         way = 1.0 if integrator.overdamped else integrator.longest_flight(force.group) ** 2
         total = rate * way if total is None else total + rate * way
     limit = longest_timestep(total, integrator.overdamped)
-    return ForceRow(name, limit, None if limit is None else integrator.timestep / limit if limit > 0.0 else inf)
+    if limit is None:
+        return ForceRow(name, None, None)
+    acts = total[total > 0.0]
+    alone = 2 * np.count_nonzero(acts < acts.max(initial=0.0) / _STIFFER) > len(acts)
+    stiffest = start.bead_of(int(np.argmax(total))) if alone else None
+    return ForceRow(name, limit, integrator.timestep / limit if limit > 0.0 else inf, stiffest)
 
 
 def _least_and_largest(values: np.ndarray) -> tuple[float, float]:
@@ -242,11 +260,43 @@ def _remarks_of_timesteps(context: "Context", forces: "Sequence[Force]", rows: "
                "(2 over its highest frequency): " if force.exact_frequencies else
                "(2 over a bound of its highest frequency): ")
             + ("the energy will blow up" if force.exact_frequencies else "the energy will be wrong, or blow up")
-            + f". Take about {0.25 * row.limit:.2g} s, heavier beads, or a softer force"
+            + f". Take about {0.25 * row.limit:.2g} s, heavier beads, or a softer force" + _place(context, row)
         )
         for force, row in zip(forces, rows, strict=True)
         if row.share is not None and row.share > 1.0
     ]  # fmt: skip
+
+
+def _remarks_of_their_sum(context: "Context", together: ForceRow) -> list:
+    """Of forces each of which bears the timestep alone, and which act on the same beads."""
+    if together.share is None or together.share <= 1.0:
+        return []
+    return [(
+        TimestepWarning,
+        f"the timestep {context.integrator.timestep:g} s is beyond the stability limit of all forces together, "
+        f"{together.limit:g} s with the word {context.integrator.word!r}, though each alone bears it: the energy will "
+        f"be wrong, or blow up. Take about {0.25 * together.limit:.2g} s, heavier beads, or softer forces"
+        + _place(context, together),
+    )]  # fmt: skip
+
+
+def _place(context: "Context", row: ForceRow) -> str:
+    """Where a force is much stiffer than elsewhere: there it is the mesh, and not the force, that is to be mended."""
+    if row.stiffest is None:
+        return ""
+    handle = context.system.topology.handle_of(row.stiffest)
+    text = f". The stiffest is bead {row.stiffest} ({handle.name!r}, {handle.describe(row.stiffest) or handle.kind})"
+    if isinstance(handle, Membrane):
+        triangle, height = _flattest(handle.mesh, row.stiffest - handle.first_bead)
+        text += f", triangle {triangle} (height {height:.3g} nm)"
+    return text + "; half of the others bear twice as long a timestep"
+
+
+def _flattest(mesh: "TriangleMesh", vertex: int) -> tuple[int, float]:
+    """The triangle of smallest height at a vertex, and that height (nm)."""
+    faces = np.flatnonzero((mesh.faces == vertex).any(axis=1))
+    height = heights(mesh.vertices[mesh.faces[faces]])
+    return int(faces[np.argmin(height)]), float(height.min())
 
 
 def _remarks_of_needles(context: "Context") -> list:
@@ -272,6 +322,32 @@ def _remarks_of_needles(context: "Context") -> list:
                 f"will be turned over, and the run gets hot or runs away. A timestep of {longest[i]:.3g} s would do, "
                 "larger vertex masses, or a mesh without needles (see mesh.quality)",
             ))  # fmt: skip
+    return remarks
+
+
+def _remarks_of_folds(context: "Context", rows: "Sequence[ForceRow]") -> list:
+    """Of stars of triangles so sharply bent that heat crumples them, where bending energies are no longer smooth."""
+    integrator, remarks = context.integrator, []
+    if integrator.kT is None or integrator.overdamped:
+        return []
+    for force, row in zip(context.system.forces, rows, strict=True):
+        if not isinstance(force, MembraneBending) or row.share is None:
+            continue
+        membrane, flatness, vertex = force.membrane, force.flatness(), force.discretization == "vertex"
+        i, n = int(np.argmin(flatness)), int(np.count_nonzero(flatness < _SHARP))
+        if not n or (vertex and row.share <= _CRUMPLED):
+            continue
+        others = f" and {n - 1} more" if n > 1 else ""
+        remarks.append((
+            TimestepWarning,
+            f"{force.name}: {membrane.name!r} is bent too sharply for its mesh at vertex {i}{others} (triangle "
+            f"{_flattest(membrane.mesh, i)[0]}; the area vectors of the triangles round it add up to {flatness[i]:.2g} "
+            "of their areas). Heat crumples such places, and "
+            + (f"the vertex form is stiffer there without bound: at {integrator.timestep:g} s single vertices get hot. "
+               f"A finer or smoother mesh would do, or a timestep of {_RESOLVED * row.limit:.2g} s" if vertex else
+               "where an edge is folded past 180° the dihedral form jumps: single vertices get hot, at any timestep. "
+               "A finer or smoother mesh would do"),
+        ))  # fmt: skip
     return remarks
 
 

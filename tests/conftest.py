@@ -19,8 +19,8 @@ MEANT = {
         "ignore:.* has no friction, so that the thermostat does not act on it:medyanpy.errors.ThermostatWarning",
     ),
     "unstable": (
-        "a timestep is beyond the stability limit of a force, on purpose",
-        "ignore:.* is beyond the stability limit of this force:medyanpy.errors.TimestepWarning",
+        "a timestep is beyond the stability limit of a force or of all together, on purpose",
+        "ignore:.* is beyond the stability limit of (this force|all forces together):medyanpy.errors.TimestepWarning",
     ),
 }
 

@@ -224,6 +224,145 @@ def test_arms_of_bodies():
     assert 0.5 * exact <= link.longest_timestep() <= 1.0001 * exact
 
 
+# Meshes -----------------------------------------------------------------------------------------------------------
+
+
+def membrane_of(mesh, *make, timestep, temperature=300.0, points=0):
+    topology = mp.Topology()
+    membrane = topology.add_membrane(mesh, vertex_mass=4e-12, vertex_friction=4e-7, name="vesicle")
+    if points:
+        topology.add_intriangle_points(membrane, points, mass=4e-12, friction=4e-6, seed=1)
+    thermal = {} if temperature is None else {"temperature": temperature}
+    integrator = mp.SplittingIntegrator("BAGOGAB" if thermal else "BAGAB", timestep, seed=1, **thermal)
+    return of(topology, *(force(membrane) for force in make), integrator=integrator)
+
+
+def test_forces_that_bear_the_timestep_alone_but_not_together():
+    """Total area and volume of a vesicle are stiff in one and the same breath: squares of frequencies add up."""
+    mesh = mp.TriangleMesh.icosphere(500.0, 2)
+    forces = (
+        lambda v: mp.forces.MembraneBending(v, 82.0),
+        lambda v: mp.forces.MembraneArea(v, 200.0),
+        lambda v: mp.forces.MembraneVolume(v, 0.8),
+        lambda v: mp.forces.MembraneArea(v, 0.2, per_triangle=True, name="TriangleAreas"),
+    )
+    sheet = quiet(lambda: membrane_of(mesh, *forces, timestep=1e-8)).check()
+    alone, limit = min(f.limit for f in sheet.forces), sheet.together.limit
+    assert limit < 0.9 * alone
+    quiet(lambda: membrane_of(mesh, *forces, timestep=0.99 * limit))
+    with pytest.warns(mp.TimestepWarning, match=r"of all forces together, .* Take about .* s, heavier beads") as caught:
+        simulation = membrane_of(mesh, *forces, timestep=0.5 * (limit + alone))
+    assert len(caught) == 1
+    assert simulation.check().remarks[0][1] == str(caught[0].message)
+    with pytest.raises(mp.SimulationError, match="has run away"):
+        simulation.step(2000)
+    # Forces that do not bear it alone say so themselves.
+    with pytest.warns(mp.TimestepWarning, match="of this force") as caught:
+        membrane_of(mesh, *forces, timestep=1.01 * alone)
+    assert len(caught) == 1
+
+
+def pinched():
+    """A sphere with one vertex close to the edge across from it: two low triangles."""
+    mesh = mp.TriangleMesh.icosphere(500.0, 2)
+    x = np.array(mesh.vertices)
+    a, b, c = mesh.faces[100]
+    x[a] = 0.9 * 0.5 * (x[b] + x[c]) + 0.1 * x[a]
+    return mesh.with_vertices(x), int(a)
+
+
+def test_a_place_that_is_stiffer_than_all_others_is_named():
+    mesh, vertex = pinched()
+    topology = mp.Topology()
+    topology.add_beads([[5000.0, 0, 0]], mass=1.0, friction=1.0)
+    membrane = topology.add_membrane(mesh, vertex_mass=4e-12, vertex_friction=4e-7, name="vesicle")
+    bending = mp.forces.MembraneBending(membrane, 82.0)
+    limit = bending.longest_timestep()
+    regular = mp.Topology().add_membrane(mp.TriangleMesh.icosphere(500.0, 2), vertex_mass=4e-12)
+    assert limit < 0.5 * mp.forces.MembraneBending(regular, 82.0).longest_timestep()
+    integrator = mp.BAGOGABIntegrator(1.01 * limit, temperature=300.0)
+    with pytest.warns(mp.TimestepWarning, match="MembraneBending: the timestep") as caught:
+        of(topology, bending, integrator=integrator)
+    assert len(caught) == 1
+    named = re.search(r"is bead (\d+) \('vesicle', vertices\), triangle (\d+) \(height", str(caught[0].message))
+    bead, triangle = map(int, named.groups())
+    assert bead - 1 in mesh.faces[100]
+    assert vertex in mesh.faces[triangle]
+    # Where all beads are alike there is nothing to name.
+    topology, bonds, _ = chain()
+    with pytest.warns(mp.TimestepWarning) as caught:
+        of(topology, bonds, integrator=mp.VerletIntegrator(0.501))
+    assert "stiffest" not in str(caught[0].message)
+
+
+def spike():
+    mesh = mp.TriangleMesh.icosphere(500.0, 2)
+    x = np.array(mesh.vertices)
+    x[[3, 150]] *= 2.0
+    return mesh.with_vertices(x)
+
+
+def test_places_that_a_mesh_does_not_resolve():
+    """Heat crumples tips of a mesh; vertices there were silently at twice the temperature."""
+    mesh = spike()
+    bending = {form: lambda v, form=form: mp.forces.MembraneBending(v, 82.0, discretization=form)
+               for form in ("vertex", "dihedral")}  # fmt: skip
+    limit = quiet(lambda: membrane_of(mesh, bending["vertex"], timestep=1e-9)).check().forces[0].limit
+    says = r"'vesicle' is bent too sharply for its mesh at vertex (3|150) and 1 more \(triangle .* add up to 0\.[2-6]"
+    remedy = rf" of 2e-07 s|or a timestep of {0.05 * limit:.2g} s"
+    with pytest.warns(mp.TimestepWarning, match=says) as caught:
+        membrane_of(mesh, bending["vertex"], timestep=0.3 * limit)
+    assert len(caught) == 1
+    assert re.search(remedy, str(caught[0].message))
+    quiet(lambda: membrane_of(mesh, bending["vertex"], timestep=0.05 * limit))
+    # The jump of the dihedral form is there at any timestep.
+    with pytest.warns(mp.TimestepWarning, match=says + ".*dihedral form jumps") as caught:
+        membrane_of(mesh, bending["dihedral"], timestep=1e-9)
+    assert len(caught) == 1
+    # Nothing crumples without heat, and nothing where the membrane does not move.
+    quiet(lambda: membrane_of(mesh, bending["dihedral"], timestep=1e-9, temperature=None))
+    topology = mp.Topology()
+    still = topology.add_membrane(mesh, vertex_mass=1.0, fixed=True)
+    quiet(lambda: of(topology, bending["dihedral"](still), integrator=mp.BAGOGABIntegrator(1e-7, temperature=300.0)))
+
+
+@pytest.mark.parametrize("form", ["vertex", "dihedral"])
+@pytest.mark.parametrize(
+    "mesh",
+    [*(mp.TriangleMesh.icosphere(500.0, k) for k in range(4)), mp.TriangleMesh.red_blood_cell(4000.0, 3),
+     mp.TriangleMesh.torus(300.0, 100.0, 24, 12), mp.TriangleMesh.cylinder(100.0, 500.0, 12, 10),
+     mp.TriangleMesh.flat_sheet(9, 9, 30.0)],
+)  # fmt: skip
+def test_no_alarm_of_meshes_that_can_be_run(mesh, form):
+    """At 0.3 of what all forces together bear, as is recommended."""
+    area = 414.0 / mesh.face_areas
+    forces = (
+        lambda v: mp.forces.MembraneBending(v, 82.0, discretization=form),
+        lambda v: mp.forces.MembraneArea(v, area, per_triangle=True),
+    )
+    limit = membrane_of(mesh, *forces, timestep=1e-10).check().together.limit
+    quiet(lambda: membrane_of(mesh, *forces, timestep=0.3 * limit, points=10))
+
+
+REAL = ["celegans_cell6_T17.ply", "freedts_G1_neck_cut.off", "freedts_flat_cut.off", "freedts_vesicle.off",
+        "mem3dg_patch.ply", "mem3dg_prolate.ply", "rbc_mirheo_498v.off"]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_no_alarm_of_real_membranes(shared_data, name):
+    mesh = mp.TriangleMesh.from_file(shared_data / "meshes" / "biology" / name)
+    test_no_alarm_of_meshes_that_can_be_run(mesh.scaled(800.0 / np.ptp(mesh.vertices, axis=0).max()), "vertex")
+
+
+def test_alarm_of_real_meshes_that_get_hot(shared_data):
+    """Single vertices at 450 to 1400 K, with the whole within 4 % of 300 K and no error."""
+    for name in ("topology/bunny_small.ply", "topology/cat_head.obj", "formats/DendriticSpine_compartments.obj"):
+        mesh = mp.TriangleMesh.from_file(shared_data / "meshes" / name)
+        mesh = mesh.scaled(800.0 / np.ptp(mesh.vertices, axis=0).max())
+        with pytest.raises(mp.TimestepWarning, match="is bent too sharply for its mesh"):
+            test_no_alarm_of_meshes_that_can_be_run(mesh, "vertex")
+
+
 # Units ------------------------------------------------------------------------------------------------------------
 
 

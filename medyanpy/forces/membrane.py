@@ -7,11 +7,20 @@ import numpy as np
 from medyanpy._kernels.selected import membrane_bending, membrane_dihedral, membrane_totals
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.forces._base import Force, expect_handle
+from medyanpy.forces._stars import Stars
 from medyanpy.stiffness import Start, added_up, cotangent_weights, triangle_geometry
 from medyanpy.topology import Membrane
 from medyanpy.validation import number, per_item
 
 __all__ = ["MembraneArea", "MembraneBending", "MembraneTension", "MembraneVolume"]
+
+# Stars are folded where their area vectors add up to less than this share of their area: above it the second
+# derivatives of a flat star are right to some 5 % (measured on real meshes), below it they are soon nothing like that.
+_FLAT = 0.95
+# And where a spontaneous curvature times the square root of the area of a vertex is more than this.
+_STRONG = 0.5
+# The cost of an exact star grows with the square of its triangles. One of so many is a fan of needles, stiff anyway.
+_MANY = 64
 
 
 class _MembraneForce(Force):
@@ -188,7 +197,8 @@ class MembraneBending(_MembraneForce):
         # Where it is nearly flat a vertex has the energy κ (Lz)²/2A, with the heights z and L of two angles for each
         # edge: each vertex is a spring on the coordinate Lz.
         mesh = self._membrane.mesh
-        n, area = len(self._membrane), np.zeros(len(self._membrane))
+        n, kappa = len(self._membrane), self._inner_moduli()
+        area = np.zeros(n)
         np.add.at(area, mesh.faces, mesh.face_areas[:, None] / 3.0)
         *_, cotangents = triangle_geometry(mesh.vertices, mesh.faces)
         pairs, weight = cotangent_weights(mesh.faces, cotangents)
@@ -196,7 +206,45 @@ class MembraneBending(_MembraneForce):
         weight = np.tile(weight, 2)
         curvature = added_up(n, np.r_[i, i], np.r_[i, j], np.r_[weight, -weight])
         curvature.row += self._membrane.first_bead
-        return start.springs(curvature, self._inner_moduli() / area)
+        folded = self._folded(area) & (kappa > 0.0)
+        out = start.springs(curvature, np.where(folded, 0.0, kappa) / area)
+        return out + self._of_folds(start, np.flatnonzero(folded), kappa) if folded.any() else out
+
+    def flatness(self) -> np.ndarray:
+        """(V,) in [0, 1]; how long the sum of the area vectors of the triangles round each vertex is, in units of their
+        areas: the mean of the cosine of their tilt. 1 where there is no bending energy or nothing that moves."""
+        mesh, free = self._membrane.mesh, ~self._membrane.fixed_beads & (self._inner_moduli() > 0.0)
+        vectors, area = np.zeros_like(mesh.vertices), np.zeros(len(mesh.vertices))
+        own = mesh.face_areas[:, None]
+        np.add.at(area, mesh.faces, own)
+        np.add.at(vectors, mesh.faces, (mesh.face_normals * own)[:, None])
+        return np.where(free, np.linalg.norm(vectors, axis=1) / np.where(free, area, 1.0), 1.0)
+
+    def _folded(self, area: np.ndarray) -> np.ndarray:
+        """(V,) where it is not nearly flat, or shall not be: second derivatives are then others, and of the vertex
+        form without bound. There the area vectors G of the triangles round a vertex cancel, and H = 3 a·G/G²."""
+        if self._discretization != "vertex":
+            return np.zeros(len(area), bool)
+        flatness = self.flatness()
+        curved = np.abs(self._numbers["spontaneous_curvature"]) * np.sqrt(area) > _STRONG
+        few = np.diff(self._membrane.mesh.vertex_faces[0]) <= _MANY
+        # Where G is zero the force leaves its derivative out, and so is it here.
+        return (flatness > 0.0) & ((flatness < _FLAT) | curved) & few
+
+    def _of_folds(self, start: Start, vertices: np.ndarray, kappa: np.ndarray) -> np.ndarray:
+        """(rows,) squared frequencies of some vertices, of their exact second derivatives."""
+        mesh, out = self._membrane.mesh, np.zeros(start.n_rows)
+        offsets, corners = mesh.vertex_faces
+        faces, triangles = mesh.faces.ravel(), np.diff(offsets)[vertices]
+        for m in np.unique(triangles):
+            centre = vertices[triangles == m]
+            corner = corners[offsets[centre][:, None] + np.arange(m)]
+            at, base = corner % 3, corner - corner % 3
+            stars = Stars(centre, faces[base + (at + 1) % 3], faces[base + (at + 2) % 3])
+            beads, curvature = self._membrane.first_bead + stars.beads, self._numbers["spontaneous_curvature"][centre]
+            squared = stars.squared_frequencies(mesh.vertices, kappa[centre], curvature, start.lightness[beads])
+            np.add.at(out, beads, squared)
+        return out
 
     def bind(self, layout):
         mesh = self._membrane.mesh

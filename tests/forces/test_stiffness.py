@@ -80,6 +80,47 @@ def test_membranes(shape, force):
     holds(topology, MEMBRANE_FORCES[force](membrane))
 
 
+def spiked(length):
+    """A sphere of which one vertex is drawn out and one pushed in: triangles round them turn away from each other."""
+    mesh = mp.TriangleMesh.icosphere(10.0, 1)
+    x = np.array(mesh.vertices)
+    x[0] *= length
+    x[20] *= 0.6
+    return mesh.with_vertices(x)
+
+
+CUBE = mp.TriangleMesh(
+    10.0 * np.array([[i, j, k] for i in (0, 1) for j in (0, 1) for k in (0, 1)], float),
+    [[0, 1, 3], [0, 3, 2], [4, 6, 7], [4, 7, 5], [0, 4, 5], [0, 5, 1],
+     [2, 3, 7], [2, 7, 6], [0, 2, 6], [0, 6, 4], [1, 5, 7], [1, 7, 3]],
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("curvature", [0.0, 0.3])
+@pytest.mark.parametrize("mesh", [spiked(1.6), spiked(2.5), spiked(6.0), CUBE], ids=["tip", "spike", "thorn", "cube"])
+def test_vertices_where_a_membrane_is_folded(mesh, curvature):
+    """There the vertex form is stiffer than where it is flat, without bound: limits were up to 30 times too long."""
+    topology = mp.Topology()
+    topology.add_beads([[50.0, 0, 0]], mass=1e-3)
+    membrane = topology.add_membrane(mesh, vertex_mass=uneven(len(mesh.vertices)))
+    holds(topology, mp.forces.MembraneBending(membrane, uneven(len(mesh.vertices)), curvature), least=0.4)
+
+
+def test_strong_spontaneous_curvature_of_a_flat_membrane():
+    """No fold, but the membrane would have one: 1/c is a tenth of an edge."""
+    topology = mp.Topology()
+    membrane = topology.add_membrane(MESHES["sheet"], vertex_mass=1.0)
+    holds(topology, mp.forces.MembraneBending(membrane, 20.0, 3.0), least=0.4)
+
+
+def test_a_real_mesh_with_folds(shared_data):
+    """The limit was 33 times too long, and runs at a quarter of it ran away without a warning."""
+    mesh = mp.TriangleMesh.from_file(shared_data / "meshes" / "thin" / "fox.ply")
+    topology = mp.Topology()
+    membrane = topology.add_membrane(mesh, vertex_mass=1.0)
+    holds(topology, mp.forces.MembraneBending(membrane, 20.0))
+
+
 def bond(topology):
     beads = topology.add_beads(3.0 * RNG.normal(size=(2, 3)), mass=[1.0, 7.0])
     return mp.forces.HarmonicBonds([beads.beads], 5.0, np.linalg.norm(np.subtract(*beads.positions)))

@@ -1,0 +1,79 @@
+"""How stiff the bending energy of single vertices is, where the surface is folded there: vertex form.
+
+A star is a vertex with its ring. Its energy depends on the way d_i from the vertex to each of its m neighbours alone,
+so that second derivatives of it are those in d_i, and what the centre has to have so that shifts cost nothing.
+"""
+
+import numpy as np
+
+__all__ = ["Stars"]
+
+# The step of derivatives along the imaginary axis: as small as one likes, since nothing is subtracted.
+_STEP = 1e-30
+
+
+class Stars:
+    """n stars of m triangles each.
+
+    Parameters
+    ----------
+    centre : (n,) int
+    second, third : (n, m) int
+        The corners of each triangle that come after the centre, anticlockwise. In a full ring each neighbour is second
+        in one triangle and third in another.
+    """
+
+    def __init__(self, centre: np.ndarray, second: np.ndarray, third: np.ndarray) -> None:
+        self.beads = np.column_stack([centre, second])
+        #: Which triangle comes after each, and which before.
+        self._next = np.argmax(third[:, :, None] == second[:, None, :], axis=2)
+        self._last = np.argsort(self._next, axis=1)
+
+    def squared_frequencies(
+        self, vertices: np.ndarray, kappa: np.ndarray, curvature: np.ndarray, lightness: np.ndarray
+    ) -> np.ndarray:
+        """(n, m+1) 1/s²; bounds of the stars' energies, by `beads`: sums of the norms of the blocks in each row of the
+        matrix of second derivatives, which dominate it as rows of numbers do.
+
+        Parameters
+        ----------
+        vertices : (V, 3) float, nm
+        kappa, curvature : (n,) float
+            Modulus and spontaneous curvature of each centre.
+        lightness : (n, m+1) float
+            1/√m of `beads`.
+        """
+        ways = vertices[self.beads[:, 1:]] - vertices[self.beads[:, :1]]
+        n, m, _ = ways.shape
+        centre, rows = np.zeros((n, m + 1, 3, 3)), np.zeros((n, m + 1))
+        column = np.empty((n, m + 1, 3, 3))
+        for j in range(m):
+            for axis in range(3):
+                # f(x + ih) = f(x) + ih f'(x): no difference of two numbers, hence as exact in needles as elsewhere.
+                moved = ways.astype(complex)
+                moved[:, j, axis] += 1j * _STEP
+                column[:, 1:, :, axis] = self._gradient(moved, kappa, curvature).imag / _STEP
+            column[:, 0] = -column[:, 1:].sum(axis=1)
+            centre -= column
+            rows += np.linalg.norm(column, ord=2, axis=(2, 3)) * lightness[:, j + 1, None]
+        return lightness * (rows + np.linalg.norm(centre, ord=2, axis=(2, 3)) * lightness[:, :1])
+
+    def _gradient(self, d: np.ndarray, kappa: np.ndarray, curvature: np.ndarray) -> np.ndarray:
+        """(n, m, 3) of the energy in d; notation and derivation as in docs/forces/membrane.md."""
+        after = np.take_along_axis(d, self._next[:, :, None], axis=1)
+        e = after - d
+        N = np.cross(d, after)
+        length = np.sqrt(np.einsum("nmi,nmi->nm", N, N))
+        unit = N / length[..., None]
+        a, G = 0.5 * np.cross(unit, e).sum(axis=1), N.sum(axis=1)
+        S, GG = length.sum(axis=1) / 6.0, np.einsum("ni,ni->n", G, G)
+        H = 3.0 * np.einsum("ni,ni->n", a, G) / GG
+        excess = 4.0 * kappa * (H - curvature)
+        c = (excess * S / GG)[:, None]
+        p, q, s = 3.0 * c * G, c * (3.0 * a - 2.0 * H[:, None] * G), 0.5 * excess * (H - curvature)
+        T = 0.5 * np.cross(e, p[:, None])
+        C = (T - np.einsum("nmi,nmi->nm", unit, T)[..., None] * unit) / length[..., None]
+        C += q[:, None] + (s / 6.0)[:, None, None] * unit
+        turn = 0.5 * np.cross(p[:, None], unit)
+        own, others = np.cross(after, C) - turn, np.cross(C, d) + turn
+        return own + np.take_along_axis(others, self._last[:, :, None], axis=1)
