@@ -7,9 +7,9 @@ import sys
 import warnings
 
 __all__ = [
-    "ArgumentError", "ContextInUseError", "ConvergenceWarning", "MedyanError", "MeshError", "ParameterError", "PublicNameError",
-    "SimulationError", "ThermostatWarning", "TimestepWarning", "TopologyError", "UnitsWarning", "UnknownNameError",
-    "warn_outside",
+    "ArgumentError", "ContextInUseError", "ConvergenceWarning", "MedyanError", "MeshError", "ParameterError",
+    "PublicNameError", "SimulationError", "ThermostatWarning", "TimestepWarning", "TopologyError", "UnitsWarning",
+    "UnknownNameError", "warn_outside",
 ]  # fmt: skip
 
 
