@@ -85,3 +85,34 @@ def test_the_last_is_taken_and_the_next_is_not(use, n):
     for wrong in (n, n + 1, -1):
         with pytest.raises((mp.TopologyError, mp.ParameterError, mp.MeshError), match=str(wrong)):
             use(wrong)
+
+
+def test_a_link_that_joins_the_first_bead_to_itself():
+    topology, _ = five_beads()
+    bound(topology, mp.forces.Links([1, 0], [2, 3], 1.0))
+    with pytest.raises(mp.TopologyError, match="link 1 joins bead 0 to itself"):
+        bound(topology, mp.forces.Links([1, 0], [2, 0], 1.0))
+
+
+def test_forces_of_a_kind_are_numbered():
+    topology, beads = five_beads()
+    system = mp.System(topology)
+    for _ in range(4):
+        system.add_force(mp.forces.UniformField(beads, [0.0, 0, 1.0]))
+    assert system.force_names == ("UniformField", "UniformField 2", "UniformField 3", "UniformField 4")
+
+
+@pytest.mark.parametrize("weights", [[0.0, 0.9, 0.1], [0.0, 0.1, 0.9], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [1.0, 0, 0]])
+def test_points_on_edges_and_corners_stay_there(weights):
+    """(1 - 0.9) - 0.1 is rounded below 0: the third weight gives way, by the last bit."""
+    topology = mp.Topology()
+    membrane = topology.add_membrane(mp.TriangleMesh.icosphere(1.0, 0), vertex_mass=1.0)
+    points = topology.add_intriangle_points(membrane, triangles=[7], barycentric=[weights], mass=1.0)
+    assert (points.barycentric >= 0.0).all()
+    assert np.abs(points.barycentric - [weights]).max() < 1e-15
+
+
+def test_every_semi_axis_is_looked_at():
+    for axes in ((1.0, -2.0, 3.0), (1.0, 2.0, -3.0)):
+        with pytest.raises(mp.ParameterError, match=r"semi_axes\[[12]\] = -[23].* > 0"):
+            mp.rigid.ellipsoid_inertia(axes, 1.0)

@@ -166,6 +166,14 @@ def test_one_sided_band():
     assert "cannot be mended automatically" in str(error)
 
 
+def test_one_sided_bands_are_counted():
+    bands = [moebius(12), moebius(14, start=24)]
+    x = np.concatenate([band[0] + [10.0 * k, 0, 0] for k, band in enumerate(bands)])
+    error = refused(x, np.concatenate([faces for _, faces in bands]))
+    assert [(d.kind, d.count) for d in error.defects] == [("not orientable", 2)]
+    assert len(error.defects[0].places) == 2
+
+
 def test_all_kinds_of_defects_are_reported_at_once():
     x, band = moebius(12, start=42)
     reversed_face = SPHERE.faces.copy()
