@@ -168,3 +168,19 @@ def test_what_does_not_end_is_not_caught(toy):
 def test_what_cannot_be_imported_is_caught(toy):
     toy.write_text("1 / 0\n")
     assert mutants.judge(["tests/test_toy.py"], toy.parent, toy.parents[1], 60)[0] == "caught"
+
+
+def test_names_of_failed_tests_are_read_whole():
+    """One cut short looks like a test that is not there, and its mutant like a survivor."""
+    summary = (
+        "FAILED tests/a.py::test_one[log(a + x*x) - 1] - AssertionError: [x] - y\n"
+        "FAILED tests/a.py::test_two - ValueError: [3] is not [4]\n"
+        "ERROR tests/b.py::test_three[angles with anchors]\n"
+        "ERROR tests/c.py\n"
+    )
+    assert mutants.failed_tests(summary) == [
+        "tests/a.py::test_one[log(a + x*x) - 1]",
+        "tests/a.py::test_two",
+        "tests/b.py::test_three[angles with anchors]",
+        "tests/c.py",
+    ]
