@@ -12,6 +12,8 @@ from medyanpy._kernels.parallel cimport n_blocks, over_blocks, record_fault
 from medyanpy._kernels.program cimport RUNAWAY, Operation, World
 
 cdef Py_ssize_t BEADS = 2048
+cdef enum:
+    FEW = 16
 
 
 cdef struct WatchTask:
@@ -30,12 +32,20 @@ cdef int _look(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int 
     cdef WatchTask* t = <WatchTask*> task
     cdef const double* v = world.v
     cdef double component = t.component[first // BEADS]
-    cdef Py_ssize_t i, slow = 0
-    for i in range(3 * first, 3 * last):
-        # What is not a number is not slow either.
-        slow += v[i] * v[i] <= component
-    if slow == 3 * (last - first):
-        return 0
+    cdef Py_ssize_t i, slow = 0, end = 3 * last
+    i = 3 * first
+    if last - first <= FEW:
+        # Of a few beads, getting a vectorised loop under way would be most of the time.
+        while i < end and v[i] * v[i] <= component:
+            i += 1
+        if i == end:
+            return 0
+    else:
+        for i in range(3 * first, end):
+            # What is not a number is not slow either.
+            slow += v[i] * v[i] <= component
+        if slow == 3 * (last - first):
+            return 0
     for i in range(first, last):
         if not _square(world, i) <= t.limit[i]:
             return record_fault(world, RUNAWAY, i, -1)
