@@ -7,9 +7,9 @@ import sys
 import warnings
 
 __all__ = [
-    "ArgumentError", "ConvergenceWarning", "MedyanError", "MeshError", "ParameterError", "PublicNameError",
-    "SimulationError", "ThermostatWarning", "TimestepWarning", "TopologyError", "UnitsWarning", "UnknownNameError",
-    "warn_outside",
+    "ArgumentError", "ConvergenceWarning", "MedyanError", "MeshError", "OutputError", "ParameterError",
+    "PublicNameError", "SimulationError", "ThermostatWarning", "TimestepWarning", "TopologyError", "UnitsWarning",
+    "UnknownNameError", "warn_outside",
 ]  # fmt: skip
 
 
@@ -87,6 +87,27 @@ class SimulationError(MedyanError, RuntimeError):
         self.bead = bead
         self.force = force
         self.triangle = triangle
+
+
+class OutputError(MedyanError, OSError):
+    """A file that cannot be written while a run goes on: a full disk, a folder that is gone.
+
+    What was to be written is kept, as far as the message says nothing else: with the cause mended, the run goes on.
+
+    Attributes
+    ----------
+    errno : int or None
+        Of the system, such as ``errno.ENOSPC``.
+    filename : str or None
+    """
+
+    def __init__(self, message: str, *, errno: int | None = None, filename: str | None = None) -> None:
+        super().__init__(message)
+        self.errno = errno
+        self.filename = filename
+
+    # Not that of OSError, which is made of number and file.
+    __str__ = Exception.__str__
 
 
 class TimestepWarning(UserWarning):

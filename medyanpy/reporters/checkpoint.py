@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from medyanpy.errors import ParameterError
+from medyanpy.outputs import remove_left_over
 from medyanpy.reporters._base import Reporter, new_file
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ class CheckpointReporter(Reporter):
                 )
         else:
             new_file("CheckpointReporter", path, overwrite=overwrite)
+        remove_left_over(path.with_name(path.name.replace(_STEP, "*")))
         self._path = path
 
     def report(self, simulation: "Simulation", state: "State") -> None:
