@@ -21,7 +21,7 @@ LAYERS = [
     {"names"},
     {"validation", "described", "hessians"},
     {"runaway"},
-    {"outputs", "threads", "flows", "rigid", "quaternions"},
+    {"outputs", "interrupts", "threads", "flows", "rigid", "quaternions"},
     {"chains", "kicks", "presets"},
     {"mesh", "filaments", "oriented", "rods"},
     {"surfaces"},

@@ -1,4 +1,4 @@
-"""Trajectories survive every moment of a kill: there is the file of before, or a good one, and the next run goes on."""
+"""Trajectories survive every moment of a kill: there is the old file, or a good one, and the next run goes on."""
 
 import json
 import os
@@ -8,59 +8,16 @@ import sys
 import textwrap
 
 import pytest
+from fault_runs import frames, make, run
 
 import medyanpy as mp
 from medyanpy.reporters.trajectory import _SUPERBLOCK, _checksum
-from medyanpy.trajectory import Trajectory
-
-
-def make(path=None, **options):
-    """A bead in a trap, and a frame of it at every step."""
-    topology = mp.Topology()
-    beads = topology.add_beads([[1.0, 0, 0], [0.0, 2.0, 0.0]], mass=1.0)
-    system = mp.System(topology)
-    system.add_force(mp.forces.HarmonicTrap(beads, 1.0, [0.0, 0, 0]))
-    simulation = mp.Simulation(system, mp.VerletIntegrator(0.1), threads=1)
-    if path is not None:
-        simulation.reporters.append(mp.reporters.TrajectoryReporter(path, 1, **options))
-    return simulation
-
-
-def frames(path):
-    """Steps of a trajectory; all frames are compared with those of a run that nothing happened to."""
-    simulation = make()
-    with Trajectory(path) as trajectory:
-        for frame in trajectory:
-            simulation.step(frame.step - simulation.current_step)
-            assert (frame.positions == simulation.context.get_state(positions=True).positions).all()
-        return trajectory.steps.tolist()
-
-
-PROGRAM = """
-    import sys
-    sys.path.insert(0, {folder!r})
-    import os, pathlib, signal
-    from test_trajectory_files import make
-    import medyanpy as mp
-    path = pathlib.Path({path!r})
-"""
-
-
-def run(program, path):
-    """Run a program in another process; returns its exit code and what it printed."""
-    head = textwrap.dedent(PROGRAM).format(folder=os.path.dirname(__file__), path=str(path))
-    done = subprocess.run(
-        [sys.executable, "-c", head + textwrap.dedent(program)], capture_output=True, text=True, check=False
-    )
-    assert done.returncode in (0, -signal.SIGKILL), done.stderr
-    return done.returncode, done.stdout
-
 
 # Each trial forks a run, and kills it within 200 ms: while it creates its file, goes on in one that was closed or left
 # by a kill, or rewinds one. Whatever it wrote is looked at by this process, and a run goes on with it.
 KILLS = """
     import random, shutil, time, json
-    from test_trajectory_files import frames
+    from fault_runs import frames
     rng = random.Random(20261122)
     TRIALS = 0
     checkpoint, good, left = (path.with_name(name) for name in ("checkpoint", "good", "left"))
