@@ -22,7 +22,7 @@ import numpy as np
 
 from medyanpy._version import __version__
 from medyanpy.chains import Chains
-from medyanpy.errors import MedyanError, ParameterError
+from medyanpy.errors import MedyanError, OutputError, ParameterError
 from medyanpy.outputs import Lock, beside, check_in_place, remove_left_over, reserve, unwritable
 from medyanpy.reporters._base import Reporter, new_file
 from medyanpy.serialize import serialize
@@ -62,6 +62,8 @@ _SIGNATURE = b"\x89HDF\r\n\x1a\n"
 _SWMR = 5
 # What HDF5 writes beside frames (bytes, and share of the file): indices of chunks grow in jumps.
 _ASIDE = 2**16, 1e-3
+# Files that HDF5 could not write to, and would not survive to close.
+_ABANDONED: list[Any] = []
 
 _POSITION = "particles/all/position"
 _VELOCITY = "particles/all/velocity"
@@ -105,8 +107,12 @@ class TrajectoryReporter(Reporter):
     Raises
     ------
     ParameterError
-        A file that exists or cannot be written; one to append to that is not a trajectory, or of another topology.
-        The latter at the start of the first ``Simulation.step``, before its first step.
+        A file that exists or cannot be written; one to append to that is not a trajectory, or of another topology;
+        one that somebody else is writing. The latter at the start of the first ``Simulation.step``, before its first
+        step.
+    OutputError
+        From ``Simulation.step``, `flush` or `close`: a disk that is full, a file that is gone. Frames wait in memory,
+        and are written as soon as that is possible.
 
     Notes
     -----
@@ -166,10 +172,12 @@ class TrajectoryReporter(Reporter):
             self._writer.flush()
 
     def close(self) -> None:
-        self._closed = True
         if self._writer is not None:
+            # Where this raises, nothing is lost: it may be closed again when there is room.
+            self._writer.write()
             self._finish()
             self._writer = None
+        self._closed = True
 
     def _attach(self, simulation: "Simulation") -> "Writer":
         """The file, opened when the topology is first known; without frames that the simulation has yet to reach."""
@@ -284,6 +292,10 @@ class File:
     path : Path
     hdf5 : h5py.File
         Open for writing.
+    number : int
+        The file descriptor of the same file.
+    broken : bool
+        HDF5 has failed to write to it.
 
     Raises
     ------
@@ -296,6 +308,7 @@ class File:
         self.path = path
         self._beside = beside(path)
         self._reserved = 0
+        self.broken = False
         # Made in memory, and written by Python: HDF5 does not survive a disk that is full from the start.
         image = io.BytesIO()
         with h5py.File(image, "w", libver=_LIBRARIES) as file:
@@ -374,16 +387,20 @@ class File:
         OutputError
         """
         self.reserve(0)
-        self.hdf5.swmr_mode = True
         try:
+            self.hdf5.swmr_mode = True
             os.fsync(self.number)
             os.replace(self._beside, self.path)
-        except OSError as cause:
+        except (OSError, RuntimeError) as cause:
             raise unwritable("TrajectoryReporter", self.path, cause) from cause
 
     def close(self) -> None:
         """Let go of the file; of one without a name nothing is left."""
         try:
+            if self.broken:
+                # Closing it may end the process, at once or when its parts are freed. All that counts has been written.
+                _ABANDONED.append(self.hdf5)
+                return
             self.hdf5.close()
             # What was reserved and not used.
             *_, end, _, _ = _SUPERBLOCK.unpack(os.pread(self.number, _SUPERBLOCK.size, 0))
@@ -413,6 +430,7 @@ class Writer:
             file.close()
             raise
         self._file = file
+        self._unsure = False
         if before is not None:
             before.close()
         hdf5 = file.hdf5
@@ -436,29 +454,56 @@ class Writer:
                 self._waiting[path][: self._written - self._start] = dataset[self._start : self._written]
 
     def add(self, step: int, time: float, values: dict[str, Any]) -> None:
+        """Take a frame, or raise and do not."""
+        before = self.last_step
         row = self._frames - self._start
         for path, value in values.items():
             self._waiting[path][row] = value
         self._steps[row], self._times[row] = step, time
         self._frames += 1
         self.last_step = step
-        if row + 1 == self._chunk or clock.monotonic() - self._written_at > _PATIENCE:
-            self._write()
+        try:
+            if row + 1 == self._chunk or clock.monotonic() - self._written_at > _PATIENCE:
+                self.write()
+        except BaseException:
+            self._frames -= 1
+            self.last_step = before
+            raise
 
-    def _write(self) -> None:
-        """Bring all frames to the file: first what they hold, and when that is there, that they exist."""
+    def write(self) -> None:
+        """Bring all frames to the file: first what they hold, and when that is there, that they exist.
+
+        Raises
+        ------
+        OutputError
+            They wait for the next time.
+        """
         if self._frames == self._written:
             return
+        check_in_place("TrajectoryReporter", self._file.path, self._file.number)
+        if self._unsure:
+            self._take(File.copy(self._file.path, self._written))
         rows = self._frames - self._start
-        for path, dataset in self._elements.items():
-            dataset.resize(self._frames, axis=0)
-            dataset[self._start : self._frames] = self._waiting[path][:rows]
-        self._file.hdf5.flush()
-        new = slice(self._written - self._start, rows)
-        for dataset, waiting in ((self._time, self._times), (self._step, self._steps)):
-            dataset.resize(self._frames, axis=0)
-            dataset[self._written : self._frames] = waiting[new]
-        self._file.hdf5.flush()
+        self._file.reserve(sum(waiting.nbytes for waiting in self._waiting.values()))
+        # What is in the file after an exception in here, only a copy tells.
+        self._unsure = True
+        try:
+            for path, dataset in self._elements.items():
+                dataset.resize(self._frames, axis=0)
+                dataset[self._start : self._frames] = self._waiting[path][:rows]
+            self._file.hdf5.flush()
+            self._file.reserve(0)
+            new = slice(self._written - self._start, rows)
+            for dataset, waiting in ((self._time, self._times), (self._step, self._steps)):
+                dataset.resize(self._frames, axis=0)
+                dataset[self._written : self._frames] = waiting[new]
+            self._file.hdf5.flush()
+        except OutputError:
+            raise
+        except (OSError, RuntimeError) as cause:
+            self._file.broken = True
+            raise unwritable("TrajectoryReporter", self._file.path, cause, "frames wait in memory") from cause
+        self._unsure = False
         self._written = self._frames
         if rows == self._chunk:
             self._start = self._frames
@@ -466,20 +511,23 @@ class Writer:
 
     def flush(self) -> None:
         check_in_place("TrajectoryReporter", self._file.path, self._file.number)
-        self._write()
+        self.write()
         # HDF5 hands everything to the operating system; this asks it to put it on the disk.
-        os.fsync(self._file.number)
+        try:
+            os.fsync(self._file.number)
+        except OSError as cause:
+            raise unwritable("TrajectoryReporter", self._file.path, cause) from cause
 
     def rewind(self, step: int) -> None:
         """Drop frames after `step`: shrinking is not for the eyes of readers, so a shorter copy takes the place."""
-        self._write()
+        self.write()
         self._take(File.copy(self._file.path, int(np.searchsorted(self._step[()], step, side="right"))))
         self._load()
 
     def close(self) -> None:
         if self._file is not None and self._process == os.getpid():
             try:
-                self._write()
+                self.write()
             finally:
                 self._file.close()
                 self._lock.release()

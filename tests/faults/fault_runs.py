@@ -6,14 +6,16 @@ import subprocess
 import sys
 import textwrap
 
+import numpy as np
+
 import medyanpy as mp
 from medyanpy.trajectory import Trajectory
 
 
-def make(path=None, **options):
-    """A bead in a trap, and a frame of it at every step."""
+def make(path=None, n=2, **options):
+    """Beads in a trap, and a frame of them at every step."""
     topology = mp.Topology()
-    beads = topology.add_beads([[1.0, 0, 0], [0.0, 2.0, 0.0]], mass=1.0)
+    beads = topology.add_beads(np.random.default_rng(n).normal(0.0, 9.0, (n, 3)), mass=1.0)
     system = mp.System(topology)
     system.add_force(mp.forces.HarmonicTrap(beads, 1.0, [0.0, 0, 0]))
     simulation = mp.Simulation(system, mp.VerletIntegrator(0.1), threads=1)
@@ -24,8 +26,8 @@ def make(path=None, **options):
 
 def frames(path):
     """Steps of a trajectory; all frames are compared with those of a run that nothing happened to."""
-    simulation = make()
     with Trajectory(path) as trajectory:
+        simulation = make(n=trajectory.n_beads)
         for frame in trajectory:
             simulation.step(frame.step - simulation.current_step)
             assert (frame.positions == simulation.context.get_state(positions=True).positions).all()
