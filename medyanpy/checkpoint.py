@@ -80,7 +80,16 @@ class Checkpoint:
 
 
 def write_checkpoint(context: Any, path: Path) -> None:
-    """Write description, state, counters and coefficients of a context."""
+    """Write description, state, counters and coefficients of a context.
+
+    Raises
+    ------
+    SimulationError
+        The state is not finite.
+    OutputError
+        The file cannot be written.
+    """
+    context._check_finite()
     # First: the context follows what has been set, and counts time by it.
     state = context._dynamical_arrays()
     members: dict[str, np.ndarray] = {}

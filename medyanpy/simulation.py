@@ -1,5 +1,6 @@
 """Simulation: a context, and reporters that look at it while it runs."""
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -7,7 +8,7 @@ from typing import Any
 
 from medyanpy.checkpoint import load_into, read_checkpoint, write_checkpoint
 from medyanpy.context import Context
-from medyanpy.errors import ParameterError
+from medyanpy.errors import ParameterError, SimulationError
 from medyanpy.integrators import SplittingIntegrator
 from medyanpy.interrupts import Interrupts
 from medyanpy.minimize import Minimization, minimize
@@ -164,8 +165,20 @@ class Simulation(Guarded):
         owed = [(reporter, plan) for reporter, plan in owed if any(reporter is one for one in self.reporters)]
         if not owed:
             return
+        try:
+            self.context._check_finite()
+        except SimulationError:
+            # The step after it says what has happened, and goes back to the last good state.
+            self.context.step(1)
+            raise
         wanted = {keyword for _, plan in owed for keyword in plan["include"]}
         state = self.context.get_state(**dict.fromkeys(wanted, True))
+        if "energy" in wanted and not math.isfinite(state.total_energy):
+            raise SimulationError(
+                f"step {state.step}: kinetic energy {state.kinetic_energy:g}, potential energy "
+                f"{state.potential_energy:g} pN nm: no file is written of this state",
+                step=state.step,
+            )
         left, first = [], None
         for reporter, plan in sorted(owed, key=lambda pair: pair[0].reports_last):
             if first is not None and reporter.reports_last:
@@ -244,6 +257,10 @@ class Simulation(Guarded):
         ------
         ParameterError
             An argument of a force that documents cannot hold; see `medyanpy.serialize`.
+        SimulationError
+            Positions or velocities are not finite. As with the others, what was there before is as it was.
+        OutputError
+            The file cannot be written.
         """
         write_checkpoint(self.context, Path(path))
 
