@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import numpy as np
 
-from medyanpy.errors import ParameterError
+from medyanpy.errors import OutputError, ParameterError
 from medyanpy.mesh import geometry
 from medyanpy.outputs import check_in_place, unwritable
 from medyanpy.reporters._base import Reporter, new_file
@@ -310,6 +310,14 @@ class StateDataReporter(Reporter):
         """Start the table and the clock at first; cut off rows that a simulation set back will write again."""
         if self._stream is None and self._file is None:
             raise ParameterError("StateDataReporter: this reporter is closed")
+        try:
+            self._follow(simulation)
+        except OSError as cause:
+            if self._path is None or isinstance(cause, OutputError):
+                raise
+            raise unwritable("StateDataReporter", self._path, cause) from cause
+
+    def _follow(self, simulation: "Simulation") -> None:
         step = simulation.current_step
         if self._clock is None:
             if "work" in self._wanted:

@@ -24,7 +24,7 @@ from medyanpy._version import __version__
 from medyanpy.chains import Chains
 from medyanpy.errors import MedyanError, OutputError, ParameterError
 from medyanpy.outputs import Lock, beside, check_in_place, remove_left_over, reserve, unwritable
-from medyanpy.reporters._base import Reporter, new_file
+from medyanpy.reporters._base import Reporter, check_replaceable, new_file
 from medyanpy.serialize import serialize
 from medyanpy.surfaces import PythonSurface
 from medyanpy.topology import InTrianglePoints, Membrane, OrientedBeads, SurfacePoints, Topology
@@ -135,8 +135,7 @@ class TrajectoryReporter(Reporter):
             raise ParameterError(f"TrajectoryReporter: precision = {precision!r} but must be 'double' or 'single'")
         # Files take the places of others by renaming: a link would be lost, and its target stay.
         self._path = new_file("TrajectoryReporter", path, overwrite=overwrite, append=append).resolve()
-        if not all(os.access(there, os.W_OK) for there in (self._path, self._path.parent) if there.exists()):
-            raise ParameterError(f"TrajectoryReporter: no permission to write {self._path}, and beside it")
+        check_replaceable("TrajectoryReporter", self._path)
         self._overwrite = overwrite
         self._append = append
         self._velocities = bool(velocities)
@@ -358,7 +357,11 @@ class File:
         except BaseException as cause:
             if new is not None:
                 new.close()
-            if isinstance(cause, OSError | RuntimeError | KeyError) and not isinstance(cause, MedyanError):
+            if isinstance(cause, MedyanError):
+                raise
+            if isinstance(cause, OSError) and cause.errno is not None:
+                raise unwritable("TrajectoryReporter", path, cause) from cause
+            if isinstance(cause, OSError | RuntimeError | KeyError):
                 raise ParameterError(f"TrajectoryReporter: cannot append to {path}: {cause}") from cause
             raise
         return new
