@@ -17,13 +17,21 @@ class Interrupts:
     is let through, or at the end, when they are back in their places. Handlers belong to the main thread: in others,
     where no signal arrives, nothing is done. The signal mask would not do: a signal that this thread does not take goes
     to another, whose handler runs here all the same.
+
+    Parameters
+    ----------
+    wanted : bool
+        False where there is nothing to disturb: changing handlers takes longer than many a step.
     """
+
+    def __init__(self, wanted: bool = True) -> None:
+        self._wanted = wanted
 
     def __enter__(self) -> "Interrupts":
         self._before: dict[int, Any] = {}
         self._noted: set[int] = set()
         self._through = False
-        if threading.current_thread() is threading.main_thread():
+        if self._wanted and threading.current_thread() is threading.main_thread():
             try:
                 for number in _SIGNALS:
                     before = signal.getsignal(number)

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,14 @@ from medyanpy.validation import whole_number
 from medyanpy.worksheet import Worksheet, look
 
 __all__ = ["Simulation"]
+
+
+@dataclass
+class _Owed:
+    """Who is to report at a step, and what they need; those who have reported are taken off."""
+
+    at: int = -1
+    plans: list[tuple[Reporter, dict[str, Any]]] = field(default_factory=list)
 
 
 class Simulation(Guarded):
@@ -57,9 +66,7 @@ class Simulation(Guarded):
     def __init__(self, system: System, integrator: SplittingIntegrator, threads: int | None = None) -> None:
         self.context = Context(system, integrator, threads)
         self._reporters: list[Reporter] = []
-        # Reporters that are due at a step, with their plans: those that have reported are taken off.
-        self._owed: list[tuple[Reporter, dict[str, Any]]] = []
-        self._owed_at = -1
+        self._owed = _Owed()
 
     @property
     def reporters(self) -> list[Reporter]:
@@ -133,14 +140,14 @@ class Simulation(Guarded):
         """
         n = whole_number("step: n", n, at_least=0)
         target = self.current_step + n
-        with Interrupts() as interrupts, Progress(n, progress) as bar:
+        with Interrupts(wanted=bool(self.reporters)) as interrupts, Progress(n, progress) as bar:
             try:
                 self._report()
                 while self.current_step < target:
                     self._plan(target)
                     try:
                         interrupts.let_through()
-                        bar.advance(self.context, self._owed_at - self.current_step)
+                        bar.advance(self.context, self._owed.at - self.current_step)
                     finally:
                         # Also after the last step a signal may come.
                         interrupts.hold()
@@ -153,18 +160,16 @@ class Simulation(Guarded):
         """Find who reports next, and at which step."""
         plans = [(reporter, reporter.describe_next_report(self)) for reporter in self.reporters]
         due_in = min([target - self.current_step, *(int(plan["steps"]) for _, plan in plans)])
-        self._owed = [(reporter, plan) for reporter, plan in plans if int(plan["steps"]) == due_in]
-        self._owed_at = self.current_step + due_in
+        self._owed.plans = [(reporter, plan) for reporter, plan in plans if int(plan["steps"]) == due_in]
+        self._owed.at = self.current_step + due_in
 
     def _report(self) -> None:
         """One state for all reporters that are due now and have not reported, with the union of what they want."""
-        if self._owed_at != self.current_step:
+        if not self._owed.plans or self._owed.at != self.current_step:
             return
-        # Taken off now: a reporter may take steps itself.
-        owed, self._owed = self._owed, []
-        owed = [(reporter, plan) for reporter, plan in owed if any(reporter is one for one in self.reporters)]
-        if not owed:
-            return
+        there = {id(reporter) for reporter in self.reporters}
+        owed = [(reporter, plan) for reporter, plan in self._owed.plans if id(reporter) in there]
+        self._owed.plans = []
         try:
             self.context._check_finite()
         except SimulationError:
@@ -193,7 +198,7 @@ class Simulation(Guarded):
                 else:
                     first.add_note(f"and {type(reporter).__name__}: {type(error).__name__}: {error}")
         if first is not None:
-            self._owed, self._owed_at = left, state.step
+            self._owed.plans, self._owed.at = left, state.step
             raise first
 
     def _flush(self) -> None:

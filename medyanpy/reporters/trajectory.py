@@ -528,9 +528,13 @@ class Writer:
         self._load()
 
     def close(self) -> None:
+        """Let go of the file, whether frames that wait can be written or not; a forked child has no part in it."""
         if self._file is not None and self._process == os.getpid():
             try:
                 self.write()
+            except OutputError as error:
+                error.add_note(f"{self._frames - self._written} frames are lost")
+                raise
             finally:
                 self._file.close()
                 self._lock.release()
