@@ -18,6 +18,7 @@ import numpy as np
 
 from medyanpy._version import __version__
 from medyanpy.errors import MedyanError, ParameterError
+from medyanpy.outputs import write_atomically
 from medyanpy.serialize import (
     arrays_apart,
     arrays_together,
@@ -28,7 +29,6 @@ from medyanpy.serialize import (
     rebuild,
     text_of,
     tree_of,
-    write_atomically,
 )
 
 if TYPE_CHECKING:
@@ -80,7 +80,16 @@ class Checkpoint:
 
 
 def write_checkpoint(context: Any, path: Path) -> None:
-    """Write description, state, counters and coefficients of a context."""
+    """Write description, state, counters and coefficients of a context.
+
+    Raises
+    ------
+    SimulationError
+        The state is not finite.
+    OutputError
+        The file cannot be written.
+    """
+    context._check_finite()
     # First: the context follows what has been set, and counts time by it.
     state = context._dynamical_arrays()
     members: dict[str, np.ndarray] = {}
@@ -95,7 +104,7 @@ def write_checkpoint(context: Any, path: Path) -> None:
         "document": whole,
     }
     members.update((f"state/{name}", a) for name, a in state.items())
-    write_atomically(path, lambda file: _write(file, text_of(head), members))
+    write_atomically("checkpoint", path, lambda file: _write(file, text_of(head), members))
 
 
 def _write(file: BinaryIO, head: str, members: dict[str, np.ndarray]) -> None:

@@ -1030,6 +1030,29 @@ class Context(Guarded):
             arrays.update(flow.arrays())
         return arrays
 
+    def _check_finite(self) -> None:
+        """Refuse a state that no file is to hold.
+
+        Raises
+        ------
+        SimulationError
+            A number of it is not finite.
+        """
+        oriented = self.layout.first_oriented
+        first = {"x": 0, "v": 0, "barycentric": self.layout.n_cartesian, "orientation": oriented, "spin": oriented}
+        for name, numbers in self._moving_arrays().items():
+            if name in first and not np.isfinite(numbers).all():
+                place = first[name] + int(np.argmin(np.isfinite(numbers).all(axis=1)))
+                bead = int(self.layout.order[place])
+                handle = self.layout.topology.handle_of(bead)
+                raise SimulationError(
+                    f"step {self.step_count}: bead {bead} ({handle.name!r}) has numbers that are not finite; no file "
+                    "is written of this state",
+                    step=self.step_count,
+                    object=handle.name,
+                    bead=bead,
+                )
+
     def _positions(self) -> list[np.ndarray]:
         """The arrays that say where everything is."""
         arrays = self._moving_arrays()

@@ -7,9 +7,9 @@ import sys
 import warnings
 
 __all__ = [
-    "ArgumentError", "ContextInUseError", "ConvergenceWarning", "MedyanError", "MeshError", "ParameterError",
-    "PublicNameError", "SimulationError", "ThermostatWarning", "TimestepWarning", "TopologyError", "UnitsWarning",
-    "UnknownNameError", "warn_outside",
+    "ArgumentError", "ContextInUseError", "ConvergenceWarning", "MedyanError", "MeshError", "OutputError",
+    "ParameterError", "PublicNameError", "SimulationError", "ThermostatWarning", "TimestepWarning", "TopologyError",
+    "UnitsWarning", "UnknownNameError", "warn_outside",
 ]  # fmt: skip
 
 
@@ -91,6 +91,27 @@ class SimulationError(MedyanError, RuntimeError):
 
 class ContextInUseError(MedyanError, RuntimeError):
     """A context that somebody else uses now, in another thread or further out in this one; the message says who."""
+
+
+class OutputError(MedyanError, OSError):
+    """A file that cannot be written while a run goes on: a full disk, a folder that is gone.
+
+    What was to be written is kept, as far as the message says nothing else: with the cause mended, the run goes on.
+
+    Attributes
+    ----------
+    errno : int or None
+        Of the system, such as ``errno.ENOSPC``.
+    filename : str or None
+    """
+
+    def __init__(self, message: str, *, errno: int | None = None, filename: str | None = None) -> None:
+        super().__init__(message)
+        self.errno = errno
+        self.filename = filename
+
+    # Not that of OSError, which is made of number and file.
+    __str__ = Exception.__str__
 
 
 class TimestepWarning(UserWarning):

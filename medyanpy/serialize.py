@@ -27,6 +27,7 @@ from medyanpy.errors import MedyanError, MeshError, ParameterError, TopologyErro
 from medyanpy.forces import Force
 from medyanpy.integrators import SplittingIntegrator
 from medyanpy.mesh import TriangleMesh
+from medyanpy.outputs import write_atomically
 from medyanpy.sites import Sites
 from medyanpy.system import System
 from medyanpy.topology import Handle, Topology
@@ -67,6 +68,8 @@ def serialize(what: Any, path: str | os.PathLike | None = None) -> str:
         function, or a number that is not finite.
     TopologyError
         Handles of several topologies in one force.
+    OutputError
+        The file cannot be written; what was there before is as it was.
 
     Notes
     -----
@@ -86,7 +89,7 @@ def serialize(what: Any, path: str | os.PathLike | None = None) -> str:
     """
     text = text_of(document(what)) + "\n"
     if path is not None:
-        write_atomically(Path(path), lambda file: file.write(text.encode()))
+        write_atomically("document", Path(path), lambda file: file.write(text.encode()))
     return text[:-1]
 
 
@@ -676,19 +679,3 @@ def arrays_together(tree: Any, members: Mapping[str, np.ndarray], where: str) ->
         else:
             out[key] = arrays_together(value, members, here)
     return out
-
-
-# Files -------------------------------------------------------------------------------------------------------------
-
-
-def write_atomically(path: Path, write: Callable[[Any], Any]) -> None:
-    """Call write(file) on a file beside `path`, make it safe on disk, and give it the name."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with open(beside, "w+b") as file:
-            write(file)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, path)
-    finally:
-        beside.unlink(missing_ok=True)

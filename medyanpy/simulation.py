@@ -1,6 +1,9 @@
 """Simulation: a context, and reporters that look at it while it runs."""
 
+import math
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +11,7 @@ from medyanpy.checkpoint import load_into, read_checkpoint, write_checkpoint
 from medyanpy.context import Context
 from medyanpy.errors import ParameterError, SimulationError
 from medyanpy.integrators import SplittingIntegrator
+from medyanpy.interrupts import Interrupts
 from medyanpy.minimize import Minimization, minimize
 from medyanpy.names import Guarded
 from medyanpy.progress import Progress
@@ -18,6 +22,14 @@ from medyanpy.validation import whole_number
 from medyanpy.worksheet import Worksheet, look
 
 __all__ = ["Simulation"]
+
+
+@dataclass
+class _Owed:
+    """Who is to report at a step, and what they need; those who have reported are taken off."""
+
+    at: int = -1
+    plans: list[tuple[Reporter, dict[str, Any]]] = field(default_factory=list)
 
 
 class Simulation(Guarded):
@@ -34,7 +46,7 @@ class Simulation(Guarded):
     ----------
     context : Context
     reporters : list of Reporter
-        Append to it, or assign a list; all are flushed when a run fails and closed by `close`.
+        Append to it, or assign a list; all are flushed when `step` ends with an exception, and closed by `close`.
 
     Examples
     --------
@@ -54,6 +66,7 @@ class Simulation(Guarded):
     def __init__(self, system: System, integrator: SplittingIntegrator, threads: int | None = None) -> None:
         self.context = Context(system, integrator, threads)
         self._reporters: list[Reporter] = []
+        self._owed = _Owed()
 
     @property
     def reporters(self) -> list[Reporter]:
@@ -116,35 +129,88 @@ class Simulation(Guarded):
             The run cannot go on. All reporters have been flushed by then, and the simulation is back at the last
             good state: with the cause mended (numbers of a force, velocities, positions, or a smaller timestep:
             ``integrator.set(timestep=...)``) it can be run on.
+        OutputError
+            A reporter cannot write. What it holds waits in memory; with the cause mended the run goes on.
+
+        Notes
+        -----
+        Where a reporter raises, whatever it is, the others report nevertheless before the error comes out (checkpoints
+        wait, as they say what the others have written). Who has not reported at this step is asked again before the
+        next is taken. SIGINT (Ctrl-C) and SIGTERM come while steps are taken, not while reporters are at work.
         """
         n = whole_number("step: n", n, at_least=0)
         target = self.current_step + n
-        try:
-            with Progress(n, progress) as bar:
+        with (
+            self.context.turn.taken("step", in_reports=False),
+            Interrupts(wanted=bool(self.reporters)) as interrupts,
+            Progress(n, progress) as bar,
+        ):
+            try:
+                self._report()
                 while self.current_step < target:
-                    plans = [reporter.describe_next_report(self) for reporter in self.reporters]
-                    due_in = min([target - self.current_step, *(int(plan["steps"]) for plan in plans)])
-                    bar.advance(self.context, due_in)
-                    due = [
-                        (reporter, plan)
-                        for reporter, plan in zip(self.reporters, plans, strict=True)
-                        if int(plan["steps"]) == due_in
-                    ]
-                    self._report(due)
-        except (SimulationError, KeyboardInterrupt):
-            for reporter in self.reporters:
-                reporter.flush()
-            raise
+                    self._plan(target)
+                    try:
+                        interrupts.let_through()
+                        bar.advance(self.context, self._owed.at - self.current_step)
+                    finally:
+                        # Also after the last step a signal may come.
+                        interrupts.hold()
+                        self._report()
+            except BaseException:
+                self._flush()
+                raise
 
-    def _report(self, due: list[tuple[Reporter, dict[str, Any]]]) -> None:
-        """One state for all reporters that are due, with the union of what they want."""
-        if not due:
+    def _plan(self, target: int) -> None:
+        """Find who reports next, and at which step."""
+        plans = [(reporter, reporter.describe_next_report(self)) for reporter in self.reporters]
+        due_in = min([target - self.current_step, *(int(plan["steps"]) for _, plan in plans)])
+        self._owed.plans = [(reporter, plan) for reporter, plan in plans if int(plan["steps"]) == due_in]
+        self._owed.at = self.current_step + due_in
+
+    def _report(self) -> None:
+        """One state for all reporters that are due now and have not reported, with the union of what they want."""
+        if not self._owed.plans or self._owed.at != self.current_step:
             return
-        wanted = {keyword for _, plan in due for keyword in plan["include"]}
+        there = {id(reporter) for reporter in self.reporters}
+        owed = [(reporter, plan) for reporter, plan in self._owed.plans if id(reporter) in there]
+        self._owed.plans = []
+        try:
+            self.context._check_finite()
+        except SimulationError:
+            # The step after it says what has happened, and goes back to the last good state.
+            self.context.step(1)
+            raise
+        wanted = {keyword for _, plan in owed for keyword in plan["include"]}
         state = self.context.get_state(**dict.fromkeys(wanted, True))
-        with self.context.turn.reporting():
-            for reporter, _ in sorted(due, key=lambda pair: pair[0].reports_last):
-                reporter.report(self, state)
+        if "energy" in wanted and not math.isfinite(state.total_energy):
+            raise SimulationError(
+                f"step {state.step}: kinetic energy {state.kinetic_energy:g}, potential energy "
+                f"{state.potential_energy:g} pN nm: no file is written of this state",
+                step=state.step,
+            )
+        left, first = [], None
+        for reporter, plan in sorted(owed, key=lambda pair: pair[0].reports_last):
+            if first is not None and reporter.reports_last:
+                left.append((reporter, plan))
+                continue
+            try:
+                with self.context.turn.reporting():
+                    reporter.report(self, state)
+            except BaseException as error:
+                left.append((reporter, plan))
+                if first is None:
+                    first = error
+                else:
+                    first.add_note(f"and {type(reporter).__name__}: {type(error).__name__}: {error}")
+        if first is not None:
+            self._owed.plans, self._owed.at = left, state.step
+            raise first
+
+    def _flush(self) -> None:
+        """On the way out with an error, which others are not to hide: what cannot be written now is kept."""
+        for reporter in self.reporters:
+            with suppress(Exception):
+                reporter.flush()
 
     def check(self) -> Worksheet:
         """What the numbers of this simulation mean for each other: diffusion, relaxation times and thermal steps of
@@ -202,6 +268,10 @@ class Simulation(Guarded):
         ------
         ParameterError
             An argument of a force that documents cannot hold; see `medyanpy.serialize`.
+        SimulationError
+            Positions or velocities are not finite. As with the others, what was there before is as it was.
+        OutputError
+            The file cannot be written.
         """
         with self.context.turn.taken("save_checkpoint"):
             write_checkpoint(self.context, Path(path))
@@ -258,9 +328,10 @@ class Simulation(Guarded):
         )
 
     def close(self) -> None:
-        """Close all reporters."""
-        for reporter in self.reporters:
-            reporter.close()
+        """Close all reporters; those that cannot be closed say so when the others are, and can be closed again."""
+        with Interrupts(), ExitStack() as stack:
+            for reporter in reversed(self.reporters):
+                stack.callback(reporter.close)
 
     def __enter__(self) -> "Simulation":
         return self

@@ -21,7 +21,7 @@ LAYERS = [
     {"names"},
     {"validation", "described", "hessians"},
     {"runaway"},
-    {"threads", "turns", "flows", "rigid", "quaternions"},
+    {"outputs", "interrupts", "threads", "turns", "flows", "rigid", "quaternions"},
     {"chains", "kicks", "presets"},
     {"mesh", "filaments", "oriented", "rods"},
     {"surfaces"},

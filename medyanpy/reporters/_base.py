@@ -1,5 +1,6 @@
 """What every reporter has in common."""
 
+import os
 from abc import abstractmethod
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -80,3 +81,15 @@ def new_file(what: str, path: Any, *, overwrite: bool = False, append: bool | No
     if not path.parent.is_dir():
         raise ParameterError(f"{what}: the folder {path.parent} does not exist")
     return path
+
+
+def check_replaceable(what: str, path: Path) -> None:
+    """Refuse a file whose place no other may take: it is written beside it, and renamed.
+
+    Raises
+    ------
+    ParameterError
+        The file, or its folder, cannot be written to.
+    """
+    if not all(os.access(there, os.W_OK) for there in (path, path.parent) if there.exists()):
+        raise ParameterError(f"{what}: no permission to write {path}, and beside it")

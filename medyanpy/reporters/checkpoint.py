@@ -4,7 +4,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from medyanpy.errors import ParameterError
-from medyanpy.reporters._base import Reporter, new_file
+from medyanpy.outputs import remove_left_over
+from medyanpy.reporters._base import Reporter, check_replaceable, new_file
 
 if TYPE_CHECKING:
     from medyanpy.simulation import Simulation
@@ -31,7 +32,9 @@ class CheckpointReporter(Reporter):
     Raises
     ------
     ParameterError
-        A file that exists, or a folder that does not.
+        A file that exists, or a folder that does not, or that cannot be written to.
+    OutputError
+        From ``Simulation.step``: a checkpoint cannot be written; the one before is as it was.
 
     Notes
     -----
@@ -61,6 +64,8 @@ class CheckpointReporter(Reporter):
                 )
         else:
             new_file("CheckpointReporter", path, overwrite=overwrite)
+        check_replaceable("CheckpointReporter", path)
+        remove_left_over(path.with_name(path.name.replace(_STEP, "*")))
         self._path = path
 
     def report(self, simulation: "Simulation", state: "State") -> None:

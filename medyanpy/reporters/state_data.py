@@ -1,15 +1,18 @@
 """A table of numbers, a row at a time: OpenMM's columns, in this package's units."""
 
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from io import FileIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 import numpy as np
 
-from medyanpy.errors import ParameterError
+from medyanpy.errors import OutputError, ParameterError
 from medyanpy.mesh import geometry
+from medyanpy.outputs import check_in_place, unwritable
 from medyanpy.reporters._base import Reporter, new_file
 from medyanpy.topology import Topology
 from medyanpy.validation import whole_number
@@ -161,6 +164,9 @@ class StateDataReporter(Reporter):
     ParameterError
         No columns; progress or remaining time without `total_steps`; a file that exists, or one to append to that
         has other columns; area without a membrane, volume without a closed one.
+    OutputError
+        From ``Simulation.step`` or `flush`: a disk that is full, a file that is gone. The row is written when that is
+        possible.
 
     Notes
     -----
@@ -238,14 +244,18 @@ class StateDataReporter(Reporter):
         self._clock: _Clock | None = None
         self._last_step = -1
         self._path: Path | None = None
-        self._stream: TextIO | None
+        # One of them, for as long as it is open.
+        self._stream: TextIO | None = None
+        self._file: FileIO | None = None
         if hasattr(file, "write"):
             self._stream = file
         else:
             self._path = new_file("StateDataReporter", file, overwrite=overwrite, append=append)
             # Opened now: a file that cannot be written to is an error before the work, not after it.
             try:
-                self._stream = open(self._path, "a+" if append else "w+", encoding="utf-8", newline="")
+                self._file = open(self._path, "a+b", buffering=0)
+                if not append:
+                    self._file.truncate(0)
             except OSError as cause:
                 raise ParameterError(f"StateDataReporter: cannot write {self._path}: {cause.strerror}") from cause
 
@@ -256,40 +266,69 @@ class StateDataReporter(Reporter):
         return {**super().describe_next_report(simulation), "include": self._needs}
 
     def report(self, simulation: "Simulation", state: "State") -> None:
-        stream = self._attach(simulation)
+        self._attach(simulation)
         speed, mean_speed, elapsed = self._clock.read(state.step)
         row = Row(state, simulation.topology, self._total, speed, mean_speed, elapsed)
-        stream.write(self._separator.join(column.text(row) for column in self._columns) + "\n")
-        stream.flush()
+        self._put(self._separator.join(column.text(row) for column in self._columns))
         self._last_step = state.step
 
     def flush(self) -> None:
         if self._stream is not None:
             self._stream.flush()
+        elif self._file is not None:
+            check_in_place("StateDataReporter", self._path, self._file.fileno())
+            try:
+                os.fsync(self._file.fileno())
+            except OSError as cause:
+                raise unwritable("StateDataReporter", self._path, cause) from cause
 
     def close(self) -> None:
-        if self._path is not None and self._stream is not None:
-            self._stream.close()
-        self._stream = None
+        if self._file is not None:
+            self._file.close()
+        self._stream = self._file = None
 
     # How it works -------------------------------------------------------------------------------------------
 
-    def _attach(self, simulation: "Simulation") -> TextIO:
+    def _put(self, line: str) -> None:
+        """Write a line; all of it, or nothing."""
+        if self._stream is not None:
+            self._stream.write(line + "\n")
+            self._stream.flush()
+            return
+        check_in_place("StateDataReporter", self._path, self._file.fileno())
+        size = os.fstat(self._file.fileno()).st_size
+        left = (line + "\n").encode()
+        try:
+            while left:
+                left = left[self._file.write(left) :]
+        except OSError as cause:
+            # Not kept for later, as by a buffer: the row is asked for again.
+            self._file.truncate(size)
+            raise unwritable("StateDataReporter", self._path, cause) from cause
+
+    def _attach(self, simulation: "Simulation") -> None:
         """Start the table and the clock at first; cut off rows that a simulation set back will write again."""
-        if self._stream is None:
+        if self._stream is None and self._file is None:
             raise ParameterError("StateDataReporter: this reporter is closed")
+        try:
+            self._follow(simulation)
+        except OSError as cause:
+            if self._path is None or isinstance(cause, OutputError):
+                raise
+            raise unwritable("StateDataReporter", self._path, cause) from cause
+
+    def _follow(self, simulation: "Simulation") -> None:
         step = simulation.current_step
-        if self._columns is None:
+        if self._clock is None:
             if "work" in self._wanted:
                 simulation.report_work = True
             self._columns = self._columns_for(simulation.topology)
             self._needs = sorted({column.needs for column in self._columns} - {""})
-            self._clock = _Clock(step)
             self._start()
+            self._clock = _Clock(step)
         self._clock.start_again(step)
         if self._last_step > step:
             self._cut(step)
-        return self._stream
 
     def _columns_for(self, topology: Topology) -> list[Column]:
         if "area" in self._wanted and not topology.membranes:
@@ -310,8 +349,8 @@ class StateDataReporter(Reporter):
     def _start(self) -> None:
         """Write the titles, or check those of the file to append to."""
         if self._path is not None:
-            self._stream.seek(0)
-            found = self._stream.readline().rstrip("\r\n")
+            with open(self._path, encoding="utf-8", errors="replace") as file:
+                found = file.readline().rstrip("\n")
             if found:
                 if found != self._header():
                     raise ParameterError(
@@ -320,8 +359,7 @@ class StateDataReporter(Reporter):
                     )
                 self._last_step = self._cut(None)
                 return
-        self._stream.write(self._header() + "\n")
-        self._stream.flush()
+        self._put(self._header())
 
     def _cut(self, step: int | None) -> int:
         """Drop rows after `step`, and a last row that a crash left unfinished; returns the last step kept."""
@@ -331,6 +369,7 @@ class StateDataReporter(Reporter):
             # What has gone into a stream is gone.
             self._last_step = -1
             return last
+        check_in_place("StateDataReporter", self._path, self._file.fileno())
         with open(self._path, "rb") as file:
             end = len(file.readline())
             for line in file:
@@ -347,9 +386,7 @@ class StateDataReporter(Reporter):
                         break
                     last = this
                 end += len(line)
-        self._stream.flush()
-        self._stream.truncate(end)
-        self._stream.seek(end)
+        self._file.truncate(end)
         self._last_step = last
         return last
 

@@ -1,16 +1,20 @@
 """Trajectories in HDF5: H5MD with what this package adds, safe against crashes, readable while being written.
 
-How the file stays whole (docs/output.md tells it at length): everything is created before the first frame, and
-from then on the file is in HDF5's single-writer-multiple-reader mode, in which a reader, or a crash, at any
-moment finds a consistent file. Frames are gathered in memory and written as whole compressed chunks, since
-filling up a compressed chunk writes it anew each time and leaks the space of its old copy. The step numbers are
-written last: frames without one do not count.
+How the file stays whole (docs/output.md tells it at length): it is made beside its name, with everything it will hold
+but frames, put into HDF5's single-writer-multiple-reader mode, in which a reader, or a crash, at any moment finds a
+consistent file, and renamed. A file that is there is never opened to be written: a copy takes its place in the same
+way. Frames are gathered in memory and written as whole compressed chunks, since filling up a compressed chunk writes
+it anew each time and leaks the space of its old copy. The step numbers are written last: frames without one do not
+count. Room on the disk is reserved before HDF5 is called, which loses chunks, and its head, where there is none.
 """
 
+import io
 import os
 import struct
 import time as clock
 import weakref
+from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +22,9 @@ import numpy as np
 
 from medyanpy._version import __version__
 from medyanpy.chains import Chains
-from medyanpy.errors import ParameterError
-from medyanpy.reporters._base import Reporter, new_file
+from medyanpy.errors import MedyanError, OutputError, ParameterError
+from medyanpy.outputs import Lock, beside, check_in_place, remove_left_over, reserve, unwritable
+from medyanpy.reporters._base import Reporter, check_replaceable, new_file
 from medyanpy.serialize import serialize
 from medyanpy.surfaces import PythonSurface
 from medyanpy.topology import InTrianglePoints, Membrane, OrientedBeads, SurfacePoints, Topology
@@ -50,9 +55,15 @@ _LIBRARIES = ("v110", "v110")
 # Frames of one chunk are read one after the other: HDF5 keeps unpacked chunks up to this many bytes.
 _CACHE = 2**26
 # The start of an HDF5 file, versions 2 and 3 (HDF5 File Format Specification, "Superblock"): signature, version,
-# sizes of addresses and lengths, marks of writers, base and extension addresses, address of the end.
-_SUPERBLOCK = struct.Struct("<8sBxxB16xQ")
+# sizes of addresses and lengths, marks of writers, base and extension addresses, address of the end, address of the
+# root group, checksum.
+_SUPERBLOCK = struct.Struct("<8sB2sB16sQ8sI")
 _SIGNATURE = b"\x89HDF\r\n\x1a\n"
+_SWMR = 5
+# What HDF5 writes beside frames (bytes, and share of the file): indices of chunks grow in jumps.
+_ASIDE = 2**16, 1e-3
+# Files that HDF5 could not write to, and would not survive to close.
+_ABANDONED: list[Any] = []
 
 _POSITION = "particles/all/position"
 _VELOCITY = "particles/all/velocity"
@@ -96,8 +107,12 @@ class TrajectoryReporter(Reporter):
     Raises
     ------
     ParameterError
-        A file that exists or cannot be written; one to append to that is not a trajectory, or of another topology.
-        The latter at the start of the first ``Simulation.step``, before its first step.
+        A file that exists or cannot be written; one to append to that is not a trajectory, or of another topology;
+        one that somebody else is writing. The latter at the start of the first ``Simulation.step``, before its first
+        step.
+    OutputError
+        From ``Simulation.step``, `flush` or `close`: a disk that is full, a file that is gone. Frames wait in memory,
+        and are written as soon as that is possible.
 
     Notes
     -----
@@ -118,9 +133,9 @@ class TrajectoryReporter(Reporter):
         super().__init__(interval)
         if precision not in ("double", "single"):
             raise ParameterError(f"TrajectoryReporter: precision = {precision!r} but must be 'double' or 'single'")
-        self._path = new_file("TrajectoryReporter", path, overwrite=overwrite, append=append)
-        if not os.access(self._path if self._path.exists() else self._path.parent, os.W_OK):
-            raise ParameterError(f"TrajectoryReporter: no permission to write {self._path}")
+        # Files take the places of others by renaming: a link would be lost, and its target stay.
+        self._path = new_file("TrajectoryReporter", path, overwrite=overwrite, append=append).resolve()
+        check_replaceable("TrajectoryReporter", self._path)
         self._overwrite = overwrite
         self._append = append
         self._velocities = bool(velocities)
@@ -156,33 +171,42 @@ class TrajectoryReporter(Reporter):
             self._writer.flush()
 
     def close(self) -> None:
-        self._closed = True
         if self._writer is not None:
+            # Where this raises, nothing is lost: it may be closed again when there is room.
+            self._writer.write()
             self._finish()
             self._writer = None
+        self._closed = True
 
     def _attach(self, simulation: "Simulation") -> "Writer":
         """The file, opened when the topology is first known; without frames that the simulation has yet to reach."""
         if self._closed:
             raise ParameterError(f"TrajectoryReporter: {self._path} is closed")
         if self._writer is None:
-            if self._append and self._path.exists():
-                file = _reopen(self._path)
-                try:
-                    self._check_same(file, simulation.topology)
-                except ParameterError:
-                    file.close()
-                    raise
-            else:
-                file = _create(self._path, self._overwrite)
-                _describe(file, simulation)
-                self._lay_out(file, simulation.topology)
-            self._writer = Writer(self._path, file)
-            # A script that ends without close() must not lose the frames that wait in memory.
-            self._finish = weakref.finalize(self, self._writer.close)
+            self._open(simulation)
         if self._writer.last_step > simulation.current_step:
             self._writer.rewind(simulation.current_step)
         return self._writer
+
+    def _open(self, simulation: "Simulation") -> None:
+        there = self._path.exists()
+        if there and not (self._overwrite or self._append):
+            raise ParameterError(
+                f"TrajectoryReporter: {self._path} exists by now; give overwrite=True to replace it or append=True to "
+                "go on"
+            )
+        with ExitStack() as stack:
+            lock = Lock("TrajectoryReporter", self._path)
+            stack.callback(lock.release)
+            remove_left_over(self._path)
+            if there and self._append:
+                file = File.copy(self._path, check=lambda old: self._check_same(old, simulation.topology))
+            else:
+                file = File(self._path, lambda new: self._lay_out(new, simulation))
+            self._writer = Writer(file, lock)
+            stack.pop_all()
+        # A script that ends without close() must not lose the frames that wait in memory.
+        self._finish = weakref.finalize(self, self._writer.close)
 
     def _elements(self, topology: Topology) -> dict[str, tuple[tuple[int, ...], np.dtype, str]]:
         """Shape, type and unit of a frame's part of each time-dependent element."""
@@ -201,9 +225,10 @@ class TrajectoryReporter(Reporter):
             out[f"observables/{name}"] = ((), np.dtype("<f8"), "K" if name == "temperature" else "pN nm")
         return out
 
-    def _lay_out(self, file: "h5py.File", topology: Topology) -> None:
+    def _lay_out(self, file: "h5py.File", simulation: "Simulation") -> None:
         """All time-dependent elements, empty: none can be added once readers are allowed."""
-        elements = self._elements(topology)
+        _describe(file, simulation)
+        elements = self._elements(simulation.topology)
         frame = sum(int(np.prod(shape)) * dtype.itemsize for shape, dtype, _ in elements.values())
         frames = int(np.clip(_CHUNK // frame, 1, _MOST_FRAMES))
         file["medyanpy"].attrs["frames_per_chunk"] = frames
@@ -252,20 +277,174 @@ class TrajectoryReporter(Reporter):
             raise ParameterError(f"{what}it has velocities; append with velocities=True")
 
 
+class File:
+    """An HDF5 file that is written under a hidden name, until `publish` gives it its own, and others may read it.
+
+    Parameters
+    ----------
+    path : path
+    fill : callable
+        Writes to the HDF5 file it is given what it starts with.
+
+    Attributes
+    ----------
+    path : Path
+    hdf5 : h5py.File
+        Open for writing.
+    number : int
+        The file descriptor of the same file.
+    broken : bool
+        HDF5 has failed to write to it.
+
+    Raises
+    ------
+    OutputError
+        It cannot be written.
+    """
+
+    def __init__(self, path: Path, fill: Callable[["h5py.File"], Any]) -> None:
+        h5py = import_h5py()
+        self.path = path
+        self._beside = beside(path)
+        self._reserved = 0
+        self.broken = False
+        # Made in memory, and written by Python: HDF5 does not survive a disk that is full from the start.
+        image = io.BytesIO()
+        with h5py.File(image, "w", libver=_LIBRARIES) as file:
+            fill(file)
+        with ExitStack() as stack:
+            stack.callback(self._beside.unlink, missing_ok=True)
+            try:
+                self._beside.write_bytes(image.getbuffer())
+                if path.exists():
+                    self._beside.chmod(path.stat().st_mode & 0o777)
+                self.number = os.open(self._beside, os.O_RDWR | os.O_CLOEXEC)
+                stack.callback(os.close, self.number)
+                self.hdf5 = h5py.File(self._beside, "r+", libver=_LIBRARIES)
+            except OSError as cause:
+                raise unwritable("TrajectoryReporter", path, cause) from cause
+            stack.pop_all()
+
+    @classmethod
+    def copy(
+        cls, path: Path, frames: int | None = None, check: Callable[["h5py.File"], Any] = lambda file: None
+    ) -> "File":
+        """Everything that is in a trajectory, up to a number of frames; what half-filled chunks leaked is left behind.
+
+        Raises
+        ------
+        ParameterError
+            A file that is no trajectory, or is damaged, or that `check` refuses.
+        OutputError
+            There is no room for a copy.
+        """
+        new = None
+        try:
+            with open_to_read(path, left=True) as old:
+                check_format(old, path)
+                check(old)
+                new = cls(path, lambda file: None)
+                new.reserve(path.stat().st_size)
+                # All at once, since datasets with several names stay one only within one copy; compressed chunks go
+                # as they are.
+                old.copy(old["/"], new.hdf5, name="all")
+            for name in list(new.hdf5["all"]):
+                new.hdf5.move(f"all/{name}", name)
+            del new.hdf5["all"]
+            # Frames whose step was not written any more do not count.
+            counted = min(len(new.hdf5[_POSITION][name]) for name in ("step", "time", "value"))
+            truncate(new.hdf5, counted if frames is None else min(frames, counted))
+        except BaseException as cause:
+            if new is not None:
+                new.close()
+            if isinstance(cause, MedyanError):
+                raise
+            if isinstance(cause, OSError) and cause.errno is not None:
+                raise unwritable("TrajectoryReporter", path, cause) from cause
+            if isinstance(cause, OSError | RuntimeError | KeyError):
+                raise ParameterError(f"TrajectoryReporter: cannot append to {path}: {cause}") from cause
+            raise
+        return new
+
+    def reserve(self, more: int) -> None:
+        """Have the disk keep room for `more` bytes and what HDF5 writes beside them.
+
+        Raises
+        ------
+        OutputError
+        """
+        end = self.hdf5.id.get_filesize()
+        end += more + _ASIDE[0] + int(_ASIDE[1] * end)
+        try:
+            # HDF5 cuts off what it does not use yet whenever it is flushed.
+            reserve(self.number, min(self._reserved, os.fstat(self.number).st_size), end)
+        except OSError as cause:
+            raise unwritable("TrajectoryReporter", self.path, cause, "frames wait in memory") from cause
+        self._reserved = end
+
+    def publish(self) -> None:
+        """Let readers in, and give the file its name.
+
+        Raises
+        ------
+        OutputError
+        """
+        self.reserve(0)
+        try:
+            self.hdf5.swmr_mode = True
+            os.fsync(self.number)
+            os.replace(self._beside, self.path)
+        except (OSError, RuntimeError) as cause:
+            raise unwritable("TrajectoryReporter", self.path, cause) from cause
+
+    def close(self) -> None:
+        """Let go of the file; of one without a name nothing is left."""
+        try:
+            if self.broken:
+                # Closing it may end the process, at once or when its parts are freed. All that counts has been written.
+                _ABANDONED.append(self.hdf5)
+                return
+            self.hdf5.close()
+            # What was reserved and not used.
+            *_, end, _, _ = _SUPERBLOCK.unpack(os.pread(self.number, _SUPERBLOCK.size, 0))
+            if os.fstat(self.number).st_size > end:
+                os.ftruncate(self.number, end)
+        finally:
+            os.close(self.number)
+            self._beside.unlink(missing_ok=True)
+
+
 class Writer:
     """An open trajectory: frames in memory, and when they go to the file."""
 
-    def __init__(self, path: Path, file: "h5py.File") -> None:
-        self._path = path
-        self._open(file)
+    def __init__(self, file: File, lock: Lock) -> None:
+        self._lock = lock
+        self._process = os.getpid()
+        self._file: File | None = None
+        self._take(file)
+        self._load()
 
-    def _open(self, file: "h5py.File") -> None:
-        """Take over a file that is open for writing, and let readers in."""
+    def _take(self, file: File) -> None:
+        """Go on in this file, which takes the place of the one before."""
+        before = self._file
+        try:
+            file.publish()
+        except BaseException:
+            file.close()
+            raise
         self._file = file
-        self._elements = {path: file[path]["value"] for path in element_paths(file)}
-        self._step, self._time = file[_POSITION]["step"], file[_POSITION]["time"]
-        self._chunk = int(file["medyanpy"].attrs["frames_per_chunk"])
+        self._unsure = False
+        if before is not None:
+            before.close()
+        hdf5 = file.hdf5
+        self._elements = {path: hdf5[path]["value"] for path in element_paths(hdf5)}
+        self._step, self._time = hdf5[_POSITION]["step"], hdf5[_POSITION]["time"]
+        self._chunk = int(hdf5["medyanpy"].attrs["frames_per_chunk"])
         self._written = len(self._step)
+        self._written_at = clock.monotonic()
+
+    def _load(self) -> None:
+        """Frames that wait are those of the last chunk, if it is not full: a chunk is written whole."""
         self._frames = self._written
         self._start = self._written - self._written % self._chunk
         self.last_step = int(self._step[-1]) if self._written else -1
@@ -274,66 +453,92 @@ class Writer:
         self._steps = np.empty(shape, np.int64)
         self._times = np.empty(shape)
         if self._start < self._written:
-            # A chunk is written whole: its first frames are needed again.
-            rows = slice(self._start, self._written)
             for path, dataset in self._elements.items():
-                self._waiting[path][: self._written - self._start] = dataset[rows]
-        file.swmr_mode = True
-        self._written_at = clock.monotonic()
+                self._waiting[path][: self._written - self._start] = dataset[self._start : self._written]
 
     def add(self, step: int, time: float, values: dict[str, Any]) -> None:
+        """Take a frame, or raise and do not."""
+        before = self.last_step
         row = self._frames - self._start
         for path, value in values.items():
             self._waiting[path][row] = value
         self._steps[row], self._times[row] = step, time
         self._frames += 1
         self.last_step = step
-        if row + 1 == self._chunk or clock.monotonic() - self._written_at > _PATIENCE:
-            self._write()
+        try:
+            if row + 1 == self._chunk or clock.monotonic() - self._written_at > _PATIENCE:
+                self.write()
+        except BaseException:
+            self._frames -= 1
+            self.last_step = before
+            raise
 
-    def _write(self) -> None:
-        """Bring all frames to the file: first what they hold, and when that is there, that they exist."""
+    def write(self) -> None:
+        """Bring all frames to the file: first what they hold, and when that is there, that they exist.
+
+        Raises
+        ------
+        OutputError
+            They wait for the next time.
+        """
         if self._frames == self._written:
             return
+        check_in_place("TrajectoryReporter", self._file.path, self._file.number)
+        if self._unsure:
+            self._take(File.copy(self._file.path, self._written))
         rows = self._frames - self._start
-        for path, dataset in self._elements.items():
-            dataset.resize(self._frames, axis=0)
-            dataset[self._start : self._frames] = self._waiting[path][:rows]
-        self._file.flush()
-        new = slice(self._written - self._start, rows)
-        for dataset, waiting in ((self._time, self._times), (self._step, self._steps)):
-            dataset.resize(self._frames, axis=0)
-            dataset[self._written : self._frames] = waiting[new]
-        self._file.flush()
+        self._file.reserve(sum(waiting.nbytes for waiting in self._waiting.values()))
+        # What is in the file after an exception in here, only a copy tells.
+        self._unsure = True
+        try:
+            for path, dataset in self._elements.items():
+                dataset.resize(self._frames, axis=0)
+                dataset[self._start : self._frames] = self._waiting[path][:rows]
+            self._file.hdf5.flush()
+            self._file.reserve(0)
+            new = slice(self._written - self._start, rows)
+            for dataset, waiting in ((self._time, self._times), (self._step, self._steps)):
+                dataset.resize(self._frames, axis=0)
+                dataset[self._written : self._frames] = waiting[new]
+            self._file.hdf5.flush()
+        except OutputError:
+            raise
+        except (OSError, RuntimeError) as cause:
+            self._file.broken = True
+            raise unwritable("TrajectoryReporter", self._file.path, cause, "frames wait in memory") from cause
+        self._unsure = False
         self._written = self._frames
         if rows == self._chunk:
             self._start = self._frames
         self._written_at = clock.monotonic()
 
     def flush(self) -> None:
-        self._write()
+        check_in_place("TrajectoryReporter", self._file.path, self._file.number)
+        self.write()
         # HDF5 hands everything to the operating system; this asks it to put it on the disk.
-        file = os.open(self._path, os.O_RDONLY)
         try:
-            os.fsync(file)
-        finally:
-            os.close(file)
+            os.fsync(self._file.number)
+        except OSError as cause:
+            raise unwritable("TrajectoryReporter", self._file.path, cause) from cause
 
     def rewind(self, step: int) -> None:
-        """Drop frames after `step`."""
-        self._write()
-        steps = self._step[()]
-        n = int(np.searchsorted(steps, step, side="right"))
-        # Shrinking is not for the eyes of readers: the file leaves their mode for a moment.
-        self._file.close()
-        file = _reopen(self._path)
-        truncate(file, n)
-        self._open(file)
+        """Drop frames after `step`: shrinking is not for the eyes of readers, so a shorter copy takes the place."""
+        self.write()
+        self._take(File.copy(self._file.path, int(np.searchsorted(self._step[()], step, side="right"))))
+        self._load()
 
     def close(self) -> None:
-        if self._file:
-            self._write()
-            self._file.close()
+        """Let go of the file, whether frames that wait can be written or not; a forked child has no part in it."""
+        if self._file is not None and self._process == os.getpid():
+            try:
+                self.write()
+            except OutputError as error:
+                error.add_note(f"{self._frames - self._written} frames are lost")
+                raise
+            finally:
+                self._file.close()
+                self._lock.release()
+        self._file = None
 
 
 def element_paths(file: "h5py.File") -> list[str]:
@@ -350,47 +555,14 @@ def truncate(file: "h5py.File", n: int) -> None:
         file[path]["value"].resize(n, axis=0)
 
 
-def _create(path: Path, overwrite: bool) -> "h5py.File":
-    h5py = import_h5py()
-    if path.exists() and not overwrite:
-        raise ParameterError(
-            f"TrajectoryReporter: {path} exists by now; give overwrite=True to replace it or append=True to go on"
-        )
-    try:
-        return h5py.File(path, "w" if overwrite else "x", libver=_LIBRARIES)
-    except OSError as cause:
-        raise ParameterError(f"TrajectoryReporter: cannot write {path}: {cause}") from cause
-
-
-def _reopen(path: Path) -> "h5py.File":
-    """Open an existing trajectory to write to it, with the frames that count and no others."""
-    h5py = import_h5py()
-    try:
-        file = h5py.File(path, "r+", libver=_LIBRARIES)
-    except OSError:
-        # A run that was killed leaves a mark in the file, which says that it is being written, and which HDF5
-        # offers no call to take away. A copy has no mark, and none of the space lost in half-filled chunks.
-        beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-        try:
-            _copy(path, beside)
-            os.replace(beside, path)
-            file = h5py.File(path, "r+", libver=_LIBRARIES)
-        except (OSError, RuntimeError) as cause:
-            raise ParameterError(f"TrajectoryReporter: cannot append to {path}: {cause}") from cause
-        finally:
-            beside.unlink(missing_ok=True)
-    try:
-        check_format(file, path)
-        # Frames whose step was not written any more do not count.
-        truncate(file, min(len(file[_POSITION][name]) for name in ("step", "time", "value")))
-    except BaseException:
-        file.close()
-        raise
-    return file
-
-
-def open_to_read(path: Path) -> "h5py.File":
+def open_to_read(path: Path, *, left: bool = False) -> "h5py.File":
     """Open a trajectory that is finished, being written, or was left by a crash.
+
+    Parameters
+    ----------
+    path : Path
+    left : bool
+        Whoever wrote it writes no longer, whatever the file says.
 
     Raises
     ------
@@ -403,23 +575,79 @@ def open_to_read(path: Path) -> "h5py.File":
         size = file.seek(0, os.SEEK_END)
     if len(block) < _SUPERBLOCK.size or not block.startswith(_SIGNATURE):
         raise OSError("it does not start as HDF5 files do")
-    _, version, marks, end = _SUPERBLOCK.unpack(block)
+    _, version, _, marks, _, end, _, _ = _SUPERBLOCK.unpack(block)
     # Files that are finished are opened as such. The mode for others takes what it cannot make sense of as not
     # written yet, and waits for it: in a file that was cut short, for hours.
     if version >= 2 and size < end:
         raise OSError(f"it is cut short: {end} bytes were written, {size} are there")
-    return h5py.File(path, "r", swmr=version >= 3 and marks != 0, rdcc_nbytes=_CACHE)
+    marked = version >= 3 and marks != 0
+    if marked and (left or marks != _SWMR):
+        # No reader gets past the mark of a writer that is gone, or of one without that mode.
+        return h5py.File(_Unmarked(path), "r", rdcc_nbytes=_CACHE)
+    return h5py.File(path, "r", swmr=marked, rdcc_nbytes=_CACHE)
 
 
-def _copy(source: Path, target: Path) -> None:
-    """Copy everything that is in an HDF5 file; compressed chunks go as they are."""
-    h5py = import_h5py()
-    with open_to_read(source) as old, h5py.File(target, "w", libver=_LIBRARIES) as new:
-        # All at once, since datasets with several names stay one only within one copy.
-        old.copy(old["/"], new, name="all")
-        for name in list(new["all"]):
-            new.move(f"all/{name}", name)
-        del new["all"]
+class _Unmarked(io.RawIOBase):
+    """The bytes of an HDF5 file, without the marks of writers, and as long as it is: HDF5 offers no call for that."""
+
+    def __init__(self, path: Path) -> None:
+        self._number = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        signature, version, sizes, _, base, _, root, _ = _SUPERBLOCK.unpack(
+            os.pread(self._number, _SUPERBLOCK.size, 0)
+        )
+        size = os.fstat(self._number).st_size
+        head = _SUPERBLOCK.pack(signature, version, sizes, 0, base, size, root, 0)[:-4]
+        self._head = head + struct.pack("<I", _checksum(head))
+        self._place = 0
+
+    def readinto(self, buffer: Any) -> int:
+        view = memoryview(buffer).cast("B")
+        done = 0
+        while done < len(view) and (data := os.pread(self._number, len(view) - done, self._place + done)):
+            view[done : done + len(data)] = data
+            done += len(data)
+        if self._place < len(self._head):
+            head = self._head[self._place : self._place + done]
+            view[: len(head)] = head
+        self._place += done
+        return done
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        self._place = offset + (0, self._place, os.fstat(self._number).st_size)[whence]
+        return self._place
+
+    def tell(self) -> int:
+        return self._place
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def close(self) -> None:
+        if not self.closed:
+            os.close(self._number)
+        super().close()
+
+
+def _checksum(head: bytes) -> int:
+    """That of HDF5, of the 44 bytes of a superblock before it: Bob Jenkins, lookup3.c, 2006, public domain."""
+
+    def turned(number: int, bits: int) -> int:
+        return (number << bits | number >> 32 - bits) & 0xFFFFFFFF
+
+    words = struct.unpack("<11I", head)
+    x = y = z = 0xDEADBEEF + len(head)
+    for i in range(0, 9, 3):
+        x, y, z = ((part + word) & 0xFFFFFFFF for part, word in zip((x, y, z), words[i : i + 3], strict=True))
+        for bits in (4, 6, 8, 16, 19, 4):
+            x, y, z = y, (z + y) & 0xFFFFFFFF, (x - z) & 0xFFFFFFFF ^ turned(z, bits)
+    x, y, z = z, (y + words[10]) & 0xFFFFFFFF, (x + words[9]) & 0xFFFFFFFF
+    for bits in (14, 11, 25, 16, 4, 14, 24):
+        x = ((x ^ y) - turned(y, bits)) & 0xFFFFFFFF
+        x, y, z = z, x, y
+    return y
 
 
 def check_format(file: "h5py.File", path: Any) -> None:

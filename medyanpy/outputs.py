@@ -1,0 +1,193 @@
+"""Files that are written while the process may be killed, the disk may fill up, and others may write them too.
+
+A file is made beside the place it is for, under a hidden name, and renamed when it is whole: at any moment there is the
+old file, the new one, or none.
+"""
+
+import errno
+import os
+import re
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from medyanpy.errors import OutputError, ParameterError
+
+__all__ = ["Lock", "beside", "check_in_place", "remove_left_over", "reserve", "unwritable", "write_atomically"]
+
+_REMEDIES = {
+    errno.ENOSPC: "make room on the disk",
+    errno.EDQUOT: "make room in your quota",
+    errno.EMFILE: "close files that this process holds open",
+    errno.ENOENT: "its folder is gone: put it back",
+}
+
+
+def unwritable(what: str, path: Path, cause: Exception, then: str = "") -> OutputError:
+    """The error of a file that cannot be written, from what the system says."""
+    number = getattr(cause, "errno", None)
+    reason = getattr(cause, "strerror", None) or str(cause)
+    remedy = "".join(f"; {text}" for text in (_REMEDIES.get(number), then) if text)
+    return OutputError(f"{what}: cannot write {path}: {reason}{remedy}", errno=number, filename=str(path))
+
+
+def beside(path: Path) -> Path:
+    """Where this process makes what will be `path`."""
+    return path.with_name(f".{path.name}.{os.getpid()}.tmp")
+
+
+def write_atomically(what: str, path: Path, write: Callable[[Any], Any]) -> None:
+    """Call write(file) on a file beside `path`, make it safe on disk, and give it the name.
+
+    Raises
+    ------
+    OutputError
+        The file cannot be written; what was there before is as it was.
+    """
+    temporary = beside(path)
+    try:
+        with open(temporary, "w+b") as file:
+            write(file)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except OSError as cause:
+        raise unwritable(what, path, cause, "what was there before is as it was") from cause
+    finally:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+
+
+def remove_left_over(path: Path) -> None:
+    """Remove what processes that were killed have left beside a file; a * in its name stands for any text."""
+    name = re.compile(r"\.{}\.(\d+)\.tmp".format(".*".join(map(re.escape, path.name.split("*")))))
+    with suppress(OSError):
+        for file in path.parent.iterdir():
+            found = name.fullmatch(file.name)
+            if found and not _alive(int(found.group(1))):
+                file.unlink(missing_ok=True)
+
+
+def _alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        pass
+    return True
+
+
+def reserve(file: int, start: int, end: int) -> None:
+    """Have the disk keep room for the bytes from start to end of an open file; without room nothing changes.
+
+    Allocated rather than asked for: between a question and the write others may fill the disk, and quotas do not show
+    in free space. File systems that cannot allocate are asked.
+
+    Raises
+    ------
+    OSError
+        There is no room.
+    """
+    size = os.fstat(file).st_size
+    if start >= end:
+        return
+    try:
+        os.posix_fallocate(file, start, end - start)
+    except AttributeError:  # macOS
+        free = os.fstatvfs(file)
+        if free.f_bavail * free.f_frsize < end - size:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from None
+    except OSError:
+        # It may have got a part.
+        os.ftruncate(file, size)
+        raise
+
+
+def check_in_place(what: str, path: Path, file: int) -> None:
+    """Refuse to write to an open file which has lost its name.
+
+    Raises
+    ------
+    OutputError
+    """
+    try:
+        there = os.path.samestat(os.stat(path), os.fstat(file))
+    except OSError:
+        there = False
+    if not there:
+        raise OutputError(
+            f"{what}: {path} was moved, removed or replaced while it was written; put it back, or take this reporter "
+            "off the list and go on with a new one",
+            errno=errno.ENOENT,
+            filename=str(path),
+        )
+
+
+class Lock:
+    """The right to write a file, which one writer has at a time.
+
+    It is the lock of an empty file ``.NAME.lock`` beside it, which the system lets go of however a process ends. Not of
+    the file itself: others take its place while it is written, and programs that read HDF5 lock what they read. Where
+    the file system knows no locks, anybody has the right.
+
+    Raises
+    ------
+    ParameterError
+        Somebody else has it.
+    OutputError
+        The folder cannot be written to.
+    """
+
+    def __init__(self, what: str, path: Path) -> None:
+        self._path = path.with_name(f".{path.name}.lock")
+        self._process = os.getpid()
+        self._file = None
+        while self._file is None:
+            try:
+                file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            except OSError as cause:
+                raise unwritable(what, path, cause) from cause
+            try:
+                _lock(file)
+                # Whoever had it may have removed the file in between: then its lock is worth nothing.
+                if os.path.samestat(os.stat(self._path), os.fstat(file)):
+                    self._file = file
+            except FileNotFoundError:
+                pass
+            except BlockingIOError:
+                raise ParameterError(
+                    f"{what}: {path} is being written by another process, or by another reporter of this one"
+                ) from None
+            finally:
+                if self._file is None:
+                    os.close(file)
+
+    def release(self) -> None:
+        """Let others have it; twice is allowed. A forked child has no part in it."""
+        if self._file is not None and self._process == os.getpid():
+            with suppress(OSError):
+                self._path.unlink(missing_ok=True)
+            # Forked children hold the file open: closing alone would leave it locked.
+            _unlock(self._file)
+            os.close(self._file)
+        self._file = None
+
+
+def _lock(file: int) -> None:
+    import fcntl
+
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise
+    except OSError:
+        pass
+
+
+def _unlock(file: int) -> None:
+    import fcntl
+
+    with suppress(OSError):
+        fcntl.flock(file, fcntl.LOCK_UN)
