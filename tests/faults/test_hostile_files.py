@@ -1,0 +1,272 @@
+"""Files that somebody made up: typed errors, no more memory than the file is worth, no code run.
+
+Checksums are made to match: CRC-32 finds what a disk does to a file, not what a person does.
+"""
+
+import io
+import json
+import struct
+import tracemalloc
+import zipfile
+import zlib
+
+import numpy as np
+import pytest
+
+import medyanpy as mp
+
+pytestmark = pytest.mark.filterwarnings("ignore::medyanpy.errors.TimestepWarning")
+
+_SUM = b"medyanpy checkpoint, crc32 %08x"
+_SUM_LENGTH = len(_SUM % 0)
+
+
+def simulation():
+    """One of every kind of bead that has columns of its own, and the arrays of O for each."""
+    topology = mp.Topology()
+    vesicle = topology.add_membrane(mp.TriangleMesh.icosphere(10.0, 1), 1.0, 0.5)
+    topology.add_intriangle_points(vesicle, 6, mass=1.0, friction=0.2, seed=1)
+    topology.add_filament([[20.0, 0, 0], [21.0, 0, 0], [22.0, 0, 0]], node_mass=1.0, node_friction=0.5)
+    axes = [[1.0, 0, 0, 0]] * 3
+    topology.add_rigid_bodies(np.arange(9.0).reshape(3, 3), axes, 1.0, (1.0, 2.0, 2.5), friction=0.4)
+    system = mp.System(topology)
+    system.add_force(mp.forces.MembraneEdgeSprings(vesicle, 1.0))
+    out = mp.Simulation(system, mp.BAGOGABIntegrator(1e-3, kT=1.0, seed=1), threads=1)
+    out.context.set_velocities_to_temperature(kT=1.0, seed=2)
+    return out
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory):
+    """The bytes of a checkpoint after two steps."""
+    path = tmp_path_factory.mktemp("hostile") / "good"
+    made = simulation()
+    made.step(2)
+    made.save_checkpoint(path)
+    return path.read_bytes()
+
+
+def members_of(data):
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        return {info.filename: archive.read(info) for info in archive.infolist()}
+
+
+def packed(members, method=zipfile.ZIP_STORED):
+    """The archive, as a checkpoint with a right checksum."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", method) as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+        archive.comment = bytes(_SUM_LENGTH)
+    return summed(out.getvalue())
+
+
+def summed(data):
+    return data[:-_SUM_LENGTH] + _SUM % zlib.crc32(data[:-_SUM_LENGTH])
+
+
+def npy(descr, shape, data=b"", fortran=False):
+    """A member: its header, and whatever bytes."""
+    head = f"{{'descr': {descr}, 'fortran_order': {fortran}, 'shape': {shape}, }}".encode()
+    head += b" " * max(0, 117 - len(head)) + b"\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head + data
+
+
+def with_number(data, name, index, *values):
+    """The members of a checkpoint with some doubles of one replaced."""
+    members = members_of(data)
+    place = 128 + 8 * index
+    end = place + 8 * len(values)
+    old = members[f"state/{name}.npy"]
+    members[f"state/{name}.npy"] = old[:place] + struct.pack(f"<{len(values)}d", *values) + old[end:]
+    return members
+
+
+def peak_of(function, *arguments):
+    """Bytes that Python and NumPy had allocated at most, and the error that was raised."""
+    tracemalloc.start()
+    try:
+        function(*arguments)
+        error = None
+    except mp.MedyanError as caught:
+        error = caught
+    finally:
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+    return peak, error
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_members_are_read_only_as_they_lie_there(checkpoint, tmp_path, method):
+    """50 kB that unpack to 50 MB: a person's checksum is right whatever the member says."""
+    path = tmp_path / "bomb"
+    many = members_of(checkpoint) | {"state/y.npy": npy("'|u1'", f"({50 << 20},)", bytes(50 << 20))}
+    text = members_of(checkpoint)
+    text["checkpoint.json"] = text["checkpoint.json"].rstrip()[:-1] + b" " * (50 << 20) + b"}"
+    for members in (many, text):
+        path.write_bytes(packed(members, method))
+        assert path.stat().st_size < 200_000
+        peak, error = peak_of(mp.Simulation.resume, path)
+        assert isinstance(error, mp.ParameterError)
+        assert "is compressed, which members of checkpoints are not" in str(error)
+        assert peak < 10 * path.stat().st_size + 2e6
+    spoiled = bytearray(packed(members_of(checkpoint), method))
+    spoiled[60:100] = b"\xff" * 40
+    path.write_bytes(summed(bytes(spoiled)))
+    with pytest.raises(mp.ParameterError, match="is not a checkpoint, or is damaged"):
+        mp.Simulation.resume(path)
+
+
+def test_members_that_share_their_bytes_are_refused(checkpoint, tmp_path):
+    """A directory of many entries for the same 4 MB: each is stored, together they are more than the file."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        for name, data in members_of(checkpoint).items():
+            archive.writestr(name, data)
+        archive.writestr("state/y.npy", npy("'|u1'", f"({4 << 20},)", bytes(4 << 20)))
+        first = archive.filelist[-1]
+        for k in range(20):
+            again = zipfile.ZipInfo(f"state/y{k}.npy")
+            for name in ("header_offset", "CRC", "file_size", "compress_size", "compress_type"):
+                setattr(again, name, getattr(first, name))
+            archive.filelist.append(again)
+        archive.comment = bytes(_SUM_LENGTH)
+    path = tmp_path / "shared"
+    path.write_bytes(summed(out.getvalue()))
+    with pytest.raises(mp.ParameterError, match=r"its members have \d+ bytes together, but the file has \d+"):
+        mp.Simulation.resume(path)
+
+
+@pytest.mark.parametrize(
+    "member",
+    [
+        npy("'<f8'", "('a',)"), npy("'<f8'", "(("), npy("'|S0'", "(99999999999,)"), npy("'|V0'", "(9,)"),
+        npy("'<f8'", "(-3,)"), npy("'<f8'", "(1180591620717411303424, 0)"), npy("'<f8'", "(4294967296, 4294967296, 0)"),
+        npy("'<f8'", "(0, 2147483647)"), npy("'<f8'", "(True,)", bytes(8)), npy("'<f8'", "(1.0,)", bytes(8)),
+        npy("'<f8'", "(" + "1, " * 9 + ")", bytes(8)), npy("'<f8'", "(" + "1," * 9000 + ")"),
+        npy("'|O'", "(1,)", b"cos\nsystem\n(S'true'\ntR."),
+        npy("[('a', '<f8'), ('b', '<i4', (3,))]", "(1,)", bytes(20)),
+        npy("'<M8[ns]'", "(1,)", bytes(8)), npy("'<U4'", "(1,)", bytes(16)), npy("'<c16'", "(1,)", bytes(16)),
+        npy("'>f8'", "(1,)", bytes(8)), npy("'<f2'", "(1,)", bytes(2)), npy("'<f8'", "(2, 2)", bytes(32), fortran=True),
+        npy("'<f8'", "(2,)", bytes(15)), npy("'<f8'", "(2,)", bytes(17)), npy("(" * 3000 + ")" * 3000, "(1,)"),
+        b"", b"\x93NUMPY", b"\x93NUMPY\x02\x00",
+    ],
+)  # fmt: skip
+def test_members_that_are_no_plain_array_of_numbers_are_refused(checkpoint, tmp_path, member):
+    path = tmp_path / "c"
+    path.write_bytes(packed(members_of(checkpoint) | {"state/y.npy": member}))
+    peak, error = peak_of(mp.Simulation.resume, path)
+    assert isinstance(error, mp.ParameterError)
+    assert "c is not a checkpoint, or is damaged" in str(error) or "state/y.npy = [" in str(error)
+    assert len(str(error)) < 500
+    assert peak < 10 * path.stat().st_size + 2e6
+
+
+@pytest.mark.parametrize(
+    ("name", "index", "values", "message"),
+    [
+        ("x", 4, [np.nan], r"x\[1, 1\] = nan but must be finite"),
+        ("v", 3, [-np.inf], r"v\[1, 0\] = -inf but must be finite"),
+        ("spin", 0, [np.inf], r"spin\[0, 0\] = inf"),
+        ("barycentric", 2, [-5.0], r"point \d lies outside its triangle \d+: barycentric = .*must be >= 0 with sum 1"),
+        ("barycentric", 0, [0.75, 0.75], r"point \d lies outside its triangle"),
+        ("barycentric", 1, [np.nan], r"barycentric\[0, 1\] = nan"),
+        ("orientation", 0, [0.0, 0, 0, 0], r"orientation\[0\] = .* has length 0"),
+        ("orientation", 4, [1.0, 1e-2, 0, 0], r"orientation\[1\] = .* must have length 1 to 1e-06"),
+        ("c1", 0, [1e300], r"c1\[0\] = 1e\+300, but here it is 0\.99"),
+        ("c2", 7, [-0.5], r"c2\[7\] = -0.5, but here it is 0.0"),
+        ("friction of rigid bodies", 0, [2.0], r"friction of rigid bodies\[0, 0, 0, 0\] = 2.0, but here it is 0\.99"),
+        ("runaway", 2, [np.nan], r"runaway\[2\] = nan"),
+    ],
+)
+def test_a_state_that_none_can_be_is_refused_and_changes_nothing(checkpoint, tmp_path, name, index, values, message):
+    path = tmp_path / "c"
+    path.write_bytes(packed(with_number(checkpoint, name, index, *values)))
+    there = simulation()
+    before = {key: a.tobytes() for key, a in there.context._dynamical_arrays().items()}
+    for read in (mp.Simulation.resume, there.load_checkpoint):
+        with pytest.raises(mp.ParameterError, match=f"c: .*{message}"):
+            read(path)
+    assert {key: a.tobytes() for key, a in there.context._dynamical_arrays().items()} == before
+
+
+def test_what_is_measured_may_not_be_there_yet(checkpoint, tmp_path):
+    """Kinetic energies after O are nan until there was one."""
+    path = tmp_path / "c"
+    made = simulation()
+    made.save_checkpoint(path)
+    assert b"after_o" in path.read_bytes()
+    assert np.isnan(made.context._after_o).all()
+    mp.Simulation.resume(path).step(1)
+
+
+def test_a_point_stays_on_the_membrane_that_it_belongs_to(tmp_path):
+    """Faces of all membranes are numbered through; those of another one do exist."""
+    topology = mp.Topology()
+    first, second = (topology.add_membrane(mp.TriangleMesh.icosphere(r, 0), 1.0, name=f"m{r:.0f}") for r in (5.0, 9.0))
+    topology.add_intriangle_points(first, triangles=[3], barycentric=[[0.2, 0.3, 0.5]], mass=1.0)
+    topology.add_intriangle_points(second, triangles=[4], barycentric=[[0.2, 0.3, 0.5]], mass=1.0, name="on m9")
+    made = mp.Simulation(mp.System(topology), mp.SplittingIntegrator("BAGAB", 0.1))
+    made.save_checkpoint(tmp_path / "c")
+    mp.Simulation.resume(tmp_path / "c")
+    members = members_of((tmp_path / "c").read_bytes())
+    members["state/triangle.npy"] = npy("'<i4'", "(2,)", struct.pack("<2i", 3, 4))
+    (tmp_path / "c").write_bytes(packed(members))
+    with pytest.raises(mp.ParameterError, match=r"on m9: triangles\[0\] = -16 does not exist: the mesh has faces 0 to"):
+        mp.Simulation.resume(tmp_path / "c")
+
+
+def test_trees_with_arrays_where_words_belong_are_refused(checkpoint, tmp_path):
+    """A member of the file may stand anywhere in the tree, not only where an array is meant."""
+    path = tmp_path / "c"
+    members = members_of(checkpoint)
+    somewhere = next(name for name in members if name.startswith("document/")).removesuffix(".npy")
+    places = [
+        ("type",), ("system",), ("system", "type"), ("system", "topology", "type"), ("system", "forces"),
+        ("system", "topology", "objects", 0, "type"), ("system", "topology", "objects", 0, "arguments", "name"),
+        ("system", "topology", "objects", 0, "arguments"),
+        ("system", "topology", "objects", 1, "arguments", "membrane"),
+        ("system", "topology", "objects", 1, "arguments", "membrane", "handle"), ("system", "forces", 0, "name"),
+        ("system", "forces", 0, "type"), ("system", "forces", 0, "arguments", "membrane"), ("integrator",),
+        ("integrator", "type"), ("integrator", "arguments"), ("integrator", "arguments", "word"),
+    ]  # fmt: skip
+    there = simulation()
+    for place in places:
+        for wrong in ({"member": somewhere}, {"dtype": "int64", "values": [1, 2]}, [[]], 10**400, None):
+            head = json.loads(members["checkpoint.json"])
+            node = head["document"]["content"]
+            for key in place[:-1]:
+                node = node[key]
+            node[place[-1]] = wrong
+            path.write_bytes(packed(members | {"checkpoint.json": json.dumps(head).encode()}))
+            for read in (mp.Simulation.resume, there.load_checkpoint):
+                error = peak_of(read, path)[1]
+                assert error is None or (str(path) in str(error) and len(str(error)) < 1500)
+
+
+def document(content):
+    return json.dumps({"format": "medyanpy document", "version": 1, "content": content})
+
+
+@pytest.mark.parametrize(
+    "shape", [[0] + [2**31 - 1] * 3, [2**31 - 1, 0], [0, 2**40], [-1, 0], [0, 1.5], [0, True], [0] * 65, [0, "a"]]
+)
+def test_documents_with_absurd_shapes_are_refused(shape):
+    positions = {"dtype": "float64", "shape": shape, "values": []}
+    beads = {"type": "Beads", "arguments": {"mass": 1.0, "positions": positions}}
+    with pytest.raises(mp.ParameterError, match=r"positions\.shape = \[.* is no shape of an array in a file"):
+        mp.deserialize(document({"type": "Topology", "objects": [beads]}))
+
+
+@pytest.mark.parametrize("n", [2**20 + 1, 300_000_000, 10**12, 10**400])
+def test_documents_do_not_make_more_points_than_they_are_worth(n):
+    mesh = json.loads(mp.serialize(mp.TriangleMesh.icosphere(1.0, 0)))["content"]
+    membrane = {"type": "Membrane", "arguments": {"mesh": mesh, "vertex_mass": 1.0, "name": "m"}}
+    points = {"type": "InTrianglePoints", "arguments": {"membrane": {"handle": "m"}, "n": n, "mass": 1.0, "seed": 1}}
+    text = document({"type": "Topology", "objects": [membrane, points]})
+    peak, error = peak_of(mp.deserialize, text)
+    assert isinstance(error, mp.ParameterError)
+    assert r"objects[1].arguments.n must be <= 1048576: more points are given by triangles" in str(error)
+    assert peak < 2e6
+    points["arguments"]["n"] = 2000
+    assert mp.deserialize(document({"type": "Topology", "objects": [membrane, points]})).n_beads == 2012
