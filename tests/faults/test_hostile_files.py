@@ -270,3 +270,54 @@ def test_documents_do_not_make_more_points_than_they_are_worth(n):
     assert peak < 2e6
     points["arguments"]["n"] = 2000
     assert mp.deserialize(document({"type": "Topology", "objects": [membrane, points]})).n_beads == 2012
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "latin-1", "utf-8-sig", "utf-16", "utf-16-be", "cp437", "shift_jis"])
+@pytest.mark.parametrize("ending", [".stl", ".obj", ".off"])
+def test_names_and_comments_of_meshes_are_in_any_encoding(tmp_path, ending, encoding, monkeypatch):
+    """None needs a package that guesses encodings."""
+    import sys
+
+    monkeypatch.setitem(sys.modules, "charset_normalizer", None)
+    mesh = mp.TriangleMesh.icosphere(10.0, 0)
+    name = "表" if encoding == "shift_jis" else "Zélle"
+    if ending == ".stl":
+        facets = [
+            "facet normal 0 0 0\nouter loop\n" + "".join(f"vertex {x!r} {y!r} {z!r}\n" for x, y, z in corners.tolist())
+            + "endloop\nendfacet\n" for corners in mesh.vertices[mesh.faces]
+        ]  # fmt: skip
+        text = f"solid {name}\n{''.join(facets)}endsolid {name}\n"
+    else:
+        mesh.save(tmp_path / f"plain{ending}")
+        text = (tmp_path / f"plain{ending}").read_text()
+        text = text.replace("\n", f" # {name}\n", 1) if ending == ".off" else f"# {name}\no {name}\n{text}"
+    mark = b"\xfe\xff" if encoding == "utf-16-be" else b""
+    (tmp_path / f"odd{ending}").write_bytes(mark + text.encode(encoding))
+    odd = mp.TriangleMesh.from_file(tmp_path / f"odd{ending}")
+    assert (len(odd.vertices), len(odd.faces)) == (12, 20)
+    np.testing.assert_array_equal(odd.vertices[odd.faces], mesh.vertices[mesh.faces])
+
+
+def test_damaged_chunks_of_a_trajectory(tmp_path):
+    """The file opens, the chunk does not: every look at it is a ParameterError that names file and array."""
+    h5py = pytest.importorskip("h5py")
+    made = simulation()
+    with mp.reporters.TrajectoryReporter(tmp_path / "t.h5", 1, velocities=True) as reporter:
+        made.reporters.append(reporter)
+        made.step(5)
+    with h5py.File(tmp_path / "t.h5") as file:
+        chunk = file["particles/all/position/value"].id.get_chunk_info(0)
+    spoiled = bytearray((tmp_path / "t.h5").read_bytes())
+    spoiled[chunk.byte_offset : chunk.byte_offset + chunk.size] = b"\xff" * chunk.size
+    (tmp_path / "bad.h5").write_bytes(spoiled)
+    with mp.Trajectory(tmp_path / "bad.h5") as trajectory:
+        frame = trajectory[-1]
+        for look in (
+            lambda: frame.positions, lambda: trajectory.read("positions"),
+            lambda: trajectory.read("positions", slice(0, 3), [0, 1]),
+        ):  # fmt: skip
+            with pytest.raises(mp.ParameterError, match=r"bad\.h5 is damaged: positions: "):
+                look()
+        assert frame.velocities.shape == (trajectory.n_beads, 3)
+        with pytest.raises(mp.ParameterError, match="frames = 3 but must be a slice"):
+            trajectory.read("velocities", 3)
