@@ -7,11 +7,12 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 __all__ = [
     "ArgumentError", "ConvergenceWarning", "MedyanError", "MeshError", "ParameterError", "PublicNameError",
     "SimulationError", "ThermostatWarning", "TimestepWarning", "TopologyError", "UnitsWarning", "UnknownNameError",
-    "foreign_errors", "shortened", "warn_outside",
+    "foreign_errors", "shortened", "shown", "warn_outside",
 ]  # fmt: skip
 
 
@@ -132,3 +133,11 @@ def foreign_errors(problem: str, kind: type[MedyanError] = ParameterError) -> It
 def shortened(text: str, most: int = 200) -> str:
     """Text for a message: the beginning of it, where it is long."""
     return text if len(text) <= most else f"{text[: most - 3]}..."
+
+
+def shown(value: Any) -> str:
+    """A value for a message: what Python shows of it, on one line and not at length."""
+    try:
+        return shortened(repr(value).replace("\n", ""), 80)
+    except Exception:  # Whole numbers of thousands of digits, and objects of others.
+        return f"a {type(value).__qualname__}"

@@ -27,6 +27,7 @@ from medyanpy.errors import MedyanError, MeshError, ParameterError, TopologyErro
 from medyanpy.forces import Force
 from medyanpy.integrators import SplittingIntegrator
 from medyanpy.mesh import TriangleMesh
+from medyanpy.names import plainly_called
 from medyanpy.sites import Sites
 from medyanpy.system import System
 from medyanpy.topology import Handle, Topology
@@ -46,6 +47,7 @@ DTYPES = ("float64", "float32", "int64", "int32", "int16", "int8", "uint64", "ui
 Functions = Mapping[str, Callable[..., Any]]
 
 
+@plainly_called
 def serialize(what: Any, path: str | os.PathLike | None = None) -> str:
     """Write a topology, system, force, integrator or mesh as a document.
 

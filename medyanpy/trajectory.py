@@ -1,5 +1,6 @@
 """Reading back the files of TrajectoryReporter."""
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from medyanpy.errors import ParameterError, foreign_errors
+from medyanpy.names import plainly_called
 from medyanpy.reporters import trajectory as layout
 from medyanpy.serialize import deserialize
 from medyanpy.surfaces import Surface
@@ -203,7 +205,8 @@ class Trajectory:
     (3, [0.0, 30.0, 0.0], [20, 30])
     """
 
-    def __init__(self, path: Any) -> None:
+    @plainly_called
+    def __init__(self, path: str | os.PathLike) -> None:
         layout.import_h5py()
         self._path = Path(path)
         if not self._path.is_file():
@@ -288,6 +291,7 @@ class Trajectory:
             out = dataset[rows]
             return out if shape is None else np.reshape(out, shape).astype(np.float64)
 
+    @plainly_called
     def read(self, name: str, frames: slice = slice(None), beads: Any = None) -> np.ndarray:
         """Many frames at once.
 

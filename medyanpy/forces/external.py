@@ -237,8 +237,6 @@ class ExternalField(_SingleBeadForce):
     """
 
     def __init__(self, beads: Any, energy: str, *, name: str | None = None, group: int = 0, **parameters: Any) -> None:
-        if not isinstance(energy, str):
-            raise ParameterError(f"{name or type(self).__name__}: energy must be text, not {energy!r}")
         check_length(name or type(self).__name__, energy)
         self._text = energy
         #: All parameters.
