@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import medyanpy as mp
-from medyanpy import forces as F
 
+F = mp.forces
 HUGE = 10**400
 TOO_MANY_DIGITS = 10**5000
 RAGGED = [[1.0], [2.0, 3.0]]
@@ -115,7 +115,7 @@ def test_names_are_text(scene, value):
 @pytest.mark.parametrize("value", [3, None, ARRAY, 1.5, b"a", [], Odd()])
 def test_paths_are_paths(scene, value):
     for read in (mp.TriangleMesh.from_file, scene.mesh.save, mp.Trajectory, mp.deserialize):
-        with pytest.raises(mp.ParameterError, match="must be a path, not |give a document or a path"):
+        with pytest.raises(mp.ParameterError, match=r"must be a path, not |give a document or a path"):
             read(value)
 
 
