@@ -1,7 +1,7 @@
 """Mutated files, thousands for every reader: no raw error, no hang, and no more memory than the file is worth.
 
-500 files for each reader in the normal run (60 trajectories, which take longest to open), 20 000 with ``-m long``. Memory
-is looked at for each fifth. What is drawn is the same at every run.
+500 files for each reader in the normal run (60 trajectories, which take longest to open), 20 000 with ``-m long``.
+Memory is looked at for each fifth. What is drawn is the same at every run.
 """
 
 import json
@@ -161,7 +161,7 @@ def in_tree(rng, text):
                     around[place[-1]] = json.loads(json.dumps(at(rng.choice(places))))
                 case _ if isinstance(around, dict):
                     around[rng.choice(["name", "group", "arguments", "numbers", "extra", "type"])] = rng.choice(VALUES)
-                case _:
+                case _ if isinstance(around, list):
                     around.insert(place[-1], rng.choice(VALUES))
         except (KeyError, IndexError, TypeError):  # Not there any more.
             continue
