@@ -17,12 +17,15 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from medyanpy._version import __version__
-from medyanpy.errors import MedyanError, ParameterError
+from medyanpy.errors import MedyanError, ParameterError, foreign_errors
+from medyanpy.oriented import unit_quaternions
 from medyanpy.outputs import write_atomically
 from medyanpy.serialize import (
+    DTYPES,
     arrays_apart,
     arrays_together,
     check_format,
+    check_shape,
     content_of,
     describe,
     document,
@@ -30,6 +33,8 @@ from medyanpy.serialize import (
     text_of,
     tree_of,
 )
+from medyanpy.topology import check_places
+from medyanpy.validation import array, number
 
 if TYPE_CHECKING:
     import zipfile
@@ -42,6 +47,10 @@ VERSION = 3
 _HEAD = "checkpoint.json"
 _SUM = re.compile(rb"medyanpy checkpoint, crc32 ([0-9a-f]{8})")
 _SUM_LENGTH = len(b"medyanpy checkpoint, crc32 01234567")
+# Of the arrays of a state: what is read off it, which may be nan before there is anything to read.
+_MEASURED = ("after_o", "work")
+# What NumPy and LAPACK may differ by, from machine to machine, where they compute coefficients of friction and noise.
+_LAST_BITS = 1e-6
 # Where things start: a simulation may be built elsewhere than where it goes on.
 _STARTS = ("positions", "vertices", "barycentric")
 
@@ -65,14 +74,19 @@ class Checkpoint:
         return made
 
     def restore(self, context: Any) -> None:
-        """Set a context of this system and integrator to the state."""
-        triangle = self.arrays.get("triangle", np.zeros(0, int))
-        n_faces = sum(len(membrane.mesh.faces) for membrane in context.system.topology.membranes)
-        if triangle.dtype.kind not in "iu" or ((triangle < 0) | (triangle >= n_faces)).any():
-            raise ParameterError(f"{self.path}: points lie in triangles that do not exist: there are {n_faces}")
+        """Set a context of this system and integrator to the state.
+
+        Raises
+        ------
+        ParameterError
+            Arrays of other shapes or types, or with numbers that no state has; then nothing changes.
+        """
         try:
+            since, steps = self.since
+            number("time", since + (self.step - steps) * context.integrator.timestep)
+            _check_values(self.arrays, context)
             context._set_dynamical_arrays(self.arrays, self.step, self.since)
-        except ParameterError as cause:
+        except MedyanError as cause:
             raise ParameterError(f"{self.path}: {cause}") from cause
 
 
@@ -147,34 +161,35 @@ def read_checkpoint(path: Path) -> Checkpoint:
     ------
     ParameterError
         A file that does not exist, is not a checkpoint, is damaged, or has another version.
+
+    Notes
+    -----
+    Whoever wrote the file: no code in it is run, and what is read takes no more memory than arrays of the file's size
+    and the tree of its text.
     """
     import zipfile
 
-    try:
-        with open(path, "rb") as file:
-            _check_sum(file, path)
-            with zipfile.ZipFile(file) as archive:
-                head = tree_of(archive.read(_HEAD).decode(), str(path))
-                check_format(head, str(path), FORMAT, VERSION)
-                members = {
-                    info.filename.removesuffix(".npy"): _array(archive, info)
-                    for info in archive.infolist()
-                    if info.filename.endswith(".npy")
-                }
-            step = head["step"]
-            if isinstance(step, bool) or not isinstance(step, int) or not 0 <= step < 2**63:
-                raise ParameterError(f"{path}: step = {step!r} but must be a whole number >= 0")
-            since = _since(head.get("since", [0.0, 0]), step, path)
-            content = content_of(head["document"], f"{path}: document")
-    except MedyanError:
-        raise
-    except FileNotFoundError:
-        raise ParameterError(f"checkpoint {path} does not exist") from None
-    except (OSError, ValueError, KeyError, EOFError, RuntimeError, NotImplementedError, zipfile.BadZipFile) as cause:
-        raise ParameterError(f"{path} is not a checkpoint, or is damaged: {cause}") from cause
-    arrays = {name.removeprefix("state/"): a for name, a in members.items() if name.startswith("state/")}
-    described = {name: a for name, a in members.items() if name.startswith("document/")}
-    return Checkpoint(path, arrays_together(content, described, f"{path}: content"), arrays, step, since)
+    if not path.exists():
+        raise ParameterError(f"checkpoint {path} does not exist")
+    with foreign_errors(f"{path} is not a checkpoint, or is damaged"), open(path, "rb") as file:
+        size = _check_sum(file, path)
+        with zipfile.ZipFile(file) as archive:
+            _check_members(archive, size)
+            head = tree_of(archive.read(_HEAD).decode(), str(path))
+            check_format(head, str(path), FORMAT, VERSION)
+            members = {
+                info.filename.removesuffix(".npy"): _array(archive, info)
+                for info in archive.infolist()
+                if info.filename.endswith(".npy")
+            }
+        step = head["step"]
+        if isinstance(step, bool) or not isinstance(step, int) or not 0 <= step < 2**63:
+            raise ParameterError(f"{path}: step = {step!r} but must be a whole number >= 0")
+        since = _since(head.get("since", [0.0, 0]), step, path)
+        content = content_of(head["document"], f"{path}: document")
+        arrays = {name.removeprefix("state/"): a for name, a in members.items() if name.startswith("state/")}
+        described = {name: a for name, a in members.items() if name.startswith("document/")}
+        return Checkpoint(path, arrays_together(content, described, f"{path}: content"), arrays, step, since)
 
 
 def _since(given: Any, step: int, path: Path) -> tuple[float, int]:
@@ -189,7 +204,8 @@ def _since(given: Any, step: int, path: Path) -> tuple[float, int]:
     return given[0], given[1]
 
 
-def _check_sum(file: BinaryIO, path: Path) -> None:
+def _check_sum(file: BinaryIO, path: Path) -> int:
+    """The size of a file whose checksum is right."""
     size = file.seek(0, io.SEEK_END)
     file.seek(max(0, size - _SUM_LENGTH))
     found = _SUM.fullmatch(file.read(_SUM_LENGTH))
@@ -204,6 +220,20 @@ def _check_sum(file: BinaryIO, path: Path) -> None:
     if _crc(file, size - _SUM_LENGTH) != int(found.group(1), 16):
         raise ParameterError(f"{path} is damaged: its bytes do not match their checksum")
     file.seek(0)
+    return size
+
+
+def _check_members(archive: "zipfile.ZipFile", size: int) -> None:
+    """Members as `write_checkpoint` makes them: packed ones, and those that share their bytes, could be any size."""
+    import zipfile
+
+    members = archive.infolist()
+    for info in members:
+        if info.compress_type != zipfile.ZIP_STORED or info.file_size != info.compress_size:
+            raise ValueError(f"{info.filename} is compressed, which members of checkpoints are not")
+    total = sum(info.file_size for info in members)
+    if total > size:
+        raise ValueError(f"its members have {total} bytes together, but the file has {size}")
 
 
 def _array(archive: "zipfile.ZipFile", info: "zipfile.ZipInfo") -> np.ndarray:
@@ -211,21 +241,52 @@ def _array(archive: "zipfile.ZipFile", info: "zipfile.ZipInfo") -> np.ndarray:
         if np.lib.format.read_magic(member) != (1, 0):
             raise ValueError(f"{info.filename} has a format of NumPy that checkpoints do not use")
         shape, fortran, dtype = np.lib.format.read_array_header_1_0(member)
-        if fortran or dtype.hasobject:
-            raise ValueError(f"{info.filename} is not a plain array")
-        if math.prod(shape) * dtype.itemsize > info.file_size:
-            raise EOFError(f"{info.filename} is shorter than its array")
+        if fortran or dtype.name not in DTYPES or not dtype.isnative:
+            raise ValueError(f"{info.filename} is not a plain array of numbers")
+        check_shape(info.filename, list(shape))
+        n_bytes = math.prod(shape) * dtype.itemsize
+        if member.tell() + n_bytes != info.file_size:
+            raise ValueError(f"{info.filename} is shorter or longer than its array, of {n_bytes} bytes")
         out = np.empty(shape, dtype)
-        data = out.reshape(-1).view(np.uint8)
+        data = memoryview(out.reshape(-1).view(np.uint8))
         done = 0
         while done < len(data):
-            n = member.readinto(memoryview(data)[done:])
+            n = member.readinto(data[done:])
             if not n:
                 raise EOFError(f"{info.filename} ends after {done} bytes of {len(data)}")
             done += n
-        if member.read(1):
-            raise ValueError(f"{info.filename} is longer than its array")
     return out
+
+
+def _check_values(arrays: dict[str, np.ndarray], context: Any) -> None:
+    """What no state of a context has: numbers that are not finite, points outside their triangles, quaternions of
+    other lengths, and coefficients that are not those of its friction and noise. Missing arrays and other shapes and
+    types are the context's to refuse."""
+    layout = context.layout
+    targets = context._dynamical_arrays()
+    fitting = {
+        name: arrays[name]
+        for name, target in targets.items()
+        if name in arrays and (arrays[name].shape, arrays[name].dtype) == (target.shape, target.dtype)
+    }
+    for name, given in fitting.items():
+        if given.dtype == np.float64 and name not in _MEASURED:
+            array(name, given, given.shape)
+        if name in ("c1", "c2") or name.startswith("friction of "):
+            off = np.abs(given - targets[name])
+            most = _LAST_BITS * np.abs(targets[name]).max(initial=0.0)
+            if (off > most).any():
+                index = tuple(np.argwhere(off > most)[0].tolist())
+                raise ParameterError(f"{name}{list(index)} = {given[index]}, but here it is {targets[name][index]}")
+    if fitting.keys() >= {"triangle", "barycentric"}:
+        for handle in layout.topology.point_handles:
+            rows = layout.points_of(handle)
+            rest = fitting["barycentric"][rows]
+            weights = np.column_stack([(1.0 - rest[:, 0]) - rest[:, 1], rest])
+            faces = fitting["triangle"][rows] - handle.membrane.first_face
+            check_places(handle.name, handle.membrane.mesh, faces, weights)
+    if "orientation" in fitting:
+        unit_quaternions("orientation", fitting["orientation"], layout.n_oriented)
 
 
 # Going on in a simulation that is there ----------------------------------------------------------------------------
@@ -263,7 +324,7 @@ def _differences(checkpoint: Checkpoint, context: Any) -> list[str]:
     """What a run depends on and is not the same in the file and here, by what a user calls it."""
     where = f"{checkpoint.path}: content"
     mine = describe(context)
-    try:
+    with foreign_errors(f"{where} is not the document of a Simulation"):
         theirs = {
             "system": dict(checkpoint.content["system"]),
             "objects": {o["arguments"]["name"]: o for o in checkpoint.content["system"]["topology"]["objects"]},
@@ -271,8 +332,6 @@ def _differences(checkpoint: Checkpoint, context: Any) -> list[str]:
         }
         integrator = rebuild(checkpoint.content["integrator"], where=f"{where}.integrator")
         return _integrators(integrator, context.integrator) + _parts(theirs, mine)
-    except (KeyError, TypeError, AttributeError) as cause:
-        raise ParameterError(f"{where} is not the document of a Simulation: {cause!r}") from cause
 
 
 def _integrators(theirs: Any, mine: Any) -> list[str]:

@@ -19,7 +19,7 @@ from medyanpy._kernels.program import Program, ProgramFault
 from medyanpy._kernels.program import Sequence as Operations
 from medyanpy._kernels.selected import brownian, drift, geodesic, thermostat, watch
 from medyanpy._kernels.virial import Virial
-from medyanpy.errors import ParameterError, SimulationError, TopologyError
+from medyanpy.errors import ParameterError, SimulationError, TopologyError, shown
 from medyanpy.flows import Flow, Stage, euler_maruyama, ornstein_uhlenbeck
 from medyanpy.hessians import entries
 from medyanpy.integrators import Letter, SplittingIntegrator
@@ -33,7 +33,7 @@ from medyanpy.system import System
 from medyanpy.threads import choose_threads
 from medyanpy.topology import InTrianglePoints, check_places
 from medyanpy.turns import Turn, one_at_a_time
-from medyanpy.validation import array, thermal_energy, whole_number
+from medyanpy.validation import array, thermal_energy, whole_number, words
 from medyanpy.validation import seed as check_seed
 from medyanpy.work import WorkMeter
 
@@ -449,7 +449,7 @@ class Context(Guarded):
             Called by a reporter or a `PythonForce` of this context, or while another thread uses it. So does
             everything else that looks at a context or changes it, but for reporters, which may look.
         """
-        n = whole_number("step: n", n, at_least=0)
+        n = whole_number("step: n", n, at_most=2**63 - 1 - self.step_count)
         self._refresh()
         self._open_account()
         try:
@@ -785,7 +785,7 @@ class Context(Guarded):
     def _differentiable(self, names: Iterable[str] | None, derivatives: int) -> list:
         """Bound forces by name, if they offer so many derivatives."""
         bound = self.bound_forces
-        names = list(bound) if names is None else list(names)
+        names = list(bound) if names is None else words("forces", names)
         for name in names:
             if name not in bound:
                 raise ParameterError(f"there is no force {name!r}; there are: {', '.join(bound) or 'none'}")
@@ -1000,10 +1000,13 @@ class Context(Guarded):
         Raises
         ------
         ParameterError
-            A state without positions or velocities.
+            What is no State, or one without positions or velocities.
         TopologyError
             A state of another topology.
         """
+        if not isinstance(state, State):
+            made = "a State, as get_state(positions=True, velocities=True) gives"
+            raise ParameterError(f"set_state: state must be {made}, not {shown(state)}")
         x, v, places = state.positions, state.velocities, state.intriangle
         self.set_positions(x)
         if self.layout.n_points:

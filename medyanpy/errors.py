@@ -5,11 +5,14 @@ Each also derives from the built-in that it specialises, so that ``except ValueE
 
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 __all__ = [
     "ArgumentError", "ContextInUseError", "ConvergenceWarning", "MedyanError", "MeshError", "OutputError",
     "ParameterError", "PublicNameError", "SimulationError", "ThermostatWarning", "TimestepWarning", "TopologyError",
-    "UnitsWarning", "UnknownNameError", "warn_outside",
+    "UnitsWarning", "UnknownNameError", "foreign_errors", "shortened", "shown", "warn_outside",
 ]  # fmt: skip
 
 
@@ -136,3 +139,30 @@ def warn_outside(text: str, kind: type[Warning]) -> None:
     while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == __package__:
         level, frame = level + 1, frame.f_back
     warnings.warn(text, kind, stacklevel=level)
+
+
+@contextmanager
+def foreign_errors(problem: str, kind: type[MedyanError] = ParameterError) -> Iterator[None]:
+    """Whatever Python and libraries raise inside is one error of ours: the problem, and what they said.
+
+    For what reads files and texts of others, where anything can be wrong. Errors of ours pass as they are.
+    """
+    try:
+        yield
+    except MedyanError:
+        raise
+    except Exception as cause:
+        raise kind(f"{problem}: {shortened(str(cause) or type(cause).__name__)}") from cause
+
+
+def shortened(text: str, most: int = 200) -> str:
+    """Text for a message: the beginning of it, where it is long."""
+    return text if len(text) <= most else f"{text[: most - 3]}..."
+
+
+def shown(value: Any) -> str:
+    """A value for a message: what Python shows of it, on one line and not at length."""
+    try:
+        return shortened(repr(value).replace("\n", ""), 80)
+    except Exception:  # Whole numbers of thousands of digits, and objects of others.
+        return f"a {type(value).__qualname__}"

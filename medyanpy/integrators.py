@@ -15,7 +15,7 @@ from medyanpy.described import Described
 from medyanpy.errors import ParameterError
 from medyanpy.kicks import Explicit, Kick
 from medyanpy.names import Guarded
-from medyanpy.validation import number, thermal_energy
+from medyanpy.validation import number, thermal_energy, whole_number
 from medyanpy.validation import seed as check_seed
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def parse_word(word: str, symmetric: bool = True) -> tuple[Letter, ...]:
         palindrome though `symmetric`. The message shows the word with a caret under the place.
     """
     if not isinstance(word, str):
-        raise ParameterError(f"word must be a string of the letters A, B, G, O, not {word!r}")
+        raise ParameterError(f"word must be text of the letters A, B, G, O, not {word!r}")
 
     def refuse(place: int, problem: str) -> ParameterError:
         return ParameterError(f"{problem}\n    {word}\n    {' ' * place}^")
@@ -232,9 +232,9 @@ class SplittingIntegrator(Described, Guarded):
         order: int = 2,
     ) -> None:
         self._base = self._letters = parse_word(word, symmetric)
-        if order not in (2, 4):
-            raise ParameterError(f"order = {order!r} but must be 2 or 4")
-        self._order = int(order)
+        self._order = whole_number("order", order, at_least=2, at_most=4)
+        if self._order == 3:
+            raise ParameterError("order = 3 but must be 2 or 4")
         if kick is not None and not isinstance(kick, Kick):
             raise ParameterError(f"kick must be one of medyanpy.kicks, not {kick!r}")
         self._kick = Explicit() if kick is None else kick

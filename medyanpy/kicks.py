@@ -8,11 +8,11 @@ import numpy as np
 
 from medyanpy._kernels.selected import coarse
 from medyanpy.described import Described
-from medyanpy.errors import ParameterError, TimestepWarning
+from medyanpy.errors import ParameterError, TimestepWarning, shown
 from medyanpy.flows import Flow, Stage
 from medyanpy.hessians import entries
 from medyanpy.names import Guarded
-from medyanpy.validation import number
+from medyanpy.validation import number, several, words
 
 if TYPE_CHECKING:
     from medyanpy.context import Context
@@ -319,10 +319,11 @@ class ZhangSkeelStiff(ZhangSkeelSimplified):
         self, beta: float = 0.25, stiff: Any = (), positive_definite: bool = False, positive: bool | None = None
     ) -> None:
         super().__init__(beta, positive_definite, positive)
-        names = [stiff] if isinstance(stiff, str) else list(stiff)
-        self._names = tuple(name if isinstance(name, str) else getattr(name, "name", name) for name in names)
-        if not self._names or not all(isinstance(name, str) for name in self._names):
-            raise ParameterError(f"ZhangSkeelStiff: stiff must be names of forces, or forces, not {stiff!r}")
+        what = "ZhangSkeelStiff: stiff"
+        given = [stiff] if isinstance(stiff, str) else several(what, stiff)
+        self._names = tuple(words(what, [getattr(force, "name", force) for force in given]))
+        if not self._names:
+            raise ParameterError(f"{what} must be names of forces, or forces, not {shown(stiff)}")
 
     def _arguments_now(self):
         return {**super()._arguments_now(), "stiff": list(self._names)}

@@ -1,20 +1,24 @@
 """Public names: what a call or a name that does not exist probably meant, and what assigning to one does.
 
 `Named` classes turn a wrong call of theirs, and the look-up of a name that they do not have, into an error that says
-what was probably meant; the names that OpenMM has for something are known by `OPENMM`. `Guarded` classes also refuse
-to be assigned to, where nothing would follow.
+what was probably meant; the names that OpenMM has for something are known by `OPENMM`. They refuse calls with something
+else where a switch, a word or a path is wanted. `Guarded` classes also refuse to be assigned to, where nothing would
+follow.
 """
 
 import functools
 import inspect
+import os
 from abc import ABCMeta
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from types import FunctionType
 from typing import Any, NoReturn
 
-from medyanpy.errors import ArgumentError, PublicNameError
+import numpy as np
 
-__all__ = ["OPENMM", "Guarded", "Named", "did_you_mean", "look_up", "module_names"]
+from medyanpy.errors import ArgumentError, ParameterError, PublicNameError, shown
+
+__all__ = ["OPENMM", "Guarded", "Named", "did_you_mean", "look_up", "module_names", "plainly_called"]
 
 _TABLE = "the table of names in docs/coming_from_openmm.md"
 
@@ -134,11 +138,64 @@ def _wrong_call(what: str, signature: inspect.Signature, given: tuple, named: Ma
     return f"{what} {ended} {hint or takes}"
 
 
+def _is_switch(value: Any) -> bool:
+    return isinstance(value, bool | np.bool_) or (type(value) is int and value in (0, 1))
+
+
+#: What parameters with these annotations take, and how messages call it. Whatever else is given would mean something by
+#: accident, if anything: text is always true, and arrays are neither true nor equal to a word.
+_PLAIN: dict[Any, tuple[Callable[[Any], bool], str]] = {
+    bool: (_is_switch, "True or False"),
+    bool | None: (lambda value: value is None or _is_switch(value), "True, False or None"),
+    str: (lambda value: isinstance(value, str), "text"),
+    str | None: (lambda value: value is None or isinstance(value, str), "text"),
+    str | os.PathLike: (lambda value: isinstance(value, str | os.PathLike), "a path"),
+    str | os.PathLike | None: (lambda value: value is None or isinstance(value, str | os.PathLike), "a path"),
+}
+
+
+class _PlainArguments:
+    """Those arguments of a function of which the annotation says all."""
+
+    def __init__(self, what: str, signature: inspect.Signature, skip: int = 0) -> None:
+        self._what = what
+        self._wanted = [
+            (place if p.kind is p.POSITIONAL_OR_KEYWORD else None, p.name, *_PLAIN[p.annotation])
+            for place, p in enumerate(list(signature.parameters.values())[skip:])
+            if isinstance(p.annotation, Hashable) and p.annotation in _PLAIN
+        ]
+
+    def check(self, given: tuple, named: Mapping[str, Any]) -> None:
+        for place, name, fits, meant in self._wanted:
+            if name in named:
+                value = named[name]
+            elif place is not None and place < len(given):
+                value = given[place]
+            else:
+                continue
+            if not fits(value):
+                raise ParameterError(f"{self._what}: {name} must be {meant}, not {shown(value)}")
+
+
+def plainly_called(function: FunctionType) -> FunctionType:
+    """A function, or a method of a class that is not `Named`, that refuses what its annotations exclude: see above."""
+    plain = _PlainArguments(function.__qualname__.removesuffix(".__init__"), inspect.signature(function))
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        plain.check(args, kwargs)
+        return function(*args, **kwargs)
+
+    return call
+
+
 def _spoken(function: FunctionType) -> FunctionType:
     """A method whose wrong calls say what was probably meant."""
+    plain = _PlainArguments(function.__name__, inspect.signature(function), 1)
 
     @functools.wraps(function)
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        plain.check(args, kwargs)
         try:
             return function(self, *args, **kwargs)
         except TypeError:
@@ -175,8 +232,10 @@ class _Named(ABCMeta):
         cls.__signature__ = signature.replace(
             parameters=list(signature.parameters.values())[1:], return_annotation=inspect.Signature.empty
         )
+        cls._plain = _PlainArguments(name, cls.__signature__)
 
     def __call__(cls, *args, **kwargs):
+        cls._plain.check(args, kwargs)
         try:
             made = super().__call__(*args, **kwargs)
         except TypeError:

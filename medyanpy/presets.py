@@ -13,6 +13,7 @@
 FilamentBending(bending_modulus=73000, rest_angle=0)
 """
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -21,8 +22,10 @@ import numpy as np
 
 from medyanpy import units
 from medyanpy.errors import ParameterError
+from medyanpy.names import plainly_called
 from medyanpy.quaternions import turned
 from medyanpy.validation import array, number
+from medyanpy.validation import seed as check_seed
 
 __all__ = ["Crosslinker", "FilamentMaterial", "RigidWater", "actin", "alpha_actinin", "microtubule", "tip3p"]
 
@@ -117,6 +120,7 @@ class FilamentMaterial:
         """4πηr², pN s: against turning of a long rod about its axis, per length; of a link, times its length."""
         return 4.0 * np.pi * number(f"{self.name}: viscosity", viscosity, above=0.0) * self.radius**2
 
+    @plainly_called
     def arguments(
         self,
         nodes: Any,
@@ -210,7 +214,8 @@ class FilamentMaterial:
         m = number(f"{self.name}: node_mass", node_mass, above=0.0)
         length = self.link_length if link_length is None else link_length
         length = number(f"{self.name}: link_length", length, above=0.0)
-        return float(2.0 / np.sqrt(16.0 * self.bending_modulus / (length**3 * m)))
+        # Products, since powers and quotients of numbers near the ends of their range are Python's errors.
+        return 0.5 * math.sqrt(length * length * length * m / self.bending_modulus)
 
 
 @dataclass(frozen=True)
@@ -314,7 +319,7 @@ class RigidWater:
         """
         centers = array(f"{self.name}: centers", centers, (None, 3))
         n = len(centers)
-        q = np.random.default_rng(seed).normal(size=(n, 4))
+        q = np.random.default_rng(check_seed(f"{self.name}: seed", seed)).normal(size=(n, 4))
         q /= np.linalg.norm(q, axis=1)[:, None]
         return {
             "nodes": turned(np.repeat(q, 3, axis=0), np.tile(self.molecule, (n, 1))) + np.repeat(centers, 3, axis=0),

@@ -7,6 +7,7 @@ import numpy as np
 
 from medyanpy.chains import carried_along
 from medyanpy.errors import ParameterError, TopologyError
+from medyanpy.names import plainly_called
 from medyanpy.quaternions import from_matrices, matrices, product, turned
 from medyanpy.validation import array, number, vector, whole_number
 
@@ -95,6 +96,7 @@ class CircularSection:
         return moment, moment, 2.0 * moment
 
 
+@plainly_called
 def frames(nodes: Any, closed: bool = False) -> np.ndarray:
     """Orientations of the nodes of a rod along a curve, without twist.
 

@@ -23,10 +23,11 @@ import numpy as np
 
 from medyanpy._version import __version__
 from medyanpy.described import Described, made_anew
-from medyanpy.errors import MedyanError, MeshError, ParameterError, TopologyError
+from medyanpy.errors import MedyanError, MeshError, ParameterError, TopologyError, foreign_errors, shortened
 from medyanpy.forces import Force
 from medyanpy.integrators import SplittingIntegrator
 from medyanpy.mesh import TriangleMesh
+from medyanpy.names import plainly_called
 from medyanpy.outputs import write_atomically
 from medyanpy.sites import Sites
 from medyanpy.system import System
@@ -36,13 +37,18 @@ __all__ = ["deserialize", "serialize"]
 
 FORMAT = "medyanpy document"
 VERSION = 1
+# What takes no room in a file, but memory and time of who reads it: rows of an array without numbers, and points of
+# which only the number is given.
+_MOST = 2**20
 # Texts up to this length stay on one line.
 _LINE = 110
-_DTYPES = ("float64", "float32", "int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8", "bool")
+#: What arrays in files hold.
+DTYPES = ("float64", "float32", "int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8", "bool")
 
 Functions = Mapping[str, Callable[..., Any]]
 
 
+@plainly_called
 def serialize(what: Any, path: str | os.PathLike | None = None) -> str:
     """Write a topology, system, force, integrator or mesh as a document.
 
@@ -254,7 +260,7 @@ class _Describer:
                 raise ParameterError(f"{where} = {value}: a document holds finite numbers only")
             return value
         if isinstance(value, np.ndarray):
-            if value.dtype.name not in _DTYPES:
+            if value.dtype.name not in DTYPES:
                 raise ParameterError(f"{where} is an array of {value.dtype}, which a document cannot hold")
             if value.dtype.kind == "f" and not np.isfinite(value).all():
                 index = tuple(np.argwhere(~np.isfinite(value))[0].tolist())
@@ -289,7 +295,8 @@ class _Describer:
 def rebuild(tree: Any, *, functions: Functions | None = None, where: str = "content") -> Any:
     """The object of a tree: `where` is its place, for messages."""
     reader = _Rebuilder(functions)
-    out = reader.anything(tree, where)
+    with foreign_errors(where):
+        out = reader.anything(tree, where)
     reader.check_all_used(where)
     return out
 
@@ -342,6 +349,9 @@ class _Rebuilder:
             arguments = self._arguments(given, f"{here}.arguments", name if isinstance(name, str) else "")
             add = kind.adder(topology)
             _check_plain(inspect.signature(add), arguments, f"{here}.arguments")
+            few = type(arguments.get("n")) is not int or arguments["n"] <= _MOST
+            bound = f"must be <= {_MOST}: more points are given by triangles and barycentric"
+            _expect(few, f"{here}.arguments.n", bound, arguments.get("n"))
             with _errors_at(here):
                 add(**arguments)
         return topology
@@ -414,6 +424,7 @@ class _Rebuilder:
         raise ParameterError(f"{where} is an object without any of the keys {known}: what it means is not known")
 
     def _handle(self, name: Any, where: str) -> Handle:
+        _expect(isinstance(name, str), where, "must be a string", name)
         handles = () if self.topology is None else self.topology.handles
         for handle in handles:
             if handle.name == name:
@@ -513,14 +524,15 @@ def _members(
 def _errors_at(where: str) -> Iterator[None]:
     """What goes wrong inside is an error of the document, at this place."""
     try:
-        yield
-    except MeshError as cause:
-        raise MeshError(f"{where}: {cause}", cause.defects) from cause
+        # Constructors check numbers, but not every type that JSON can hold.
+        with foreign_errors("it cannot be made"):
+            yield
     except MedyanError as cause:
-        kind = TopologyError if isinstance(cause, TopologyError) else ParameterError
-        raise kind(f"{where}: {cause}") from cause
-    except Exception as cause:  # Constructors check numbers, but not every type that JSON can hold.
-        raise ParameterError(f"{where}: {cause}") from cause
+        # Of values that are not what is meant, messages show all there is.
+        message = f"{where}: {shortened(str(cause), 1000)}"
+        if isinstance(cause, MeshError):
+            raise MeshError(message, cause.defects) from cause
+        raise (TopologyError if isinstance(cause, TopologyError) else ParameterError)(message) from cause
 
 
 # Trees and text ----------------------------------------------------------------------------------------------------
@@ -604,7 +616,7 @@ def array_of(tree: dict[str, Any], where: str) -> np.ndarray:
     """The array of ``{"dtype": ..., "shape": ..., "values": ...}``, where the shape may be left out."""
     parts = _members(tree, where, ("dtype", "values"), optional=("shape",))
     name, shape = parts["dtype"], parts.get("shape")
-    _expect(name in _DTYPES, f"{where}.dtype", f"must be one of {', '.join(_DTYPES)}", name)
+    _expect(name in DTYPES, f"{where}.dtype", f"must be one of {', '.join(DTYPES)}", name)
     _expect(isinstance(parts["values"], list), f"{where}.values", "must be a list", parts["values"])
     dtype = np.dtype(name)
     with _errors_at(f"{where}.values"):
@@ -623,16 +635,21 @@ def array_of(tree: dict[str, Any], where: str) -> np.ndarray:
             raise ParameterError(f"they are not {name} numbers, or out of range")
     if shape is not None and list(out.shape) != shape:
         # Nested lists do not tell how wide an array without rows is.
-        empty = (
-            out.size == 0
-            and isinstance(shape, list)
-            and len(shape) <= 8
-            and all(type(n) is int and 0 <= n < 2**31 for n in shape)
-            and 0 in shape
-        )
+        empty = out.size == 0 and isinstance(shape, list) and 0 in shape
         _expect(empty, f"{where}.shape", f"must be {list(out.shape)}, the shape of the values", shape)
+        check_shape(f"{where}.shape", shape)
         out = np.zeros(shape, dtype)
     return out
+
+
+def check_shape(what: str, shape: list) -> None:
+    """Refuse shapes that no array of a file has: too many dimensions, or an empty array that is long all the same."""
+    if (
+        len(shape) > 8
+        or not all(type(n) is int and 0 <= n < 2**40 for n in shape)
+        or (0 in shape and math.prod(n or 1 for n in shape) > _MOST)
+    ):
+        raise ParameterError(f"{what} = {shortened(str(shape))} is no shape of an array in a file")
 
 
 # Arrays beside the text --------------------------------------------------------------------------------------------

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from medyanpy._kernels.sites import SiteTable
-from medyanpy.errors import ParameterError, TopologyError
+from medyanpy.errors import ParameterError, TopologyError, foreign_errors, shown
 from medyanpy.handles import Handle, bead_numbers, handles_in
-from medyanpy.validation import array, dimensions
+from medyanpy.validation import array, dimensions, several
 
 if TYPE_CHECKING:
     from medyanpy.topology import Topology
@@ -193,8 +193,9 @@ class Sites:
         if not len(first) or first[0] != 0 or first[-1] != len(number) or (np.diff(first) < 0).any():
             raise TopologyError(f"{what}: start must ascend from 0 to the number of beads, {len(number)}")
         n_anchors = int((np.diff(first) == 0).sum())
-        # An empty list has lost its shape.
-        x = array(f"{what}: anchor_positions", np.reshape(anchor_positions, (-1, 3)), (n_anchors, 3)).copy()
+        with foreign_errors(f"{what}: anchor_positions must have shape ({n_anchors}, 3)"):
+            x = np.reshape(anchor_positions, (-1, 3))  # An empty list has lost its shape.
+        x = array(f"{what}: anchor_positions", x, (n_anchors, 3)).copy()
         _not_negative(f"{what}: bead_numbers", number)
         site = np.repeat(np.arange(len(first) - 1), np.diff(first))
         order = np.lexsort((number, site))
@@ -203,8 +204,9 @@ class Sites:
             k = order[twice[0]]
             raise TopologyError(f"{what}: site {site[k]} names bead {number[k]} twice")
         _sum_to_one(f"{what}: weights", w, first)
+        handles = several(f"{what}: handles", handles, error=TopologyError)
         if not all(isinstance(h, Handle) for h in handles):
-            raise TopologyError(f"{what}: handles must be handles, not {list(handles)!r}")
+            raise TopologyError(f"{what}: handles must be handles, not {shown(handles)}")
         if arms is not None:
             arms = array(f"{what}: arms", arms, (len(first) - 1, 3)).copy()
             bare = arms.any(axis=1) & (np.diff(first) == 0)
@@ -221,10 +223,11 @@ class Sites:
         TopologyError
             Something that is not Sites, or handles of different topologies.
         """
-        parts = list(parts)
+        parts = several("Sites.concatenate: parts", parts, error=TopologyError)
         for part in parts:
             if not isinstance(part, Sites):
-                raise TopologyError(f"Sites.concatenate: {part!r} is not Sites; Sites.beads(...) makes them of beads")
+                what = f"Sites.concatenate: {shown(part)} is not Sites"
+                raise TopologyError(f"{what}; Sites.beads(...) makes them of beads")
         counts = np.concatenate([np.zeros(0, np.int64), *(np.diff(p._start) for p in parts)])
         arms = None
         if any(p._arms is not None for p in parts):

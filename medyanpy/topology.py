@@ -19,7 +19,7 @@ from medyanpy.rods import check_frames, strains
 from medyanpy.sites import Sites
 from medyanpy.surfaces.flow import REACH, SurfaceFlow
 from medyanpy.surfaces.surface import Surface
-from medyanpy.validation import array, dimensions, number, per_item, vectors, whole_number
+from medyanpy.validation import array, dimensions, number, one_or_many, per_item, several, vectors, whole_number
 from medyanpy.validation import seed as check_seed
 
 __all__ = [
@@ -275,7 +275,7 @@ class Filaments(Chains, Beads):
         arrays = []
         for key, value in given.items():
             dtype, error = (np.int64, TopologyError) if key in ("filament", "link") else (np.float64, ParameterError)
-            arrays.append(array(f"{what}: {key}", np.atleast_1d(value), (None,), dtype=dtype, error=error))
+            arrays.append(one_or_many(f"{what}: {key}", value, dtype=dtype, error=error))
         lengths = {len(a) for a, v in zip(arrays, given.values(), strict=True) if np.ndim(v)}
         n = min(lengths, default=1)
         if len(lengths) > 1:
@@ -789,7 +789,8 @@ class Topology(Guarded):
         return any(what is handle or what == handle.name for handle in self._handles)
 
     def handle_of(self, bead: int) -> Handle:
-        """The handle that a bead belongs to."""
+        """The handle that a bead belongs to; TopologyError where there is no such bead."""
+        bead = whole_number("handle_of: bead", bead, error=TopologyError)
         for handle in self._handles:
             if handle.first_bead <= bead < handle.first_bead + len(handle):
                 return handle
@@ -1502,6 +1503,7 @@ class Topology(Guarded):
     def _chains_of(self, what: str, nodes: Any, starts: Any) -> tuple[np.ndarray, np.ndarray]:
         """The nodes of all chains, and where those of each start, of either way of giving them."""
         if starts is None:
+            nodes = several(f"{what}: nodes", nodes, error=TopologyError)
             parts = [array(f"{what}: nodes[{i}]", p, (None, 3), error=TopologyError) for i, p in enumerate(nodes)]
             starts = np.cumsum([0, *map(len, parts)])
             nodes = np.concatenate([np.empty((0, 3)), *parts])

@@ -1,5 +1,6 @@
 """Reading back the files of TrajectoryReporter."""
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from medyanpy.errors import ParameterError
+from medyanpy.errors import ParameterError, foreign_errors
+from medyanpy.names import plainly_called
 from medyanpy.reporters import trajectory as layout
 from medyanpy.serialize import deserialize
 from medyanpy.surfaces import Surface
@@ -97,7 +99,10 @@ class Frame:
         return self._trajectory.handles
 
     def _read(self, name: str) -> np.ndarray:
-        return self._trajectory._dataset(name)[self._index]
+        return self._trajectory._rows(name, self._index)
+
+    def _number(self, name: str) -> float:
+        return float(self._trajectory._rows(name, self._index, ()))
 
     @property
     def positions(self) -> np.ndarray:
@@ -125,15 +130,15 @@ class Frame:
 
     @property
     def potential_energy(self) -> float:
-        return float(self._read("potential_energy"))
+        return self._number("potential_energy")
 
     @property
     def kinetic_energy(self) -> float:
-        return float(self._read("kinetic_energy"))
+        return self._number("kinetic_energy")
 
     @property
     def temperature(self) -> float:
-        return float(self._read("temperature"))
+        return self._number("temperature")
 
     def __repr__(self) -> str:
         return f"Frame(step {self.step}, {self.time:g} s)"
@@ -200,7 +205,8 @@ class Trajectory:
     (3, [0.0, 30.0, 0.0], [20, 30])
     """
 
-    def __init__(self, path: Any) -> None:
+    @plainly_called
+    def __init__(self, path: str | os.PathLike) -> None:
         layout.import_h5py()
         self._path = Path(path)
         if not self._path.is_file():
@@ -210,18 +216,16 @@ class Trajectory:
         except OSError as cause:
             raise ParameterError(f"{self._path} is not an HDF5 file, or is damaged: {cause}") from cause
         try:
-            layout.check_format(self._file, self._path)
-            own = self._file["medyanpy"]
-            self.timestep = float(own.attrs["timestep"])
-            self.word = str(own.attrs["word"])
-            self.handles = dict(self._read_handles())
+            with foreign_errors(f"{self._path} is damaged"):
+                layout.check_format(self._file, self._path)
+                own = self._file["medyanpy"]
+                self.timestep = float(own.attrs["timestep"])
+                self.word = str(own.attrs["word"])
+                self.handles = dict(self._read_handles())
             self.refresh()
-        except ParameterError:
+        except BaseException:
             self._file.close()
             raise
-        except (OSError, KeyError, RuntimeError, ValueError) as cause:
-            self._file.close()
-            raise ParameterError(f"{self._path} is damaged: {cause}") from cause
         self.faces = {name: h.faces for name, h in self.handles.items() if h.faces is not None}
 
     def _read_handles(self) -> Iterator[tuple[str, TrajectoryHandle]]:
@@ -251,14 +255,16 @@ class Trajectory:
 
     def refresh(self) -> int:
         """Look for frames that were written since the file was opened; returns how many there are now."""
-        group = self._open_file()["particles/all/position"]
-        for path in layout.element_paths(self._file):
-            self._file[path]["value"].id.refresh()
-        for name in ("time", "step"):
-            group[name].id.refresh()
-        # The step is written last: what has none is not there yet.
-        n = min(len(group[name]) for name in ("step", "time", "value"))
-        self.steps, self.times = group["step"][:n], group["time"][:n]
+        file = self._open_file()
+        with foreign_errors(f"{self._path} is damaged"):
+            group = file["particles/all/position"]
+            for path in layout.element_paths(file):
+                file[path]["value"].id.refresh()
+            for name in ("time", "step"):
+                group[name].id.refresh()
+            # The step is written last: what has none is not there yet.
+            n = min(len(group[name]) for name in ("step", "time", "value"))
+            self.steps, self.times = group["step"][:n], group["time"][:n]
         return n
 
     def _open_file(self) -> Any:
@@ -275,8 +281,17 @@ class Trajectory:
             there = any(getattr(h, rows) is not None for h in self.handles.values())
             why = "TrajectoryReporter was not asked to" if there else f"there are no {kind}"
             raise ParameterError(f"{self._path} holds no {name}: {why}")
-        return file[path]["value"]
+        with foreign_errors(f"{self._path} is damaged: {name}"):
+            return file[path]["value"]
 
+    def _rows(self, name: str, rows: Any, shape: tuple[int, ...] | None = None) -> np.ndarray:
+        """Part of a dataset; of the shape that it must have, where one is given."""
+        dataset = self._dataset(name)
+        with foreign_errors(f"{self._path} is damaged: {name}"):
+            out = dataset[rows]
+            return out if shape is None else np.reshape(out, shape).astype(np.float64)
+
+    @plainly_called
     def read(self, name: str, frames: slice = slice(None), beads: Any = None) -> np.ndarray:
         """Many frames at once.
 
@@ -297,7 +312,8 @@ class Trajectory:
         ParameterError
             A name that is none, or was not written, or has no rows of such beads.
         """
-        dataset = self._dataset(name)
+        if not isinstance(frames, slice):
+            raise ParameterError(f"read: frames = {frames!r} but must be a slice, such as slice(0, 100, 10)")
         start, stop, step = frames.indices(len(self))
         backwards = step < 0
         if backwards:
@@ -309,9 +325,9 @@ class Trajectory:
                 beads = self._rows_of(name, beads)
             rows = array("read: beads", beads, (None,), dtype=np.int64)
             first, last = (int(rows.min()), int(rows.max()) + 1) if len(rows) else (0, 0)
-            out = dataset[start:stop:step, first:last][:, rows - first]
+            out = self._rows(name, np.s_[start:stop:step, first:last])[:, rows - first]
         else:
-            out = dataset[start:stop:step]
+            out = self._rows(name, np.s_[start:stop:step])
         return out[::-1] if backwards else out
 
     @staticmethod

@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 
 from medyanpy import units
-from medyanpy.errors import ParameterError
+from medyanpy.errors import ParameterError, shown
 
 __all__ = [
-    "array", "dimensions", "number", "per_item", "seed", "thermal_energy", "vector", "vectors", "whole_number",
+    "array", "dimensions", "number", "one_or_many", "per_item", "seed", "several", "thermal_energy", "vector",
+    "vectors", "whole_number", "words",
 ]  # fmt: skip
 
 
@@ -32,7 +33,7 @@ def array(
         if dtype is not np.float64 and raw.size and not np.issubdtype(raw.dtype, np.integer):
             raise _refuse(what, f"must hold integers, not {raw.dtype}", error)
         out = np.ascontiguousarray(raw, dtype=dtype) if raw.size else np.zeros(raw.shape, dtype)
-    except (TypeError, ValueError, OverflowError) as cause:
+    except Exception as cause:  # Of objects of others, anything.
         if isinstance(cause, error):
             raise
         raise _refuse(what, f"must be an array of shape {wanted}: {cause}", error) from cause
@@ -56,8 +57,33 @@ def dimensions(what: str, value: Any, wanted: str, *, error: type[Exception] = P
     """How many an array has; `wanted` says what shapes are right, where rows of different lengths have none."""
     try:
         return np.ndim(value)
-    except ValueError as cause:
+    except Exception as cause:
         raise _refuse(what, f"must have shape {wanted}: {cause}", error) from cause
+
+
+def one_or_many(
+    what: str, value: Any, *, dtype: type = np.float64, error: type[Exception] = ParameterError
+) -> np.ndarray:
+    """(n,) numbers; of one number, n is 1."""
+    many = value if dimensions(what, value, "(n,)", error=error) else [value]
+    return array(what, many, (None,), dtype=dtype, error=error)
+
+
+def several(what: str, value: Any, *, error: type[Exception] = ParameterError) -> list[Any]:
+    """What is given one after another, as a list."""
+    try:
+        return list(value)
+    except Exception as cause:
+        raise _refuse(what, f"= {shown(value)} but must be a list", error) from cause
+
+
+def words(what: str, value: Any, *, error: type[Exception] = ParameterError) -> list[str]:
+    """Names, or one name."""
+    out = [value] if isinstance(value, str) else several(what, value, error=error)
+    for i, word in enumerate(out):
+        if not isinstance(word, str):
+            raise _refuse(f"{what}[{i}]", f"= {shown(word)} but must be text", error)
+    return out
 
 
 def number(
@@ -73,8 +99,10 @@ def number(
         if isinstance(value, str | bytes):
             raise TypeError
         out = float(value)
-    except (TypeError, ValueError) as cause:
-        raise _refuse(what, f"= {value!r} but must be a number", error) from cause
+    except OverflowError as cause:
+        raise _refuse(what, f"= {shown(value)} but must be below 1.8e308", error) from cause
+    except Exception as cause:
+        raise _refuse(what, f"= {shown(value)} but must be a number", error) from cause
     bound = _bound(above, at_least)
     if not np.isfinite(out) or (above is not None and out <= above) or (at_least is not None and out < at_least):
         raise _refuse(what, f"= {out} but must be {bound}", error)
@@ -101,7 +129,7 @@ def per_item(
     """One float for each of n items: a scalar for all (kept as a view without memory of its own) or n of them."""
     try:
         raw = _no_text(np.asarray(value)).astype(np.float64)
-    except (TypeError, ValueError) as cause:
+    except Exception as cause:
         raise _refuse(what, f"must be a number or {n} numbers: {cause}", error) from cause
     if raw.ndim > 1 or (raw.ndim == 1 and len(raw) != n):
         raise _refuse(what, f"must be a number or have shape ({n},), not {raw.shape}", error)
@@ -140,12 +168,12 @@ def whole_number(
     ok = not isinstance(value, bool | np.bool_)
     try:
         out = int(value)
-        ok = ok and out == value
-    except (TypeError, ValueError, OverflowError):
+        ok = bool(ok and out == value)
+    except Exception:
         ok, out = False, 0
     if not ok or out < at_least or (at_most is not None and out > at_most):
         bound = f">= {at_least}" + ("" if at_most is None else f" and <= {at_most}")
-        raise _refuse(what, f"= {value!r} but must be a whole number {bound}", error)
+        raise _refuse(what, f"= {shown(value)} but must be a whole number {bound}", error)
     return out
 
 

@@ -17,6 +17,7 @@ from medyanpy.chains import Chains
 from medyanpy.context import Context
 from medyanpy.errors import MedyanError, ParameterError
 from medyanpy.mesh import TriangleMesh, geometry
+from medyanpy.names import plainly_called
 from medyanpy.quaternions import matrices
 from medyanpy.reporters._base import new_file
 from medyanpy.simulation import Simulation
@@ -142,6 +143,7 @@ class _Window(NamedTuple):
         return np.column_stack([middle[0] + p[:, 0], middle[1] - p[:, 1], p[:, 2]])
 
 
+@plainly_called
 def draw(
     what: Any,
     path: Any = None,
@@ -232,6 +234,7 @@ def draw(
     return figure
 
 
+@plainly_called
 def movie(
     frames: Any,
     path: Any,

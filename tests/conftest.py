@@ -1,15 +1,20 @@
 """What all tests share."""
 
 import os
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-import medyanpy as mp
-
-# Processes that tests start from the checkout must not find its source folder before the installed package.
+# `python -m pytest` finds the source folder of the checkout, which holds no kernels, before the installed package;
+# `pytest` does not.
+_CHECKOUT = Path(__file__).resolve().parents[1]
+sys.path[:] = [folder for folder in sys.path if Path(folder or os.curdir).resolve() != _CHECKOUT]
+# Nor must processes that tests start from the checkout.
 os.environ["PYTHONSAFEPATH"] = "1"
+
+import medyanpy as mp  # noqa: E402
 
 # What a test is warned of without failing, by the marker that says that this is meant. The texts are part of it: other
 # warnings of these classes fail the test all the same.

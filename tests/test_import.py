@@ -76,3 +76,12 @@ def test_a_kernel_that_cannot_be_loaded_says_so_itself(tmp_path):
     assert done.returncode == 1
     assert "are missing" not in done.stderr
     assert library.name in done.stderr.splitlines()[-1]
+
+
+def test_pytest_starts_either_way():
+    """`python -m pytest` puts the checkout before the installed package, which `pytest` does not."""
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONSAFEPATH"}
+    command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "--collect-only", "tests/test_import.py"]
+    done = subprocess.run(command, cwd=CHECKOUT, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "test_pytest_starts_either_way" in done.stdout

@@ -56,7 +56,7 @@ def test_words_that_are_no_palindromes_on_request():
 
 
 def test_a_word_is_a_string():
-    with pytest.raises(mp.ParameterError, match="must be a string"):
+    with pytest.raises(mp.ParameterError, match="word must be text, not"):
         mp.SplittingIntegrator(["B", "A"], 0.1)
 
 

@@ -46,7 +46,7 @@ class Force(Described, Guarded, ABC):
     exact_frequencies: bool = False
 
     def __init__(self, *, name: str | None = None, group: int = 0) -> None:
-        self.name = type(self).__name__ if name is None else str(name)
+        self.name = type(self).__name__ if name is None else name
         self.group = whole_number(f"{self.name}: group", group, at_least=0, at_most=31)
         self._numbers: dict[str, Any] = {}
         self._version = 0

@@ -173,7 +173,8 @@ class SoftCollisions(Force):
     def _each(self, what: str, value: Any) -> list[Any]:
         """One value for every handle."""
         n = len(self._shapes)
-        if not isinstance(value, Sequence | np.ndarray) or np.ndim(value) == 0:
+        is_one = value.ndim == 0 if isinstance(value, np.ndarray) else not isinstance(value, Sequence)
+        if is_one or isinstance(value, str | bytes):
             return [value] * n
         if len(value) != n:
             raise ParameterError(f"{self.name}: {what} has {len(value)} values, but there are {n} handles")

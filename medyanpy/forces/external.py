@@ -10,12 +10,12 @@ from medyanpy._kernels.external import Field
 from medyanpy._kernels.selected import fields
 from medyanpy._kernels.sites import SiteTable
 from medyanpy.described import scalar_if_one
-from medyanpy.errors import ParameterError, TopologyError
+from medyanpy.errors import ParameterError, TopologyError, shortened
 from medyanpy.forces._base import Force
 from medyanpy.handles import bead_numbers, handles_in
 from medyanpy.sites import Sites
 from medyanpy.stiffness import Coordinates, Start
-from medyanpy.surfaces.expressions import FUNCTIONS, Graph, parse
+from medyanpy.surfaces.expressions import FUNCTIONS, Graph, check_length, parse
 from medyanpy.validation import array, dimensions, per_item, vectors
 
 __all__ = ["ExternalField", "HarmonicTrap", "UniformField"]
@@ -237,8 +237,7 @@ class ExternalField(_SingleBeadForce):
     """
 
     def __init__(self, beads: Any, energy: str, *, name: str | None = None, group: int = 0, **parameters: Any) -> None:
-        if not isinstance(energy, str):
-            raise ParameterError(f"{name or type(self).__name__}: energy must be text, not {energy!r}")
+        check_length(name or type(self).__name__, energy)
         self._text = energy
         #: All parameters.
         self.changeable = tuple(parameters)
@@ -251,11 +250,11 @@ class ExternalField(_SingleBeadForce):
                     f"{self.name}: {p} is {taken.get(p, 'a word of Python')} and cannot be a parameter"
                 )
             if p not in named:
-                raise ParameterError(f"{self.name}: the parameter {p} is not in {energy!r}")
+                raise ParameterError(f"{self.name}: the parameter {p} is not in {shortened(energy, 80)!r}")
         # Errors in the text show now, and independence of what numbers are at present.
         graph, u = self._graph(parameters)
         if all(graph.value_of(d) == 0.0 for d in graph.gradient(u)):
-            raise ParameterError(f"{self.name}: {energy!r} does not depend on x, y or z")
+            raise ParameterError(f"{self.name}: {shortened(energy, 80)!r} does not depend on x, y or z")
 
     @property
     def energy(self) -> str:

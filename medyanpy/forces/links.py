@@ -15,7 +15,7 @@ from medyanpy.forces._base import Force
 from medyanpy.forces.bonds import bind_rows
 from medyanpy.sites import Sites, as_sites
 from medyanpy.stiffness import Start
-from medyanpy.validation import array, per_item, whole_number
+from medyanpy.validation import array, one_or_many, per_item, whole_number
 
 __all__ = ["AngleLinks", "DirectionLinks", "Links"]
 
@@ -147,7 +147,7 @@ class _SiteTerms(Force):
     def _rows(self, ids: Any) -> np.ndarray:
         """Rows of terms given by their numbers."""
         what, noun = f"{self.name}: ids", self.noun
-        wanted = array(what, [ids] if np.ndim(ids) == 0 else ids, (None,), dtype=np.int64)
+        wanted = one_or_many(what, ids, dtype=np.int64)
         rows = np.searchsorted(self._ids, wanted)
         unknown = np.append(self._ids, -1)[rows] != wanted
         if unknown.any():

@@ -5,33 +5,36 @@ import numbers
 
 import numpy as np
 
-from medyanpy.errors import ParameterError
+from medyanpy.errors import ParameterError, shown
 
 
 def positive_number(owner: str, name: str, value: float) -> float:
     """Return ``value`` as a float if it is a finite number above 0."""
     number = real_number(owner, name, value)
     if number <= 0:
-        raise ParameterError(f"{owner}: {name} = {value!r} but must be > 0")
+        raise ParameterError(f"{owner}: {name} = {shown(value)} but must be > 0")
     return number
 
 
 def real_number(owner: str, name: str, value: float) -> float:
     """Return ``value`` as a float if it is one finite real number; a bool is a slip of the pen."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
-        raise ParameterError(f"{owner}: {name} = {value!r} but must be one number")
-    number = float(value)
+        raise ParameterError(f"{owner}: {name} = {shown(value)} but must be one number")
+    try:
+        number = float(value)
+    except OverflowError:  # Whole numbers beyond the largest double.
+        number = math.inf
     if not math.isfinite(number):
-        raise ParameterError(f"{owner}: {name} = {value!r} but must be finite")
+        raise ParameterError(f"{owner}: {name} = {shown(value)} but must be finite")
     return number
 
 
 def whole_number(owner: str, name: str, value: int, low: int, high: int) -> int:
     """Return ``value`` as an int if it is an integer with low <= value <= high."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Integral):
-        raise ParameterError(f"{owner}: {name} = {value!r} but must be an integer from {low} to {high}")
+        raise ParameterError(f"{owner}: {name} = {shown(value)} but must be an integer from {low} to {high}")
     if not low <= value <= high:
-        raise ParameterError(f"{owner}: {name} = {value!r} but must be an integer from {low} to {high}")
+        raise ParameterError(f"{owner}: {name} = {shown(value)} but must be an integer from {low} to {high}")
     return int(value)
 
 
@@ -39,7 +42,7 @@ def finite_vectors(owner: str, name: str, value: object, n_rows: int | None = No
     """Return ``value`` as a finite (n, 3) float64 array."""
     try:
         vectors = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError) as err:
+    except Exception as err:  # Of objects of others, anything.
         raise ParameterError(f"{owner}: {name} must be an array of numbers of shape (n, 3)") from err
     if vectors.ndim != 2 or vectors.shape[1] != 3 or (n_rows is not None and len(vectors) != n_rows):
         wanted = f"({'n' if n_rows is None else n_rows}, 3)"

@@ -4,7 +4,7 @@ from functools import cached_property
 
 import numpy as np
 
-from medyanpy.errors import MeshError, ParameterError
+from medyanpy.errors import MeshError, ParameterError, foreign_errors
 from medyanpy.mesh import arguments, geometry
 from medyanpy.mesh.connectivity import Connectivity, read_only
 
@@ -204,13 +204,16 @@ class MeshAttributes:
             For a triangle that does not exist or a point outside its triangle.
         """
         owner = "TriangleMesh.positions"
-        f = np.asarray(triangles)
+        with foreign_errors(f"{owner}: triangles must be (n,) integers"):
+            f = np.asarray(triangles)
         if f.ndim != 1 or (f.dtype.kind not in "iu" and f.size):
             raise ParameterError(
                 f"{owner}: triangles have shape {f.shape} and type {f.dtype} but must be (n,) integers"
             )
         f = f.astype(np.int64)
-        weights = np.asarray(barycentric, dtype=np.float64).reshape(0, 3) if f.size == 0 else barycentric
+        if f.size == 0 and not np.size(barycentric):
+            barycentric = np.zeros((0, 3))  # An empty list has lost its shape.
+        weights = barycentric
         weights = arguments.finite_vectors(owner, "barycentric", weights, len(f))
         bad = np.flatnonzero((f < 0) | (f >= len(self.faces)))
         if len(bad):

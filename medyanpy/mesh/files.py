@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from medyanpy.errors import MeshError, ParameterError
+from medyanpy.errors import MeshError, ParameterError, shortened
 from medyanpy.mesh import ply
 
 FORMATS = (".ply", ".obj", ".off", ".stl")
@@ -52,7 +52,7 @@ def read(path: str | os.PathLike) -> tuple[np.ndarray, np.ndarray]:
     # Any exception of a parser on a spoiled file (they raise many kinds) means the same to the reader.
     except Exception as err:
         raise MeshError(
-            f"{path}: cannot be read as {suffix[1:].upper()} file ({err}); read are {_FORMAT_WORDS}"
+            f"{path}: cannot be read as {suffix[1:].upper()} file ({shortened(str(err))}); read are {_FORMAT_WORDS}"
         ) from err
     if len(vertices) == 0 or len(faces) == 0:
         raise MeshError(
@@ -96,17 +96,25 @@ def _triangles(polygons: list[np.ndarray]) -> np.ndarray:
     return np.concatenate(parts)
 
 
+def _text(data: bytes) -> str:
+    """What a text file says. Numbers and keywords are ASCII in every format; names and comments are in whatever
+    encoding their writer liked, and mean nothing here."""
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return data.decode("utf-16", errors="replace")
+    return data.decode("ascii", errors="replace")
+
+
 def _read_off(data: bytes) -> tuple[np.ndarray, list[np.ndarray]]:
     from trimesh.exchange.off import load_off
 
-    mesh = load_off(io.BytesIO(data))
+    mesh = load_off(io.BytesIO(_text(data).encode()))
     return mesh["vertices"], [mesh["faces"]]
 
 
 def _read_obj(data: bytes) -> tuple[np.ndarray, list[np.ndarray]]:
     from trimesh.exchange.obj import load_obj
 
-    text = _obj_without_extras(data.decode("utf-8", errors="replace"))
+    text = _obj_without_extras(_text(data))
     geometry = load_obj(io.StringIO(text), skip_materials=True, maintain_order=True).get("geometry", {})
     if not geometry:
         return np.empty((0, 3)), []
@@ -148,7 +156,9 @@ def _obj_without_extras(text: str) -> str:
 def _read_stl(data: bytes) -> tuple[np.ndarray, list[np.ndarray]]:
     from trimesh.exchange.stl import load_stl
 
-    loaded = load_stl(io.BytesIO(data))
+    # A binary file is as long as it says; as trimesh tells them apart.
+    is_binary = len(data) >= 84 and len(data) == 84 + 50 * int.from_bytes(data[80:84], "little")
+    loaded = load_stl(io.BytesIO(data if is_binary else _text(data).encode()))
     solids = list(loaded["geometry"].values()) if "geometry" in loaded else [loaded]
     corners = [np.asarray(solid["vertices"], dtype=np.float64)[solid["faces"].ravel()] for solid in solids]
     if not corners:

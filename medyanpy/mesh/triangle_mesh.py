@@ -9,6 +9,8 @@ from medyanpy.mesh import arguments, checks, files, shapes
 from medyanpy.mesh.attributes import MeshAttributes
 from medyanpy.mesh.connectivity import Connectivity, read_only
 from medyanpy.mesh.repair import RepairReport, mend
+from medyanpy.names import plainly_called
+from medyanpy.validation import vector
 
 # 20 * 4**10 = 21 million faces; one more level would need tens of gigabytes.
 MAX_SUBDIVISIONS = 10
@@ -78,6 +80,7 @@ class TriangleMesh(MeshAttributes):
         return _unpickle, (self.vertices, self.faces)
 
     @classmethod
+    @plainly_called
     def from_file(
         cls, path: str | os.PathLike, scale: float = 1.0, repair: bool = False
     ) -> "TriangleMesh | tuple[TriangleMesh, RepairReport]":
@@ -117,6 +120,7 @@ class TriangleMesh(MeshAttributes):
         except MeshError as err:
             raise MeshError(f"{os.fspath(path)}: {err}", err.defects) from err
 
+    @plainly_called
     def save(self, path: str | os.PathLike, overwrite: bool = False) -> None:
         """Write a PLY, OBJ, OFF or STL file, the ending naming the format; lengths in nm.
 
@@ -203,13 +207,7 @@ class TriangleMesh(MeshAttributes):
 
     def translated(self, shift: object) -> "TriangleMesh":
         """Return the mesh moved by ``shift`` ((3,) float, nm); ParameterError unless it is finite."""
-        if np.shape(shift) != (3,):
-            raise ParameterError(
-                f"TriangleMesh.translated: shift has shape {np.shape(shift)} but must have shape (3,)"
-            )
-        return self.with_vertices(
-            self.vertices + arguments.finite_vectors("TriangleMesh.translated", "shift", [shift])
-        )
+        return self.with_vertices(self.vertices + vector("TriangleMesh.translated: shift", shift))
 
     @classmethod
     def icosphere(

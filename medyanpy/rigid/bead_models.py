@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from medyanpy.errors import ParameterError
+from medyanpy.names import plainly_called
 from medyanpy.rigid.rotne_prager import FORCES_TORQUES, FORCES_TORQUES_STRESSLETS, mobility_block
 from medyanpy.rigid.tensors import move_friction
 from medyanpy.validation import array, number, per_item, vector
@@ -15,6 +16,7 @@ __all__ = ["bead_model_friction"]
 _COLUMN, _PAIRS = 528, 20_000
 
 
+@plainly_called
 def bead_model_friction(
     centers: Any,
     radii: Any,

@@ -4,17 +4,19 @@ Implicit surfaces and fields are made of them. What is compiled runs in _kernels
 between registers, without any compiler at run time.
 """
 
-import ast
+import keyword
 import math
-from collections.abc import Mapping, Sequence
+import re
+import unicodedata
+from collections.abc import Generator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from medyanpy._kernels.selected import surface_constraints
-from medyanpy.errors import ParameterError
+from medyanpy.errors import ParameterError, shortened
 
-__all__ = ["FUNCTIONS", "Graph", "parse"]
+__all__ = ["FUNCTIONS", "Graph", "check_length", "parse"]
 
 _CODES = {"+": 0, "-": 1, "*": 2, "/": 3, "sqrt": 4, "sin": 5, "cos": 5, "exp": 6, "log": 7}
 #: What may be called in expressions that are not polynomials.
@@ -22,6 +24,8 @@ FUNCTIONS = ("sqrt", "exp", "log", "sin", "cos")
 _COORDINATES = "xyz"
 # Beyond it a power is a slip: x**100 overflows where x is 1300 nm.
 MAX_POWER = 100
+# Thousands of terms; what is longer was made by a program, and that had better be a PythonForce or PythonSurface.
+MAX_LENGTH = 200_000
 
 
 class Graph:
@@ -105,7 +109,7 @@ class Graph:
         kind, *rest = self.nodes[b]
         if p is not None and kind == "*" and (inner := self.value_of(rest[0])) is not None:
             product = p * inner
-            if math.frexp(p)[0] in (0.5, -0.5) or math.frexp(inner)[0] in (0.5, -0.5):
+            if math.isfinite(product) and (math.frexp(p)[0] in (0.5, -0.5) or math.frexp(inner)[0] in (0.5, -0.5)):
                 return self.multiply(self.number(product), rest[1])
         return self._node("*", a, b) if p is not None else self._node("*", *sorted((a, b)))
 
@@ -161,11 +165,27 @@ class Graph:
 
     def derivative(self, node: int, i: int) -> int:
         """With respect to coordinate i."""
-        if (node, i) not in self._derivatives:
-            self._derivatives[node, i] = self._derive(node, i)
-        return self._derivatives[node, i]
+        # Derivatives that wait for others: sums of thousands of terms are as deep as they are long.
+        waiting: list[Generator[int, int, int]] = [self._derive(node, i)]
+        wanted = [node]
+        found: int | None = None
+        while waiting:
+            try:
+                inner = next(waiting[-1]) if found is None else waiting[-1].send(found)
+            except StopIteration as done:
+                waiting.pop()
+                found = self._derivatives[wanted.pop(), i] = done.value
+                continue
+            found = self._derivatives.get((inner, i))
+            if found is None:
+                waiting.append(self._derive(inner, i))
+                wanted.append(inner)
+        return found
 
-    def _derive(self, node: int, i: int) -> int:
+    def _derive(self, node: int, i: int) -> Generator[int, int, int]:
+        """Yields nodes, to be sent their derivatives, and returns its own."""
+        if (node, i) in self._derivatives:
+            return self._derivatives[node, i]
         kind, *rest = self.nodes[node]
         if kind == "number":
             return self.number(0.0)
@@ -174,8 +194,10 @@ class Graph:
         if node in self._powers:
             base, n = self._powers[node]
             outer = self.multiply(self.number(n), self.power(base, n - 1))
-            return self.multiply(outer, self.derivative(base, i))
-        d = [self.derivative(a, i) for a in rest]
+            return self.multiply(outer, (yield base))
+        d = []
+        for a in rest:
+            d.append((yield a))
         match kind:
             case "+":
                 return self.add(*d)
@@ -198,20 +220,18 @@ class Graph:
 
     def evaluate(self, results: Sequence[int], inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
         """Some nodes by NumPy, at points given by the columns x, y, z and the other numbers: for what is asked once."""
-        operations = {
-            "+": np.add, "-": np.subtract, "*": np.multiply, "/": np.divide, "sqrt": np.sqrt, "sin": np.sin,
-            "cos": np.cos, "exp": np.exp, "log": np.log,
-        }  # fmt: skip
-        values: list[Any] = []
-        for kind, *rest in self.nodes:
-            if kind == "number":
-                values.append(np.full(len(inputs[0]), rest[0]))
-            elif kind == "coordinate":
-                values.append(inputs[rest[0]])
+        operations = {0: np.add, 1: np.subtract, 2: np.multiply, 3: np.divide, 4: np.sqrt, 6: np.exp, 7: np.log}
+        code, constants, outputs, count = self.program(results)
+        registers: list[Any] = [*constants, *inputs]
+        registers += [None] * (count - len(registers))
+        for operation, target, a, b in code.tolist():
+            if operation == _CODES["sin"]:
+                registers[target], registers[b] = np.sin(registers[a]), np.cos(registers[a])
+            elif operation in (_CODES["sqrt"], _CODES["exp"], _CODES["log"]):
+                registers[target] = operations[operation](registers[a])
             else:
-                # What a node is made of has lower numbers.
-                values.append(operations[kind](*(values[a] for a in rest)))
-        return [values[node] for node in results]
+                registers[target] = operations[operation](registers[a], registers[b])
+        return [np.broadcast_to(registers[k], np.shape(inputs[0])) for k in outputs]
 
     def compile(self, results: Sequence[int]) -> "surface_constraints.Evaluator":
         """A kernel's evaluator of some nodes."""
@@ -275,89 +295,173 @@ def parse(what: str, text: str, graph: Graph, names: Mapping[str, int], polynomi
 
     Allowed are numbers, x, y, z, further names (of nodes), + - *, whole powers ``**`` (or ``^``), division by numbers,
     parentheses and signs; in what is not a polynomial also any division, powers below 0, and `FUNCTIONS`. Nothing is
-    ever run.
+    ever run. Time grows with the length of the text, whatever is in it.
 
     Raises
     ------
     ParameterError
-        Anything else, with its place in the text.
+        Anything else, with its place in the text; a text that is too long.
     """
-    source = text.strip()
-    if "^" in source:
-        source = source.replace("^", "**")
+    check_length(what, text)
+    return _Parser(what, text.strip().replace("^", "**"), graph, names, polynomial).parse()
 
-    def refuse(at: ast.AST | None, problem: str) -> ParameterError:
-        if at is None:
-            return ParameterError(f"{what}: {problem} in {source!r}")
-        part = ast.get_source_segment(source, at) or ""
-        return ParameterError(f"{what}: {part!r} at column {at.col_offset + 1} of {source!r} {problem}")
 
-    try:
-        tree = ast.parse(source, mode="eval").body
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as cause:
-        column = getattr(cause, "offset", None)
-        place = "" if column is None else f" at column {column}"
-        raise ParameterError(f"{what}: cannot read {source!r}: {getattr(cause, 'msg', cause)}{place}") from None
+def check_length(what: str, text: str) -> None:
+    """Refuse texts that nobody has written."""
+    if len(text) > MAX_LENGTH:
+        raise ParameterError(f"{what}: an expression of {len(text)} characters, but at most {MAX_LENGTH} are read")
 
-    least = 0 if polynomial else -MAX_POWER
-    allowed = "polynomial: numbers, x, y, z, + - * **, / by numbers, and parentheses"
-    if not polynomial:
-        allowed = "expression: numbers, x, y, z, parameters, + - * / **, parentheses, and " + ", ".join(FUNCTIONS)
 
-    def whole(at: ast.AST) -> int:
-        value = graph.value_of(node_of(at))
+_TOKEN = re.compile(
+    r"(?P<number>(?:\d[\d_]*\.?[\d_]*|\.\d[\d_]*)(?:[eE][+-]?\d+)?)|(?P<name>[^\W\d]\w*)"
+    r"|(?P<sign>\*\*|[-+*/()])|(?P<space>\s+)|(?P<other>.)",
+    re.DOTALL,
+)
+# How tightly operators bind: as in Python, where a power binds what is left of it tighter than a sign.
+_TIGHTNESS = {"(": 0, "+": 1, "-": 1, "*": 2, "/": 2, "sign +": 3, "sign -": 3, "**": 4}
+
+
+class _Parser:
+    """Operators wait on a stack until what is right of them is known, so that no depth of nesting is too deep."""
+
+    def __init__(self, what: str, source: str, graph: Graph, names: Mapping[str, int], polynomial: bool) -> None:
+        self._what, self._source, self._graph, self._names, self._polynomial = what, source, graph, names, polynomial
+        #: Nodes that operators will act on, with the first and last + 1 column that each comes from.
+        self._values: list[tuple[int, int, int]] = []
+        #: Operators that wait, and their columns; of an opening parenthesis also the function before it.
+        self._waiting: list[tuple[str, int]] = []
+
+    def _refuse(self, start: int, end: int, problem: str) -> ParameterError:
+        part, whole = shortened(self._source[start:end], 60), shortened(self._source, 80)
+        return ParameterError(f"{self._what}: {part!r} at column {start + 1} of {whole!r} {problem}")
+
+    def _no_part(self, start: int, end: int) -> ParameterError:
+        allowed = "polynomial: numbers, x, y, z, + - * **, / by numbers, and parentheses"
+        if not self._polynomial:
+            allowed = "expression: numbers, x, y, z, parameters, + - * / **, parentheses, and " + ", ".join(FUNCTIONS)
+        return self._refuse(start, end, f"is not part of a{'' if self._polynomial else 'n'} {allowed}")
+
+    def _unreadable(self, problem: str) -> ParameterError:
+        return ParameterError(f"{self._what}: cannot read {shortened(self._source, 80)!r}: {problem}")
+
+    def parse(self) -> int:
+        complete = False  # whether what has been read so far could be all
+        for token in _TOKEN.finditer(self._source):
+            kind, word, start, end = token.lastgroup, token.group(), *token.span()
+            if kind == "space":
+                continue
+            if not complete and kind in ("number", "name"):
+                complete = self._operand(kind, word, start, end)
+            elif not complete and word in ("+", "-"):
+                self._waiting.append((f"sign {word}", start))
+            elif not complete and word == "(":
+                self._waiting.append(("(", start))
+            elif complete and word == ")":
+                self._close(start, end)
+            elif complete and kind == "sign" and word != "(":
+                # Of powers the last is taken first: x**2**3 is x**8.
+                self._apply(_TIGHTNESS[word] + (word == "**"))
+                self._waiting.append((word, start))
+                complete = False
+            else:
+                raise self._no_part(start, end)
+        if not complete:
+            raise self._unreadable("it ends where a number or a name should follow")
+        self._apply(1)
+        if self._waiting:
+            raise self._unreadable(f"the parenthesis at column {self._waiting[-1][1] + 1} is not closed")
+        return self._values[0][0]
+
+    def _operand(self, kind: str, word: str, start: int, end: int) -> bool:
+        """Take a number or a name; False where it is that of a function, whose argument is still to come."""
+        if kind == "number":
+            value = float(word) if "__" not in word and word[-1] != "_" else math.nan
+            if not math.isfinite(value):
+                raise self._refuse(start, end, "is too large a number" if value > 0.0 else "is no number")
+            self._values.append((self._graph.number(value), start, end))
+            return True
+        # As Python does with names in programs: letters that mean the same are the same.
+        name = unicodedata.normalize("NFKC", word)
+        called = self._source[end:end + 100].lstrip()[:1] == "("
+        if called and name in FUNCTIONS and not self._polynomial:
+            self._waiting.append((name, start))
+            return False
+        if called or keyword.iskeyword(name):
+            raise self._no_part(start, self._end_of_call(end) if called else end)
+        if name in _COORDINATES:
+            node = self._graph.coordinates[_COORDINATES.index(name)]
+        elif name in self._names:
+            node = self._names[name]
+        else:
+            known = "".join(f" and {shortened(', '.join(self._names))}" if self._names else "")
+            raise self._refuse(start, end, f"is unknown: there are x, y, z{known}")
+        self._values.append((node, start, end))
+        return True
+
+    def _end_of_call(self, at: int) -> int:
+        """After the parenthesis that closes the next one that is opened."""
+        depth = 0
+        for place in range(at, len(self._source)):
+            depth += {"(": 1, ")": -1}.get(self._source[place], 0)
+            if depth == 0 and self._source[place] == ")":
+                return place + 1
+        return len(self._source)
+
+    def _close(self, start: int, end: int) -> None:
+        self._apply(1)
+        if not self._waiting:
+            raise self._no_part(start, end)
+        _, first = self._waiting.pop()
+        node = self._values.pop()[0]
+        if self._waiting and self._waiting[-1][0] in FUNCTIONS:
+            name, first = self._waiting.pop()
+            node = getattr(self._graph, name)(node)
+        self._values.append((node, first, end))
+
+    def _apply(self, tightness: int) -> None:
+        """Do what waits and binds as tightly as this, or tighter."""
+        while self._waiting and _TIGHTNESS[self._waiting[-1][0]] >= tightness:
+            operator, start = self._waiting.pop()
+            right = self._values.pop()
+            left = (0, start, start) if operator.startswith("sign") else self._values.pop()
+            node = self._result(operator, left, right)
+            value = self._graph.value_of(node)
+            if value is not None and not math.isfinite(value):
+                raise self._refuse(left[1], right[2], f"is {value}, but must be finite")
+            self._values.append((node, left[1], right[2]))
+
+    def _result(self, operator: str, left: tuple[int, int, int], right: tuple[int, int, int]) -> int:
+        graph, a, b = self._graph, left[0], right[0]
+        match operator:
+            case "+":
+                return graph.add(a, b)
+            case "-":
+                return graph.subtract(a, b)
+            case "*":
+                return graph.multiply(a, b)
+            case "sign +":
+                return b
+            case "sign -":
+                return graph.multiply(graph.number(-1.0), b)
+            case "/":
+                if self._polynomial and graph.value_of(b) is None:
+                    raise self._refuse(*right[1:], "divides, but in a polynomial only numbers may")
+                return self._divide(a, b, right)
+            case _:
+                n = self._whole(right)
+                power = graph.power(a, abs(n))
+                return power if n >= 0 else self._divide(graph.number(1.0), power, left)
+
+    def _divide(self, a: int, b: int, divisor: tuple[int, int, int]) -> int:
+        if self._graph.value_of(b) == 0.0:
+            raise self._refuse(*divisor[1:], "is zero and divides")
+        return self._graph.divide(a, b)
+
+    def _whole(self, exponent: tuple[int, int, int]) -> int:
+        least = 0 if self._polynomial else -MAX_POWER
+        value = self._graph.value_of(exponent[0])
         if value is None or value != int(value) or not least <= value <= MAX_POWER:
-            other = "" if polynomial else ": for others there are sqrt, and exp(p*log(...))"
-            raise refuse(at, f"is a power, but powers must be whole numbers from {least} to {MAX_POWER}{other}")
+            other = "" if self._polynomial else ": for others there are sqrt, and exp(p*log(...))"
+            problem = f"is a power, but powers must be whole numbers from {least} to {MAX_POWER}{other}"
+            raise self._refuse(*exponent[1:], problem)
         return int(value)
-
-    def node_of(at: ast.AST) -> int:
-        node = read(at)
-        value = graph.value_of(node)
-        if value is not None and not math.isfinite(value):
-            raise refuse(at, f"is {value}, but must be finite")
-        return node
-
-    def read(at: ast.AST) -> int:
-        match at:
-            case ast.Constant(value=value) if type(value) in (int, float):
-                try:
-                    return graph.number(value)
-                except OverflowError:
-                    raise refuse(at, "is too large a number") from None
-            case ast.Name(id=name):
-                if name in _COORDINATES:
-                    return graph.coordinates[_COORDINATES.index(name)]
-                if name in names:
-                    return names[name]
-                known = ", ".join(names)
-                raise refuse(at, "is unknown: there are x, y, z" + (f" and {known}" if known else ""))
-            case ast.UnaryOp(op=ast.UAdd(), operand=a):
-                return node_of(a)
-            case ast.UnaryOp(op=ast.USub(), operand=a):
-                return graph.multiply(graph.number(-1.0), node_of(a))
-            case ast.BinOp(left=a, op=ast.Add(), right=b):
-                return graph.add(node_of(a), node_of(b))
-            case ast.BinOp(left=a, op=ast.Sub(), right=b):
-                return graph.subtract(node_of(a), node_of(b))
-            case ast.BinOp(left=a, op=ast.Mult(), right=b):
-                return graph.multiply(node_of(a), node_of(b))
-            case ast.BinOp(left=a, op=ast.Pow(), right=b):
-                n = whole(b)
-                power = graph.power(node_of(a), abs(n))
-                return power if n >= 0 else graph.divide(graph.number(1.0), power)
-            case ast.BinOp(left=a, op=ast.Div(), right=b):
-                divisor = node_of(b)
-                if polynomial and graph.value_of(divisor) is None:
-                    raise refuse(b, "divides, but in a polynomial only numbers may")
-                if graph.value_of(divisor) == 0.0:
-                    raise refuse(b, "is zero and divides")
-                return graph.divide(node_of(a), divisor)
-            case ast.Call(func=ast.Name(id=name), args=[a], keywords=[]) if not polynomial and name in FUNCTIONS:
-                return getattr(graph, name)(node_of(a))
-        raise refuse(at, f"is not part of a{'' if polynomial else 'n'} {allowed}")
-
-    try:
-        return node_of(tree)
-    except RecursionError:
-        raise refuse(None, "there are too many levels") from None

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from medyanpy.errors import ParameterError
+from medyanpy.errors import ParameterError, foreign_errors, shortened
 from medyanpy.surfaces.expressions import Graph, parse
 from medyanpy.surfaces.surface import Surface
 from medyanpy.validation import array, number, whole_number
@@ -80,7 +80,7 @@ class Polynomial(_Written):
     def _write(self, graph: Graph) -> int:
         g = self._parsed(graph)
         if all(graph.value_of(d) == 0.0 for d in graph.gradient(g)):
-            raise ParameterError(f"Polynomial: {self.text!r} does not depend on x, y or z")
+            raise ParameterError(f"Polynomial: {shortened(self.text, 80)!r} does not depend on x, y or z")
         return g
 
     def _arguments_now(self) -> dict[str, Any]:
@@ -116,9 +116,10 @@ class Inflated(_Written):
     def _write(self, graph: Graph) -> int:
         f = self._parsed(graph)
         if graph.value_of(graph.derivative(f, 2)) != 0.0:
-            raise ParameterError(f"Inflated: {self.text!r} depends on z, but must be a curve in the plane of x and y")
+            what = f"Inflated: {shortened(self.text, 80)!r}"
+            raise ParameterError(f"{what} depends on z, but must be a curve in the plane of x and y")
         if graph.value_of(f) is not None:
-            raise ParameterError(f"Inflated: {self.text!r} does not depend on x or y")
+            raise ParameterError(f"Inflated: {shortened(self.text, 80)!r} does not depend on x or y")
         return _inflate(graph, f, self.r)
 
     @property
@@ -196,7 +197,8 @@ def _as_text(what: str, expression: Any) -> str:
     if isinstance(expression, Mapping):
         return _of_coefficients(what, dict(expression))
     if hasattr(expression, "free_symbols") and hasattr(expression, "args"):
-        return _of_sympy(what, expression)
+        with foreign_errors(f"{what}: cannot read the expression"):
+            return _of_sympy(what, expression)
     c = array(f"{what}: coefficients", expression, (None, None, None))
     return _of_coefficients(what, {tuple(map(int, i)): c[tuple(i)] for i in np.argwhere(c)})
 
@@ -242,4 +244,4 @@ def _of_sympy(what: str, expression: Any) -> str:
         return "(" + "*".join(parts) + ")"
     if expression.is_Pow:
         return f"({parts[0]})**{parts[1]}"
-    raise ParameterError(f"{what}: {expression} is not part of a polynomial")
+    raise ParameterError(f"{what}: {shortened(str(expression))} is not part of a polynomial")

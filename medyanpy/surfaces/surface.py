@@ -21,6 +21,8 @@ __all__ = ["PythonSurface", "Surface"]
 _HALVINGS = 52
 # Segments that `sample` tries at a time, and how many times that in vain before it says so.
 _TRIES, _IN_VAIN = 65536, 200
+# As many as a topology may have beads; and cubes along a side, of which a thousand millions fill 30 GB.
+_MOST_POINTS, _MOST_CUBES = 2**31 - 1, 1024
 
 
 class Surface(Described, ABC):
@@ -155,11 +157,11 @@ class Surface(Described, ABC):
 
         Parameters
         ----------
-        n : int, >= 1
+        n : int, >= 1 and < 2^31
         seed : int
         box : (2, 3) float, nm, optional
             Only the part of the surface in this box; by default `bounding_box`.
-        resolution : int
+        resolution : int, >= 1 and <= 2^20
             The surface is looked for along segments that are this fraction of the longest side of the box, and is
             taken to cross none of them more than twice.
 
@@ -180,9 +182,9 @@ class Surface(Described, ABC):
         with one over that.
         """
         what = f"{type(self).__name__}.sample"
-        n = whole_number(f"{what}: n", n, at_least=1)
+        n = whole_number(f"{what}: n", n, at_least=1, at_most=_MOST_POINTS)
         low, high = self._box(what, box)
-        length = (high - low).max() / whole_number(f"{what}: resolution", resolution, at_least=1)
+        length = (high - low).max() / whole_number(f"{what}: resolution", resolution, at_least=1, at_most=2**20)
         rng = np.random.default_rng(check_seed(f"{what}: seed", seed))
         found, count, in_vain = [], 0, 0
         while count < n:
@@ -243,7 +245,7 @@ class Surface(Described, ABC):
 
         Parameters
         ----------
-        resolution : int
+        resolution : int, >= 2 and <= 1024
             Cubes along the longest side of the box.
         box : (2, 3) float, nm, optional
             Cut the surface at this box; by default it is meshed whole, in `bounding_box`.
@@ -269,7 +271,7 @@ class Surface(Described, ABC):
         2
         """
         what = f"{type(self).__name__}.mesh"
-        n = whole_number(f"{what}: resolution", resolution, at_least=2)
+        n = whole_number(f"{what}: resolution", resolution, at_least=2, at_most=_MOST_CUBES)
         low, high = self._box(what, box)
         try:
             from skimage.measure import marching_cubes

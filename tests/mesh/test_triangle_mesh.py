@@ -148,8 +148,8 @@ def test_scaled_and_translated(wobbly):
     [
         (lambda m: m.scaled(0.0), ParameterError, "scaled: factor = 0.0 but must be > 0"),
         (lambda m: m.scaled(-1), ParameterError, "scaled: factor = -1 but must be > 0"),
-        (lambda m: m.translated([1.0, 2.0]), ParameterError, r"translated: shift has shape \(2,\)"),
-        (lambda m: m.translated([1.0, np.nan, 0]), ParameterError, r"translated: shift\[0\] .* finite"),
+        (lambda m: m.translated([1.0, 2.0]), ParameterError, r"translated: shift must have shape \(3,\), not \(2,\)"),
+        (lambda m: m.translated([1.0, np.nan, 0]), ParameterError, r"translated: shift\[1\] = nan but must be finite"),
         (
             lambda m: m.with_vertices(m.vertices[1:]),
             ParameterError,
