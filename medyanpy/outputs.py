@@ -22,6 +22,7 @@ _REMEDIES = {
     errno.EMFILE: "close files that this process holds open",
     errno.ENOENT: "its folder is gone: put it back",
 }
+_CANNOT_ALLOCATE = (errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL)
 
 
 def unwritable(what: str, path: Path, cause: Exception, then: str = "") -> OutputError:
@@ -90,19 +91,22 @@ def reserve(file: int, start: int, end: int) -> None:
     OSError
         There is no room.
     """
-    size = os.fstat(file).st_size
     if start >= end:
         return
+    size = os.fstat(file).st_size
     try:
         os.posix_fallocate(file, start, end - start)
+        return
     except AttributeError:  # macOS
-        free = os.fstatvfs(file)
-        if free.f_bavail * free.f_frsize < end - size:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)) from None
-    except OSError:
+        pass
+    except OSError as cause:
         # It may have got a part.
         os.ftruncate(file, size)
-        raise
+        if cause.errno not in _CANNOT_ALLOCATE:
+            raise
+    free = os.fstatvfs(file)
+    if free.f_bavail * free.f_frsize < end - size:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def check_in_place(what: str, path: Path, file: int) -> None:

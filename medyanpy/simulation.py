@@ -173,7 +173,6 @@ class Simulation(Guarded):
             return
         there = {id(reporter) for reporter in self.reporters}
         owed = [(reporter, plan) for reporter, plan in self._owed.plans if id(reporter) in there]
-        self._owed.plans = []
         try:
             self.context._check_finite()
         except SimulationError:
@@ -188,6 +187,8 @@ class Simulation(Guarded):
                 f"{state.potential_energy:g} pN nm: no file is written of this state",
                 step=state.step,
             )
+        # A reporter may take steps itself.
+        self._owed.plans = []
         left, first = [], None
         for reporter, plan in sorted(owed, key=lambda pair: pair[0].reports_last):
             if first is not None and reporter.reports_last:

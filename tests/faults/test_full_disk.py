@@ -307,11 +307,15 @@ def test_a_file_system_that_promises_room_and_has_none(disk):
     assert frames(folder / "run.h5") == list(range(1, 301))
 
 
-def test_asked_for_room_where_it_cannot_be_reserved(disk, monkeypatch):
-    """As on macOS."""
+@pytest.mark.parametrize("system", ["macOS", "file system"])
+def test_asked_for_room_where_it_cannot_be_reserved(disk, monkeypatch, system):
     folder, resize = disk
     resize("1m")
-    monkeypatch.delattr(os, "posix_fallocate")
+    if system == "macOS":
+        monkeypatch.delattr(os, "posix_fallocate")
+    else:
+        no = OSError(errno.EOPNOTSUPP, "not supported")
+        monkeypatch.setattr(os, "posix_fallocate", lambda *_: (_ for _ in ()).throw(no))
     simulation = make(folder / "run.h5", n=290)
     with pytest.raises(mp.OutputError, match="No space left"):
         simulation.step(1000)

@@ -57,6 +57,17 @@ def test_a_mended_reporter_catches_up_without_a_step():
     assert broken.seen == [1, 2, 3]
 
 
+def test_a_state_that_could_not_be_had_is_asked_for_again(monkeypatch):
+    simulation, reporter = make(), Broken(2, set())
+    simulation.reporters.append(reporter)
+    monkeypatch.setattr(mp.Context, "get_state", lambda self, **wanted: (_ for _ in ()).throw(mp.SimulationError("no")))
+    with pytest.raises(mp.SimulationError, match="no"):
+        simulation.step(5)
+    monkeypatch.undo()
+    simulation.step(3)
+    assert reporter.seen == [2, 4]
+
+
 def test_who_was_taken_off_the_list_or_was_not_on_it_owes_nothing():
     simulation, broken, late = make(), Broken(1, {3}), Broken(1, set())
     simulation.reporters.append(broken)
