@@ -192,3 +192,23 @@ def test_the_longest_timestep_of_any_link_is_a_number(length):
     with np.errstate(all="ignore"):
         expected = 2.0 / np.sqrt(16.0 * actin.bending_modulus / (np.float64(length) ** 3 * 1e-12))
     assert found == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("force", ["links", "trap", "collisions"])
+def test_arms_need_beads_that_have_orientations(scene, force):
+    """Found by mutated documents: kernels took orientations from beside their array."""
+    for handle in (scene.beads, scene.membrane, scene.actin):
+        sites = mp.Sites.from_arrays([0, 1], [handle.first_bead], [1.0], [], arms=[[0.0, 0, 1]])
+        system = mp.System(scene.topology)
+        with pytest.raises(mp.TopologyError, match=rf"\[0\] has an arm on bead {handle.first_bead}, which has no orient"):
+            if force == "links":
+                system.add_force(F.Links(sites, [scene.rods.first_bead], 1.0))
+            elif force == "trap":
+                system.add_force(F.HarmonicTrap(sites, 1.0, [0.0, 0, 0]))
+            else:
+                system.add_force(F.SoftSphere(sites, sites, 1.0, 1.0))
+            mp.Context(system, mp.VerletIntegrator(1e-3))
+    arm = mp.Sites.from_arrays([0, 1], [scene.rods.first_bead], [1.0], [], arms=[[0.0, 0, 1]])
+    system = mp.System(scene.topology)
+    system.add_force(F.Links(arm, [0], 1.0))
+    mp.Context(system, mp.VerletIntegrator(1e-3)).step(1)
