@@ -194,21 +194,26 @@ def test_the_longest_timestep_of_any_link_is_a_number(length):
     assert found == pytest.approx(expected, rel=1e-12)
 
 
-@pytest.mark.parametrize("force", ["links", "trap", "collisions"])
+ON_SITES = {
+    "links": lambda s, sites: F.Links(sites, [s.rods.first_bead], 1.0),
+    "trap": lambda s, sites: F.HarmonicTrap(sites, 1.0, [0.0, 0, 0]),
+    "spheres": lambda s, sites: F.SoftSphere(sites, sites, 1.0, 1.0),
+}
+
+
+def with_force(scene, force):
+    system = mp.System(scene.topology)
+    system.add_force(force)
+    return mp.Context(system, mp.VerletIntegrator(1e-3))
+
+
+@pytest.mark.parametrize("force", ON_SITES)
 def test_arms_need_beads_that_have_orientations(scene, force):
     """Found by mutated documents: kernels took orientations from beside their array."""
     for handle in (scene.beads, scene.membrane, scene.actin):
-        sites = mp.Sites.from_arrays([0, 1], [handle.first_bead], [1.0], [], arms=[[0.0, 0, 1]])
-        system = mp.System(scene.topology)
-        with pytest.raises(mp.TopologyError, match=rf"\[0\] has an arm on bead {handle.first_bead}, which has no orient"):
-            if force == "links":
-                system.add_force(F.Links(sites, [scene.rods.first_bead], 1.0))
-            elif force == "trap":
-                system.add_force(F.HarmonicTrap(sites, 1.0, [0.0, 0, 0]))
-            else:
-                system.add_force(F.SoftSphere(sites, sites, 1.0, 1.0))
-            mp.Context(system, mp.VerletIntegrator(1e-3))
+        bead = handle.first_bead
+        sites = mp.Sites.from_arrays([0, 1], [bead], [1.0], [], arms=[[0.0, 0, 1]])
+        with pytest.raises(mp.TopologyError, match=rf"\[0\] has an arm on bead {bead}, which has no orientation"):
+            with_force(scene, ON_SITES[force](scene, sites))
     arm = mp.Sites.from_arrays([0, 1], [scene.rods.first_bead], [1.0], [], arms=[[0.0, 0, 1]])
-    system = mp.System(scene.topology)
-    system.add_force(F.Links(arm, [0], 1.0))
-    mp.Context(system, mp.VerletIntegrator(1e-3)).step(1)
+    with_force(scene, F.Links(arm, [0], 1.0)).step(1)
