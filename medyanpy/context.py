@@ -1094,8 +1094,10 @@ class Context(Guarded):
         if "runaway" not in arrays:
             # Written before there was one.
             del targets["runaway"]
-            self._account.close()
-        for name, target in targets.items():
+        wanted = dict(targets)
+        if "work" in arrays:
+            wanted |= WorkMeter(self._ranges, self.integrator.overdamped).arrays()
+        for name, target in wanted.items():
             if name not in arrays:
                 raise ParameterError(f"checkpoint: {name} is missing")
             if (arrays[name].shape, arrays[name].dtype) != (target.shape, target.dtype):
@@ -1105,6 +1107,8 @@ class Context(Guarded):
                 )
         for name, target in targets.items():
             target[...] = arrays[name]
+        if "runaway" not in arrays:
+            self._account.close()
         self._program.changed()
         self._program.step = step
         self._since = since

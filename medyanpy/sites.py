@@ -324,7 +324,8 @@ class Sites:
         return out
 
     def check(self, what: str, topology: "Topology") -> None:
-        """Refuse sites of another topology, and beads that do not exist in this one."""
+        """Refuse sites of another topology, beads that do not exist in this one, and arms on beads that have no
+        orientation."""
         for handle in self._handles:
             if handle.topology is not topology:
                 raise TopologyError(f"{what}: {handle!r} belongs to another topology")
@@ -336,6 +337,14 @@ class Sites:
                 f"but the topology has beads 0 to {topology.n_beads - 1}"
             )
         topology.expect_places(what, self._beads)
+        if self._arms is not None:
+            with_arm = np.flatnonzero(self._arms.any(axis=1))
+            body = self._beads[self._start[:-1][with_arm]]
+            turning = [handle.beads for handle in topology.handles if hasattr(handle, "orientations")]
+            bare = ~np.isin(body, np.concatenate([np.empty(0, np.int64), *turning]))
+            if bare.any():
+                k = int(np.argmax(bare))
+                raise TopologyError(f"{what}[{with_arm[k]}] has an arm on bead {body[k]}, which has no orientation")
 
     def bind(self, layout) -> SiteTable:
         """The table of these sites on the arrays of one Context; `check` has been passed."""

@@ -192,3 +192,28 @@ def test_the_longest_timestep_of_any_link_is_a_number(length):
     with np.errstate(all="ignore"):
         expected = 2.0 / np.sqrt(16.0 * actin.bending_modulus / (np.float64(length) ** 3 * 1e-12))
     assert found == pytest.approx(expected, rel=1e-12)
+
+
+ON_SITES = {
+    "links": lambda s, sites: F.Links(sites, [s.rods.first_bead], 1.0),
+    "trap": lambda s, sites: F.HarmonicTrap(sites, 1.0, [0.0, 0, 0]),
+    "spheres": lambda s, sites: F.SoftSphere(sites, sites, 1.0, 1.0),
+}
+
+
+def with_force(scene, force):
+    system = mp.System(scene.topology)
+    system.add_force(force)
+    return mp.Context(system, mp.VerletIntegrator(1e-3))
+
+
+@pytest.mark.parametrize("force", ON_SITES)
+def test_arms_need_beads_that_have_orientations(scene, force):
+    """Found by mutated documents: kernels took orientations from beside their array."""
+    for handle in (scene.beads, scene.membrane, scene.actin):
+        bead = handle.first_bead
+        sites = mp.Sites.from_arrays([0, 1], [bead], [1.0], [], arms=[[0.0, 0, 1]])
+        with pytest.raises(mp.TopologyError, match=rf"\[0\] has an arm on bead {bead}, which has no orientation"):
+            with_force(scene, ON_SITES[force](scene, sites))
+    arm = mp.Sites.from_arrays([0, 1], [scene.rods.first_bead], [1.0], [], arms=[[0.0, 0, 1]])
+    with_force(scene, F.Links(arm, [0], 1.0)).step(1)

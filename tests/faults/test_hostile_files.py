@@ -130,6 +130,19 @@ def test_what_is_measured_may_not_be_there_yet(checkpoint, tmp_path):
     mp.Simulation.resume(path).step(1)
 
 
+def test_work_that_is_none_changes_nothing(checkpoint, tmp_path):
+    """Whether it is measured is not known before the file is read: it is the last thing that is taken."""
+    path = tmp_path / "c"
+    there = simulation()
+    before = {key: a.tobytes() for key, a in there.context._dynamical_arrays().items()}
+    for wrong in (npy("'<f8'", "(5,)", bytes(40)), npy("'<i4'", "(8,)", bytes(32)), npy("'<f8'", "(2, 4)", bytes(64))):
+        path.write_bytes(packed(members_of(checkpoint) | {"state/work.npy": wrong}))
+        for read in (mp.Simulation.resume, there.load_checkpoint):
+            with pytest.raises(mp.ParameterError, match=r"c: checkpoint: work is .* not float64 of shape \(8,\)"):
+                read(path)
+    assert {key: a.tobytes() for key, a in there.context._dynamical_arrays().items()} == before
+
+
 def test_a_point_stays_on_the_membrane_that_it_belongs_to(tmp_path):
     """Faces of all membranes are numbered through; those of another one do exist."""
     topology = mp.Topology()
