@@ -387,14 +387,17 @@ cdef class Program:
         cdef int fault
         while True:
             fault = self.advance(target - self.world.step)
+            if fault != RUNAWAY or self.admit is None:
+                return fault
             found = self.world.fault
-            if fault != RUNAWAY or self.admit is None or not self.admit(found.bead, found.value):
+            # The watch is the last operation: the step is done, also where `admit` is interrupted.
+            self.clear_fault()
+            self.world.step += 1
+            if not self.admit(found.bead, found.value):
+                self.world.step -= 1
                 # Whoever asked may have run operations.
                 self.world.fault = found
                 return fault
-            # The watch is the last operation: the step is done.
-            self.clear_fault()
-            self.world.step += 1
 
     def trace(self, Py_ssize_t bead):
         """Run the word once, and tell what the kinetic energy of a bead is after each of its operations.

@@ -28,7 +28,6 @@ RANDOM = """
         for name in ("run.h5", "table.csv", "run.cp"):
             path.with_name(name).unlink(missing_ok=True)
         simulation = make(path)
-        simulation.context.runaway = None  # see test_a_signal_while_the_watch_looks
         simulation.reporters += [
             mp.reporters.CheckpointReporter(path.with_name("run.cp"), 20),
             mp.reporters.StateDataReporter(path.with_name("table.csv"), 3, step=True),
@@ -159,7 +158,6 @@ def test_a_signal_after_the_last_step_does_not_cost_its_report(handlers, monkeyp
     assert reporter.seen == [1]
 
 
-@pytest.mark.xfail(strict=True, reason="Program.go_on asks `admit` before it counts the step: it is taken twice")
 def test_a_signal_while_the_watch_looks(handlers, monkeypatch):
     reference, admit, signals = make(), mp.Context._admit, [signal.SIGINT]
 
