@@ -241,7 +241,11 @@ class Context(Guarded):
             if stage.index == last_o:
                 operations.append(KineticEnergies(self._ranges, self._after_o, False))
         if not self.integrator.overdamped:
-            operations.append(self._watch())
+            looks = self._watch()
+            if operations and isinstance(operations[-1], Kick) and not self.layout.n_points:
+                # The kick has the velocities at hand, and compares them on its way.
+                operations[-1].tell(looks.component_array, looks.calm_array)
+            operations.append(looks)
         self._program.load(operations)
         self._program.admit = self._admit
         self._program.between = self._serve

@@ -17,9 +17,8 @@ from libc.string cimport memset
 from medyanpy._kernels.accumulate cimport Accumulator, Sum, to_grid
 from medyanpy._kernels.parallel cimport n_blocks, ordered_max, over_blocks, record_fault
 from medyanpy._kernels.points cimport Frame, frame_of, place, project
-from medyanpy._kernels.program cimport NOT_FINITE, PYTHON_EXCEPTION, Operation, Program, Sequence, World
+from medyanpy._kernels.program cimport NOT_FINITE, PYTHON_EXCEPTION, WATCHED, Operation, Program, Sequence, World
 
-cdef Py_ssize_t BEADS = 8192
 cdef Py_ssize_t POINTS = 1024
 
 
@@ -159,14 +158,16 @@ cdef struct KickTask:
     const double* chain       # NULL where no point has passed anything on
     const double* torque
     double h
+    const double* component   # NULL where nobody wants to know
+    signed char* calm
 
 
 cdef int _kick_beads(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
     cdef KickTask* t = <KickTask*> task
     cdef const double* f
     cdef double* v
-    cdef double s, check
-    cdef Py_ssize_t i, c, vertices, first_plain
+    cdef double s, check, limit
+    cdef Py_ssize_t i, c, vertices, first_plain, slow = 0
     if t.chain != NULL and first < world.n_vertices:
         vertices = min(last, world.n_vertices)
         for i in range(first, vertices):
@@ -184,6 +185,14 @@ cdef int _kick_beads(void* task, World* world, Py_ssize_t first, Py_ssize_t last
         s = t.h * world.inverse_mass[i]
         for c in range(3):
             v[c] += s * f[c]
+    if t.component != NULL:
+        # What is slow is finite.
+        limit = t.component[first // WATCHED]
+        for i in range(3 * first, 3 * last):
+            slow += world.v[i] * world.v[i] <= limit
+        t.calm[first // WATCHED] = slow == 3 * (last - first)
+        if t.calm[first // WATCHED]:
+            return 0
     # Of a number that is not finite, even 0 times it is not 0: one comparison serves the whole block.
     check = 0.0
     for i in range(3 * first, 3 * last):
@@ -253,6 +262,12 @@ cdef class Kick(Operation):
         self.forces = forces
         self.h = h
         self.rule = rule
+        self.tell(np.empty(0), np.empty(0, np.int8))
+
+    def tell(self, const double[::1] component, signed char[::1] calm):
+        """Compare velocities on the way, for a watch that comes next; see there."""
+        self.component = component
+        self.calm = calm
 
     cdef int run(self, World* world) noexcept nogil:
         cdef KickTask task
@@ -271,10 +286,12 @@ cdef class Kick(Operation):
         if self.forces.acts_on_points and world.membranes_move:
             task.chain = &self.forces.chain[0, 0]
         task.h = self.h
-        fault = over_blocks(_kick_beads, &task, world, world.n_cartesian, BEADS)
+        task.component = &self.component[0] if self.component.shape[0] > 0 else NULL
+        task.calm = &self.calm[0] if self.component.shape[0] > 0 else NULL
+        fault = over_blocks(_kick_beads, &task, world, world.n_cartesian, WATCHED)
         if fault == 0 and world.n_oriented > 0:
             task.torque = &self.forces.torque[0, 0]
-            fault = over_blocks(_kick_spins, &task, world, world.n_oriented, BEADS)
+            fault = over_blocks(_kick_spins, &task, world, world.n_oriented, WATCHED)
         if fault == 0 and self.forces.acts_on_points:
             fault = over_blocks(_kick_points, &task, world, world.n_points, POINTS)
         return fault

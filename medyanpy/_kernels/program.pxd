@@ -31,6 +31,11 @@ cdef struct Fault:
     PyObject* operation       # the innermost operation that failed (borrowed)
 
 
+# Beads per block where velocities are compared with bounds: of kicks and of the watch, which share what they find.
+cdef enum:
+    WATCHED = 2048
+
+
 cdef struct World:
     long long step            # steps taken so far
     long long positions       # raised whenever beads have moved: forces computed at another value are stale

@@ -9,9 +9,8 @@ import numpy as np
 from libc.math cimport INFINITY
 
 from medyanpy._kernels.parallel cimport n_blocks, over_blocks, record_fault
-from medyanpy._kernels.program cimport RUNAWAY, Operation, World
+from medyanpy._kernels.program cimport RUNAWAY, WATCHED, Operation, World
 
-cdef Py_ssize_t BEADS = 2048
 cdef enum:
     FEW = 16
 
@@ -31,7 +30,7 @@ cdef inline double _square(const World* world, Py_ssize_t i) noexcept nogil:
 cdef int _look(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
     cdef WatchTask* t = <WatchTask*> task
     cdef const double* v = world.v
-    cdef double component = t.component[first // BEADS]
+    cdef double component = t.component[first // WATCHED]
     cdef Py_ssize_t i, slow = 0, end = 3 * last
     i = 3 * first
     if last - first <= FEW:
@@ -67,9 +66,15 @@ cdef inline double _of_rotation(const World* world, Py_ssize_t row, double* squa
 
 cdef int _look_at_rotation(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
     cdef WatchTask* t = <WatchTask*> task
-    cdef double square
-    cdef Py_ssize_t row
+    cdef const double* spin = world.spin
+    cdef const double* w = world.inverse_inertia
+    cdef double square, energy = 2.0 / 3.0 * t.bound
+    cdef Py_ssize_t row, i, slow = 0
     cdef bint within = True
+    for i in range(3 * first, 3 * last):
+        slow += w[i] * spin[i] * spin[i] <= energy
+    if slow == 3 * (last - first):
+        return 0
     for row in range(first, last):
         within &= _of_rotation(world, row, &square) <= t.bound or square <= t.slow
     return 0 if within else record_fault(world, RUNAWAY, world.first_oriented + first, -1)
@@ -84,7 +89,10 @@ cdef class Watch(Operation):
     cdef double[::1] bound
     cdef const double[::1] slow
     cdef double[::1] limit
+    # Per block; and whether the kick before has found all below it. It is asked no second time.
+    cdef readonly object component_array, calm_array
     cdef double[::1] component
+    cdef signed char[::1] calm
     cdef double slow_turns
     cdef double made_for      # the bound that `limit` follows from
 
@@ -93,7 +101,10 @@ cdef class Watch(Operation):
         self.slow = slow
         self.slow_turns = slow_turns
         self.limit = np.empty(len(slow))
-        self.component = np.empty(max(1, n_blocks(len(slow), BEADS)))
+        self.component_array = np.full(max(1, n_blocks(len(slow), WATCHED)), -1.0)
+        self.calm_array = np.zeros(len(self.component_array), np.int8)
+        self.component = self.component_array
+        self.calm = self.calm_array
         self.made_for = -INFINITY
 
     cdef void make_limits(self, World* world) noexcept nogil:
@@ -102,9 +113,10 @@ cdef class Watch(Operation):
         for i in range(world.n):
             self.limit[i] = max(2.0 * self.made_for / world.mass[i], self.slow[i])
         for i in range(self.component.shape[0]):
-            self.component[i] = INFINITY
+            # Below infinity, which is not slow, whatever the bound.
+            self.component[i] = 1e300
         for i in range(world.n):
-            self.component[i // BEADS] = min(self.component[i // BEADS], self.limit[i] / 3.0)
+            self.component[i // WATCHED] = min(self.component[i // WATCHED], self.limit[i] / 3.0)
 
     cdef void blame(self, World* world, WatchTask* t) noexcept nogil:
         """Name the bead with the most kinetic energy of those beyond their limits."""
@@ -126,18 +138,25 @@ cdef class Watch(Operation):
 
     cdef int run(self, World* world) noexcept nogil:
         cdef WatchTask task
-        cdef int fault
+        cdef int fault = 0
+        cdef bint calm = True
+        cdef Py_ssize_t b
         if self.bound[0] < 0.0:
             return 0
+        for b in range(self.calm.shape[0]):
+            calm &= self.calm[b]
+            self.calm[b] = False
         if self.bound[0] != self.made_for:
             self.make_limits(world)
+            calm = False
         task.limit = &self.limit[0]
         task.component = &self.component[0]
         task.bound = self.bound[0]
         task.slow = self.slow_turns
-        fault = over_blocks(_look, &task, world, world.n, BEADS)
+        if not calm:
+            fault = over_blocks(_look, &task, world, world.n, WATCHED)
         if fault == 0 and world.n_oriented > 0:
-            fault = over_blocks(_look_at_rotation, &task, world, world.n_oriented, BEADS)
+            fault = over_blocks(_look_at_rotation, &task, world, world.n_oriented, WATCHED)
         if fault != 0:
             self.blame(world, &task)
         return fault
