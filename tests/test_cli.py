@@ -1,6 +1,7 @@
 """The command: what it prints, what it writes, and how it ends."""
 
 import csv
+import inspect
 import io
 import json
 import re
@@ -40,7 +41,7 @@ f 1 2 5
 @pytest.fixture(autouse=True)
 def small_pictures(monkeypatch):
     """A tenth of the pixels, which are most of the time of a small demo; demos in processes of their own draw all."""
-    monkeypatch.setitem(draw.__kwdefaults__, "size", (480, 360))
+    monkeypatch.setitem(inspect.unwrap(draw).__kwdefaults__, "size", (480, 360))
 
 
 @pytest.fixture(scope="module")
