@@ -118,6 +118,7 @@ def test_the_version_is_one():
 
 THREADS_AT_WORK = """
 import os
+import time
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
 import numpy as np
 import medyanpy as mp
@@ -133,6 +134,11 @@ def context(n, threads):
 start = times()
 context(100_000, 1).step(2)
 context(1000, 3).step(2)
+for _ in range(100):
+    # Threads that were started to see whether they can be may take a moment to end.
+    if times().keys() == start.keys():
+        break
+    time.sleep(0.01)
 serial = times()
 three = context(100_000, 3)
 before = times()

@@ -23,6 +23,8 @@ RANDOM = """
     def stop(*_):
         raise Stopped
     signal.signal(signal.SIGTERM, stop)
+    # Shells start what runs in the background with SIGINT ignored.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     out = []
     for trial in range(TRIALS):
         for name in ("run.h5", "table.csv", "run.cp"):
