@@ -244,7 +244,7 @@ class Context(Guarded):
             looks = self._watch()
             if operations and isinstance(operations[-1], Kick) and not self.layout.n_points:
                 # The kick has the velocities at hand, and compares them on its way.
-                operations[-1].tell(looks.component_array, looks.calm_array)
+                operations[-1].tell(looks.component, looks.calm)
             operations.append(looks)
         self._program.load(operations)
         self._program.admit = self._admit
@@ -626,9 +626,9 @@ class Context(Guarded):
         ParameterError, SimulationError
             As `get_state`.
         """
-        inspect.signature(self.get_state).bind(**what)
-        wanted = {name: bool(what.get(name)) for name in inspect.signature(self.get_state).parameters}
-        return self.turn.ask(lambda: self._look(**wanted))
+        call = inspect.signature(self.get_state).bind(**what)
+        call.apply_defaults()
+        return self.turn.ask(lambda: self._look(*call.args))
 
     def _look(
         self,

@@ -187,7 +187,6 @@ class Simulation(Guarded):
                 f"{state.potential_energy:g} pN nm: no file is written of this state",
                 step=state.step,
             )
-        # A reporter may take steps itself.
         self._owed.plans = []
         left, first = [], None
         for reporter, plan in sorted(owed, key=lambda pair: pair[0].reports_last):

@@ -18,6 +18,7 @@ from medyanpy._kernels.accumulate cimport Accumulator, Sum, to_grid
 from medyanpy._kernels.parallel cimport n_blocks, ordered_max, over_blocks, record_fault
 from medyanpy._kernels.points cimport Frame, frame_of, place, project
 from medyanpy._kernels.program cimport NOT_FINITE, PYTHON_EXCEPTION, WATCHED, Operation, Program, Sequence, World
+from medyanpy._kernels.vec3 cimport all_below
 
 cdef Py_ssize_t POINTS = 1024
 
@@ -166,8 +167,8 @@ cdef int _kick_beads(void* task, World* world, Py_ssize_t first, Py_ssize_t last
     cdef KickTask* t = <KickTask*> task
     cdef const double* f
     cdef double* v
-    cdef double s, check, limit
-    cdef Py_ssize_t i, c, vertices, first_plain, slow = 0
+    cdef double s, check
+    cdef Py_ssize_t i, c, vertices, first_plain
     if t.chain != NULL and first < world.n_vertices:
         vertices = min(last, world.n_vertices)
         for i in range(first, vertices):
@@ -187,10 +188,7 @@ cdef int _kick_beads(void* task, World* world, Py_ssize_t first, Py_ssize_t last
             v[c] += s * f[c]
     if t.component != NULL:
         # What is slow is finite.
-        limit = t.component[first // WATCHED]
-        for i in range(3 * first, 3 * last):
-            slow += world.v[i] * world.v[i] <= limit
-        t.calm[first // WATCHED] = slow == 3 * (last - first)
+        t.calm[first // WATCHED] = all_below(world.v + 3 * first, 3 * (last - first), t.component[first // WATCHED])
         if t.calm[first // WATCHED]:
             return 0
     # Of a number that is not finite, even 0 times it is not 0: one comparison serves the whole block.

@@ -17,3 +17,11 @@ cdef inline void add_scaled(double s, const double* a, double* out) noexcept nog
     out[0] += s * a[0]
     out[1] += s * a[1]
     out[2] += s * a[2]
+
+
+cdef inline bint all_below(const double* a, Py_ssize_t n, double square) noexcept nogil:
+    """Whether the square of each of n numbers is at most `square`; what is not a number is not."""
+    cdef Py_ssize_t i, below = 0
+    for i in range(n):
+        below += a[i] * a[i] <= square
+    return below == n

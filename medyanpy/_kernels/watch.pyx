@@ -10,9 +10,7 @@ from libc.math cimport INFINITY
 
 from medyanpy._kernels.parallel cimport n_blocks, over_blocks, record_fault
 from medyanpy._kernels.program cimport RUNAWAY, WATCHED, Operation, World
-
-cdef enum:
-    FEW = 16
+from medyanpy._kernels.vec3 cimport all_below
 
 
 cdef struct WatchTask:
@@ -29,22 +27,9 @@ cdef inline double _square(const World* world, Py_ssize_t i) noexcept nogil:
 
 cdef int _look(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
     cdef WatchTask* t = <WatchTask*> task
-    cdef const double* v = world.v
-    cdef double component = t.component[first // WATCHED]
-    cdef Py_ssize_t i, slow = 0, end = 3 * last
-    i = 3 * first
-    if last - first <= FEW:
-        # Of a few beads, getting a vectorised loop under way would be most of the time.
-        while i < end and v[i] * v[i] <= component:
-            i += 1
-        if i == end:
-            return 0
-    else:
-        for i in range(3 * first, end):
-            # What is not a number is not slow either.
-            slow += v[i] * v[i] <= component
-        if slow == 3 * (last - first):
-            return 0
+    cdef Py_ssize_t i
+    if all_below(world.v + 3 * first, 3 * (last - first), t.component[first // WATCHED]):
+        return 0
     for i in range(first, last):
         if not _square(world, i) <= t.limit[i]:
             return record_fault(world, RUNAWAY, i, -1)
@@ -90,9 +75,8 @@ cdef class Watch(Operation):
     cdef const double[::1] slow
     cdef double[::1] limit
     # Per block; and whether the kick before has found all below it. It is asked no second time.
-    cdef readonly object component_array, calm_array
-    cdef double[::1] component
-    cdef signed char[::1] calm
+    cdef readonly double[::1] component
+    cdef readonly signed char[::1] calm
     cdef double slow_turns
     cdef double made_for      # the bound that `limit` follows from
 
@@ -101,10 +85,8 @@ cdef class Watch(Operation):
         self.slow = slow
         self.slow_turns = slow_turns
         self.limit = np.empty(len(slow))
-        self.component_array = np.full(max(1, n_blocks(len(slow), WATCHED)), -1.0)
-        self.calm_array = np.zeros(len(self.component_array), np.int8)
-        self.component = self.component_array
-        self.calm = self.calm_array
+        self.component = np.full(max(1, n_blocks(len(slow), WATCHED)), -1.0)
+        self.calm = np.zeros(len(self.component), np.int8)
         self.made_for = -INFINITY
 
     cdef void make_limits(self, World* world) noexcept nogil:
