@@ -8,7 +8,7 @@ of a context takes a turn first, and is refused where it is not its turn.
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import wraps
 from typing import Any
 
@@ -84,32 +84,26 @@ class Turn:
         finally:
             self.leave()
 
-    @contextmanager
-    def running(self, name: str | None = None) -> Iterator[None]:
+    def running(self, name: str | None = None) -> AbstractContextManager[None]:
         """A block in which operations are under way: nothing else has its turn, not even in this thread."""
-        before, self._running = self._running, name or self._called
-        try:
-            yield
-        finally:
-            self._running = before
+        return self._while("_running", name or self._called)
 
-    @contextmanager
-    def pausing(self) -> Iterator[None]:
+    def pausing(self) -> AbstractContextManager[None]:
         """A block between two steps: this thread may look."""
-        before, self._running = self._running, None
-        try:
-            yield
-        finally:
-            self._running = before
+        return self._while("_running", None)
+
+    def reporting(self) -> AbstractContextManager[None]:
+        """A block in which reporters are asked and report."""
+        return self._while("_reporting", True)
 
     @contextmanager
-    def reporting(self) -> Iterator[None]:
-        """A block in which reporters are asked and report."""
-        before, self._reporting = self._reporting, True
+    def _while(self, name: str, value: Any) -> Iterator[None]:
+        before = getattr(self, name)
+        setattr(self, name, value)
         try:
             yield
         finally:
-            self._reporting = before
+            setattr(self, name, before)
 
     def ask(self, answer: Callable[[], Any]) -> Any:
         """What `answer` returns, called where nothing is under way: now, or by the thread whose turn it is."""
