@@ -257,20 +257,31 @@ def test_a_trap_pulled_too_hard_is_named():
     assert error.bead < 36
 
 
-def test_a_body_that_spins_away_is_named():
+@pytest.mark.parametrize("axes", [[1.0, 0, 0], [0, 0, 1.0], [1.0, 1.0, 1.0]])
+def test_a_body_that_spins_away_is_named(axes):
+    """At 1.02 times the energy that the bound allows, however axes share it, and not at 0.98: the step itself changes
+    it by 0.5 %."""
     topology = mp.Topology()
     upright = np.tile([1.0, 0, 0, 0], (5, 1))
+    inertia = np.array([1.0, 2.0, 2.5])
     bodies = topology.add_rigid_bodies(
-        np.arange(15.0).reshape(5, 3), upright, 1.0, (1.0, 2.0, 2.5), (0.1, 0.1), name="bodies"
+        np.arange(15.0).reshape(5, 3), upright, 1.0, tuple(inertia), (0.1, 0.1), name="bodies"
     )
     context = mp.Context(mp.System(topology), mp.SplittingIntegrator("BAOAB", 0.01, kT=1.0), threads=1)
-    context.set_velocities_to_temperature(kT=1.0)
     context.step(10)
-    # Behind the account's back, as a wrong kernel would.
-    context._spin[3] = 1000.0
-    context._program.changed()
+    bound = 0.5 * FACTOR**2
+    share = np.array(axes) / np.sum(axes)
+
+    def spin(energy):
+        # Behind the account's back, as a wrong kernel would.
+        context._spin[3] = np.sqrt(2.0 * inertia * energy * share)
+        context._program.changed()
+
+    spin(0.98 * bound)
+    context.step(1)
+    spin(1.02 * bound)
     error = fails(context)
-    assert error.bead == bodies.beads[3]
+    assert (error.bead, error.step) == (bodies.beads[3], 11)
 
 
 # Needles ----------------------------------------------------------------------------------------------------------

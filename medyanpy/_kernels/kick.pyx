@@ -18,7 +18,7 @@ from medyanpy._kernels.accumulate cimport Accumulator, Sum, to_grid
 from medyanpy._kernels.parallel cimport n_blocks, ordered_max, over_blocks, record_fault
 from medyanpy._kernels.points cimport Frame, frame_of, place, project
 from medyanpy._kernels.program cimport NOT_FINITE, PYTHON_EXCEPTION, WATCHED, Operation, Program, Sequence, World
-from medyanpy._kernels.vec3 cimport all_below
+from medyanpy._kernels.vec3 cimport all_below, all_finite
 
 cdef Py_ssize_t POINTS = 1024
 
@@ -165,57 +165,47 @@ cdef struct KickTask:
 
 cdef int _kick_beads(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
     cdef KickTask* t = <KickTask*> task
-    cdef const double* f
-    cdef double* v
-    cdef double s, check
-    cdef Py_ssize_t i, c, vertices, first_plain
-    if t.chain != NULL and first < world.n_vertices:
-        vertices = min(last, world.n_vertices)
-        for i in range(first, vertices):
-            f = t.f + 3 * i
-            v = world.v + 3 * i
-            s = t.h * world.inverse_mass[i]
-            for c in range(3):
-                v[c] += s * (f[c] + t.chain[3 * i + c])
-        first_plain = vertices
-    else:
-        first_plain = first
+    cdef const double* f = t.f
+    cdef const double* chain = t.chain
+    cdef double* v = world.v
+    cdef double s, h = t.h
+    cdef Py_ssize_t i, k, first_plain = first
+    if chain != NULL and first < world.n_vertices:
+        first_plain = min(last, world.n_vertices)
+        for i in range(first, first_plain):
+            s = h * world.inverse_mass[i]
+            for k in range(3 * i, 3 * i + 3):
+                v[k] += s * (f[k] + chain[k])
     for i in range(first_plain, last):
-        f = t.f + 3 * i
-        v = world.v + 3 * i
-        s = t.h * world.inverse_mass[i]
-        for c in range(3):
-            v[c] += s * f[c]
+        s = h * world.inverse_mass[i]
+        for k in range(3 * i, 3 * i + 3):
+            v[k] += s * f[k]
     if t.component != NULL:
         # What is slow is finite.
-        t.calm[first // WATCHED] = all_below(world.v + 3 * first, 3 * (last - first), t.component[first // WATCHED])
+        t.calm[first // WATCHED] = all_below(v + 3 * first, 3 * (last - first), t.component[first // WATCHED])
         if t.calm[first // WATCHED]:
             return 0
-    # Of a number that is not finite, even 0 times it is not 0: one comparison serves the whole block.
-    check = 0.0
-    for i in range(3 * first, 3 * last):
-        check += 0.0 * world.v[i]
-    if check == 0.0:
+    if all_finite(v + 3 * first, 3 * (last - first)):
         return 0
     for i in range(first, last):
-        v = world.v + 3 * i
-        if not (0.0 * (v[0] + v[1] + v[2]) == 0.0):
+        if not all_finite(v + 3 * i, 3):
             return record_fault(world, NOT_FINITE, i, -1)
     return 0
 
 
 cdef int _kick_spins(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
     cdef KickTask* t = <KickTask*> task
-    cdef double* spin
-    cdef double h
+    cdef const double* torque = t.torque
+    cdef const double* rate = world.inverse_inertia
+    cdef double* spin = world.spin
+    cdef double h = t.h
     cdef Py_ssize_t i
-    cdef int c
+    for i in range(3 * first, 3 * last):
+        spin[i] += (h if rate[i] > 0.0 else 0.0) * torque[i]
+    if all_finite(spin + 3 * first, 3 * (last - first)):
+        return 0
     for i in range(first, last):
-        spin = world.spin + 3 * i
-        for c in range(3):
-            h = t.h if world.inverse_inertia[3 * i + c] > 0.0 else 0.0
-            spin[c] += h * t.torque[3 * i + c]
-        if not (0.0 * (spin[0] + spin[1] + spin[2]) == 0.0):
+        if not all_finite(spin + 3 * i, 3):
             return record_fault(world, NOT_FINITE, world.first_oriented + i, -1)
     return 0
 

@@ -13,6 +13,7 @@ from medyanpy._kernels.program cimport (
     DEGENERATE_TRIANGLE, LOST_SURFACE, NOT_CONVERGED, NOT_FINITE, NOT_SOLVED, OUT_OF_MEMORY, PYTHON_EXCEPTION, RUNAWAY,
     TOO_MANY_CROSSINGS,
 )
+from medyanpy._kernels.vec3 cimport all_finite
 
 cdef extern from * nogil:
     """
@@ -280,15 +281,13 @@ cdef class Program:
 
     cdef bint is_finite(self) noexcept nogil:
         """Whether all numbers of the state are."""
-        cdef const double* a
-        cdef double check = 0.0
-        cdef Py_ssize_t k, i
+        cdef Kept* kept
+        cdef Py_ssize_t k
         for k in range(self.n_kept):
-            if self.kept[k].doubles:
-                a = <const double*> self.kept[k].live
-                for i in range(<Py_ssize_t> (self.kept[k].bytes // sizeof(double))):
-                    check += 0.0 * a[i]
-        return check == 0.0
+            kept = &self.kept[k]
+            if kept.doubles and not all_finite(<const double*> kept.live, kept.bytes // sizeof(double)):
+                return False
+        return True
 
     def keep(self):
         """Copy the state, if it is one to go back to: a state with numbers that are not finite is not."""

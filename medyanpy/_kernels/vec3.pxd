@@ -25,3 +25,11 @@ cdef inline bint all_below(const double* a, Py_ssize_t n, double square) noexcep
     for i in range(n):
         below += a[i] * a[i] <= square
     return below == n
+
+
+cdef inline bint all_finite(const double* a, Py_ssize_t n) noexcept nogil:
+    """Whether each of n numbers is one. Counted, as sums cannot be vectorised: additions wait for each other."""
+    cdef Py_ssize_t i, finite = 0
+    for i in range(n):
+        finite += a[i] - a[i] == 0.0
+    return finite == n

@@ -16,6 +16,7 @@ from medyanpy._kernels.vec3 cimport all_below
 cdef struct WatchTask:
     const double* limit       # (n,) squared speed
     const double* component   # per block: squared component of a velocity below which no bead is beyond its limit
+    const double* turning     # the same of an angular momentum
     double bound              # of the kinetic energy of rotation
     double slow               # squared angular velocity that is never too large
 
@@ -51,18 +52,14 @@ cdef inline double _of_rotation(const World* world, Py_ssize_t row, double* squa
 
 cdef int _look_at_rotation(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
     cdef WatchTask* t = <WatchTask*> task
-    cdef const double* spin = world.spin
-    cdef const double* w = world.inverse_inertia
-    cdef double square, energy = 2.0 / 3.0 * t.bound
-    cdef Py_ssize_t row, i, slow = 0
-    cdef bint within = True
-    for i in range(3 * first, 3 * last):
-        slow += w[i] * spin[i] * spin[i] <= energy
-    if slow == 3 * (last - first):
+    cdef double square
+    cdef Py_ssize_t row
+    if all_below(world.spin + 3 * first, 3 * (last - first), t.turning[first // WATCHED]):
         return 0
     for row in range(first, last):
-        within &= _of_rotation(world, row, &square) <= t.bound or square <= t.slow
-    return 0 if within else record_fault(world, RUNAWAY, world.first_oriented + first, -1)
+        if not (_of_rotation(world, row, &square) <= t.bound or square <= t.slow):
+            return record_fault(world, RUNAWAY, world.first_oriented + row, -1)
+    return 0
 
 
 cdef class Watch(Operation):
@@ -77,6 +74,7 @@ cdef class Watch(Operation):
     # Per block; and whether the kick before has found all below it. It is asked no second time.
     cdef readonly double[::1] component
     cdef readonly signed char[::1] calm
+    cdef double[::1] turning
     cdef double slow_turns
     cdef double made_for      # the bound that `limit` follows from
 
@@ -87,6 +85,8 @@ cdef class Watch(Operation):
         self.limit = np.empty(len(slow))
         self.component = np.full(max(1, n_blocks(len(slow), WATCHED)), -1.0)
         self.calm = np.zeros(len(self.component), np.int8)
+        # There are no more bodies than beads.
+        self.turning = np.empty(len(self.component))
         self.made_for = -INFINITY
 
     cdef void make_limits(self, World* world) noexcept nogil:
@@ -96,9 +96,14 @@ cdef class Watch(Operation):
             self.limit[i] = max(2.0 * self.made_for / world.mass[i], self.slow[i])
         for i in range(self.component.shape[0]):
             # Below infinity, which is not slow, whatever the bound.
-            self.component[i] = 1e300
+            self.component[i] = self.turning[i] = 1e300
         for i in range(world.n):
             self.component[i // WATCHED] = min(self.component[i // WATCHED], self.limit[i] / 3.0)
+        for i in range(3 * world.n_oriented):
+            # About an axis without inertia nothing turns.
+            if world.inverse_inertia[i] > 0.0:
+                self.turning[i // (3 * WATCHED)] = min(
+                    self.turning[i // (3 * WATCHED)], 2.0 / 3.0 * self.made_for / world.inverse_inertia[i])
 
     cdef void blame(self, World* world, WatchTask* t) noexcept nogil:
         """Name the bead with the most kinetic energy of those beyond their limits."""
@@ -133,6 +138,7 @@ cdef class Watch(Operation):
             calm = False
         task.limit = &self.limit[0]
         task.component = &self.component[0]
+        task.turning = &self.turning[0]
         task.bound = self.bound[0]
         task.slow = self.slow_turns
         if not calm:
