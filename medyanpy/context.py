@@ -17,7 +17,7 @@ from medyanpy._kernels.numerics import PURPOSES, normals
 from medyanpy._kernels.points import Flatten, Place
 from medyanpy._kernels.program import Program, ProgramFault
 from medyanpy._kernels.program import Sequence as Operations
-from medyanpy._kernels.selected import brownian, drift, geodesic, thermostat, watch
+from medyanpy._kernels.selected import brownian, drift, geodesic, rotation, thermostat, watch
 from medyanpy._kernels.virial import Virial
 from medyanpy.errors import ParameterError, SimulationError, TopologyError, shown
 from medyanpy.flows import Flow, Stage, euler_maruyama, ornstein_uhlenbeck
@@ -242,9 +242,11 @@ class Context(Guarded):
                 operations.append(KineticEnergies(self._ranges, self._after_o, False))
         if not self.integrator.overdamped:
             looks = self._watch()
-            if operations and isinstance(operations[-1], Kick) and not self.layout.n_points:
-                # The kick has the velocities at hand, and compares them on its way.
-                operations[-1].tell(looks.component, looks.calm)
+            flights = (drift.Drift, rotation.Rotation)
+            last = next((operation for operation in reversed(operations) if not isinstance(operation, flights)), None)
+            if isinstance(last, Kick) and not self.layout.n_points:
+                # The kick has the velocities at hand, which free flight leaves, and compares them on its way.
+                last.tell(looks.limit, looks.calm)
             operations.append(looks)
         self._program.load(operations)
         self._program.admit = self._admit

@@ -235,7 +235,7 @@ LAWS = [
     ("is velocity Verlet", "_kernels/kick.pyx", "run", "if self.forces.count == 0 or self.evaluated == world.positions:", "if self.forces.count == 0 or self.evaluated > 0:"),
     ("the same bits for any number", "_kernels/neighbors.pyx", "_rows", "_sort_short(near.id, row, n)", "pass"),
     ("after a fault the state", "_kernels/program.pyx", "restore", "memcpy(self.kept[k].live, self.kept[k].copy", "memcpy(self.kept[k].copy, self.kept[k].live"),
-    ("a run that runs away ends", "_kernels/watch.pyx", "make_limits", "min(self.component[i // WATCHED], self.limit[i] / 3.0)", "max(self.component[i // WATCHED], self.limit[i])"),
+    ("a run that runs away ends", "_kernels/watch.pyx", "make_limits", "2.0 * self.made_for / world.mass[i]", "9.0 * self.made_for / world.mass[i]"),
     ("the watch names the bead with the most", "_kernels/watch.pyx", "blame", "if not energy <= largest and largest < INFINITY:", "if energy > 0.0 and largest < 0.0:"),
     ("bodies that spin away", "_kernels/watch.pyx", "_of_rotation", "energy += 0.5 * w[c] * spin[c] * spin[c]", "pass"),
     ("is that of samples of neighbourhoods", "_kernels/neighbors.pyx", "near_pairs", "if s < row[k]:", "if s <= row[k] + 1:"),

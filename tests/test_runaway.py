@@ -67,6 +67,26 @@ def test_the_first_bead_beyond_its_scale_is_named(word):
     assert context.step_count == error.step
 
 
+def test_speeds_after_the_last_letter_count():
+    """Where O ends the word, beads have other speeds than after the last kick: with a factor of 3 heat itself takes one
+    of 20 beads beyond it at every other step."""
+    topology = mp.Topology()
+    beads = topology.add_beads(np.arange(60.0).reshape(20, 3), mass=1.0, friction=50.0)
+    system = mp.System(topology)
+    system.add_force(mp.forces.HarmonicBonds(beads.beads.reshape(10, 2), stiffness=0.01, length=1.0))
+    for seed in range(10):
+        context, reference = (
+            mp.Context(system, mp.SplittingIntegrator("OBABO", 0.1, kT=1.0, seed=seed), threads=1) for _ in range(2)
+        )
+        reference.runaway, context.runaway = None, 3.0
+        potential = reference.get_state(energy=True).potential_energy
+        error = fails(context)
+        for step in range(error.step + 1):
+            reference.step(1)
+            released = max(potential - reference.get_state(energy=True).potential_energy, 0.0)
+            assert (kinetic(reference).max() > 4.5 + 4.0 * released) == (step == error.step)
+
+
 @pytest.mark.unstable
 @pytest.mark.parametrize("word", ["BAOAB", "BAB"])
 def test_the_same_whatever_the_threads_copies_and_cuts(word, tmp_path):

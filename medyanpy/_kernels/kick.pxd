@@ -36,7 +36,7 @@ cdef class Kick(Operation):
     cdef ForceSum forces
     cdef KickRule rule        # None: the sum of forces as it is
     cdef double h
-    # Of the watch that comes next: per block of beads a bound of each squared component of a velocity, and where to
-    # note that all are below it. Empty where another operation comes next.
-    cdef const double[::1] component
+    # Of the watch that comes next: per bead a bound of its squared speed, and where to note that all of a block are
+    # within theirs. Empty where another operation comes next.
+    cdef const double[::1] limit
     cdef signed char[::1] calm

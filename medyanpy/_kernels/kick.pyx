@@ -18,7 +18,7 @@ from medyanpy._kernels.accumulate cimport Accumulator, Sum, to_grid
 from medyanpy._kernels.parallel cimport n_blocks, ordered_max, over_blocks, record_fault
 from medyanpy._kernels.points cimport Frame, frame_of, place, project
 from medyanpy._kernels.program cimport NOT_FINITE, PYTHON_EXCEPTION, WATCHED, Operation, Program, Sequence, World
-from medyanpy._kernels.vec3 cimport all_below, all_finite
+from medyanpy._kernels.vec3 cimport all_finite, all_slow
 
 cdef Py_ssize_t POINTS = 1024
 
@@ -159,7 +159,7 @@ cdef struct KickTask:
     const double* chain       # NULL where no point has passed anything on
     const double* torque
     double h
-    const double* component   # NULL where nobody wants to know
+    const double* limit       # (n,) squared speed; NULL where nobody wants to know
     signed char* calm
 
 
@@ -180,9 +180,9 @@ cdef int _kick_beads(void* task, World* world, Py_ssize_t first, Py_ssize_t last
         s = h * world.inverse_mass[i]
         for k in range(3 * i, 3 * i + 3):
             v[k] += s * f[k]
-    if t.component != NULL:
+    if t.limit != NULL:
         # What is slow is finite.
-        t.calm[first // WATCHED] = all_below(v + 3 * first, 3 * (last - first), t.component[first // WATCHED])
+        t.calm[first // WATCHED] = all_slow(v + 3 * first, t.limit + first, last - first)
         if t.calm[first // WATCHED]:
             return 0
     if all_finite(v + 3 * first, 3 * (last - first)):
@@ -252,9 +252,9 @@ cdef class Kick(Operation):
         self.rule = rule
         self.tell(np.empty(0), np.empty(0, np.int8))
 
-    def tell(self, const double[::1] component, signed char[::1] calm):
+    def tell(self, const double[::1] limit, signed char[::1] calm):
         """Compare velocities on the way, for a watch that comes next; see there."""
-        self.component = component
+        self.limit = limit
         self.calm = calm
 
     cdef int run(self, World* world) noexcept nogil:
@@ -274,8 +274,8 @@ cdef class Kick(Operation):
         if self.forces.acts_on_points and world.membranes_move:
             task.chain = &self.forces.chain[0, 0]
         task.h = self.h
-        task.component = &self.component[0] if self.component.shape[0] > 0 else NULL
-        task.calm = &self.calm[0] if self.component.shape[0] > 0 else NULL
+        task.limit = &self.limit[0] if self.limit.shape[0] > 0 else NULL
+        task.calm = &self.calm[0] if self.limit.shape[0] > 0 else NULL
         fault = over_blocks(_kick_beads, &task, world, world.n_cartesian, WATCHED)
         if fault == 0 and world.n_oriented > 0:
             task.torque = &self.forces.torque[0, 0]

@@ -19,6 +19,14 @@ cdef inline void add_scaled(double s, const double* a, double* out) noexcept nog
     out[2] += s * a[2]
 
 
+cdef inline bint all_slow(const double* v, const double* limit, Py_ssize_t n) noexcept nogil:
+    """Whether the square of each of n velocities is at most its limit; what is not a number is not."""
+    cdef Py_ssize_t i, slow = 0
+    for i in range(n):
+        slow += v[3 * i] * v[3 * i] + v[3 * i + 1] * v[3 * i + 1] + v[3 * i + 2] * v[3 * i + 2] <= limit[i]
+    return slow == n
+
+
 cdef inline bint all_below(const double* a, Py_ssize_t n, double square) noexcept nogil:
     """Whether the square of each of n numbers is at most `square`; what is not a number is not."""
     cdef Py_ssize_t i, below = 0

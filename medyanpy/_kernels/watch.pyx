@@ -1,8 +1,7 @@
 """The watch: at the end of every step, whether a bead has more kinetic energy than it can have come by.
 
 What it can have come by follows from a bound on the kinetic energy, the same for all beads, which is part of the state;
-see `medyanpy.runaway`. One comparison per component of a velocity: with the bound for the heaviest bead near by, over
-three. Only blocks that do not pass it are looked at bead by bead.
+see `medyanpy.runaway`. Blocks of beads are compared at once; who it is, is looked for where one does not pass.
 """
 import numpy as np
 
@@ -10,13 +9,12 @@ from libc.math cimport INFINITY
 
 from medyanpy._kernels.parallel cimport n_blocks, over_blocks, record_fault
 from medyanpy._kernels.program cimport RUNAWAY, WATCHED, Operation, World
-from medyanpy._kernels.vec3 cimport all_below
+from medyanpy._kernels.vec3 cimport all_below, all_slow
 
 
 cdef struct WatchTask:
     const double* limit       # (n,) squared speed
-    const double* component   # per block: squared component of a velocity below which no bead is beyond its limit
-    const double* turning     # the same of an angular momentum
+    const double* turning     # per block: squared component of an angular momentum with which no body is beyond `bound`
     double bound              # of the kinetic energy of rotation
     double slow               # squared angular velocity that is never too large
 
@@ -29,10 +27,10 @@ cdef inline double _square(const World* world, Py_ssize_t i) noexcept nogil:
 cdef int _look(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
     cdef WatchTask* t = <WatchTask*> task
     cdef Py_ssize_t i
-    if all_below(world.v + 3 * first, 3 * (last - first), t.component[first // WATCHED]):
+    if all_slow(world.v + 3 * first, t.limit + first, last - first):
         return 0
     for i in range(first, last):
-        if not _square(world, i) <= t.limit[i]:
+        if not all_slow(world.v + 3 * i, t.limit + i, 1):
             return record_fault(world, RUNAWAY, i, -1)
     return 0
 
@@ -70,9 +68,8 @@ cdef class Watch(Operation):
     """
     cdef double[::1] bound
     cdef const double[::1] slow
-    cdef double[::1] limit
-    # Per block; and whether the kick before has found all below it. It is asked no second time.
-    cdef readonly double[::1] component
+    # By place; and per block, whether the kick before has found all within it. It is asked no second time.
+    cdef readonly double[::1] limit
     cdef readonly signed char[::1] calm
     cdef double[::1] turning
     cdef double slow_turns
@@ -82,23 +79,20 @@ cdef class Watch(Operation):
         self.bound = bound
         self.slow = slow
         self.slow_turns = slow_turns
-        self.limit = np.empty(len(slow))
-        self.component = np.full(max(1, n_blocks(len(slow), WATCHED)), -1.0)
-        self.calm = np.zeros(len(self.component), np.int8)
+        self.limit = np.full(len(slow), -1.0)
+        self.calm = np.zeros(n_blocks(len(slow), WATCHED), np.int8)
         # There are no more bodies than beads.
-        self.turning = np.empty(len(self.component))
+        self.turning = np.empty(len(self.calm))
         self.made_for = -INFINITY
 
     cdef void make_limits(self, World* world) noexcept nogil:
         cdef Py_ssize_t i
         self.made_for = self.bound[0]
         for i in range(world.n):
-            self.limit[i] = max(2.0 * self.made_for / world.mass[i], self.slow[i])
-        for i in range(self.component.shape[0]):
             # Below infinity, which is not slow, whatever the bound.
-            self.component[i] = self.turning[i] = 1e300
-        for i in range(world.n):
-            self.component[i // WATCHED] = min(self.component[i // WATCHED], self.limit[i] / 3.0)
+            self.limit[i] = min(1e300, max(2.0 * self.made_for / world.mass[i], self.slow[i]))
+        for i in range(self.turning.shape[0]):
+            self.turning[i] = 1e300
         for i in range(3 * world.n_oriented):
             # About an axis without inertia nothing turns.
             if world.inverse_inertia[i] > 0.0:
@@ -137,7 +131,6 @@ cdef class Watch(Operation):
             self.make_limits(world)
             calm = False
         task.limit = &self.limit[0]
-        task.component = &self.component[0]
         task.turning = &self.turning[0]
         task.bound = self.bound[0]
         task.slow = self.slow_turns
