@@ -16,7 +16,6 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -32,6 +31,7 @@ from medyanpy.outputs import write_atomically
 from medyanpy.sites import Sites
 from medyanpy.system import System
 from medyanpy.topology import Handle, Topology
+from medyanpy.validation import file_path
 
 __all__ = ["deserialize", "serialize"]
 
@@ -93,9 +93,10 @@ def serialize(what: Any, path: str | os.PathLike | None = None) -> str:
       "content": {"type": "VerletIntegrator", "arguments": {"timestep": 0.01, "kick": null, "order": 2}}
     }
     """
+    place = None if path is None else file_path("serialize: path", path)
     text = text_of(document(what)) + "\n"
-    if path is not None:
-        write_atomically("document", Path(path), lambda file: file.write(text.encode()))
+    if place is not None:
+        write_atomically("document", place, lambda file: file.write(text.encode()))
     return text[:-1]
 
 
@@ -139,9 +140,10 @@ def deserialize(text_or_path: str | os.PathLike, *, functions: Functions | None 
     if isinstance(text_or_path, str) and (text_or_path.lstrip()[:1] == "{" or "\n" in text_or_path):
         source, text = "the document", text_or_path
     else:
-        source = os.fspath(text_or_path)
+        place = file_path("deserialize: text_or_path", text_or_path)
+        source = str(place)
         try:
-            text = Path(source).read_text(encoding="utf-8")
+            text = place.read_text(encoding="utf-8")
         except FileNotFoundError:
             raise ParameterError(f"deserialize: the file {source} does not exist") from None
         except (OSError, ValueError) as cause:

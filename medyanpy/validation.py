@@ -1,6 +1,8 @@
-"""Checks of what users pass in. Each returns a clean array or number, or says what, where, which and the bound."""
+"""Checks of what users pass in. Each returns it clean, or says what, where, which and the bound."""
 
+import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,8 +11,8 @@ from medyanpy import units
 from medyanpy.errors import ParameterError, shown
 
 __all__ = [
-    "array", "dimensions", "number", "one_or_many", "per_item", "seed", "several", "thermal_energy", "vector",
-    "vectors", "whole_number", "words",
+    "array", "dimensions", "file_path", "number", "one_or_many", "per_item", "seed", "several", "thermal_energy",
+    "vector", "vectors", "whole_number", "words",
 ]  # fmt: skip
 
 
@@ -174,6 +176,21 @@ def whole_number(
     if not ok or out < at_least or (at_most is not None and out > at_most):
         bound = f">= {at_least}" + ("" if at_most is None else f" and <= {at_most}")
         raise _refuse(what, f"= {shown(value)} but must be a whole number {bound}", error)
+    return out
+
+
+def file_path(what: str, value: Any, *, error: type[Exception] = ParameterError) -> Path:
+    """Where a file is, or is to be: text, or what ``os.fspath`` makes text of. It need not be there."""
+    try:
+        # Of numbers, Path would say what it expected, but not which argument is meant.
+        if not isinstance(value, str | os.PathLike):
+            raise TypeError
+        out = Path(value)
+        name = os.fsencode(out)
+    except Exception as cause:  # Of objects of others, anything.
+        raise _refuse(what, f"must be a path, not {shown(value)}", error) from cause
+    if b"\0" in name or not out.name:
+        raise _refuse(what, f"= {shown(value)} but must name a file", error)
     return out
 
 

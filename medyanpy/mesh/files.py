@@ -14,6 +14,8 @@ import numpy as np
 
 from medyanpy.errors import MeshError, ParameterError, shortened
 from medyanpy.mesh import ply
+from medyanpy.outputs import write_atomically
+from medyanpy.validation import file_path
 
 FORMATS = (".ply", ".obj", ".off", ".stl")
 _FORMAT_WORDS = "PLY (.ply), OBJ (.obj), OFF (.off), STL (.stl)"
@@ -25,7 +27,7 @@ def read(path: str | os.PathLike) -> tuple[np.ndarray, np.ndarray]:
     Polygons are cut into fans of triangles from their first vertex. STL holds no connectivity: corners with
     exactly equal coordinates are made one vertex, numbered in the order of the file.
     """
-    path = Path(path)
+    path = file_path("TriangleMesh.from_file: path", path)
     suffix = path.suffix.lower()
     if suffix in (".tsi", ".q"):
         raise MeshError(
@@ -63,21 +65,20 @@ def read(path: str | os.PathLike) -> tuple[np.ndarray, np.ndarray]:
 
 
 def write(path: str | os.PathLike, vertices: np.ndarray, faces: np.ndarray, overwrite: bool) -> None:
-    """Write triangles to a mesh file, through a temporary one beside it so that no half file remains."""
-    path = Path(path)
+    """Write triangles to a mesh file, which is there whole or not at all."""
+    path = file_path("TriangleMesh.save: path", path)
     suffix = path.suffix.lower()
     if suffix not in FORMATS:
         raise MeshError(
             f"{path}: mesh files with the ending {suffix!r} are not written, only {_FORMAT_WORDS}"
         )
-    if path.exists() and not overwrite:
+    # Not path.exists(), which raises for names that no file can have: writing says so.
+    if os.path.exists(path) and not overwrite:
         raise ParameterError(f"TriangleMesh.save: {path} exists; pass overwrite=True to replace it")
     if suffix == ".stl":
         _refuse_what_stl_would_spoil(path, vertices, faces)
     data = _WRITERS[suffix](vertices, faces)
-    temporary = path.with_name(path.name + ".part")
-    temporary.write_bytes(data)
-    os.replace(temporary, path)
+    write_atomically("TriangleMesh.save", path, lambda file: file.write(data))
 
 
 def _triangles(polygons: list[np.ndarray]) -> np.ndarray:
