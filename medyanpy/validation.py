@@ -182,9 +182,6 @@ def whole_number(
 def file_path(what: str, value: Any, *, error: type[Exception] = ParameterError) -> Path:
     """Where a file is, or is to be: text, or what ``os.fspath`` makes text of. It need not be there."""
     try:
-        # Of numbers, Path would say what it expected, but not which argument is meant.
-        if not isinstance(value, str | os.PathLike):
-            raise TypeError
         out = Path(value)
         name = os.fsencode(out)
     except Exception as cause:  # Of objects of others, anything.

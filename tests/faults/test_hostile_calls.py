@@ -112,11 +112,57 @@ def test_names_are_text(scene, value):
     assert t.n_beads == 0
 
 
-@pytest.mark.parametrize("value", [3, None, ARRAY, 1.5, b"a", [], Odd()])
+class BytesPath:
+    def __fspath__(self):
+        return b"bytes.ply"
+
+
+class OddPath(Odd):
+    def __fspath__(self):
+        raise RuntimeError("odd path")
+
+
+def has_a_path(scene):
+    """All that take one."""
+    beads = mp.System(mp.Topology())
+    beads.topology.add_beads(ARRAY, 1.0)
+    simulation = mp.Simulation(beads, mp.VerletIntegrator(0.1), threads=1)
+    return {
+        "from_file": mp.TriangleMesh.from_file,
+        "save": scene.mesh.save,
+        "Trajectory": mp.Trajectory,
+        "deserialize": mp.deserialize,
+        "serialize": lambda path: mp.serialize(scene.mesh, path),
+        "save_checkpoint": simulation.save_checkpoint,
+        "load_checkpoint": simulation.load_checkpoint,
+        "resume": mp.Simulation.resume,
+        "StateDataReporter": lambda path: mp.reporters.StateDataReporter(path, 1, step=True),
+        "TrajectoryReporter": lambda path: mp.reporters.TrajectoryReporter(path, 1),
+        "CheckpointReporter": lambda path: mp.reporters.CheckpointReporter(path, 1),
+        "draw": lambda path: mp.visualize.draw(scene.mesh, path, size=(100, 100)),
+    }
+
+
+@pytest.mark.parametrize("value", [3, None, ARRAY, 1.5, b"a", [], True, Odd(), BytesPath(), OddPath(), "\ud800.ply"])
 def test_paths_are_paths(scene, value):
-    for read in (mp.TriangleMesh.from_file, scene.mesh.save, mp.Trajectory, mp.deserialize):
-        with pytest.raises(mp.ParameterError, match=r"must be a path, not |give a document or a path"):
-            read(value)
+    for name, call in has_a_path(scene).items():
+        if value is None and name in ("serialize", "draw"):
+            continue  # Nothing is written.
+        with pytest.raises(mp.ParameterError, match=r"must be a path, not |give a document or a path") as caught:
+            call(value)
+        assert name in str(caught.value)
+        assert len(str(caught.value)) < 300
+
+
+@pytest.mark.parametrize("value", ["", "/", "a\0b.ply", "x" * 5000 + ".png", "file.ply/x.ply", "loop.ply"])
+def test_paths_name_a_file_that_can_be(scene, value, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file.ply").write_text("")
+    (tmp_path / "loop.ply").symlink_to("loop.ply")
+    for call in has_a_path(scene).values():
+        with pytest.raises(mp.MedyanError):
+            call(value)
+    assert {file.name for file in tmp_path.iterdir()} == {"file.ply", "loop.ply"}
 
 
 @pytest.mark.parametrize(
