@@ -116,6 +116,8 @@ def principal_axes(positions: Any, masses: Any, radii: Any = 0.0) -> PrincipalAx
     second = (m[:, None] * d).T @ d
     balls = 0.4 * (m @ a**2)
     # Moments about the axes from the spread along them: increasing where that decreases.
+    if not np.isfinite(second).all():
+        raise ParameterError("principal_axes: masses times squared positions must be below 1.8e308")
     spread, lines = np.linalg.eigh(second)
     spread, lines = np.maximum(spread[::-1], 0.0), lines.T[::-1]
     inertia = spread.sum() - spread + balls
