@@ -1,5 +1,7 @@
 """Calls with something else than is meant: errors of the package that name the argument, the value and the bound."""
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -122,6 +124,10 @@ class OddPath(Odd):
         raise RuntimeError("odd path")
 
 
+def report(**options):
+    return mp.reporters.StateDataReporter(sys.stdout, 1, progress=True, **{"total_steps": 10, **options})
+
+
 def has_a_path(scene):
     """All that take one."""
     beads = mp.System(mp.Topology())
@@ -216,6 +222,17 @@ def test_paths_name_a_file_that_can_be(scene, value, tmp_path, monkeypatch):
         (lambda s: mp.presets.tip3p().arguments([[0.0, 0, 0]], seed=-1), "seed = -1 but must be a whole number >= 0"),
         (lambda s: mp.presets.tip3p().arguments([[0.0, 0, 0]], seed=ARRAY), "seed = array.* but must be a whole"),
         (lambda s: mp.presets.actin().longest_timestep(HUGE), "node_mass = 10+.* but must be below 1.8e308"),
+        (lambda s: report(total_steps=ARRAY), "total_steps = array.* but must be a whole number >= 1"),
+        (lambda s: report(total_steps=np.nan), "total_steps = nan but must be a whole number >= 1"),
+        (lambda s: report(total_steps=RAGGED), "total_steps = .* but must be a whole number >= 1"),
+        (lambda s: report(separator=ARRAY), "separator must be text, not array"),
+        (lambda s: mp.VerletIntegrator(1j), "timestep = 1j but must be a number"),
+        (lambda s: F.HarmonicBonds([[0, 1]], 1j, 1.0), "stiffness must be a number or 1 numbers: complex128, not real"),
+        (lambda s: mp.Topology().add_beads(ARRAY + 0j, 1.0), r"of shape \(n, 3\): complex128, not real"),
+        (lambda s: mp.Topology().add_beads(ARRAY.astype("M8[D]"), 1.0), r"datetime64\[D\], not real numbers"),
+        (lambda s: mp.TriangleMesh(s.mesh.vertices + 0j, s.mesh.faces), "vertices must be an array of numbers"),
+        (lambda s: mp.TriangleMesh(s.mesh.vertices.astype(str), s.mesh.faces), "vertices must be an array of numbers"),
+        (lambda s: mp.rigid.principal_axes(ARRAY, 1e308), "masses times squared positions must be below 1.8e308"),
         (lambda s: mp.surfaces.Sphere(1.0).sample(2**64, 1), "sample: n = 1844.* but must .* <= 2147483647"),
         (lambda s: mp.surfaces.Polynomial("x*x-1").sample(2**31, 1, box=[[-2] * 3, [2] * 3]), "n = 2147483648"),
         (lambda s: mp.surfaces.Sphere(1.0).sample(4, 1, resolution=2**64), "sample: resolution = .* <= 1048576"),
