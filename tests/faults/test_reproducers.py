@@ -264,9 +264,12 @@ def test_systems_without_extent_are_finite_or_refused(what):
 
 
 @pytest.mark.filterwarnings("ignore::medyanpy.errors.TimestepWarning", "ignore::medyanpy.errors.UnitsWarning")
+@pytest.mark.parametrize("watched", [True, False])
 @pytest.mark.parametrize("timestep", [10.0, 1e6, 1e300])
-def test_absurd_timesteps_end_with_finite_files(tmp_path, timestep):
+def test_absurd_timesteps_end_with_finite_files(tmp_path, timestep, watched):
     simulation = mp.Simulation(everything(3), mp.BAGOGABIntegrator(timestep, kT=1.0, seed=1), threads=1)
+    if not watched:
+        simulation.context.runaway = None
     table, trajectory, checkpoint = (tmp_path / name for name in ("a.csv", "a.h5", "a.cp"))
     simulation.reporters += [
         mp.reporters.StateDataReporter(table, 1, step=True, potential_energy=True, temperature=True, area=True),
@@ -282,7 +285,8 @@ def test_absurd_timesteps_end_with_finite_files(tmp_path, timestep):
             for name in ("positions", "velocities", "barycentric", "potential_energy", "temperature"):
                 assert np.isfinite(frames.read(name)).all()
     if checkpoint.exists():
-        assert mp.Simulation.resume(checkpoint, threads=1).current_step == simulation.current_step
+        # Of a last state whose energies are too large for a table, there is none.
+        assert simulation.current_step - mp.Simulation.resume(checkpoint, threads=1).current_step in (0, 1)
 
 
 # Systems drawn at random ----------------------------------------------------------------------------------------------
