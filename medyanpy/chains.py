@@ -93,7 +93,7 @@ def carried_along(t: np.ndarray, starts: np.ndarray, closed: bool) -> np.ndarray
     turns[starts] = [1.0, 0.0, 0.0, 0.0]
     # Products of all turns since the first link: of 1, 2, 4, ... of them.
     reach = 1
-    while reach < counts.max():
+    while reach < counts.max(initial=0):
         late = np.flatnonzero(since >= reach)
         longer = product(turns[late], turns[late - reach])
         turns[late] = longer / np.linalg.norm(longer, axis=1)[:, None]

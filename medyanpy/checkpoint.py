@@ -8,6 +8,7 @@ The comment of the archive is a checksum of all bytes before it: no byte of the 
 
 import io
 import math
+import os
 import re
 import zlib
 from dataclasses import dataclass
@@ -169,8 +170,8 @@ def read_checkpoint(path: Path) -> Checkpoint:
     """
     import zipfile
 
-    if not path.exists():
-        raise ParameterError(f"checkpoint {path} does not exist")
+    if not os.path.isfile(path):
+        raise ParameterError(f"checkpoint {path} {'is no file' if os.path.exists(path) else 'does not exist'}")
     with foreign_errors(f"{path} is not a checkpoint, or is damaged"), open(path, "rb") as file:
         size = _check_sum(file, path)
         with zipfile.ZipFile(file) as archive:

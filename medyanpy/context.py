@@ -27,7 +27,7 @@ from medyanpy.kicks import Explicit
 from medyanpy.layout import Layout
 from medyanpy.names import Guarded
 from medyanpy.oriented import unit_quaternions
-from medyanpy.runaway import SLOW, Account, heights
+from medyanpy.runaway import SLOW, Account, flattest, heights
 from medyanpy.state import InTriangle, State
 from medyanpy.system import System
 from medyanpy.threads import choose_threads
@@ -1233,9 +1233,14 @@ class Context(Guarded):
         error = f"{type(fault.cause).__name__}: {fault.cause}"
         if fault.kind == "runaway":
             row = fault.bead - self.layout.n_cartesian
-            face = self._triangle[row] if row >= 0 else self._flattest_triangle(fault.bead)
-            if face is not None:
-                triangle, height = self._triangle_of(face)
+            if row >= 0:
+                face = int(self._triangle[row])
+                found = face, float(heights(self._x[self._faces[face]]))
+            else:
+                found = flattest(self._x, self._faces, fault.bead)
+            if found is not None:
+                face, height = found
+                triangle = face - max(m.first_face for m in self.layout.topology.membranes if m.first_face <= face)
                 where += f", triangle {triangle} (height {height:.3g} nm)"
         energy = self._in_words(fault.value)
         cause = _CAUSES.get(fault.kind, fault.kind).format(value=fault.value, error=error, energy=energy)
@@ -1254,16 +1259,6 @@ class Context(Guarded):
     def _in_words(self, energy: float) -> str:
         kT = self.integrator.kT
         return f"{energy:.3g} pN nm" + ("" if kT is None else f" = {energy / kT:.3g} kT")
-
-    def _flattest_triangle(self, vertex: int) -> int | None:
-        """The face of smallest height at a vertex, by place; None where it has none."""
-        faces = np.flatnonzero((self._faces == vertex).any(axis=1))
-        return None if len(faces) == 0 else int(min(faces, key=lambda face: self._triangle_of(face)[1]))
-
-    def _triangle_of(self, face: int) -> tuple[int, float]:
-        """Its number within its own membrane, and its height (nm)."""
-        membrane = next(m for m in reversed(self.layout.topology.membranes) if m.first_face <= face)
-        return int(face - membrane.first_face), float(heights(self._x[self._faces[face]]))
 
     def _accelerated_by(self, fault: ProgramFault) -> list[str]:
         """The strongest force on a bead that has run away; none where it was a flight that gave it its energy.

@@ -2,13 +2,11 @@
 
 `Named` classes turn a wrong call of theirs, and the look-up of a name that they do not have, into an error that says
 what was probably meant; the names that OpenMM has for something are known by `OPENMM`. They refuse calls with something
-else where a switch, a word or a path is wanted. `Guarded` classes also refuse to be assigned to, where nothing would
-follow.
+else where a switch or a word is wanted. `Guarded` classes also refuse to be assigned to, where nothing would follow.
 """
 
 import functools
 import inspect
-import os
 from abc import ABCMeta
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from types import FunctionType
@@ -149,8 +147,6 @@ _PLAIN: dict[Any, tuple[Callable[[Any], bool], str]] = {
     bool | None: (lambda value: value is None or _is_switch(value), "True, False or None"),
     str: (lambda value: isinstance(value, str), "text"),
     str | None: (lambda value: value is None or isinstance(value, str), "text"),
-    str | os.PathLike: (lambda value: isinstance(value, str | os.PathLike), "a path"),
-    str | os.PathLike | None: (lambda value: value is None or isinstance(value, str | os.PathLike), "a path"),
 }
 
 

@@ -14,13 +14,16 @@ from typing import Any
 
 from medyanpy.errors import OutputError, ParameterError
 
-__all__ = ["Lock", "beside", "check_in_place", "remove_left_over", "reserve", "unwritable", "write_atomically"]
+__all__ = [
+    "Lock", "beside", "check_in_place", "holds_no_file", "remove_left_over", "reserve", "unwritable",
+    "write_atomically",
+]  # fmt: skip
 
 _REMEDIES = {
     errno.ENOSPC: "make room on the disk",
     errno.EDQUOT: "make room in your quota",
     errno.EMFILE: "close files that this process holds open",
-    errno.ENOENT: "its folder is gone: put it back",
+    errno.ENOENT: "its folder is not there",
 }
 _CANNOT_ALLOCATE = (errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL)
 
@@ -38,6 +41,12 @@ def beside(path: Path) -> Path:
     return path.with_name(f".{path.name}.{os.getpid()}.tmp")
 
 
+def holds_no_file(path: Path) -> bool:
+    """Whether a folder, a device, a pipe or a link in a circle has the name: a file cannot take its place."""
+    place = os.path.realpath(path)
+    return os.path.lexists(place) and not os.path.isfile(place)
+
+
 def write_atomically(what: str, path: Path, write: Callable[[Any], Any]) -> None:
     """Call write(file) on a file beside `path`, make it safe on disk, and give it the name.
 
@@ -46,13 +55,18 @@ def write_atomically(what: str, path: Path, write: Callable[[Any], Any]) -> None
     OutputError
         The file cannot be written; what was there before is as it was.
     """
-    temporary = beside(path)
+    # A link stays a link.
+    place = Path(os.path.realpath(path))
+    temporary = beside(place)
     try:
+        if holds_no_file(place):
+            # The superuser's rename would take a device away from the whole machine.
+            raise OSError(errno.EINVAL, "there is something else than a file, which no file can replace")
         with open(temporary, "w+b") as file:
             write(file)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(temporary, path)
+        os.replace(temporary, place)
     except OSError as cause:
         raise unwritable(what, path, cause, "what was there before is as it was") from cause
     finally:

@@ -16,7 +16,6 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -32,6 +31,7 @@ from medyanpy.outputs import write_atomically
 from medyanpy.sites import Sites
 from medyanpy.system import System
 from medyanpy.topology import Handle, Topology
+from medyanpy.validation import file_path
 
 __all__ = ["deserialize", "serialize"]
 
@@ -40,6 +40,8 @@ VERSION = 1
 # What takes no room in a file, but memory and time of who reads it: rows of an array without numbers, and points of
 # which only the number is given.
 _MOST = 2**20
+# Bytes that the tree of any text may take, and not only of one that is long itself.
+_ROOM = 4_000_000
 # Texts up to this length stay on one line.
 _LINE = 110
 #: What arrays in files hold.
@@ -93,9 +95,10 @@ def serialize(what: Any, path: str | os.PathLike | None = None) -> str:
       "content": {"type": "VerletIntegrator", "arguments": {"timestep": 0.01, "kick": null, "order": 2}}
     }
     """
+    place = None if path is None else file_path("serialize: path", path)
     text = text_of(document(what)) + "\n"
-    if path is not None:
-        write_atomically("document", Path(path), lambda file: file.write(text.encode()))
+    if place is not None:
+        write_atomically("document", place, lambda file: file.write(text.encode()))
     return text[:-1]
 
 
@@ -139,9 +142,10 @@ def deserialize(text_or_path: str | os.PathLike, *, functions: Functions | None 
     if isinstance(text_or_path, str) and (text_or_path.lstrip()[:1] == "{" or "\n" in text_or_path):
         source, text = "the document", text_or_path
     else:
-        source = os.fspath(text_or_path)
+        place = file_path("deserialize: text_or_path", text_or_path)
+        source = str(place)
         try:
-            text = Path(source).read_text(encoding="utf-8")
+            text = place.read_text(encoding="utf-8")
         except FileNotFoundError:
             raise ParameterError(f"deserialize: the file {source} does not exist") from None
         except (OSError, ValueError) as cause:
@@ -592,7 +596,8 @@ def tree_of(text: str, source: str) -> Any:
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         out = dict(pairs)
         if len(out) < len(pairs):
-            twice = next(key for i, (key, _) in enumerate(pairs) if any(key == k for k, _ in pairs[:i]))
+            seen: set[str] = set()
+            twice = next(key for key, _ in pairs if key in seen or seen.add(key))
             raise ParameterError(f"{source}: the key {twice!r} occurs twice in one object")
         return out
 
@@ -602,6 +607,10 @@ def tree_of(text: str, source: str) -> Any:
             raise ParameterError(f"{source}: {digits} is not a finite number")
         return out
 
+    # Counted before they are made: a list without entries takes thirty times its two characters.
+    takes = 72 * text.count("[") + 200 * text.count("{") + 30 * text.count('"')
+    if takes > max(10 * len(text), _ROOM):
+        raise ParameterError(f"{source} is not a document: lists, objects and strings of next to nothing")
     try:
         return json.loads(text, object_pairs_hook=once, parse_float=finite, parse_constant=finite)
     except ParameterError:

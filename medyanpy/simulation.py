@@ -4,7 +4,6 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from medyanpy.checkpoint import load_into, read_checkpoint, write_checkpoint
@@ -18,7 +17,7 @@ from medyanpy.progress import Progress
 from medyanpy.reporters import Reporter
 from medyanpy.system import System
 from medyanpy.topology import Topology
-from medyanpy.validation import whole_number
+from medyanpy.validation import file_path, whole_number
 from medyanpy.worksheet import Worksheet, look
 
 __all__ = ["Simulation"]
@@ -274,7 +273,7 @@ class Simulation(Guarded):
             The file cannot be written.
         """
         with self.context.turn.taken("save_checkpoint"):
-            write_checkpoint(self.context, Path(path))
+            write_checkpoint(self.context, file_path("save_checkpoint: path", path))
 
     def load_checkpoint(self, path: Any) -> None:
         """Go on from a checkpoint of the same topology, forces and integrator.
@@ -286,7 +285,7 @@ class Simulation(Guarded):
             they differ. The simulation is left as it was.
         """
         with self.context.turn.taken("load_checkpoint", in_reports=False):
-            load_into(self.context, Path(path))
+            load_into(self.context, file_path("load_checkpoint: path", path))
 
     @classmethod
     def resume(
@@ -316,7 +315,7 @@ class Simulation(Guarded):
             A file that is not a checkpoint, is damaged, or was written by a newer version; a function that is missing;
             a force of a package that has not been imported.
         """
-        checkpoint = read_checkpoint(Path(path))
+        checkpoint = read_checkpoint(file_path("resume: path", path))
         simulation = cls(*checkpoint.rebuild(functions), threads)
         checkpoint.restore(simulation.context)
         return simulation

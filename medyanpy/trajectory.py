@@ -3,7 +3,6 @@
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from medyanpy.names import plainly_called
 from medyanpy.reporters import trajectory as layout
 from medyanpy.serialize import deserialize
 from medyanpy.surfaces import Surface
-from medyanpy.validation import array
+from medyanpy.validation import array, file_path
 
 __all__ = ["Frame", "Trajectory", "TrajectoryHandle"]
 
@@ -208,8 +207,8 @@ class Trajectory:
     @plainly_called
     def __init__(self, path: str | os.PathLike) -> None:
         layout.import_h5py()
-        self._path = Path(path)
-        if not self._path.is_file():
+        self._path = file_path("Trajectory: path", path)
+        if not os.path.isfile(self._path):
             raise ParameterError(f"trajectory {self._path} does not exist")
         try:
             self._file = layout.open_to_read(self._path)

@@ -1,6 +1,8 @@
-"""Checks of what users pass in. Each returns a clean array or number, or says what, where, which and the bound."""
+"""Checks of what users pass in. Each returns it clean, or says what, where, which and the bound."""
 
+import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,8 +11,8 @@ from medyanpy import units
 from medyanpy.errors import ParameterError, shown
 
 __all__ = [
-    "array", "dimensions", "number", "one_or_many", "per_item", "seed", "several", "thermal_energy", "vector",
-    "vectors", "whole_number", "words",
+    "array", "dimensions", "file_path", "number", "one_or_many", "per_item", "seed", "several", "thermal_energy",
+    "vector", "vectors", "whole_number", "words",
 ]  # fmt: skip
 
 
@@ -29,7 +31,7 @@ def array(
     """A C-contiguous array of the given shape (None: any length), finite if it holds floats."""
     wanted = "(" + ", ".join("n" if s is None else str(s) for s in shape) + ("," if len(shape) == 1 else "") + ")"
     try:
-        raw = _no_text(np.asarray(value))
+        raw = _real(np.asarray(value))
         if dtype is not np.float64 and raw.size and not np.issubdtype(raw.dtype, np.integer):
             raise _refuse(what, f"must hold integers, not {raw.dtype}", error)
         out = np.ascontiguousarray(raw, dtype=dtype) if raw.size else np.zeros(raw.shape, dtype)
@@ -46,10 +48,12 @@ def array(
     return out
 
 
-def _no_text(raw: np.ndarray) -> np.ndarray:
-    """Text that reads as numbers is text nonetheless."""
+def _real(raw: np.ndarray) -> np.ndarray:
+    """Text that reads as numbers is text nonetheless; of complex numbers NumPy drops a half, of dates it takes days."""
     if raw.dtype.kind in "SU":
         raise TypeError(f"text, not numbers: {raw.ravel()[0]!r}" if raw.size else "text, not numbers")
+    if raw.dtype.kind not in "biufO":
+        raise TypeError(f"{raw.dtype}, not real numbers")
     return raw
 
 
@@ -128,7 +132,7 @@ def per_item(
 ) -> np.ndarray:
     """One float for each of n items: a scalar for all (kept as a view without memory of its own) or n of them."""
     try:
-        raw = _no_text(np.asarray(value)).astype(np.float64)
+        raw = _real(np.asarray(value)).astype(np.float64)
     except Exception as cause:
         raise _refuse(what, f"must be a number or {n} numbers: {cause}", error) from cause
     if raw.ndim > 1 or (raw.ndim == 1 and len(raw) != n):
@@ -174,6 +178,18 @@ def whole_number(
     if not ok or out < at_least or (at_most is not None and out > at_most):
         bound = f">= {at_least}" + ("" if at_most is None else f" and <= {at_most}")
         raise _refuse(what, f"= {shown(value)} but must be a whole number {bound}", error)
+    return out
+
+
+def file_path(what: str, value: Any, *, error: type[Exception] = ParameterError) -> Path:
+    """Where a file is, or is to be: text, or what ``os.fspath`` makes text of. It need not be there."""
+    try:
+        out = Path(value)
+        name = os.fsencode(out)
+    except Exception as cause:  # Of objects of others, anything.
+        raise _refuse(what, f"must be a path, not {shown(value)}", error) from cause
+    if b"\0" in name or not out.name:
+        raise _refuse(what, f"= {shown(value)} but must name a file", error)
     return out
 
 

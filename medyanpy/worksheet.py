@@ -12,7 +12,7 @@ import numpy as np
 
 from medyanpy.errors import ThermostatWarning, TimestepWarning, UnitsWarning, warn_outside
 from medyanpy.forces import MembraneBending
-from medyanpy.runaway import heights
+from medyanpy.runaway import flattest, heights
 from medyanpy.stiffness import Start, longest_timestep
 from medyanpy.topology import Membrane
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from medyanpy.context import Context
     from medyanpy.forces import Force
     from medyanpy.handles import Handle
-    from medyanpy.mesh import TriangleMesh
 
 __all__ = ["BeadRow", "ForceRow", "Worksheet"]
 
@@ -287,16 +286,9 @@ def _place(context: "Context", row: ForceRow) -> str:
     handle = context.system.topology.handle_of(row.stiffest)
     text = f". The stiffest is bead {row.stiffest} ({handle.name!r}, {handle.describe(row.stiffest) or handle.kind})"
     if isinstance(handle, Membrane):
-        triangle, height = _flattest(handle.mesh, row.stiffest - handle.first_bead)
+        triangle, height = flattest(handle.mesh.vertices, handle.mesh.faces, row.stiffest - handle.first_bead)
         text += f", triangle {triangle} (height {height:.3g} nm)"
     return text + "; half of the others bear twice as long a timestep"
-
-
-def _flattest(mesh: "TriangleMesh", vertex: int) -> tuple[int, float]:
-    """The triangle of smallest height at a vertex, and that height (nm)."""
-    faces = np.flatnonzero((mesh.faces == vertex).any(axis=1))
-    height = heights(mesh.vertices[mesh.faces[faces]])
-    return int(faces[np.argmin(height)]), float(height.min())
 
 
 def _remarks_of_needles(context: "Context") -> list:
@@ -341,8 +333,8 @@ def _remarks_of_folds(context: "Context", rows: "Sequence[ForceRow]") -> list:
         remarks.append((
             TimestepWarning,
             f"{force.name}: {membrane.name!r} is bent too sharply for its mesh at vertex {i}{others} (triangle "
-            f"{_flattest(membrane.mesh, i)[0]}; the area vectors of the triangles round it add up to {flatness[i]:.2g} "
-            "of their areas). Heat crumples such places, and "
+            f"{flattest(membrane.mesh.vertices, membrane.mesh.faces, i)[0]}; the area vectors of the triangles round "
+            f"it add up to {flatness[i]:.2g} of their areas). Heat crumples such places, and "
             + (f"the vertex form is stiffer there without bound: at {integrator.timestep:g} s single vertices get hot. "
                f"A finer or smoother mesh would do, or a timestep of {_RESOLVED * row.limit:.2g} s" if vertex else
                "where an edge is folded past 180° the dihedral form jumps: single vertices get hot, at any timestep. "

@@ -144,14 +144,18 @@ class MeshDefect:
 def as_arrays(vertices: object, faces: object) -> tuple[np.ndarray, np.ndarray]:
     """Return private copies as (V, 3) float64 and (F, 3) int64 arrays, or raise MeshError."""
     try:
-        x = np.array(vertices, dtype=np.float64, order="C")
-    except (TypeError, ValueError) as err:
+        x = np.asarray(vertices)
+        # Of text and complex numbers, NumPy would make some numbers.
+        if x.dtype.kind not in "biufO":
+            raise TypeError
+        x = np.array(x, dtype=np.float64, order="C")
+    except Exception as err:  # Of objects of others, anything.
         raise MeshError("TriangleMesh: vertices must be an array of numbers of shape (V, 3)") from err
     if x.ndim != 2 or x.shape[1] != 3:
         raise MeshError(f"TriangleMesh: vertices have shape {x.shape} but must have shape (V, 3)")
     try:
         f = np.array(faces, order="C")
-    except ValueError as err:
+    except Exception as err:
         raise MeshError(
             "TriangleMesh: faces have different numbers of vertices but must be triangles, shape (F, 3)"
         ) from err

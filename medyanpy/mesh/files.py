@@ -1,19 +1,22 @@
 """Mesh files: PLY, OBJ, OFF, STL in and out.
 
-OBJ, OFF and STL text is parsed and written by trimesh, of which only the parsers are used: its mesh class
-merges and reorders vertices, and those are the beads of a simulation.
+OFF and STL are parsed by trimesh, and STL is written by it. Only its parsers are used: its mesh class merges and
+reorders vertices, and those are the beads of a simulation.
 """
 
 import io
 import os
 import re
 import warnings
+from array import array
 from pathlib import Path
 
 import numpy as np
 
 from medyanpy.errors import MeshError, ParameterError, shortened
 from medyanpy.mesh import ply
+from medyanpy.outputs import write_atomically
+from medyanpy.validation import file_path
 
 FORMATS = (".ply", ".obj", ".off", ".stl")
 _FORMAT_WORDS = "PLY (.ply), OBJ (.obj), OFF (.off), STL (.stl)"
@@ -25,7 +28,7 @@ def read(path: str | os.PathLike) -> tuple[np.ndarray, np.ndarray]:
     Polygons are cut into fans of triangles from their first vertex. STL holds no connectivity: corners with
     exactly equal coordinates are made one vertex, numbered in the order of the file.
     """
-    path = Path(path)
+    path = file_path("TriangleMesh.from_file: path", path)
     suffix = path.suffix.lower()
     if suffix in (".tsi", ".q"):
         raise MeshError(
@@ -47,8 +50,8 @@ def read(path: str | os.PathLike) -> tuple[np.ndarray, np.ndarray]:
         with warnings.catch_warnings():
             # Older NumPy only warns where text is not a number, and returns what came before.
             warnings.simplefilter("error", DeprecationWarning)
-            vertices, polygons = _READERS[suffix](data)
-        faces = _triangles(polygons)
+            vertices, *polygons = _READERS[suffix](data)
+        faces = _triangles(*polygons)
     # Any exception of a parser on a spoiled file (they raise many kinds) means the same to the reader.
     except Exception as err:
         raise MeshError(
@@ -63,37 +66,41 @@ def read(path: str | os.PathLike) -> tuple[np.ndarray, np.ndarray]:
 
 
 def write(path: str | os.PathLike, vertices: np.ndarray, faces: np.ndarray, overwrite: bool) -> None:
-    """Write triangles to a mesh file, through a temporary one beside it so that no half file remains."""
-    path = Path(path)
+    """Write triangles to a mesh file, which is there whole or not at all."""
+    path = file_path("TriangleMesh.save: path", path)
     suffix = path.suffix.lower()
     if suffix not in FORMATS:
         raise MeshError(
             f"{path}: mesh files with the ending {suffix!r} are not written, only {_FORMAT_WORDS}"
         )
-    if path.exists() and not overwrite:
+    # Not path.exists(), which raises for names that no file can have: writing says so.
+    if os.path.exists(path) and not overwrite:
         raise ParameterError(f"TriangleMesh.save: {path} exists; pass overwrite=True to replace it")
     if suffix == ".stl":
         _refuse_what_stl_would_spoil(path, vertices, faces)
     data = _WRITERS[suffix](vertices, faces)
-    temporary = path.with_name(path.name + ".part")
-    temporary.write_bytes(data)
-    os.replace(temporary, path)
+    write_atomically("TriangleMesh.save", path, lambda file: file.write(data))
 
 
-def _triangles(polygons: list[np.ndarray]) -> np.ndarray:
-    """Fan triangles (F, 3) of arrays of polygons (n, k), in order."""
-    parts = [np.empty((0, 3), dtype=np.int64)]
-    for block in polygons:
-        block = np.asarray(block)
-        if block.size == 0:
-            continue
-        k = block.shape[1]
-        if k < 3:
-            raise ValueError(f"it has a face with {k} vertices")
-        block = block.astype(np.int64)
-        first = np.repeat(block[:, :1], k - 2, axis=1)
-        parts.append(np.stack([first, block[:, 1:-1], block[:, 2:]], axis=2).reshape(-1, 3))
-    return np.concatenate(parts)
+def _triangles(corners: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+    """Fan triangles (F, 3) of polygons, in order: their corners one after another, and how many each has."""
+    if (lengths == 3).all():
+        return corners.reshape(-1, 3).astype(np.int64)
+    if (lengths < 3).any():
+        raise ValueError(f"it has a face with {lengths[np.argmax(lengths < 3)]} vertices")
+    n = lengths - 2
+    # Of each triangle, the place of its polygon's first corner, and its own place in the fan.
+    first = np.repeat(np.cumsum(lengths) - lengths, n)
+    place = first + np.arange(1, len(first) + 1) - np.repeat(np.cumsum(n) - n, n)
+    return corners[np.stack([first, place, place + 1], axis=1)].astype(np.int64)
+
+
+def _equal(polygons: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Corners and lengths of (F, k) polygons."""
+    polygons = np.asarray(polygons)
+    if polygons.size == 0:
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    return polygons.ravel(), np.broadcast_to(polygons.shape[1], len(polygons))
 
 
 def _text(data: bytes) -> str:
@@ -104,56 +111,46 @@ def _text(data: bytes) -> str:
     return data.decode("ascii", errors="replace")
 
 
-def _read_off(data: bytes) -> tuple[np.ndarray, list[np.ndarray]]:
+def _read_off(data: bytes) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     from trimesh.exchange.off import load_off
 
     mesh = load_off(io.BytesIO(_text(data).encode()))
-    return mesh["vertices"], [mesh["faces"]]
+    return mesh["vertices"], *_equal(mesh["faces"])
 
 
-def _read_obj(data: bytes) -> tuple[np.ndarray, list[np.ndarray]]:
-    from trimesh.exchange.obj import load_obj
-
-    text = _obj_without_extras(_text(data))
-    geometry = load_obj(io.StringIO(text), skip_materials=True, maintain_order=True).get("geometry", {})
-    if not geometry:
-        return np.empty((0, 3)), []
-    (mesh,) = geometry.values()
-    return mesh["vertices"], [mesh["faces"]]
-
-
-def _obj_without_extras(text: str) -> str:
-    """Keep vertex and face lines and in them only positions.
-
-    Texture and normal numbers, objects and groups make trimesh split and reorder vertices. Numbers counted
-    from the end (negative) are replaced by those counted from the start.
-    """
-    text = re.sub(r"\\\r?\n", " ", text)
-    lines, n_vertices, n_faces = [], 0, 0
-    for line in text.splitlines():
+def _read_obj(data: bytes) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Positions, and the vertices of faces: of texture and normal numbers, objects and groups, trimesh would split and
+    reorder vertices. Numbers counted from the end are negative."""
+    vertices, corners, lengths = array("d"), array("q"), array("i")
+    for line in io.StringIO(re.sub(r"\\\r?\n", " ", _text(data)), newline=None):
         words = line.split("#", 1)[0].split()
         if not words:
             continue
+        n_vertices = len(vertices) // 3
+        if words[0] in ("v", "f") and "_" in line:  # Python reads 1_0 as 10.
+            raise ValueError(f"its line {shortened(line.strip())!r} holds something else than numbers")
         if words[0] == "v":
-            n_vertices += 1
             if len(words) < 4:
-                raise ValueError(f"its vertex {n_vertices} has {len(words) - 1} coordinates")
-            lines.append("v " + " ".join(words[1:4]))
+                raise ValueError(f"its vertex {n_vertices + 1} has {len(words) - 1} coordinates")
+            vertices.extend(map(float, words[1:4]))
         elif words[0] == "f":
-            n_faces += 1
             numbers = [int(word.split("/", 1)[0]) for word in words[1:]]
+            lengths.append(len(numbers))
             if len(numbers) < 3:
-                raise ValueError(f"its face {n_faces} has {len(numbers)} vertices")
-            for i, number in enumerate(numbers):
-                if number < 0:
-                    numbers[i] = number + n_vertices + 1
-                if numbers[i] < 1:
-                    raise ValueError(f"its face {n_faces} names vertex {number}, which does not exist")
-            lines.append("f " + " ".join(map(str, numbers)))
-    return "\n".join(lines)
+                raise ValueError(f"its face {len(lengths)} has {len(numbers)} vertices")
+            for number in numbers:
+                place = number - 1 if number >= 0 else number + n_vertices
+                if place < 0:
+                    raise ValueError(f"its face {len(lengths)} names vertex {number}, which does not exist")
+                corners.append(place)
+    if corners and max(corners) >= len(vertices) // 3:
+        beyond = np.argmax(np.frombuffer(corners, np.int64) >= len(vertices) // 3)
+        face = np.searchsorted(np.cumsum(lengths), beyond, side="right") + 1
+        raise ValueError(f"its face {face} names vertex {corners[beyond] + 1}, which does not exist")
+    return np.frombuffer(vertices).reshape(-1, 3), np.frombuffer(corners, np.int64), np.frombuffer(lengths, np.intc)
 
 
-def _read_stl(data: bytes) -> tuple[np.ndarray, list[np.ndarray]]:
+def _read_stl(data: bytes) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     from trimesh.exchange.stl import load_stl
 
     # A binary file is as long as it says; as trimesh tells them apart.
@@ -162,18 +159,14 @@ def _read_stl(data: bytes) -> tuple[np.ndarray, list[np.ndarray]]:
     solids = list(loaded["geometry"].values()) if "geometry" in loaded else [loaded]
     corners = [np.asarray(solid["vertices"], dtype=np.float64)[solid["faces"].ravel()] for solid in solids]
     if not corners:
-        return np.empty((0, 3)), []
+        return np.empty((0, 3)), *_equal([])
     corners = np.concatenate(corners)
     # Values are compared, so that 0.0 and -0.0 are the same place.
     unique, first, inverse = np.unique(corners, axis=0, return_index=True, return_inverse=True)
     rank = np.empty(len(unique), dtype=np.int64)
     order = np.argsort(first)
     rank[order] = np.arange(len(unique))
-    return unique[order], [rank[inverse.ravel()].reshape(-1, 3)]
-
-
-def _read_ply(data: bytes) -> tuple[np.ndarray, list[np.ndarray]]:
-    return ply.read_ply(data)
+    return unique[order], *_equal(rank[inverse.ravel()].reshape(-1, 3))
 
 
 def _parser_mesh(vertices: np.ndarray, faces: np.ndarray) -> object:
@@ -212,5 +205,5 @@ def _refuse_what_stl_would_spoil(path: Path, vertices: np.ndarray, faces: np.nda
         )
 
 
-_READERS = {".ply": _read_ply, ".obj": _read_obj, ".off": _read_off, ".stl": _read_stl}
+_READERS = {".ply": ply.read_ply, ".obj": _read_obj, ".off": _read_off, ".stl": _read_stl}
 _WRITERS = {".ply": ply.write_ply, ".obj": _write_obj, ".off": _write_off, ".stl": _write_stl}

@@ -5,7 +5,10 @@ polygons of different sizes and at elements without properties, both of which oc
 writer keeps only single precision. Format: G. Turk, "The PLY polygon file format" (Stanford, 1994).
 """
 
-from itertools import pairwise
+import re
+import struct
+from array import array
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -14,12 +17,20 @@ _TYPES = {
     "uint16": "u2", "int": "i4", "int32": "i4", "uint": "u4", "uint32": "u4", "float": "f4", "float32": "f4",
     "double": "f8", "float64": "f8", "int64": "i8", "uint64": "u8",
 }  # fmt: skip
+# What lengths of lists may be, and how `struct` calls it.
+_COUNTS = {"i1": "b", "u1": "B", "i2": "h", "u2": "H", "i4": "i", "u4": "I", "i8": "q", "u8": "Q"}
 _FORMATS = {"ascii": "", "binary_little_endian": "<", "binary_big_endian": ">"}
 _FACE_LISTS = ("vertex_indices", "vertex_index")
+_SPACE = re.compile(rb"\s")
+# Bytes of text that are made numbers at once, and of the longest header that is read.
+_AHEAD = 2**16
+_LONGEST_HEADER = 2**16
 
 
-def read_ply(data: bytes) -> tuple[np.ndarray, list[np.ndarray]]:
-    """Return vertices (V, 3) and polygons, one (n, k) array per run of polygons of equal size, in file order.
+def read_ply(data: bytes) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return vertices (V, 3), the corners of all polygons one after another, and how many each polygon has (F,).
+
+    Only what is returned is kept: other elements and properties are passed over.
 
     Raises
     ------
@@ -27,26 +38,27 @@ def read_ply(data: bytes) -> tuple[np.ndarray, list[np.ndarray]]:
         Where the data are not what the header announces.
     """
     order, elements, body = _read_header(data)
-    vertices, polygons = None, []
-    if order:
-        source: _Words | _Bytes = _Bytes(body, order)
-    else:
-        source = _Words(body)
+    source: _Words | _Bytes = _Bytes(body, order) if order else _Words(body)
+    vertices, corners, lengths = None, np.empty(0, np.int64), np.empty(0, np.int64)
     for name, count, properties in elements:
-        table = source.take(name, count, properties)
+        scalars = [key for key, length, _ in properties if not length]
+        lists = [key for key, length, _ in properties if length]
         if name == "vertex":
-            missing = [axis for axis in "xyz" if axis not in table]
+            missing = [axis for axis in "xyz" if axis not in scalars]
             if missing:
                 raise ValueError(f"its vertices have no {', '.join(missing)}")
+            table = source.take(name, count, properties, "xyz")
             vertices = np.column_stack([table[axis] for axis in "xyz"]).astype(np.float64)
         elif name == "face":
-            key = next((key for key in _FACE_LISTS if key in table), None)
+            key = next((key for key in _FACE_LISTS if key in lists), None)
             if key is None:
                 raise ValueError("its faces have no list named vertex_indices or vertex_index")
-            polygons = table[key]
+            corners, lengths = source.take(name, count, properties, [key])[key]
+        else:
+            source.take(name, count, properties, ())
     if vertices is None:
         raise ValueError("it has no element named vertex")
-    return vertices, polygons
+    return vertices, corners, lengths
 
 
 def write_ply(vertices: np.ndarray, faces: np.ndarray) -> bytes:
@@ -67,6 +79,8 @@ def _read_header(data: bytes) -> tuple[str, list, bytes]:
     line_end = data.find(b"\n", end)
     if not data.startswith(b"ply") or end < 0 or line_end < 0:
         raise ValueError("it has no PLY header")
+    if end > _LONGEST_HEADER:
+        raise ValueError(f"its header has {end} characters, but at most {_LONGEST_HEADER} are read")
     order, elements = None, []
     for line in data[:end].decode("latin-1").splitlines()[1:]:
         words = line.split()
@@ -79,6 +93,8 @@ def _read_header(data: bytes) -> tuple[str, list, bytes]:
         elif words[0] == "property" and elements and len(words) == 3 and words[1] in _TYPES:
             elements[-1][2].append((words[2], None, _TYPES[words[1]]))
         elif words[0] == "property" and elements and len(words) == 5 and {words[2], words[3]} <= set(_TYPES):
+            if _TYPES[words[2]] not in _COUNTS:
+                raise ValueError(f"its header has lists of {words[2]} entries: {line!r}")
             elements[-1][2].append((words[4], _TYPES[words[2]], _TYPES[words[3]]))
         else:
             raise ValueError(f"its header has the line {line!r}")
@@ -87,12 +103,17 @@ def _read_header(data: bytes) -> tuple[str, list, bytes]:
     return order, elements, data[line_end + 1 :]
 
 
-def _runs(lists: list[np.ndarray]) -> list[np.ndarray]:
-    """Stack neighbouring lists of equal length."""
-    lengths = np.array([len(one) for one in lists])
-    cuts = np.flatnonzero(np.diff(lengths)) + 1
-    bounds = [0, *cuts.tolist(), len(lists)]
-    return [np.array(lists[i:j]) for i, j in pairwise(bounds)]
+def _columns(values: dict, lengths: dict, properties: list) -> dict:
+    """The columns of `_Bytes.take`, of what was found of each."""
+    lists = {key for key, length, _ in properties if length}
+    return {
+        key: (found, np.frombuffer(lengths[key], np.intc)) if key in lists else found for key, found in values.items()
+    }
+
+
+def _nothing(properties: list, wanted: Iterable[str]) -> dict:
+    """The columns of an element without rows, or without properties."""
+    return _columns(dict.fromkeys(wanted, np.empty(0)), dict.fromkeys(wanted, array("i")), properties)
 
 
 class _Bytes:
@@ -101,10 +122,11 @@ class _Bytes:
     def __init__(self, body: bytes, order: str) -> None:
         self.body, self.order, self.at = body, order, 0
 
-    def take(self, name: str, count: int, properties: list) -> dict:
-        """Columns of an element; a list property gives a list of (n, k) arrays."""
+    def take(self, name: str, count: int, properties: list, wanted: Iterable[str]) -> dict:
+        """The wanted columns of an element; of a list property, all entries one after another, and how many each
+        list has."""
         if count == 0 or not properties:
-            return {key: [] if length else np.empty(0) for key, length, _ in properties}
+            return _nothing(properties, wanted)
         # First try: every list as long as in the first row, true of scalars and pure triangle meshes.
         lengths = {}
         at = self.at
@@ -114,6 +136,9 @@ class _Bytes:
                 at += np.dtype(length).itemsize + lengths[key] * np.dtype(kind).itemsize
             else:
                 at += np.dtype(kind).itemsize
+        # Before a type is made for rows that no file holds.
+        if at > len(self.body):
+            raise ValueError(f"it ends within its element {name!r}")
         columns = []
         for i, (key, length, kind) in enumerate(properties):
             if length:
@@ -127,28 +152,54 @@ class _Bytes:
             if all((rows[f"n{i}"] == lengths[properties[i][0]]).all() for i in lists):
                 self.at += count * row.itemsize
                 return {
-                    key: [rows[f"p{i}"]] if length else rows[f"p{i}"]
+                    key: (rows[f"p{i}"].ravel(), np.broadcast_to(lengths[key], count)) if length else rows[f"p{i}"]
                     for i, (key, length, _) in enumerate(properties)
+                    if key in wanted
                 }
         elif not any(length for _, length, _ in properties):
             raise ValueError(f"it ends within its element {name!r}")
-        return self._take_slowly(name, count, properties)
+        return self._take_slowly(name, count, properties, wanted)
 
-    def _take_slowly(self, name: str, count: int, properties: list) -> dict:
-        values: dict[str, list] = {key: [] for key, _, _ in properties}
-        for _ in range(count):
-            for key, length, kind in properties:
-                n = 1
-                if length:
-                    n = self._number(length, self.at, name)
-                    self.at += np.dtype(length).itemsize
-                size = n * np.dtype(kind).itemsize
-                if self.at + size > len(self.body):
-                    raise ValueError(f"it ends within its element {name!r}")
-                numbers = np.frombuffer(self.body, self.order + kind, n, self.at)
-                values[key].append(numbers if length else numbers[0])
-                self.at += size
-        return {key: _runs(values[key]) if length else np.array(values[key]) for key, length, _ in properties}
+    def _take_slowly(self, name: str, count: int, properties: list, wanted: Iterable[str]) -> dict:
+        # Bytes are copied as they lie there: an object for each of millions of short lists would take a hundred times
+        # the file, and their making seconds.
+        found = {key: bytearray() for key in wanted}
+        lengths = {key: array("i") for key in wanted}
+        plan = [
+            (
+                found.get(key),
+                lengths.get(key),
+                struct.Struct(self.order + _COUNTS[length]) if length else None,
+                np.dtype(kind).itemsize,
+            )
+            for key, length, kind in properties
+        ]
+        body, at, end = self.body, self.at, len(self.body)
+        try:
+            for _ in range(count):
+                for values, counts, number, size in plan:
+                    start = at
+                    if number is None:
+                        at += size
+                    else:
+                        (n,) = number.unpack_from(body, at)
+                        if n < 0:
+                            raise ValueError(f"its element {name!r} has a list of {n} entries")
+                        start += number.size
+                        at = start + n * size
+                    if values is not None:
+                        values += body[start:at]
+                        if number is not None:
+                            counts.append(n)
+                if at > end:
+                    break
+        except struct.error:
+            at = end + 1
+        if at > end:
+            raise ValueError(f"it ends within its element {name!r}")
+        self.at = at
+        columns = {key: np.frombuffer(found[key], self.order + kind) for key, _, kind in properties if key in wanted}
+        return _columns(columns, lengths, properties)
 
     def _number(self, kind: str, at: int, name: str) -> int:
         if at + np.dtype(kind).itemsize > len(self.body):
@@ -163,28 +214,69 @@ class _Words:
     """Text body, read element by element; line breaks mean nothing to PLY."""
 
     def __init__(self, body: bytes) -> None:
-        self.words, self.at = body.split(), 0
+        self.body, self.start = body, 0
+        # Numbers that were read ahead: all words of a file at once take ten times its memory.
+        self.ready, self.at = array("d"), 0
 
-    def take(self, name: str, count: int, properties: list) -> dict:
-        """Columns of an element; a list property gives a list of (n, k) arrays."""
+    def take(self, name: str, count: int, properties: list, wanted: Iterable[str]) -> dict:
+        """As of `_Bytes`."""
+        if count == 0 or not properties:
+            return _nothing(properties, wanted)
+        found = {key: array("d") for key in wanted}
         if not any(length for _, length, _ in properties):
-            n = count * len(properties)
-            table = self._numbers(n, name).reshape(count, len(properties))
-            return {key: table[:, i] for i, (key, _, _) in enumerate(properties)}
-        values: dict[str, list] = {key: [] for key, _, _ in properties}
+            table = array("d")
+            self._move(count * len(properties), table, name)
+            rows = np.frombuffer(table).reshape(count, len(properties))
+            return {key: rows[:, i] for i, (key, _, _) in enumerate(properties) if key in wanted}
+        lengths = {key: array("i") for key in wanted}
+        plan = [(found.get(key), lengths.get(key), bool(length)) for key, length, _ in properties]
         for _ in range(count):
-            for key, length, kind in properties:
-                n = int(self._numbers(1, name)[0]) if length else 1
-                numbers = self._numbers(n, name)
-                values[key].append(numbers.astype(kind) if length else numbers[0])
-        return {
-            key: (_runs(values[key]) if count else []) if length else np.array(values[key])
-            for key, length, _ in properties
+            for values, counts, is_list in plan:
+                n = 1
+                if is_list:
+                    if self.at == len(self.ready):
+                        self._read_on(name)
+                    n = int(self.ready[self.at])
+                    self.at += 1
+                    if n < 0:
+                        raise ValueError(f"its element {name!r} has a list of {n} entries")
+                    if counts is not None:
+                        counts.append(n)
+                if n:
+                    self._move(n, values, name)
+        columns = {
+            key: np.frombuffer(found[key]).astype(kind if length else np.float64)
+            for key, length, kind in properties
+            if key in wanted
         }
+        return _columns(columns, lengths, properties)
 
-    def _numbers(self, n: int, name: str) -> np.ndarray:
-        words = self.words[self.at : self.at + n]
-        if n < 0 or len(words) < n:
-            raise ValueError(f"it ends within its element {name!r}")
-        self.at += n
-        return np.array(words, dtype=np.float64)
+    def _move(self, n: int, values: array | None, name: str) -> None:
+        """Append the next n numbers to values, or pass over them."""
+        while n:
+            if self.at == len(self.ready):
+                self._read_on(name)
+            part = self.ready[self.at : self.at + n]
+            if values is not None:
+                values.extend(part)
+            self.at += len(part)
+            n -= len(part)
+
+    def _read_on(self, name: str) -> None:
+        """Read some more numbers ahead, up to what is none: what follows the last element means nothing."""
+        words: list[bytes] = []
+        while not words:
+            if self.start >= len(self.body):
+                raise ValueError(f"it ends within its element {name!r}")
+            cut = _SPACE.search(self.body, self.start + _AHEAD)
+            end = cut.start() if cut else len(self.body)
+            words = self.body[self.start : end].split()
+            self.start = end
+        self.ready, self.at = array("d"), 0
+        try:
+            self.ready.extend(map(float, words))
+        except ValueError:
+            if not self.ready:
+                raise
+            # Of this word it is said when it is wanted.
+            self.body, self.start = words[len(self.ready)], 0

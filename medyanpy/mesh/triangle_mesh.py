@@ -104,7 +104,7 @@ class TriangleMesh(MeshAttributes):
         MeshError
             If the file cannot be read or its triangles cannot carry a surface.
         ParameterError
-            If ``scale`` is not a finite number above 0.
+            If ``scale`` is not a finite number above 0, or ``path`` is no path.
 
         Notes
         -----
@@ -129,9 +129,11 @@ class TriangleMesh(MeshAttributes):
         Raises
         ------
         ParameterError
-            If the file exists and ``overwrite`` is False.
+            If the file exists and ``overwrite`` is False, or ``path`` is no path.
         MeshError
             For another ending, or if vertices would fuse in an STL file.
+        OutputError
+            The file cannot be written; what was there before is as it was.
         """
         files.write(path, self.vertices, self.faces, overwrite)
 

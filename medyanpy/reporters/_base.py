@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from medyanpy.errors import ParameterError
 from medyanpy.names import Named
-from medyanpy.validation import whole_number
+from medyanpy.outputs import holds_no_file
+from medyanpy.validation import file_path, whole_number
 
 if TYPE_CHECKING:
     from medyanpy.simulation import Simulation
@@ -68,11 +69,18 @@ def new_file(what: str, path: Any, *, overwrite: bool = False, append: bool | No
     Raises
     ------
     ParameterError
-        The file exists and neither overwrite nor append is set, or both are; or its folder does not exist.
+        No path, or one that no file can have; the file exists and neither overwrite nor append is set, or both are;
+        or its folder does not exist.
     """
-    path = Path(path)
+    path = file_path(f"{what}: path", path)
     if overwrite and append:
         raise ParameterError(f"{what}: give overwrite=True or append=True, not both")
+    try:
+        os.stat(path)
+    except FileNotFoundError:
+        pass
+    except OSError as cause:  # Names too long, and links that go round.
+        raise ParameterError(f"{what}: cannot write {path}: {cause.strerror}") from cause
     if path.is_dir():
         raise ParameterError(f"{what}: {path} is a folder")
     if path.exists() and not (overwrite or append):
@@ -93,3 +101,5 @@ def check_replaceable(what: str, path: Path) -> None:
     """
     if not all(os.access(there, os.W_OK) for there in (path, path.parent) if there.exists()):
         raise ParameterError(f"{what}: no permission to write {path}, and beside it")
+    if holds_no_file(path):
+        raise ParameterError(f"{what}: {path} is something else than a file, which no file can replace")

@@ -1,11 +1,11 @@
 """Checkpoints, written while a simulation runs."""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from medyanpy.errors import ParameterError
 from medyanpy.outputs import remove_left_over
 from medyanpy.reporters._base import Reporter, check_replaceable, new_file
+from medyanpy.validation import file_path
 
 if TYPE_CHECKING:
     from medyanpy.simulation import Simulation
@@ -46,7 +46,7 @@ class CheckpointReporter(Reporter):
 
     def __init__(self, path: Any, interval: int, *, overwrite: bool = False) -> None:
         super().__init__(interval)
-        path = Path(path)
+        path = file_path("CheckpointReporter: path", path)
         if _STEP in str(path.parent):
             raise ParameterError(f"CheckpointReporter: {path}: {_STEP} may be in the name of the file only")
         if _STEP in path.name:

@@ -110,12 +110,15 @@ def principal_axes(positions: Any, masses: Any, radii: Any = 0.0) -> PrincipalAx
         raise ParameterError("principal_axes: positions must hold at least one part")
     m = per_item("principal_axes: masses", masses, len(x), above=0.0)
     a = per_item("principal_axes: radii", radii, len(x), at_least=0.0)
-    mass = m.sum()
-    center = x[0] + (m @ (x - x[0])) / mass
-    d = x - center
-    second = (m[:, None] * d).T @ d
-    balls = 0.4 * (m @ a**2)
+    with np.errstate(over="ignore", invalid="ignore"):
+        mass = m.sum()
+        center = x[0] + (m @ (x - x[0])) / mass
+        d = x - center
+        second = (m[:, None] * d).T @ d
+        balls = 0.4 * (m @ a**2)
     # Moments about the axes from the spread along them: increasing where that decreases.
+    if not np.isfinite([second.trace(), balls]).all():
+        raise ParameterError("principal_axes: masses times squared positions must be below 1.8e308")
     spread, lines = np.linalg.eigh(second)
     spread, lines = np.maximum(spread[::-1], 0.0), lines.T[::-1]
     inertia = spread.sum() - spread + balls

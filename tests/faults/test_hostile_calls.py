@@ -1,5 +1,7 @@
 """Calls with something else than is meant: errors of the package that name the argument, the value and the bound."""
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -112,11 +114,61 @@ def test_names_are_text(scene, value):
     assert t.n_beads == 0
 
 
-@pytest.mark.parametrize("value", [3, None, ARRAY, 1.5, b"a", [], Odd()])
+class BytesPath:
+    def __fspath__(self):
+        return b"bytes.ply"
+
+
+class OddPath(Odd):
+    def __fspath__(self):
+        raise RuntimeError("odd path")
+
+
+def report(**options):
+    return mp.reporters.StateDataReporter(sys.stdout, 1, progress=True, **{"total_steps": 10, **options})
+
+
+def has_a_path(scene):
+    """All that take one."""
+    beads = mp.System(mp.Topology())
+    beads.topology.add_beads(ARRAY, 1.0)
+    simulation = mp.Simulation(beads, mp.VerletIntegrator(0.1), threads=1)
+    return {
+        "from_file": mp.TriangleMesh.from_file,
+        "save": scene.mesh.save,
+        "Trajectory": mp.Trajectory,
+        "deserialize": mp.deserialize,
+        "serialize": lambda path: mp.serialize(scene.mesh, path),
+        "save_checkpoint": simulation.save_checkpoint,
+        "load_checkpoint": simulation.load_checkpoint,
+        "resume": mp.Simulation.resume,
+        "StateDataReporter": lambda path: mp.reporters.StateDataReporter(path, 1, step=True),
+        "TrajectoryReporter": lambda path: mp.reporters.TrajectoryReporter(path, 1),
+        "CheckpointReporter": lambda path: mp.reporters.CheckpointReporter(path, 1),
+        "draw": lambda path: mp.visualize.draw(scene.mesh, path, size=(100, 100)),
+    }
+
+
+@pytest.mark.parametrize("value", [3, None, ARRAY, 1.5, b"a", [], True, Odd(), BytesPath(), OddPath(), "\ud800.ply"])
 def test_paths_are_paths(scene, value):
-    for read in (mp.TriangleMesh.from_file, scene.mesh.save, mp.Trajectory, mp.deserialize):
-        with pytest.raises(mp.ParameterError, match=r"must be a path, not |give a document or a path"):
-            read(value)
+    for name, call in has_a_path(scene).items():
+        if value is None and name in ("serialize", "draw"):
+            continue  # Nothing is written.
+        with pytest.raises(mp.ParameterError, match=r"must be a path, not |give a document or a path") as caught:
+            call(value)
+        assert name in str(caught.value)
+        assert len(str(caught.value)) < 300
+
+
+@pytest.mark.parametrize("value", ["", "/", "a\0b.ply", "x" * 5000 + ".png", "file.ply/x.ply", "loop.ply"])
+def test_paths_name_a_file_that_can_be(scene, value, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file.ply").write_text("")
+    (tmp_path / "loop.ply").symlink_to("loop.ply")
+    for call in has_a_path(scene).values():
+        with pytest.raises(mp.MedyanError):
+            call(value)
+    assert {file.name for file in tmp_path.iterdir()} == {"file.ply", "loop.ply"}
 
 
 @pytest.mark.parametrize(
@@ -170,6 +222,17 @@ def test_paths_are_paths(scene, value):
         (lambda s: mp.presets.tip3p().arguments([[0.0, 0, 0]], seed=-1), "seed = -1 but must be a whole number >= 0"),
         (lambda s: mp.presets.tip3p().arguments([[0.0, 0, 0]], seed=ARRAY), "seed = array.* but must be a whole"),
         (lambda s: mp.presets.actin().longest_timestep(HUGE), "node_mass = 10+.* but must be below 1.8e308"),
+        (lambda s: report(total_steps=ARRAY), "total_steps = array.* but must be a whole number >= 1"),
+        (lambda s: report(total_steps=np.nan), "total_steps = nan but must be a whole number >= 1"),
+        (lambda s: report(total_steps=RAGGED), "total_steps = .* but must be a whole number >= 1"),
+        (lambda s: report(separator=ARRAY), "separator must be text, not array"),
+        (lambda s: mp.VerletIntegrator(1j), "timestep = 1j but must be a number"),
+        (lambda s: F.HarmonicBonds([[0, 1]], 1j, 1.0), "stiffness must be a number or 1 numbers: complex128, not real"),
+        (lambda s: mp.Topology().add_beads(ARRAY + 0j, 1.0), r"of shape \(n, 3\): complex128, not real"),
+        (lambda s: mp.Topology().add_beads(ARRAY.astype("M8[D]"), 1.0), r"datetime64\[D\], not real numbers"),
+        (lambda s: mp.TriangleMesh(s.mesh.vertices + 0j, s.mesh.faces), "vertices must be an array of numbers"),
+        (lambda s: mp.TriangleMesh(s.mesh.vertices.astype(str), s.mesh.faces), "vertices must be an array of numbers"),
+        (lambda s: mp.rigid.principal_axes(ARRAY, 1e308), "masses times squared positions must be below 1.8e308"),
         (lambda s: mp.surfaces.Sphere(1.0).sample(2**64, 1), "sample: n = 1844.* but must .* <= 2147483647"),
         (lambda s: mp.surfaces.Polynomial("x*x-1").sample(2**31, 1, box=[[-2] * 3, [2] * 3]), "n = 2147483648"),
         (lambda s: mp.surfaces.Sphere(1.0).sample(4, 1, resolution=2**64), "sample: resolution = .* <= 1048576"),

@@ -6,6 +6,7 @@ Checksums are made to match: CRC-32 finds what a disk does to a file, not what a
 import io
 import json
 import struct
+import time
 import zipfile
 
 import numpy as np
@@ -199,6 +200,79 @@ def test_documents_with_absurd_shapes_are_refused(shape):
     beads = {"type": "Beads", "arguments": {"mass": 1.0, "positions": positions}}
     with pytest.raises(mp.ParameterError, match=r"positions\.shape = \[.* is no shape of an array in a file"):
         mp.deserialize(document({"type": "Topology", "objects": [beads]}))
+
+
+HOLLOW = {
+    "lists": ('{"format": "medyanpy document", "version": 1, "content": [%s0]}', "[],", 600_000),
+    "lists of one": ('{"format": "medyanpy document", "version": 1, "content": [%s0]}', "[0],", 600_000),
+    "objects": ('{"format": "medyanpy document", "version": 1, "content": [%s0]}', "{},", 600_000),
+    "objects of one": ('{"format": "medyanpy document", "version": 1, "content": [%s0]}', '{"a":0},', 300_000),
+    "strings": ('{"format": "medyanpy document", "version": 1, "content": [%s0]}', '"ab",', 400_000),
+    "deep lists": ('{"format": "medyanpy document", "version": 1, "content": [%s0]}', "[[[]]],", 300_000),
+    "one key": ('{"format": "medyanpy document", "version": 1, "content": {%s"a": 0}}', '"a":0,', 300_000),
+    "zeros": ('{"format": "medyanpy document", "version": 1, "content": [%s0]}', "0,", 600_000),
+}
+
+
+@pytest.mark.parametrize("what", HOLLOW)
+def test_documents_of_nothing_take_no_memory(what):
+    around, unit, n = HOLLOW[what]
+    text = around % (unit * n)
+    begin = time.process_time()
+    with pytest.raises(mp.ParameterError):
+        mp.deserialize(text)
+    assert time.process_time() - begin < max(1.0, len(text) / 1e6)
+    taken, error = peak_of(mp.deserialize, text)
+    assert isinstance(error, mp.ParameterError)
+    assert len(str(error)) < 500
+    assert taken < 10 * len(text) + 4e6
+
+
+def test_the_one_key_that_occurs_twice_is_found_at_once():
+    """Looking through all that came before, for each, took hours."""
+    pairs = ", ".join(f'"{i}": 0' for i in range(100_000))
+    begin = time.process_time()
+    with pytest.raises(mp.ParameterError, match="the key '99999' occurs twice"):
+        mp.deserialize(f'{{{pairs}, "99999": 1}}')
+    assert time.process_time() - begin < 2.0
+
+
+PLY = "ply\nformat {form} 1.0\nelement vertex {v}\nproperty float x\nproperty float y\nproperty float z\nelement {rows}"
+THREE = "\nproperty list uchar int a\nproperty list uchar int b\nproperty list uchar int c\n"
+FACES = "\nproperty list uchar uchar vertex_indices\n"
+HOLLOW_MESHES = {
+    "lists of nothing": (".ply", "<", "more 300000" + THREE, bytes(900_000), "holds no surface"),
+    "one of them is something": (".ply", "<", "more 300000" + THREE, bytes(899_999) + b"\1\0\0\0\0", "no surface"),
+    "text of them": (".ply", "a", "more 300000" + THREE, b"0 " * 900_000, "holds no surface"),
+    "short words": (".ply", "a", "more 900000\nproperty float a\n", b"00 " * 900_000, "holds no surface"),
+    "faces of nothing": (".ply", "<", "face 900000" + FACES, bytes(900_000), "a face with 0 vertices"),
+    "faces of 0 and 1": (".ply", "<", "face 600000" + FACES, b"\0\1\0" * 300_000, "a face with 0 vertices"),
+    "many columns": (".ply", "<", "face 1" + "\nproperty float a" * 60_000 + "\n", b"", "its header has"),
+    "many elements": (".ply", "<", "a 0\nelement " * 90_000 + "a 0\n", b"", "its header has"),
+    "lists that would be long": (".ply", "<", "a 1\nproperty list uint uchar a\n", b"\xff" * 99, "ends within"),
+    "rows without columns": (".ply", "<", "a 99999999999999\n", b"", "holds no surface"),
+    "words without columns": (".ply", "a", "a 99999999999999\n", b"", "holds no surface"),
+    "vertices alone": (".obj", "", "", b"v 0 0 0\n" * 100_000, "holds no surface"),
+    "empty lines": (".obj", "", "", b"\n" * 1_000_000, "is empty"),
+    "counts alone": (".off", "", "OFF\n99999999 99999999 0\n", b"0 " * 400_000, "cannot be read"),
+}
+
+
+@pytest.mark.parametrize("what", HOLLOW_MESHES)
+def test_meshes_of_nothing_take_no_memory(what, tmp_path):
+    ending, form, head, body, message = HOLLOW_MESHES[what]
+    if form:
+        form = "ascii" if form == "a" else "binary_little_endian"
+        head = PLY.format(form=form, v=0, rows=head) + "end_header\n"
+    path = tmp_path / f"hollow{ending}"
+    path.write_bytes(head.encode() + body)
+    size = path.stat().st_size
+    begin = time.process_time()
+    with pytest.raises(mp.MeshError, match=message):
+        mp.TriangleMesh.from_file(path)
+    assert time.process_time() - begin < max(1.0, size / 1e6)
+    taken, _ = peak_of(mp.TriangleMesh.from_file, path)
+    assert taken < 10 * size + 4e6
 
 
 @pytest.mark.parametrize("n", [2**20 + 1, 300_000_000, 10**12, 10**400])

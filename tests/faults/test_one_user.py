@@ -258,14 +258,6 @@ def test_a_context_goes_from_thread_to_thread():
 # Interrupts inside functions ------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def interruptible():
-    """Shells start what runs in the background with SIGINT ignored."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
 @pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("replay", [True, False])
 def test_an_interrupt_in_a_python_force_leaves_the_state_of_a_step(replay):

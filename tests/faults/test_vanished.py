@@ -1,5 +1,6 @@
 """Files that are moved, removed, replaced or cannot be opened while a run writes them: errors name the file."""
 
+import errno
 import gc
 import os
 import resource
@@ -54,7 +55,7 @@ def test_a_folder_that_is_gone(tmp_path):
     with pytest.raises(mp.OutputError, match=r"table\.csv was moved"):
         simulation.step(85)
     for save in (simulation.save_checkpoint, lambda path: mp.serialize(simulation, path)):
-        with pytest.raises(mp.OutputError, match=r"cannot write .*file: .*its folder is gone"):
+        with pytest.raises(mp.OutputError, match=r"cannot write .*file: .*its folder is not there"):
             save(folder / "file")
     trajectory, table, _ = simulation.reporters
     simulation.reporters = []
@@ -65,6 +66,64 @@ def test_a_folder_that_is_gone(tmp_path):
     # Nobody can be told of the frames that it still holds, but on standard error.
     del trajectory
     gc.collect()
+
+
+@pytest.fixture
+def saves(tmp_path):
+    """All that write a file in one move."""
+    topology = mp.Topology()
+    topology.add_beads([[0.0, 0, 0]], mass=1.0)
+    simulation = mp.Simulation(mp.System(topology), mp.VerletIntegrator(0.1), threads=1)
+    mesh = mp.TriangleMesh.icosphere(1.0, 1)
+    return [
+        simulation.save_checkpoint, lambda path: mp.serialize(mesh, path), lambda path: mesh.save(path, overwrite=True),
+    ]  # fmt: skip
+
+
+def test_what_is_no_file_is_not_replaced(saves, tmp_path):
+    """The superuser's rename took devices away from the machine."""
+    os.mkfifo(tmp_path / "pipe.ply")
+    (tmp_path / "folder.ply").mkdir()
+    (tmp_path / "link.ply").symlink_to("pipe.ply")
+    for name in ("pipe.ply", "folder.ply", "link.ply"):
+        for save in saves:
+            with pytest.raises(mp.OutputError, match=r"cannot write .*: there is something else than a file") as caught:
+                save(tmp_path / name)
+            assert caught.value.errno == errno.EINVAL
+    assert (tmp_path / "pipe.ply").is_fifo()
+    assert {file.name for file in tmp_path.iterdir()} == {"pipe.ply", "folder.ply", "link.ply"}
+
+
+def test_what_is_written_in_one_move_follows_links(saves, tmp_path):
+    target, link = tmp_path / "scratch" / "a.ply", tmp_path / "a.ply"
+    target.parent.mkdir()
+    link.symlink_to(target)
+    for save in saves:
+        for there in (False, True):
+            assert target.exists() is there
+            save(link)
+        assert link.is_symlink()
+        target.unlink()
+
+
+def test_a_mesh_that_cannot_be_written_leaves_the_one_before(tmp_path, monkeypatch):
+    mesh, path = mp.TriangleMesh.icosphere(1.0, 1), tmp_path / "mesh.ply"
+    mesh.save(path)
+    before = path.read_bytes()
+
+    def full(file):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(
+        mp.OutputError, match=r"TriangleMesh\.save: cannot write .*mesh\.ply: No space .*; make room"
+    ) as e:
+        mp.TriangleMesh.icosphere(1.0, 2).save(path, overwrite=True)
+    assert e.value.errno == errno.ENOSPC
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+    with pytest.raises(mp.OutputError, match="its folder is not there"):
+        mesh.save(tmp_path / "nowhere" / "mesh.ply")
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="this system does not list the handles of a process")

@@ -168,15 +168,7 @@ def test_same_bits_on_threads():
         np.testing.assert_array_equal(run(threads), run(1))
 
 
-@pytest.fixture
-def ctrl_c():
-    """Interrupts are heard, also where the tests were started in the background, which ignores them."""
-    previous = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, previous)
-
-
-@pytest.mark.usefixtures("ctrl_c")
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_inside_the_function_ends_the_run_between_two_steps():
     interrupted = []
 
@@ -200,7 +192,7 @@ def test_an_interrupt_inside_the_function_ends_the_run_between_two_steps():
     )
 
 
-@pytest.mark.usefixtures("ctrl_c")
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_that_insists_gets_out():
     def insists(x):
         raise KeyboardInterrupt

@@ -114,6 +114,11 @@ SQUARE = "0 0 0\n1 0 0\n1 1 0\n0 1 0\n"
             "7 3 0 1 2\n7 4 0 2 3 4\n0 0 0\n0 0 1\n0 1 1\n0 1 0\n0 0.5 -1\n",
             [[0, 1, 2], [0, 2, 3], [0, 3, 4]],
         ),
+        (
+            "sizes.obj",
+            "v 0 0 0\nv 1 0 0\nv 1 1 0\nv 0 1 0\nv -1 0.5 0\nf 1 2 3 4\nf 1 4 5\n",
+            [[0, 1, 2], [0, 2, 3], [0, 3, 4]],
+        ),
     ],
 )
 def test_odd_but_valid_files(tmp_path, name, text, faces):
@@ -142,9 +147,10 @@ def test_binary_ply_with_polygons_of_different_sizes(order):
     for k, polygon in enumerate(polygons):
         body += struct.pack(f"{order}B{len(polygon)}I", len(polygon), *polygon)
         body += struct.pack(f"{order}H{k}fb", k, *([0.5] * k), -1)
-    vertices, runs = ply.read_ply(header.encode() + body)
+    vertices, corners, lengths = ply.read_ply(header.encode() + body)
     np.testing.assert_array_equal(vertices, x)
-    assert [row for run in runs for row in run.tolist()] == polygons
+    assert corners.tolist() == [corner for polygon in polygons for corner in polygon]
+    assert lengths.tolist() == [len(polygon) for polygon in polygons]
     for cut in (1, 10, len(body) - 3):
         with pytest.raises(ValueError, match="it ends within its element"):
             ply.read_ply(header.encode() + body[:-cut])
@@ -198,7 +204,8 @@ def test_a_missing_file_and_a_folder_are_named(tmp_path):
         ("a.obj", b"v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2\n", "face 1 has 2 vertices"),
         ("a.obj", b"v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 0\n", "face 1 names vertex 0, which does not exist"),
         ("a.obj", b"v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 -4\n", "face 1 names vertex -4"),
-        ("a.obj", b"v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 4\n", "cannot be read as OBJ file"),
+        ("a.obj", b"v 0 0 0\nv 1 0 0\nv 0 1 0\nf 1 2 4\n", "read as OBJ file .its face 1 names vertex 4, which"),
+        ("a.obj", b"v 0 0 0\nv 1_0 0 0\nv 0 1 0\nf 1 2 3\n", "its line 'v 1_0 0 0' holds something else than numbers"),
         ("a.obj", b"v 0 0 0\nv 1 zero 0\nv 0 1 0\nf 1 2 3\n", "cannot be read as OBJ file"),
         ("a.obj", b"v 0 0\nv 1 0\nv 0 1\nf 1 2 3\n", "its vertex 1 has 2 coordinates"),
         ("a.stl", b"solid nothing\nendsolid nothing\n", "cannot be read as STL file|holds no surface"),
