@@ -54,6 +54,8 @@ _LIBRARIES = ("v110", "v110")
 
 # Frames of one chunk are read one after the other: HDF5 keeps unpacked chunks up to this many bytes.
 _CACHE = 2**26
+# What a writer keeps of the indices of chunks (bytes), of which it needs the ends. By themselves they fill up to 32 MiB.
+_INDICES = 2**18
 # The start of an HDF5 file, versions 2 and 3 (HDF5 File Format Specification, "Superblock"): signature, version,
 # sizes of addresses and lengths, marks of writers, base and extension addresses, address of the end, address of the
 # root group, checksum.
@@ -320,7 +322,13 @@ class File:
                     self._beside.chmod(path.stat().st_mode & 0o777)
                 self.number = os.open(self._beside, os.O_RDWR | os.O_CLOEXEC)
                 stack.callback(os.close, self.number)
-                self.hdf5 = h5py.File(self._beside, "r+", libver=_LIBRARIES)
+                # Chunks are written whole, and not looked at again. Where HDF5 keeps them (rdcc_nbytes > 0), its memory
+                # grows by half a kilobyte with every write to a part of one, until the file is closed.
+                self.hdf5 = h5py.File(self._beside, "r+", libver=_LIBRARIES, rdcc_nbytes=0)
+                bounds = self.hdf5.id.get_mdc_config()
+                bounds.set_initial_size = True
+                bounds.initial_size = bounds.min_size = bounds.max_size = _INDICES
+                self.hdf5.id.set_mdc_config(bounds)
             except OSError as cause:
                 raise unwritable("TrajectoryReporter", path, cause) from cause
             stack.pop_all()

@@ -331,3 +331,36 @@ def test_a_link_stays_a_link(tmp_path):
         simulation.step(2)
     assert link.is_symlink()
     assert frames(target) == [1, 2]
+
+
+# Memory ------------------------------------------------------------------------------------------------------------
+
+# Frames go straight to the reporter's writer, as steps would take most of the time.
+MANY = """
+    from hostile_files import simulation
+    import numpy as np
+    reporter = mp.reporters.TrajectoryReporter(path, 1, velocities=True)
+    writer = reporter._attach(SIMULATION)
+    values = {place: np.ones(data.shape[1:], data.dtype) for place, data in writer._elements.items()}
+    def memory():
+        return int(open("/proc/self/statm").read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    for step in range(1, FRAMES + 1):
+        writer.add(step, 0.1 * step, values)
+        if step == 40_000:
+            before = memory()
+    print(memory() - before)
+    reporter.close()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="this system does not tell what a process holds")
+@pytest.mark.parametrize(
+    ("simulation", "frames"),
+    [("simulation()", 140_000), pytest.param("make()", 10_000_000, marks=pytest.mark.long)],
+)
+def test_memory_does_not_grow_with_the_number_of_frames(tmp_path, simulation, frames):
+    """A few bytes for each of 10^5 frames are not seen, nor what is touched for the first time; 48 were 4.8 MB."""
+    code, out = run(MANY.replace("SIMULATION", simulation).replace("FRAMES", str(frames)), tmp_path / "run.h5")
+    assert code == 0
+    assert int(out) < 1e6
