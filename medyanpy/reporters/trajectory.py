@@ -128,15 +128,15 @@ class TrajectoryReporter(Reporter):
     ParameterError
         A file that exists or cannot be written; one to append to that is not a trajectory, or of another topology;
         one that somebody else is writing. The latter at the start of the first ``Simulation.step``, before its first
-        step.
+        step. A state from before the last frame; a child that was forked from the process whose file it is.
     OutputError
-        From ``Simulation.step``, `flush` or `close`: a disk that is full, a file that is gone. Frames wait in memory,
-        and are written as soon as that is possible.
+        From ``Simulation.step``, `flush` or `close`: a disk that is full, a file that is gone, numbers beyond
+        ``precision="single"``. Frames wait in memory, and are written as soon as that is possible.
 
     Notes
     -----
     Frames wait in memory until their chunk is full or 30 s have passed; `flush` makes all of them safe on disk at
-    once. Memory does not grow with the number of frames.
+    once. Memory does not grow with the number of frames. It may be flushed from another thread.
     """
 
     def __init__(
