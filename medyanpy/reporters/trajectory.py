@@ -223,10 +223,11 @@ class TrajectoryReporter(Reporter):
                 file = File.copy(self._path, check=lambda old: self._check_same(old, simulation.topology))
             else:
                 file = File(self._path, lambda new: self._lay_out(new, simulation))
-            self._writer = Writer(file, lock)
+            writer = Writer(file, lock)
+            # A script that ends without close() must not lose the frames that wait in memory.
+            self._finish = weakref.finalize(self, writer.close)
+            self._writer = writer
             stack.pop_all()
-        # A script that ends without close() must not lose the frames that wait in memory.
-        self._finish = weakref.finalize(self, self._writer.close)
 
     def _elements(self, topology: Topology) -> dict[str, tuple[tuple[int, ...], np.dtype, str]]:
         """Shape, type and unit of a frame's part of each time-dependent element."""
@@ -560,14 +561,13 @@ class Writer:
                         filename=str(self._file.path),
                     ) from cause
             waiting.steps[row], waiting.times[row] = step, time
-            waiting.frames += 1
-            waiting.last_step = step
             try:
+                waiting.frames += 1
+                waiting.last_step = step
                 if row + 1 == waiting.chunk or clock.monotonic() - self._written_at > _PATIENCE:
                     self.write()
             except BaseException:
-                waiting.frames -= 1
-                waiting.last_step = before
+                waiting.frames, waiting.last_step = waiting.start + row, before
                 raise
 
     def write(self) -> None:
