@@ -7,16 +7,16 @@ old file, the new one, or none.
 import errno
 import os
 import re
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from medyanpy.errors import OutputError, ParameterError
+from medyanpy.errors import MedyanError, OutputError, ParameterError
 
 __all__ = [
-    "Lock", "beside", "check_in_place", "holds_no_file", "remove_left_over", "reserve", "unwritable",
-    "write_atomically",
+    "Lock", "beside", "check_in_place", "holds_no_file", "in_place", "remove_left_over", "reserve", "unwritable",
+    "write_atomically", "writing",
 ]  # fmt: skip
 
 _REMEDIES = {
@@ -34,6 +34,22 @@ def unwritable(what: str, path: Path, cause: Exception, then: str = "") -> Outpu
     reason = getattr(cause, "strerror", None) or str(cause)
     remedy = "".join(f"; {text}" for text in (_REMEDIES.get(number), then) if text)
     return OutputError(f"{what}: cannot write {path}: {reason}{remedy}", errno=number, filename=str(path))
+
+
+@contextmanager
+def writing(what: str, path: Path, then: str = "") -> Iterator[None]:
+    """Whatever the system, or HDF5, does not do inside is an OutputError that names the file.
+
+    Raises
+    ------
+    OutputError
+    """
+    try:
+        yield
+    except MedyanError:
+        raise
+    except (OSError, RuntimeError) as cause:
+        raise unwritable(what, path, cause, then) from cause
 
 
 def beside(path: Path) -> Path:
@@ -59,16 +75,15 @@ def write_atomically(what: str, path: Path, write: Callable[[Any], Any]) -> None
     place = Path(os.path.realpath(path))
     temporary = beside(place)
     try:
-        if holds_no_file(place):
-            # The superuser's rename would take a device away from the whole machine.
-            raise OSError(errno.EINVAL, "there is something else than a file, which no file can replace")
-        with open(temporary, "w+b") as file:
-            write(file)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, place)
-    except OSError as cause:
-        raise unwritable(what, path, cause, "what was there before is as it was") from cause
+        with writing(what, path, "what was there before is as it was"):
+            if holds_no_file(place):
+                # The superuser's rename would take a device away from the whole machine.
+                raise OSError(errno.EINVAL, "there is something else than a file, which no file can replace")
+            with open(temporary, "w+b") as file:
+                write(file)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, place)
     finally:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
@@ -123,6 +138,14 @@ def reserve(file: int, start: int, end: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
+def in_place(path: Path, file: int) -> bool:
+    """Whether an open file is the one that has this name."""
+    try:
+        return os.path.samestat(os.stat(path), os.fstat(file))
+    except OSError:
+        return False
+
+
 def check_in_place(what: str, path: Path, file: int) -> None:
     """Refuse to write to an open file which has lost its name.
 
@@ -130,11 +153,7 @@ def check_in_place(what: str, path: Path, file: int) -> None:
     ------
     OutputError
     """
-    try:
-        there = os.path.samestat(os.stat(path), os.fstat(file))
-    except OSError:
-        there = False
-    if not there:
+    if not in_place(path, file):
         raise OutputError(
             f"{what}: {path} was moved, removed or replaced while it was written; put it back, or take this reporter "
             "off the list and go on with a new one",
@@ -162,35 +181,33 @@ class Lock:
         self._path = path.with_name(f".{path.name}.lock")
         self._process = os.getpid()
         self._file = None
-        while self._file is None:
-            try:
+        with writing(what, path):
+            while self._file is None:
                 file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-            except OSError as cause:
-                raise unwritable(what, path, cause) from cause
-            try:
-                _lock(file)
-                # Whoever had it may have removed the file in between: then its lock is worth nothing.
-                if os.path.samestat(os.stat(self._path), os.fstat(file)):
-                    self._file = file
-            except FileNotFoundError:
-                pass
-            except BlockingIOError:
-                raise ParameterError(
-                    f"{what}: {path} is being written by another process, or by another reporter of this one"
-                ) from None
-            finally:
-                if self._file is None:
-                    os.close(file)
+                try:
+                    _lock(file)
+                    # Whoever had it may have removed the file in between: then its lock is worth nothing.
+                    if os.path.samestat(os.stat(self._path), os.fstat(file)):
+                        self._file = file
+                except FileNotFoundError:
+                    pass
+                except BlockingIOError:
+                    raise ParameterError(
+                        f"{what}: {path} is being written by another process, or by another reporter of this one"
+                    ) from None
+                finally:
+                    if self._file is None:
+                        os.close(file)
 
     def release(self) -> None:
         """Let others have it; twice is allowed. A forked child has no part in it."""
-        if self._file is not None and self._process == os.getpid():
+        file, self._file = self._file, None
+        if file is not None and self._process == os.getpid():
             with suppress(OSError):
                 self._path.unlink(missing_ok=True)
             # Forked children hold the file open: closing alone would leave it locked.
-            _unlock(self._file)
-            os.close(self._file)
-        self._file = None
+            _unlock(file)
+            os.close(file)
 
 
 def _lock(file: int) -> None:

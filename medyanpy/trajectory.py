@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -208,29 +209,48 @@ class Trajectory:
     def __init__(self, path: str | os.PathLike) -> None:
         layout.import_h5py()
         self._path = file_path("Trajectory: path", path)
-        if not os.path.isfile(self._path):
-            raise ParameterError(f"trajectory {self._path} does not exist")
+        self._file: Any = None
+        self._open()
         try:
-            self._file = layout.open_to_read(self._path)
-        except OSError as cause:
-            raise ParameterError(f"{self._path} is not an HDF5 file, or is damaged: {cause}") from cause
-        try:
-            with foreign_errors(f"{self._path} is damaged"):
-                layout.check_format(self._file, self._path)
-                own = self._file["medyanpy"]
-                self.timestep = float(own.attrs["timestep"])
-                self.word = str(own.attrs["word"])
-                self.handles = dict(self._read_handles())
             self.refresh()
         except BaseException:
             self._file.close()
             raise
-        self.faces = {name: h.faces for name, h in self.handles.items() if h.faces is not None}
 
-    def _read_handles(self) -> Iterator[tuple[str, TrajectoryHandle]]:
-        mass = self._file["particles/all/mass"][()]
-        for k, (name, kind, first, n) in enumerate(layout.read_handle_rows(self._file)):
-            group = self._file[f"medyanpy/handles/{k}"]
+    def _open(self) -> None:
+        """The file that has the name now; where that fails, the one before stays."""
+        with ExitStack() as stack:
+            there = None
+            # Another may take its place in between.
+            while there is None or not os.path.samestat(there, os.stat(self._path)):
+                stack.close()
+                if not self._path.is_file():
+                    raise ParameterError(f"trajectory {self._path} does not exist")
+                there = os.stat(self._path)
+                try:
+                    new = stack.enter_context(layout.open_to_read(self._path))
+                except OSError as cause:
+                    raise ParameterError(f"{self._path} is not an HDF5 file, or is damaged: {cause}") from cause
+                # What frames have in common changes no more, even while they are written.
+                with (
+                    foreign_errors(f"{self._path} is damaged"),
+                    layout.open_to_read(self._path, left=True) as file,
+                ):
+                    layout.check_format(file, self._path)
+                    own = file["medyanpy"]
+                    timestep, word = float(own.attrs["timestep"]), str(own.attrs["word"])
+                    handles = dict(self._read_handles(file))
+            stack.pop_all()
+        self.close()
+        self._file, self._there = new, there
+        self.timestep, self.word, self.handles = timestep, word, handles
+        self.faces = {name: h.faces for name, h in handles.items() if h.faces is not None}
+
+    @staticmethod
+    def _read_handles(file: Any) -> Iterator[tuple[str, TrajectoryHandle]]:
+        mass = file["particles/all/mass"][()]
+        for k, (name, kind, first, n) in enumerate(layout.read_handle_rows(file)):
+            group = file[f"medyanpy/handles/{k}"]
             start, row = group.attrs.get("first_point"), group.attrs.get("first_row")
             yield name, TrajectoryHandle(
                 name,
@@ -253,8 +273,16 @@ class Trajectory:
         return sum(map(len, self.handles.values()))
 
     def refresh(self) -> int:
-        """Look for frames that were written since the file was opened; returns how many there are now."""
-        file = self._open_file()
+        """Look for frames that were written since the file was opened; returns how many there are now.
+
+        A run that starts again, or goes back to a checkpoint, puts another file in the place of the one it wrote; that
+        one is then opened. Frames are counted anew: there may be fewer.
+        """
+        self._open_file()
+        with suppress(FileNotFoundError):
+            if not os.path.samestat(os.stat(self._path), self._there):
+                self._open()
+        file = self._file
         with foreign_errors(f"{self._path} is damaged"):
             group = file["particles/all/position"]
             for path in layout.element_paths(file):
@@ -275,13 +303,16 @@ class Trajectory:
         file, path = self._open_file(), _PATHS.get(name)
         if path is None:
             raise ParameterError(f"trajectory: {name!r} is none of {', '.join(_PATHS)}")
-        if path not in file:
-            kind, rows = _ROWS[path.rpartition("/")[0]]
-            there = any(getattr(h, rows) is not None for h in self.handles.values())
-            why = "TrajectoryReporter was not asked to" if there else f"there are no {kind}"
-            raise ParameterError(f"{self._path} holds no {name}: {why}")
         with foreign_errors(f"{self._path} is damaged: {name}"):
-            return file[path]["value"]
+            if path in file:
+                return file[path]["value"]
+        group = path.rpartition("/")[0]
+        if group not in _ROWS:
+            raise ParameterError(f"{self._path} is damaged: it holds no {name}")
+        kind, rows = _ROWS[group]
+        there = any(getattr(h, rows) is not None for h in self.handles.values())
+        why = "TrajectoryReporter was not asked to" if there else f"there are no {kind}"
+        raise ParameterError(f"{self._path} holds no {name}: {why}")
 
     def _rows(self, name: str, rows: Any, shape: tuple[int, ...] | None = None) -> np.ndarray:
         """Part of a dataset; of the shape that it must have, where one is given."""
@@ -320,9 +351,16 @@ class Trajectory:
             index = range(start, stop, step)
             start, stop, step = (index[-1], index[0] + 1, -step) if len(index) else (0, 0, 1)
         if beads is not None:
+            shape = self._dataset(name).shape
             if isinstance(beads, TrajectoryHandle):
                 beads = self._rows_of(name, beads)
             rows = array("read: beads", beads, (None,), dtype=np.int64)
+            if len(shape) < 2:
+                raise ParameterError(f"read: {name} has no rows of beads")
+            wrong = np.flatnonzero((rows < 0) | (rows >= shape[1]))
+            if len(wrong):
+                i = wrong[0]
+                raise ParameterError(f"read: beads[{i}] = {rows[i]} but {name} has {shape[1]} rows, counted from 0")
             first, last = (int(rows.min()), int(rows.max()) + 1) if len(rows) else (0, 0)
             out = self._rows(name, np.s_[start:stop:step, first:last])[:, rows - first]
         else:

@@ -8,13 +8,16 @@ it anew each time and leaks the space of its old copy. The step numbers are writ
 count. Room on the disk is reserved before HDF5 is called, which loses chunks, and its head, where there is none.
 """
 
+import errno
 import io
 import os
 import struct
+import tempfile
+import threading
 import time as clock
 import weakref
-from collections.abc import Callable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +26,8 @@ import numpy as np
 from medyanpy._version import __version__
 from medyanpy.chains import Chains
 from medyanpy.errors import MedyanError, OutputError, ParameterError
-from medyanpy.outputs import Lock, beside, check_in_place, remove_left_over, reserve, unwritable
+from medyanpy.interrupts import Interrupts
+from medyanpy.outputs import Lock, beside, check_in_place, in_place, remove_left_over, reserve, unwritable, writing
 from medyanpy.reporters._base import Reporter, check_replaceable, new_file
 from medyanpy.serialize import serialize
 from medyanpy.surfaces import PythonSurface
@@ -54,6 +58,8 @@ _LIBRARIES = ("v110", "v110")
 
 # Frames of one chunk are read one after the other: HDF5 keeps unpacked chunks up to this many bytes.
 _CACHE = 2**26
+# What a writer keeps of the indices of chunks (bytes), of which it needs the ends; HDF5 would keep up to 32 MiB.
+_INDICES = 2**18
 # The start of an HDF5 file, versions 2 and 3 (HDF5 File Format Specification, "Superblock"): signature, version,
 # sizes of addresses and lengths, marks of writers, base and extension addresses, address of the end, address of the
 # root group, checksum.
@@ -83,6 +89,19 @@ def import_h5py() -> Any:
     return h5py
 
 
+def open_hdf5(path: Path, mode: str, **options: Any) -> "h5py.File":
+    """h5py.File, also where the file system knows no locks: HDF5 by itself gives up there."""
+    h5py = import_h5py()
+    try:
+        return h5py.File(path, mode, **options)
+    except OSError as cause:
+        # Where this process has it open without locks, HDF5 wants the same again.
+        unlocked = cause.errno in (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS) or "locking flag" in str(cause)
+        if not unlocked:
+            raise
+    return h5py.File(path, mode, locking=False, **options)
+
+
 class TrajectoryReporter(Reporter):
     """Writes positions, and orientations, every `interval` steps to an HDF5 file, which `medyanpy.Trajectory` reads.
 
@@ -109,15 +128,15 @@ class TrajectoryReporter(Reporter):
     ParameterError
         A file that exists or cannot be written; one to append to that is not a trajectory, or of another topology;
         one that somebody else is writing. The latter at the start of the first ``Simulation.step``, before its first
-        step.
+        step. A state from before the last frame; a child that was forked from the process whose file it is.
     OutputError
-        From ``Simulation.step``, `flush` or `close`: a disk that is full, a file that is gone. Frames wait in memory,
-        and are written as soon as that is possible.
+        From ``Simulation.step``, `flush` or `close`: a disk that is full, a file that is gone, numbers beyond
+        ``precision="single"``. Frames wait in memory, and are written as soon as that is possible.
 
     Notes
     -----
     Frames wait in memory until their chunk is full or 30 s have passed; `flush` makes all of them safe on disk at
-    once. Memory does not grow with the number of frames.
+    once. Memory does not grow with the number of frames. It may be flushed from another thread.
     """
 
     def __init__(
@@ -174,8 +193,9 @@ class TrajectoryReporter(Reporter):
         if self._writer is not None:
             # Where this raises, nothing is lost: it may be closed again when there is room.
             self._writer.write()
-            self._finish()
             self._writer = None
+            self._closed = True
+            self._finish()
         self._closed = True
 
     def _attach(self, simulation: "Simulation") -> "Writer":
@@ -189,13 +209,13 @@ class TrajectoryReporter(Reporter):
         return self._writer
 
     def _open(self, simulation: "Simulation") -> None:
-        there = self._path.exists()
-        if there and not (self._overwrite or self._append):
-            raise ParameterError(
-                f"TrajectoryReporter: {self._path} exists by now; give overwrite=True to replace it or append=True to "
-                "go on"
-            )
-        with ExitStack() as stack:
+        with Interrupts(), writing("TrajectoryReporter", self._path), ExitStack() as stack:
+            there = self._path.exists()
+            if there and not (self._overwrite or self._append):
+                raise ParameterError(
+                    f"TrajectoryReporter: {self._path} exists by now; give overwrite=True to replace it or append=True "
+                    "to go on"
+                )
             lock = Lock("TrajectoryReporter", self._path)
             stack.callback(lock.release)
             remove_left_over(self._path)
@@ -203,10 +223,11 @@ class TrajectoryReporter(Reporter):
                 file = File.copy(self._path, check=lambda old: self._check_same(old, simulation.topology))
             else:
                 file = File(self._path, lambda new: self._lay_out(new, simulation))
-            self._writer = Writer(file, lock)
+            writer = Writer(file, lock)
+            # A script that ends without close() must not lose the frames that wait in memory.
+            self._finish = weakref.finalize(self, writer.close)
+            self._writer = writer
             stack.pop_all()
-        # A script that ends without close() must not lose the frames that wait in memory.
-        self._finish = weakref.finalize(self, self._writer.close)
 
     def _elements(self, topology: Topology) -> dict[str, tuple[tuple[int, ...], np.dtype, str]]:
         """Shape, type and unit of a frame's part of each time-dependent element."""
@@ -268,6 +289,8 @@ class TrajectoryReporter(Reporter):
             if path not in file:
                 raise ParameterError(f"{what}it has no {path}; append with the options it was written with")
             value = file[path]["value"]
+            if any(file[path][name].maxshape[0] is not None for name in ("value", "step", "time")):
+                raise ParameterError(f"{what}{path} cannot grow, as another program has written it anew")
             if value.shape[1:] != shape or value.dtype != dtype:
                 raise ParameterError(
                     f"{what}{path} is {value.dtype} {value.shape[1:]} there and {dtype} {shape} here; "
@@ -310,19 +333,22 @@ class File:
         self.broken = False
         # Made in memory, and written by Python: HDF5 does not survive a disk that is full from the start.
         image = io.BytesIO()
-        with h5py.File(image, "w", libver=_LIBRARIES) as file:
-            fill(file)
-        with ExitStack() as stack:
+        with writing("TrajectoryReporter", path), ExitStack() as stack:
+            with h5py.File(image, "w", libver=_LIBRARIES) as file:
+                fill(file)
             stack.callback(self._beside.unlink, missing_ok=True)
-            try:
-                self._beside.write_bytes(image.getbuffer())
-                if path.exists():
-                    self._beside.chmod(path.stat().st_mode & 0o777)
-                self.number = os.open(self._beside, os.O_RDWR | os.O_CLOEXEC)
-                stack.callback(os.close, self.number)
-                self.hdf5 = h5py.File(self._beside, "r+", libver=_LIBRARIES)
-            except OSError as cause:
-                raise unwritable("TrajectoryReporter", path, cause) from cause
+            self._beside.write_bytes(image.getbuffer())
+            if path.exists():
+                self._beside.chmod(path.stat().st_mode & 0o777)
+            self.number = os.open(self._beside, os.O_RDWR | os.O_CLOEXEC)
+            stack.callback(os.close, self.number)
+            # Chunks are written whole, and not looked at again. Where HDF5 keeps them (rdcc_nbytes > 0), its memory
+            # grows by half a kilobyte with every write to a part of one, until the file is closed.
+            self.hdf5 = open_hdf5(self._beside, "r+", libver=_LIBRARIES, rdcc_nbytes=0)
+            bounds = self.hdf5.id.get_mdc_config()
+            bounds.set_initial_size = True
+            bounds.initial_size = bounds.min_size = bounds.max_size = _INDICES
+            self.hdf5.id.set_mdc_config(bounds)
             stack.pop_all()
 
     @classmethod
@@ -361,7 +387,7 @@ class File:
                 raise
             if isinstance(cause, OSError) and cause.errno is not None:
                 raise unwritable("TrajectoryReporter", path, cause) from cause
-            if isinstance(cause, OSError | RuntimeError | KeyError):
+            if isinstance(cause, Exception):
                 raise ParameterError(f"TrajectoryReporter: cannot append to {path}: {cause}") from cause
             raise
         return new
@@ -373,45 +399,99 @@ class File:
         ------
         OutputError
         """
-        end = self.hdf5.id.get_filesize()
-        end += more + _ASIDE[0] + int(_ASIDE[1] * end)
-        try:
+        with writing("TrajectoryReporter", self.path, "frames wait in memory"):
+            end = self.hdf5.id.get_filesize()
+            end += more + _ASIDE[0] + int(_ASIDE[1] * end)
             # HDF5 cuts off what it does not use yet whenever it is flushed.
             reserve(self.number, min(self._reserved, os.fstat(self.number).st_size), end)
-        except OSError as cause:
-            raise unwritable("TrajectoryReporter", self.path, cause, "frames wait in memory") from cause
-        self._reserved = end
+            self._reserved = end
 
-    def publish(self) -> None:
-        """Let readers in, and give the file its name.
+    def share(self) -> None:
+        """Let readers in; from now on nothing changes but frames.
 
         Raises
         ------
         OutputError
         """
         self.reserve(0)
-        try:
+        with writing("TrajectoryReporter", self.path):
             self.hdf5.swmr_mode = True
+            self.elements = {path: self.hdf5[path]["value"] for path in element_paths(self.hdf5)}
+            self.step, self.time = self.hdf5[_POSITION]["step"], self.hdf5[_POSITION]["time"]
+            self.frames = len(self.step)
+
+    def publish(self) -> None:
+        """Give the file its name.
+
+        Raises
+        ------
+        OutputError
+        """
+        with writing("TrajectoryReporter", self.path):
             os.fsync(self.number)
-            os.replace(self._beside, self.path)
-        except (OSError, RuntimeError) as cause:
-            raise unwritable("TrajectoryReporter", self.path, cause) from cause
+            try:
+                os.replace(self._beside, self.path)
+            except OSError:
+                # Network file systems may say so of what they have done, when their answer was lost.
+                if not in_place(self.path, self.number):
+                    raise
 
     def close(self) -> None:
-        """Let go of the file; of one without a name nothing is left."""
-        try:
-            if self.broken:
-                # Closing it may end the process, at once or when its parts are freed. All that counts has been written.
-                _ABANDONED.append(self.hdf5)
-                return
-            self.hdf5.close()
-            # What was reserved and not used.
-            *_, end, _, _ = _SUPERBLOCK.unpack(os.pread(self.number, _SUPERBLOCK.size, 0))
-            if os.fstat(self.number).st_size > end:
-                os.ftruncate(self.number, end)
-        finally:
-            os.close(self.number)
-            self._beside.unlink(missing_ok=True)
+        """Let go of the file; of one without a name nothing is left.
+
+        Raises
+        ------
+        OutputError
+        """
+        with writing("TrajectoryReporter", self.path), ExitStack() as stack:
+            stack.callback(self._beside.unlink, missing_ok=True)
+            stack.callback(os.close, self.number)
+            try:
+                if not self.broken:
+                    self.broken = True
+                    self.hdf5.close()
+                    self.broken = False
+            finally:
+                if self.broken:
+                    # Closing it may end the process, at once or when its parts are freed. What counts has been written.
+                    _ABANDONED.append(self.hdf5)
+            if not self.broken:
+                # What was reserved and not used.
+                *_, end, _, _ = _SUPERBLOCK.unpack(os.pread(self.number, _SUPERBLOCK.size, 0))
+                if os.fstat(self.number).st_size > end:
+                    os.ftruncate(self.number, end)
+
+    def leave(self) -> None:
+        """In a forked child: what HDF5 writes when it closes files goes nowhere, not into that of the parent."""
+        with tempfile.TemporaryFile() as nowhere:
+            os.dup2(nowhere.fileno(), self.hdf5.id.get_vfd_handle(), inheritable=False)
+
+
+class Waiting:
+    """Frames in memory: at first those of the last chunk of a file, if it is not full, as a chunk is written whole.
+
+    Attributes
+    ----------
+    start : int
+        The frame that the first row holds.
+    frames : int
+        Of file and memory.
+    last_step : int
+        Of the last of them; -1 without any.
+    values : dict of str to array, each with a row per frame
+    steps, times : arrays
+    """
+
+    def __init__(self, file: File) -> None:
+        self.frames = file.frames
+        self.chunk = file.elements[_POSITION].chunks[0]
+        self.start = self.frames - self.frames % self.chunk
+        self.last_step = int(file.step[-1]) if self.frames else -1
+        self.values = {path: np.empty((self.chunk, *d.shape[1:]), d.dtype) for path, d in file.elements.items()}
+        self.steps, self.times = np.empty(self.chunk, np.int64), np.empty(self.chunk)
+        if self.start < self.frames:
+            for path, dataset in file.elements.items():
+                self.values[path][: self.frames - self.start] = dataset[self.start : self.frames]
 
 
 class Writer:
@@ -420,58 +500,75 @@ class Writer:
     def __init__(self, file: File, lock: Lock) -> None:
         self._lock = lock
         self._process = os.getpid()
+        self._turn = threading.RLock()
         self._file: File | None = None
         self._take(file)
-        self._load()
 
-    def _take(self, file: File) -> None:
-        """Go on in this file, which takes the place of the one before."""
-        before = self._file
+    def _take(self, file: File, waiting: Waiting | None = None) -> None:
+        """Go on in this file, which takes the place of the one before, with frames that wait or those of its end."""
         try:
+            file.share()
+            if waiting is None:
+                waiting = Waiting(file)
             file.publish()
         except BaseException:
             file.close()
             raise
-        self._file = file
+        before, self._file, self._waiting = self._file, file, waiting
         self._unsure = False
+        self._written = file.frames
+        self._written_at = clock.monotonic()
         if before is not None:
             before.close()
-        hdf5 = file.hdf5
-        self._elements = {path: hdf5[path]["value"] for path in element_paths(hdf5)}
-        self._step, self._time = hdf5[_POSITION]["step"], hdf5[_POSITION]["time"]
-        self._chunk = int(hdf5["medyanpy"].attrs["frames_per_chunk"])
-        self._written = len(self._step)
-        self._written_at = clock.monotonic()
 
-    def _load(self) -> None:
-        """Frames that wait are those of the last chunk, if it is not full: a chunk is written whole."""
-        self._frames = self._written
-        self._start = self._written - self._written % self._chunk
-        self.last_step = int(self._step[-1]) if self._written else -1
-        shape = (self._chunk,)
-        self._waiting = {path: np.empty(shape + d.shape[1:], d.dtype) for path, d in self._elements.items()}
-        self._steps = np.empty(shape, np.int64)
-        self._times = np.empty(shape)
-        if self._start < self._written:
-            for path, dataset in self._elements.items():
-                self._waiting[path][: self._written - self._start] = dataset[self._start : self._written]
+    @property
+    def last_step(self) -> int:
+        return self._waiting.last_step
+
+    def _check_process(self) -> None:
+        if self._process != os.getpid():
+            raise ParameterError(
+                f"TrajectoryReporter: {self._file.path} is written by process {self._process}, from which this one was "
+                "forked; take this reporter off the list and make one for another file"
+            )
+
+    @contextmanager
+    def _at_work(self) -> Iterator[None]:
+        """One thread at a time, signals held back, and errors of the system made ours."""
+        self._check_process()
+        with self._turn, Interrupts(), writing("TrajectoryReporter", self._file.path, "frames wait in memory"):
+            yield
 
     def add(self, step: int, time: float, values: dict[str, Any]) -> None:
         """Take a frame, or raise and do not."""
-        before = self.last_step
-        row = self._frames - self._start
-        for path, value in values.items():
-            self._waiting[path][row] = value
-        self._steps[row], self._times[row] = step, time
-        self._frames += 1
-        self.last_step = step
-        try:
-            if row + 1 == self._chunk or clock.monotonic() - self._written_at > _PATIENCE:
-                self.write()
-        except BaseException:
-            self._frames -= 1
-            self.last_step = before
-            raise
+        self._check_process()
+        with self._turn:
+            waiting, before = self._waiting, self.last_step
+            if step < before:
+                raise ParameterError(
+                    f"TrajectoryReporter: a frame of step {step} cannot follow that of step {before} in "
+                    f"{self._file.path}"
+                )
+            row = waiting.frames - waiting.start
+            for path, value in values.items():
+                try:
+                    with np.errstate(over="raise"):
+                        waiting.values[path][row] = value
+                except FloatingPointError as cause:
+                    raise OutputError(
+                        f"TrajectoryReporter: step {step}: {path} goes beyond 3.4e38, the largest number in "
+                        f"{self._file.path}; write with precision='double'",
+                        filename=str(self._file.path),
+                    ) from cause
+            waiting.steps[row], waiting.times[row] = step, time
+            try:
+                waiting.frames += 1
+                waiting.last_step = step
+                if row + 1 == waiting.chunk or clock.monotonic() - self._written_at > _PATIENCE:
+                    self.write()
+            except BaseException:
+                waiting.frames, waiting.last_step = waiting.start + row, before
+                raise
 
     def write(self) -> None:
         """Bring all frames to the file: first what they hold, and when that is there, that they exist.
@@ -481,64 +578,67 @@ class Writer:
         OutputError
             They wait for the next time.
         """
-        if self._frames == self._written:
-            return
-        check_in_place("TrajectoryReporter", self._file.path, self._file.number)
-        if self._unsure:
-            self._take(File.copy(self._file.path, self._written))
-        rows = self._frames - self._start
-        self._file.reserve(sum(waiting.nbytes for waiting in self._waiting.values()))
-        # What is in the file after an exception in here, only a copy tells.
-        self._unsure = True
-        try:
-            for path, dataset in self._elements.items():
-                dataset.resize(self._frames, axis=0)
-                dataset[self._start : self._frames] = self._waiting[path][:rows]
-            self._file.hdf5.flush()
-            self._file.reserve(0)
-            new = slice(self._written - self._start, rows)
-            for dataset, waiting in ((self._time, self._times), (self._step, self._steps)):
-                dataset.resize(self._frames, axis=0)
-                dataset[self._written : self._frames] = waiting[new]
-            self._file.hdf5.flush()
-        except OutputError:
-            raise
-        except (OSError, RuntimeError) as cause:
-            self._file.broken = True
-            raise unwritable("TrajectoryReporter", self._file.path, cause, "frames wait in memory") from cause
-        self._unsure = False
-        self._written = self._frames
-        if rows == self._chunk:
-            self._start = self._frames
-        self._written_at = clock.monotonic()
+        with self._at_work():
+            waiting = self._waiting
+            if waiting.frames == self._written:
+                return
+            check_in_place("TrajectoryReporter", self._file.path, self._file.number)
+            if self._unsure:
+                self._take(File.copy(self._file.path, self._written), waiting)
+            file, rows = self._file, waiting.frames - waiting.start
+            file.reserve(sum(values.nbytes for values in waiting.values.values()))
+            # What is in the file after an exception in here, only a copy tells.
+            self._unsure = True
+            try:
+                for path, dataset in file.elements.items():
+                    dataset.resize(waiting.frames, axis=0)
+                    dataset[waiting.start : waiting.frames] = waiting.values[path][:rows]
+                file.hdf5.flush()
+                file.reserve(0)
+                new = slice(self._written - waiting.start, rows)
+                for dataset, numbers in ((file.time, waiting.times), (file.step, waiting.steps)):
+                    dataset.resize(waiting.frames, axis=0)
+                    dataset[self._written : waiting.frames] = numbers[new]
+                file.hdf5.flush()
+            except OutputError:
+                raise
+            except (OSError, RuntimeError):
+                file.broken = True
+                raise
+            self._unsure = False
+            self._written = waiting.frames
+            if rows == waiting.chunk:
+                waiting.start = waiting.frames
+            self._written_at = clock.monotonic()
 
     def flush(self) -> None:
-        check_in_place("TrajectoryReporter", self._file.path, self._file.number)
-        self.write()
-        # HDF5 hands everything to the operating system; this asks it to put it on the disk.
-        try:
+        with self._at_work():
+            check_in_place("TrajectoryReporter", self._file.path, self._file.number)
+            self.write()
+            # HDF5 hands everything to the operating system; this asks it to put it on the disk.
             os.fsync(self._file.number)
-        except OSError as cause:
-            raise unwritable("TrajectoryReporter", self._file.path, cause) from cause
 
     def rewind(self, step: int) -> None:
         """Drop frames after `step`: shrinking is not for the eyes of readers, so a shorter copy takes the place."""
-        self.write()
-        self._take(File.copy(self._file.path, int(np.searchsorted(self._step[()], step, side="right"))))
-        self._load()
+        with self._at_work():
+            self.flush()
+            kept = np.searchsorted(self._file.step[: self._written], step, side="right")
+            self._take(File.copy(self._file.path, int(kept)))
 
     def close(self) -> None:
         """Let go of the file, whether frames that wait can be written or not; a forked child has no part in it."""
-        if self._file is not None and self._process == os.getpid():
+        if self._process != os.getpid():
+            self._file.leave()
+            return
+        with Interrupts(), writing("TrajectoryReporter", self._file.path), ExitStack() as stack:
+            stack.callback(self._lock.release)
+            # Writing may make another the file.
+            stack.callback(lambda: self._file.close())
             try:
                 self.write()
             except OutputError as error:
-                error.add_note(f"{self._frames - self._written} frames are lost")
+                error.add_note(f"{self._waiting.frames - self._written} frames are lost")
                 raise
-            finally:
-                self._file.close()
-                self._lock.release()
-        self._file = None
 
 
 def element_paths(file: "h5py.File") -> list[str]:
@@ -562,33 +662,42 @@ def open_to_read(path: Path, *, left: bool = False) -> "h5py.File":
     ----------
     path : Path
     left : bool
-        Whoever wrote it writes no longer, whatever the file says.
+        Nobody writes what is looked at, whatever the file says; HDF5 reads it through this module, and hangs nowhere.
 
     Raises
     ------
     OSError
         No HDF5 file, or one that is damaged.
     """
-    h5py = import_h5py()
-    with open(path, "rb") as file:
-        block = file.read(_SUPERBLOCK.size)
-        size = file.seek(0, os.SEEK_END)
-    if len(block) < _SUPERBLOCK.size or not block.startswith(_SIGNATURE):
-        raise OSError("it does not start as HDF5 files do")
-    _, version, _, marks, _, end, _, _ = _SUPERBLOCK.unpack(block)
-    # Files that are finished are opened as such. The mode for others takes what it cannot make sense of as not
-    # written yet, and waits for it: in a file that was cut short, for hours.
-    if version >= 2 and size < end:
-        raise OSError(f"it is cut short: {end} bytes were written, {size} are there")
-    marked = version >= 3 and marks != 0
-    if marked and (left or marks != _SWMR):
-        # No reader gets past the mark of a writer that is gone, or of one without that mode.
-        return h5py.File(_Unmarked(path), "r", rdcc_nbytes=_CACHE)
-    return h5py.File(path, "r", swmr=marked, rdcc_nbytes=_CACHE)
+    while True:
+        with open(path, "rb") as file:
+            block = file.read(_SUPERBLOCK.size)
+            size = file.seek(0, os.SEEK_END)
+        if len(block) < _SUPERBLOCK.size or not block.startswith(_SIGNATURE):
+            raise OSError("it does not start as HDF5 files do")
+        _, version, _, marks, _, end, _, _ = _SUPERBLOCK.unpack(block)
+        # Files that are finished are opened as such. The mode for others takes what it cannot make sense of as not
+        # written yet, and waits for it: in a file that was cut short, for hours.
+        if version >= 2 and size < end:
+            raise OSError(f"it is cut short: {end} bytes were written, {size} are there")
+        marked = version >= 3 and marks != 0
+        try:
+            if left or (marked and marks != _SWMR):
+                # No reader gets past the mark of a writer that is gone, or of one without that mode.
+                return import_h5py().File(_Unmarked(path), "r", rdcc_nbytes=_CACHE)
+            return open_hdf5(path, "r", swmr=marked, rdcc_nbytes=_CACHE)
+        except OSError:
+            # Its writer may have closed it in between, or put another in its place.
+            with open(path, "rb") as file:
+                if file.read(_SUPERBLOCK.size) == block:
+                    raise
 
 
 class _Unmarked(io.RawIOBase):
-    """The bytes of an HDF5 file, without the marks of writers, and as long as it is: HDF5 offers no call for that."""
+    """The bytes of an HDF5 file, without the marks of writers, and as long as it is: HDF5 offers no call for that.
+
+    Heaps of text in which HDF5 would go round for ever are refused.
+    """
 
     def __init__(self, path: Path) -> None:
         self._number = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
@@ -609,6 +718,10 @@ class _Unmarked(io.RawIOBase):
         if self._place < len(self._head):
             head = self._head[self._place : self._place + done]
             view[: len(head)] = head
+        if view[:4] == b"GCOL":
+            # HDF5 asks for a long one in parts.
+            length = int.from_bytes(view[8:16], "little")
+            _check_heap(os.pread(self._number, min(length, os.fstat(self._number).st_size), self._place))
         self._place += done
         return done
 
@@ -629,6 +742,24 @@ class _Unmarked(io.RawIOBase):
         if not self.closed:
             os.close(self._number)
         super().close()
+
+
+def _check_heap(heap: bytes) -> None:
+    """Refuse a global heap with an object that takes no room, as blocks of zeros say: HDF5 stays there for ever.
+
+    Source: HDF5 File Format Specification, "Global Heap".
+
+    Raises
+    ------
+    OSError
+    """
+    place = 16
+    while place + 16 <= len(heap):
+        number, length = struct.unpack_from("<H6xQ", heap, place)
+        taken = (16 + (length + 7) // 8 * 8) % 2**64 if number else length
+        if taken == 0:
+            raise OSError(f"a heap of text has an object without length at its byte {place}")
+        place += taken
 
 
 def _checksum(head: bytes) -> int:

@@ -88,7 +88,9 @@ def test_where_the_refusal_is_not_caught_the_run_ends_with_it():
 
 
 def test_a_look_that_calls_the_force_refuses_looks_from_inside_it():
+    """Named is the one that is under way, whatever was called before."""
     simulation = beads_with(lambda context, _: context.get_state(forces=True))
+    simulation.context.set_velocities(np.ones((N, 3)))
     with pytest.raises(mp.SimulationError, match="get_state was called from inside get_state"):
         simulation.context.get_state(energy=True)
 

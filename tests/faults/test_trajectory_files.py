@@ -2,15 +2,21 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import textwrap
+import threading
 
+import h5py
+import numpy as np
 import pytest
-from fault_runs import frames, make, run
+from fault_runs import PROGRAM, frames, make, run
+from hostile_files import simulation as of_all_kinds
 
 import medyanpy as mp
+from medyanpy.reporters import trajectory as layout
 from medyanpy.reporters.trajectory import _SUPERBLOCK, _checksum
 
 # Each trial forks a run, and kills it within 200 ms: while it creates its file, goes on in one that was closed or left
@@ -262,6 +268,67 @@ def test_a_forked_child_leaves_file_and_lock_to_its_parent(tmp_path):
     assert frames(path) == list(range(1, 21))
 
 
+@pytest.mark.parametrize("use", ["simulation.step(1)", "simulation.step(64)", "simulation.reporters[0].flush()"])
+def test_a_forked_child_cannot_write_the_file_of_its_parent(tmp_path, use):
+    """It is told so, and when it ends, by itself or not, HDF5 takes no marks off the parent's file."""
+    path = tmp_path / "run.h5"
+    _, out = run(
+        f"""
+        simulation = make(path)
+        simulation.step(10)
+        simulation.reporters[0].flush()
+        before = path.read_bytes()
+        child = os.fork()
+        if not child:
+            try:
+                {use}
+            except mp.ParameterError as error:
+                print(error, flush=True)
+            sys.exit()
+        assert os.waitpid(child, 0)[1] == 0
+        assert path.read_bytes() == before
+        simulation.step(10)
+        simulation.close()
+        """,
+        path,
+    )
+    assert "from which this one was forked; take this reporter off the list" in out
+    assert frames(path) == list(range(1, 21))
+
+
+LOCKS = """
+#include <errno.h>
+int flock(int file, int what) { (void)file; (void)what; errno = NUMBER; return -1; }
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux" or shutil.which("cc") is None, reason="needs Linux and a C compiler")
+@pytest.mark.parametrize("number", ["ENOLCK", "EOPNOTSUPP", "ENOSYS"])
+def test_file_systems_without_locks(tmp_path, number):
+    """Such as NFS without its daemon: written, read at the same time, gone on with."""
+    source, library = tmp_path / "locks.c", tmp_path / "locks.so"
+    source.write_text(LOCKS.replace("NUMBER", number))
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source], check=True)
+    code, out = run(
+        f"""
+        if "LD_PRELOAD" not in os.environ:
+            program = open("/proc/self/cmdline", "rb").read().split(b"\\0")[:-1]
+            os.execve(sys.executable, program, {{**os.environ, "LD_PRELOAD": {str(library)!r}}})
+        from fault_runs import frames
+        simulation = make(path)
+        simulation.step(70)
+        simulation.reporters[0].flush()
+        assert frames(path) == list(range(1, 71))
+        simulation.close()
+        with make(path, append=True) as simulation:
+            simulation.step(2)
+        print(frames(path))
+        """,
+        tmp_path / "run.h5",
+    )
+    assert (code, out) == (0, "[1, 2]\n")
+
+
 def test_the_lock_of_a_killed_writer_is_free(tmp_path):
     path = tmp_path / "run.h5"
     code, _ = run("simulation = make(path); simulation.step(3); os.kill(os.getpid(), signal.SIGKILL)", path)
@@ -292,6 +359,228 @@ def test_a_reader_of_the_first_moments_finds_no_file_or_a_good_one(tmp_path, mon
     assert seen == [False, False, False, []]
     monkeypatch.undo()
     simulation.close()
+
+
+# Readers on the way --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("how", ["rewound", "started again"])
+def test_readers_follow_a_run_into_the_file_that_takes_the_place(tmp_path, how):
+    path, checkpoint = tmp_path / "run.h5", tmp_path / "checkpoint"
+    first = make(path)
+    first.step(30)
+    first.save_checkpoint(checkpoint)
+    first.step(40)
+    first.reporters[0].flush()
+    with mp.Trajectory(path) as trajectory:
+        if how == "started again":
+            first.close()
+            first = make(path, append=True)
+        first.load_checkpoint(checkpoint)
+        first.step(5)
+        first.reporters[0].flush()
+        assert (len(trajectory), trajectory[69].positions.shape) == (70, (2, 3))
+        assert trajectory.refresh() == 35
+        assert trajectory.steps.tolist() == list(range(1, 36))
+        first.step(65)
+        first.close()
+        assert trajectory.refresh() == 100
+        path.unlink()
+        assert trajectory.refresh() == 100
+        path.write_text("of somebody else")
+        with pytest.raises(mp.ParameterError, match="is not an HDF5 file"):
+            trajectory.refresh()
+        assert (len(trajectory), trajectory[99].step) == (100, 100)
+
+
+AGAIN = """
+    simulation = make(path, append=True)
+    simulation.step(3)
+    simulation.reporters[0].flush()
+    print("go", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_a_run_that_starts_again_while_its_file_is_opened(tmp_path, monkeypatch):
+    """Its head says that it is finished; a moment later another is in its place, which is being written."""
+    path = tmp_path / "run.h5"
+    with make(path) as simulation:
+        simulation.step(5)
+    h5py_file, writers = h5py.File, []
+
+    def late(*arguments, **options):
+        monkeypatch.undo()
+        program = textwrap.dedent(PROGRAM).format(folder=os.path.dirname(__file__), path=str(path))
+        command = [sys.executable, "-c", program + textwrap.dedent(AGAIN)]
+        writers.append(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE))
+        writers[0].stdout.readline()
+        return h5py_file(*arguments, **options)
+
+    monkeypatch.setattr(h5py, "File", late)
+    with mp.Trajectory(path) as trajectory:
+        assert trajectory.steps.tolist() == [1, 2, 3]
+    writers[0].communicate()
+
+
+def test_rows_that_do_not_exist(tmp_path):
+    path = tmp_path / "run.h5"
+    with make(path) as simulation:
+        simulation.step(2)
+    with mp.Trajectory(path) as trajectory:
+        for beads in (-1, 2):
+            with pytest.raises(mp.ParameterError, match=rf"beads\[1\] = {beads} but positions has 2 rows"):
+                trajectory.read("positions", beads=[0, beads])
+        with pytest.raises(mp.ParameterError, match="temperature has no rows of beads"):
+            trajectory.read("temperature", beads=[0])
+        with pytest.raises(mp.ParameterError, match="'place' is none of positions"):
+            trajectory.read("place", beads=next(iter(trajectory.handles.values())))
+
+
+def test_a_block_of_zeros_among_texts_is_refused(tmp_path):
+    """As a power cut leaves it: HDF5 alone stays there for ever, so another process looks."""
+    path = tmp_path / "run.h5"
+    with make(path) as simulation:
+        simulation.step(2)
+    data = bytearray(path.read_bytes())
+    heap = data.index(b"GCOL")
+    data[heap + 32 : heap + 512] = bytes(480)
+    path.write_bytes(data)
+    program = """
+        import signal
+        signal.alarm(60)
+        for read in (lambda: mp.Trajectory(path), lambda: make(path, append=True).step(1)):
+            try:
+                read()
+            except mp.ParameterError as error:
+                print(error)
+    """
+    assert run(program, path)[1].count("heap of text has an object without length") == 2
+    with pytest.raises(OSError, match="without length"):
+        layout._check_heap(b"GCOL" + bytes(12) + b"\1" + bytes(7) + b"\xf0" + b"\xff" * 7 + bytes(64))
+
+
+def test_a_trajectory_without_energies_is_damaged(tmp_path):
+    path = tmp_path / "run.h5"
+    with make(path) as simulation:
+        simulation.step(2)
+    with h5py.File(path, "a") as file:
+        del file["observables/potential_energy"]
+    with (
+        mp.Trajectory(path) as trajectory,
+        pytest.raises(mp.ParameterError, match="damaged: it holds no potential_energy"),
+    ):
+        trajectory[0].potential_energy  # noqa: B018
+
+
+# What cannot be written ----------------------------------------------------------------------------------------------
+
+
+def test_frames_in_the_past_are_refused(tmp_path):
+    """A state that was kept from before: steps would not be in order, and rewinding would find a wrong place."""
+    path = tmp_path / "run.h5"
+    simulation = make(path)
+    simulation.step(3)
+    old = simulation.context.get_state(positions=True, energy=True)
+    simulation.step(3)
+    with pytest.raises(mp.ParameterError, match="a frame of step 3 cannot follow that of step 6"):
+        simulation.reporters[0].report(simulation, old)
+    simulation.step(3)
+    simulation.close()
+    assert frames(path) == list(range(1, 10))
+
+
+def test_numbers_beyond_single_precision_are_refused(tmp_path):
+    topology = mp.Topology()
+    topology.add_beads([[1.0, 0, 0], [1e39, 0, 0]], mass=1.0)
+    simulation = mp.Simulation(mp.System(topology), mp.VerletIntegrator(0.1), threads=1)
+    simulation.reporters.append(mp.reporters.TrajectoryReporter(tmp_path / "run.h5", 1, precision="single"))
+    with pytest.raises(mp.OutputError, match=r"step 1: particles/all/position goes beyond 3\.4e38.*'double'"):
+        simulation.step(1)
+    simulation.close()
+    with mp.Trajectory(tmp_path / "run.h5") as trajectory:
+        assert len(trajectory) == 0
+
+
+def test_a_file_that_was_replaced_is_not_rewound_over(tmp_path):
+    path, other, checkpoint = tmp_path / "run.h5", tmp_path / "other.h5", tmp_path / "checkpoint"
+    with make(other, n=5) as simulation:
+        simulation.step(90)
+    simulation = make(path)
+    simulation.step(30)
+    simulation.save_checkpoint(checkpoint)
+    simulation.step(34)
+    mine = path.with_name("mine.h5")
+    os.replace(path, mine)
+    shutil.copy(other, path)
+    simulation.load_checkpoint(checkpoint)
+    with pytest.raises(mp.OutputError, match="moved, removed or replaced"):
+        simulation.step(5)
+    assert path.read_bytes() == other.read_bytes()
+    os.replace(mine, path)
+    simulation.step(5)
+    simulation.close()
+    assert frames(path) == list(range(1, 36))
+
+
+def test_flushing_from_another_thread(tmp_path):
+    """Frames that come while others are written are neither lost nor counted too early."""
+    path = tmp_path / "run.h5"
+    simulation = make(path)
+    simulation.step(1)
+    reporter, ended, errors = simulation.reporters[0], threading.Event(), []
+
+    def flush():
+        while not ended.is_set():
+            try:
+                reporter.flush()
+            except Exception as error:
+                errors.append(repr(error))
+
+    threads = [threading.Thread(target=flush) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    try:
+        simulation.step(400)
+    finally:
+        ended.set()
+        for thread in threads:
+            thread.join()
+        simulation.close()
+    assert errors == []
+    assert frames(path) == list(range(1, 402))
+
+
+def test_a_file_that_another_program_wrote_anew_is_refused_if_it_cannot_grow(tmp_path):
+    path, fixed = tmp_path / "run.h5", tmp_path / "fixed.h5"
+    with make(path) as simulation:
+        simulation.step(2)
+    shutil.copy(path, fixed)
+    with h5py.File(fixed, "a") as file:
+        position = file["particles/all/position"]
+        data = position["value"][()]
+        del position["value"]
+        position["value"] = data
+    with pytest.raises(mp.ParameterError, match="particles/all/position cannot grow"):
+        make(fixed, append=True).step(1)
+    with h5py.File(fixed, "r") as file:
+        assert (file["particles/all/position/value"][()] == data).all()
+
+
+def test_files_without_frames_and_with_one_of_every_kind(tmp_path):
+    """Trajectories of nothing, and frames that each are a chunk of their own, rewound and gone on with."""
+    made = of_all_kinds()
+    made.save_checkpoint(tmp_path / "checkpoint")
+    made.reporters.append(mp.reporters.TrajectoryReporter(tmp_path / "run.h5", 1, velocities=True))
+    made.step(3)
+    states = [made.context.get_state(positions=True, velocities=True)]
+    made.load_checkpoint(tmp_path / "checkpoint")
+    made.step(3)
+    made.close()
+    with mp.Trajectory(tmp_path / "run.h5") as trajectory:
+        assert trajectory.steps.tolist() == [1, 2, 3]
+        assert np.array_equal(trajectory[-1].positions, states[0].positions)
+        assert np.array_equal(trajectory[-1].velocities, states[0].velocities)
 
 
 # What the dead leave -----------------------------------------------------------------------------------------------
@@ -331,3 +620,36 @@ def test_a_link_stays_a_link(tmp_path):
         simulation.step(2)
     assert link.is_symlink()
     assert frames(target) == [1, 2]
+
+
+# Memory ------------------------------------------------------------------------------------------------------------
+
+# Frames go straight to the reporter's writer, as steps would take most of the time.
+MANY = """
+    from hostile_files import simulation
+    import numpy as np
+    reporter = mp.reporters.TrajectoryReporter(path, 1, velocities=True)
+    writer = reporter._attach(SIMULATION)
+    values = {place: np.ones(data.shape[1:], data.dtype) for place, data in writer._file.elements.items()}
+    def memory():
+        return int(open("/proc/self/statm").read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    for step in range(1, FRAMES + 1):
+        writer.add(step, 0.1 * step, values)
+        if step == 40_000:
+            before = memory()
+    print(memory() - before)
+    reporter.close()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="this system does not tell what a process holds")
+@pytest.mark.parametrize(
+    ("simulation", "frames"),
+    [("simulation()", 140_000), pytest.param("make()", 10_000_000, marks=pytest.mark.long)],
+)
+def test_memory_does_not_grow_with_the_number_of_frames(tmp_path, simulation, frames):
+    """A few bytes for each of 10^5 frames are not seen, nor what is touched for the first time; 48 were 4.8 MB."""
+    code, out = run(MANY.replace("SIMULATION", simulation).replace("FRAMES", str(frames)), tmp_path / "run.h5")
+    assert code == 0
+    assert int(out) < 2e6
