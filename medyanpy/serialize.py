@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from medyanpy._version import __version__
-from medyanpy.described import Described, made_anew
+from medyanpy.described import Described, Recorded, made_anew
 from medyanpy.errors import MedyanError, MeshError, ParameterError, TopologyError, foreign_errors, shortened
 from medyanpy.forces import Force
 from medyanpy.integrators import SplittingIntegrator
@@ -206,6 +206,11 @@ def describe(what: Any) -> dict[str, Any]:
     )
 
 
+def describe_call(cls: type[Recorded], arguments: Mapping[str, Any], topology: Topology) -> dict[str, Any]:
+    """The tree of a call of a constructor, with handles of this topology."""
+    return {"type": type_name(cls), "arguments": _Describer(topology)._arguments(arguments, cls.__name__)}
+
+
 class _Describer:
     """Makes trees. `topology` is that of the handles met so far."""
 
@@ -299,6 +304,13 @@ def rebuild(tree: Any, *, functions: Functions | None = None, where: str = "cont
         out = reader.anything(tree, where)
     reader.check_all_used(where)
     return out
+
+
+def call_anew(tree: Any, base: type[Recorded], topology: Topology, where: str) -> Any:
+    """What the call of a constructor makes, of the tree of `describe_call`; its class is derived from `base`."""
+    reader = _Rebuilder()
+    reader.topology = topology
+    return reader.described(tree, where, base)
 
 
 class _Rebuilder:

@@ -14,20 +14,22 @@ import struct
 import time as clock
 import weakref
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from medyanpy._version import __version__
 from medyanpy.chains import Chains
-from medyanpy.errors import MedyanError, OutputError, ParameterError
+from medyanpy.errors import MedyanError, OutputError, ParameterError, foreign_errors
 from medyanpy.outputs import Lock, beside, check_in_place, remove_left_over, reserve, unwritable
 from medyanpy.reporters._base import Reporter, check_replaceable, new_file
 from medyanpy.serialize import serialize
 from medyanpy.surfaces import PythonSurface
 from medyanpy.topology import InTrianglePoints, Membrane, OrientedBeads, SurfacePoints, Topology
+from medyanpy.validation import whole_number
 
 if TYPE_CHECKING:
     import h5py
@@ -120,6 +122,9 @@ class TrajectoryReporter(Reporter):
     once. Memory does not grow with the number of frames.
     """
 
+    files = ("path",)
+    goes_on = MappingProxyType({"append": True, "overwrite": False})
+
     def __init__(
         self,
         path: Any,
@@ -134,7 +139,9 @@ class TrajectoryReporter(Reporter):
         if precision not in ("double", "single"):
             raise ParameterError(f"TrajectoryReporter: precision = {precision!r} but must be 'double' or 'single'")
         # Files take the places of others by renaming: a link would be lost, and its target stay.
-        self._path = new_file("TrajectoryReporter", path, overwrite=overwrite, append=append).resolve()
+        self._path = new_file(
+            "TrajectoryReporter", path, overwrite=overwrite, append=append, holds_nothing=_has_no_frames
+        ).resolve()
         check_replaceable("TrajectoryReporter", self._path)
         self._overwrite = overwrite
         self._append = append
@@ -142,6 +149,10 @@ class TrajectoryReporter(Reporter):
         self._real = np.dtype("<f8" if precision == "double" else "<f4")
         self._writer: Writer | None = None
         self._closed = False
+        # Frames when it was last asked or closed; those that a checkpoint knows, and the lock of their file.
+        self._frames: int | None = None
+        self._marked: int | None = None
+        self._lock: Lock | None = None
         self.include = ("positions", "energy", "velocities") if velocities else ("positions", "energy")
         # A missing library is found out now, not after the first thousand steps.
         import_h5py()
@@ -165,6 +176,33 @@ class TrajectoryReporter(Reporter):
             values[f"observables/{name}"] = getattr(state, name)
         self._attach(simulation).add(state.step, state.time, values)
 
+    def mark(self, simulation: "Simulation") -> int | None:
+        """The number of frames."""
+        if not self._closed:
+            self._frames = self._attach(simulation)._frames
+        return self._frames
+
+    def check_mark(self, simulation: "Simulation", mark: Any) -> None:
+        if mark is None:
+            return
+        wanted = whole_number("TrajectoryReporter: mark", mark)
+        self._lock = Lock("TrajectoryReporter", self._path)
+        with (
+            foreign_errors(f"TrajectoryReporter: cannot append to {self._path}"),
+            open_to_read(self._path, left=True) as file,
+        ):
+            check_format(file, self._path)
+            self._check_same(file, simulation.topology)
+            found = len(file[_POSITION]["step"])
+        if found < wanted:
+            raise ParameterError(
+                f"TrajectoryReporter: {self._path} is shorter than at the checkpoint: {found} frames instead of {wanted}"
+            )
+
+    def go_on(self, simulation: "Simulation", mark: Any) -> None:
+        self._marked = mark
+        self._attach(simulation)
+
     def flush(self) -> None:
         """Make every frame reported so far safe on disk."""
         if self._writer is not None:
@@ -174,8 +212,11 @@ class TrajectoryReporter(Reporter):
         if self._writer is not None:
             # Where this raises, nothing is lost: it may be closed again when there is room.
             self._writer.write()
+            self._frames = self._writer._frames
             self._finish()
             self._writer = None
+        elif self._lock is not None:
+            self._lock.release()
         self._closed = True
 
     def _attach(self, simulation: "Simulation") -> "Writer":
@@ -190,17 +231,17 @@ class TrajectoryReporter(Reporter):
 
     def _open(self, simulation: "Simulation") -> None:
         there = self._path.exists()
-        if there and not (self._overwrite or self._append):
+        if there and not (self._overwrite or self._append or _has_no_frames(self._path)):
             raise ParameterError(
                 f"TrajectoryReporter: {self._path} exists by now; give overwrite=True to replace it or append=True to "
                 "go on"
             )
         with ExitStack() as stack:
-            lock = Lock("TrajectoryReporter", self._path)
+            lock = self._lock or Lock("TrajectoryReporter", self._path)
             stack.callback(lock.release)
             remove_left_over(self._path)
             if there and self._append:
-                file = File.copy(self._path, check=lambda old: self._check_same(old, simulation.topology))
+                file = File.copy(self._path, self._marked, check=lambda old: self._check_same(old, simulation.topology))
             else:
                 file = File(self._path, lambda new: self._lay_out(new, simulation))
             self._writer = Writer(file, lock)
@@ -539,6 +580,15 @@ class Writer:
                 self._file.close()
                 self._lock.release()
         self._file = None
+
+
+def _has_no_frames(path: Path) -> bool:
+    """Whether a file is empty, or a trajectory that has no frames."""
+    if path.stat().st_size == 0:
+        return True
+    with suppress(OSError, RuntimeError, KeyError), open_to_read(path, left=True) as file:
+        return "medyanpy" in file and not len(file[_POSITION]["step"])
+    return False
 
 
 def element_paths(file: "h5py.File") -> list[str]:
