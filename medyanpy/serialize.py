@@ -23,7 +23,7 @@ import numpy as np
 
 from medyanpy._version import __version__
 from medyanpy.described import Described, Recorded, made_anew
-from medyanpy.errors import MedyanError, MeshError, ParameterError, TopologyError, foreign_errors, shortened
+from medyanpy.errors import MedyanError, MeshError, ParameterError, TopologyError, foreign_errors, shortened, shown
 from medyanpy.forces import Force
 from medyanpy.integrators import SplittingIntegrator
 from medyanpy.mesh import TriangleMesh
@@ -477,11 +477,11 @@ def find_type(name: Any, base: type, where: str) -> type:
     a_kind = f"an {kind}" if kind[0] in "aeiou" else f"a {kind}"
     if ":" in name:
         raise ParameterError(
-            f"{where} = {name!r} is not {a_kind} that this process knows: documents import nothing, so import "
-            f"{name.partition(':')[0]}, which defines it, before reading this one"
+            f"{where} = {shown(name)} is not {a_kind} that this process knows: documents import nothing, so import "
+            f"{shortened(name.partition(':')[0])}, which defines it, before reading this one"
         )
     known = ", ".join(sorted(type_name(c) for c in candidates if _is_ours(c)))
-    raise ParameterError(f"{where} = {name!r} is not {a_kind} of medyanpy {__version__}: it has {known}")
+    raise ParameterError(f"{where} = {shown(name)} is not {a_kind} of medyanpy {__version__}: it has {known}")
 
 
 _SITES = ("start", "bead_numbers", "weights", "anchor_positions", "arms", "handles")

@@ -56,10 +56,11 @@ def _entry(reporter: Any, simulation: "Simulation", folder: Path) -> dict[str, A
     try:
         if not isinstance(reporter, Reporter) or not _goes_on(cls):
             raise ParameterError("its class does not say that it goes on")
-        arguments = {name: v for name, v in reporter._arguments_now().items() if name not in cls.goes_on}
-        for name in cls.files:
-            arguments[name] = _placed(arguments[name], name, folder)
-        entry = describe_call(cls, arguments, simulation.topology)
+        arguments = reporter._arguments_now()
+        files = {name: _placed(arguments[name], name, folder) for name in cls.files}
+        others = {name: value for name, value in arguments.items() if name not in (*files, *cls.goes_on)}
+        entry = describe_call(cls, others, simulation.topology)
+        entry["arguments"] = files | entry["arguments"]
         if _calls(entry):
             raise ParameterError("it was given a function")
     except MedyanError as cause:
@@ -81,7 +82,7 @@ def _goes_on(cls: type[Reporter]) -> bool:
 def _placed(value: Any, name: str, folder: Path) -> Any:
     """A file as seen from a folder, or the name of a stream."""
     for stream in _STREAMS:
-        if value in (getattr(sys, stream), getattr(sys, f"__{stream}__")):
+        if any(value is there for there in (getattr(sys, stream), getattr(sys, f"__{stream}__"))):
             return {"stream": stream}
     if not isinstance(value, str):
         raise ParameterError(f"{name} is a {type(value).__qualname__}, which no file can hold")
@@ -139,6 +140,11 @@ def bring_back(
     _refuse_outside(checkpoint.path, [path for *_, paths in trees for path in paths], from_anywhere)
     for where, tree, _, paths in trees:
         _check_there(where, paths, tree["mark"] is not None)
+    if left:
+        warn_outside(
+            f"{checkpoint.path} does not bring back {', '.join(left)}: append what is missing to simulation.reporters",
+            ReporterWarning,
+        )
     made: list[tuple[str, Reporter, Any]] = []
     with ExitStack() as stack:
         for where, tree, call, _ in trees:
@@ -150,11 +156,6 @@ def bring_back(
                 with foreign_errors(where):
                     getattr(reporter, act)(simulation, mark)
         stack.pop_all()
-    if left:
-        warn_outside(
-            f"{checkpoint.path} does not bring back {', '.join(left)}: append what is missing to simulation.reporters",
-            ReporterWarning,
-        )
     reporters = [reporter for _, reporter, _ in made]
     owing = [r for r, (_, tree, *_) in zip(reporters, trees, strict=True) if tree.get("owes")]
     return reporters, owing

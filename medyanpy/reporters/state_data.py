@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import numpy as np
 
-from medyanpy.errors import OutputError, ParameterError
+from medyanpy.errors import OutputError, ParameterError, shortened
 from medyanpy.mesh import geometry
 from medyanpy.outputs import check_in_place, hold, let_go, unwritable
 from medyanpy.reporters._base import Reporter, new_file
@@ -408,7 +408,7 @@ class StateDataReporter(Reporter):
         if found and found != self._header():
             raise ParameterError(
                 f"StateDataReporter: {self._path} has other columns, so nothing is appended:\n"
-                f"  {found}\nnow wanted:\n  {self._header()}"
+                f"  {shortened(found, 600)}\nnow wanted:\n  {shortened(self._header(), 600)}"
             )
         return found
 

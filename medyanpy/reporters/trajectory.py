@@ -183,9 +183,9 @@ class TrajectoryReporter(Reporter):
         return self._frames
 
     def check_mark(self, simulation: "Simulation", mark: Any) -> None:
-        if mark is None:
+        wanted = 0 if mark is None else whole_number("TrajectoryReporter: mark", mark)
+        if not self._path.exists():
             return
-        wanted = whole_number("TrajectoryReporter: mark", mark)
         self._lock = Lock("TrajectoryReporter", self._path)
         with (
             foreign_errors(f"TrajectoryReporter: cannot append to {self._path}"),
