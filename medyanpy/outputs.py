@@ -14,7 +14,10 @@ from typing import Any
 
 from medyanpy.errors import OutputError, ParameterError
 
-__all__ = ["Lock", "beside", "check_in_place", "hold", "let_go", "remove_left_over", "reserve", "unwritable", "write_atomically"]
+__all__ = [
+    "Lock", "beside", "check_in_place", "hold", "let_go", "remove_left_over", "reserve", "unwritable",
+    "write_atomically",
+]  # fmt: skip
 
 _REMEDIES = {
     errno.ENOSPC: "make room on the disk",

@@ -70,8 +70,8 @@ class Reporter(Recorded):
     def mark(self, simulation: "Simulation") -> Any:
         """How far its files are, for a checkpoint: what JSON can hold, or None if there is nothing yet that must be
         there again. What `simulation` is needed for, such as titles, is written first. Here, the sizes of all files.
+        `flush` has been called.
         """
-        self.flush()
         paths = self._paths()
         return [path.stat().st_size for path in paths] if all(path.exists() for path in paths) else None
 

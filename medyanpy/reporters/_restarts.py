@@ -43,11 +43,12 @@ def written_down(simulation: "Simulation", folder: Path, owing: Collection[Any])
     OutputError
         A reporter cannot write.
     """
+    for reporter in simulation.reporters:
+        reporter.flush()
     out = [_entry(reporter, simulation, folder) for reporter in simulation.reporters]
     for reporter, entry in zip(simulation.reporters, out, strict=True):
         if "type" in entry and any(reporter is one for one in owing):
             entry["owes"] = True
-        reporter.flush()
     return out
 
 

@@ -165,7 +165,8 @@ class StateDataReporter(Reporter):
     ------
     ParameterError
         No columns; progress or remaining time without `total_steps`; a file that exists and has rows, that somebody
-        else is writing, or one to append to that has other columns; area without a membrane, volume without a closed one.
+        else is writing, or one to append to that has other columns; area without a membrane, volume without a closed
+        one.
     OutputError
         From ``Simulation.step`` or `flush`: a disk that is full, a file that is gone. The row is written when that is
         possible.

@@ -196,7 +196,8 @@ class TrajectoryReporter(Reporter):
             found = len(file[_POSITION]["step"])
         if found < wanted:
             raise ParameterError(
-                f"TrajectoryReporter: {self._path} is shorter than at the checkpoint: {found} frames instead of {wanted}"
+                f"TrajectoryReporter: {self._path} is shorter than at the checkpoint: {found} frames instead of "
+                f"{wanted}"
             )
 
     def go_on(self, simulation: "Simulation", mark: Any) -> None:

@@ -59,7 +59,9 @@ def build(seed):
     topology.add_intriangle_points(vesicle, rng.randint(1, 12), mass=1.0, friction=0.2, seed=seed)
     if rng.random() < 0.7:
         n = rng.randint(3, 8)
-        topology.add_filament(np.column_stack([30.0 + np.arange(n), np.zeros((n, 2))]), node_mass=1.0, node_friction=0.5)
+        topology.add_filament(
+            np.column_stack([30.0 + np.arange(n), np.zeros((n, 2))]), node_mass=1.0, node_friction=0.5
+        )
     if rng.random() < 0.7:
         n = rng.randint(1, 4)
         axes = [[1.0, 0, 0, 0]] * n
@@ -83,8 +85,8 @@ def start(folder, seed, save):
     wall = {"speed": True, "elapsed_time": True, "remaining_time": True, "progress": True, "total_steps": 1000}
     simulation.reporters += [
         trajectory(folder / "run.h5", rng.randint(1, 9), velocities=rng.random() < 0.7),
-        table(folder / "all.csv", rng.randint(1, 9), step=True, time=True, total_energy=True, temperatures=True, work=True,
-              area=True, volume=True, **wall),
+        table(folder / "all.csv", rng.randint(1, 9), step=True, time=True, total_energy=True, temperatures=True,
+              work=True, area=True, volume=True, **wall),
         table(folder / "no-step.csv", rng.randint(1, 9), potential_energy=True, temperature=True, separator="\t"),
         Extent(folder / "extent.txt", rng.randint(1, 9), simulation.topology.handles[-1]),
         mp.reporters.CheckpointReporter(folder / "run.checkpoint", save),

@@ -244,6 +244,26 @@ def test_who_had_yet_to_report_at_the_step_of_a_checkpoint_does_so_first(tmp_pat
     assert [(tmp_path / name).read_text() for name in ("before.csv", "after.csv")] == expected
 
 
+def test_a_frame_by_hand_after_the_checkpoint_of_its_step_is_cut_off(tmp_path):
+    """Steps alone would not tell it from one before."""
+    simulation = bare()
+    simulation.reporters.append(mp.reporters.TrajectoryReporter(tmp_path / "run.h5", 2))
+
+    def frame():
+        state = simulation.context.get_state(positions=True, energy=True)
+        simulation.reporters[0].report(simulation, state)
+
+    simulation.step(3)
+    frame()
+    simulation.save_checkpoint(tmp_path / "c")
+    frame()
+    simulation.close()
+    with mp.Simulation.resume(tmp_path / "c", threads=1) as again:
+        again.step(1)
+    with Trajectory(tmp_path / "run.h5") as trajectory:
+        assert trajectory.steps.tolist() == [2, 3, 4]
+
+
 def test_the_same_bytes_wherever_the_folder_is(tmp_path):
     for name in ("a", "longer"):
         with make(tmp_path / name) as simulation:
@@ -347,9 +367,7 @@ def test_a_trajectory_with_too_few_frames_or_other_beads_is_refused(stopped):
     simulation = bare()
     options = {"velocities": True, "precision": "single"}
     with simulation:
-        simulation.reporters.append(
-            mp.reporters.TrajectoryReporter(stopped / "run.h5", 3, overwrite=True, **options)
-        )
+        simulation.reporters.append(mp.reporters.TrajectoryReporter(stopped / "run.h5", 3, overwrite=True, **options))
         simulation.step(5)
     refused(stopped, r"run\.h5 is shorter than at the checkpoint: 1 frames instead of 6")
     topology = mp.Topology()
@@ -429,8 +447,13 @@ def test_no_document_makes_a_reporter(tmp_path):
     """Documents are read without asking; a reporter opens files."""
     path = tmp_path / "precious"
     path.write_text("precious")
-    tree = {"type": "StateDataReporter", "arguments": {"file": str(path), "interval": 1, "step": True, "overwrite": True}}
-    text = mp.serialize(mp.VerletIntegrator(0.1)).replace('"kick": null', f'"kick": {tree}'.replace("'", '"').replace("True", "true"))
+    tree = {
+        "type": "StateDataReporter",
+        "arguments": {"file": str(path), "interval": 1, "step": True, "overwrite": True},
+    }
+    text = mp.serialize(mp.VerletIntegrator(0.1)).replace(
+        '"kick": null', f'"kick": {tree}'.replace("'", '"').replace("True", "true")
+    )
     assert "StateDataReporter" in text
     with pytest.raises(mp.ParameterError, match="'StateDataReporter' is not"):
         mp.deserialize(text)
@@ -560,7 +583,7 @@ def test_wrong_starts_are_refused_and_can_be_mended(tmp_path):
             mp.Simulation.resume_or_start(path, start)
         extent.unlink(missing_ok=True)
         assert not path.exists()
-    with pytest.raises(mp.ParameterError, match="folder .* does not exist"):
+    with pytest.raises(mp.ParameterError, match=r"folder .* does not exist"):
         mp.Simulation.resume_or_start(tmp_path / "nowhere" / "c", late)
     assert script(tmp_path, 10) == 0
 
