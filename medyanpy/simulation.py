@@ -10,7 +10,7 @@ from typing import Any
 
 from medyanpy.checkpoint import load_into, read_checkpoint, write_checkpoint
 from medyanpy.context import Context
-from medyanpy.errors import ParameterError, SimulationError
+from medyanpy.errors import MedyanError, ParameterError, SimulationError
 from medyanpy.integrators import SplittingIntegrator
 from medyanpy.interrupts import Interrupts
 from medyanpy.minimize import Minimization, minimize
@@ -353,8 +353,12 @@ class Simulation(Guarded):
         checkpoint = read_checkpoint(Path(path))
         simulation = cls(*checkpoint.rebuild(functions), threads)
         checkpoint.restore(simulation.context)
-        if reporters is not False:
-            simulation._reporters, owing = bring_back(simulation, checkpoint, bool(reporters))
+        if reporters is None or reporters:
+            try:
+                simulation._reporters, owing = bring_back(simulation, checkpoint, bool(reporters))
+            except MedyanError as error:
+                error.add_note("reporters=False goes on from the checkpoint without its reporters")
+                raise
             plans = [(reporter, reporter.describe_next_report(simulation)) for reporter in owing]
             simulation._owed = _Owed(simulation.current_step, plans)
         return simulation

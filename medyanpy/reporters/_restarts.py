@@ -129,6 +129,8 @@ def bring_back(
     OutputError
         A file cannot be brought back to its mark.
     """
+    # Of the file itself, where a link to it was given.
+    folder = checkpoint.path.resolve().parent
     trees, left = [], []
     for i, tree in enumerate(checkpoint.reporters):
         where = f"{checkpoint.path}: reporters[{i}]"
@@ -137,8 +139,8 @@ def bring_back(
         if "not_kept" in tree:
             left.append(f"{shown(tree['not_kept'])[1:-1]} ({shortened(str(tree.get('why')))})")
         else:
-            trees.append((where, tree, *_located(tree, where, checkpoint.path.parent)))
-    _refuse_outside(checkpoint.path, [path for *_, paths in trees for path in paths], from_anywhere)
+            trees.append((where, tree, *_located(tree, where, folder)))
+    _refuse_outside(checkpoint.path, folder, [path for *_, paths in trees for path in paths], from_anywhere)
     for where, tree, _, paths in trees:
         _check_there(where, paths, tree["mark"] is not None)
     if left:
@@ -185,16 +187,15 @@ def _located(tree: dict[str, Any], where: str, folder: Path) -> tuple[dict[str, 
     return {"type": tree["type"], "arguments": arguments}, paths
 
 
-def _refuse_outside(checkpoint: Path, paths: list[Path], from_anywhere: bool) -> None:
+def _refuse_outside(checkpoint: Path, folder: Path, paths: list[Path], from_anywhere: bool) -> None:
     """Links count as what they lead to."""
     with foreign_errors(f"{checkpoint}: reporters"):
-        inside = checkpoint.parent.resolve()
-        outside = [path for path in paths if not path.resolve().is_relative_to(inside)]
+        outside = [path for path in paths if not path.resolve().is_relative_to(folder)]
     if outside and not from_anywhere:
         raise ParameterError(
             f"{checkpoint} names files outside of its folder, and may come from anybody:\n  "
             + "\n  ".join(shortened(os.path.abspath(path)) for path in outside)
-            + "\nIf it is yours, reporters=True goes on with these as well; reporters=False brings back no reporters"
+            + "\nIf it is yours, reporters=True goes on with these as well"
         )
 
 
@@ -203,9 +204,7 @@ def _check_there(where: str, paths: list[Path], must_be: bool) -> None:
         with foreign_errors(where):
             there, regular = path.exists(), path.is_file()
         if must_be and not there:
-            raise ParameterError(
-                f"{where}: {path} is gone; put it back, or go on without the reporters: reporters=False"
-            )
+            raise ParameterError(f"{where}: {path} is gone; put it back")
         if there and not regular:
             raise ParameterError(f"{where}: {path} is no file that holds something")
 

@@ -1,6 +1,5 @@
 """Checkpoints, written while a simulation runs."""
 
-import os
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -76,7 +75,8 @@ class CheckpointReporter(Reporter):
 
     def writes(self, path: Path) -> bool:
         """Whether its checkpoints are at this path, which may have a ``{step}``."""
-        return Path(self._arguments["path"]) == Path(os.path.abspath(path))
+        mine, theirs = (p.parent.resolve() / p.name for p in (Path(self._arguments["path"]), path))
+        return mine == theirs
 
     def mark(self, simulation: "Simulation") -> None:
         """Its files are replaced, whatever is there."""

@@ -175,6 +175,21 @@ def test_a_folder_that_was_moved_goes_on_as_a_whole(tmp_path, through, monkeypat
     assert not (tmp_path / "here").exists()
 
 
+def test_links_to_the_folder_and_to_the_checkpoint(tmp_path):
+    """As clusters have them: a folder under two names, and `latest`."""
+    (tmp_path / "scratch").mkdir()
+    (tmp_path / "home").symlink_to(tmp_path / "scratch")
+    assert script(tmp_path / "home", 25) == 0
+    assert script(tmp_path / "scratch", 35) == 20
+    assert script(tmp_path / "home", 45) == 30
+    (tmp_path / "latest").symlink_to(tmp_path / "home" / "run.checkpoint")
+    with mp.Simulation.resume(tmp_path / "latest", threads=1) as again:
+        again.step(5)
+    with make(tmp_path / "through") as through:
+        through.step(45)
+    assert left(tmp_path / "scratch") == left(tmp_path / "through")
+
+
 def test_time_that_has_elapsed_counts_on_and_total_steps_stay(tmp_path, monkeypatch):
     from medyanpy.reporters import state_data
 
@@ -348,7 +363,7 @@ def test_files_that_are_gone_or_others_are_refused_before_any_is_changed(stopped
     path = stopped / name
     whole = path.read_bytes()
     path.unlink()
-    refused(stopped, rf"{name} is gone; put it back, or .*reporters=False")
+    refused(stopped, rf"{name} is gone; put it back(?s:.*)reporters=False goes on from the checkpoint without")
     path.mkdir()
     with pytest.raises(mp.ParameterError, match=f"{name} is no file"):
         mp.Simulation.resume(stopped / "run.checkpoint", threads=1)
@@ -422,7 +437,7 @@ def test_files_outside_of_the_folder_are_refused_unless_they_are_wanted(tmp_path
         entries[0]["arguments"]["file"] = str(target)
         there = mp.Simulation.resume(checkpoint, threads=1, reporters=False)
         write_checkpoint(there.context, checkpoint, entries)
-    refused(tmp_path / "run", r"names files outside of its folder(?s:.*)t\.csv\n.*reporters=True .*reporters=False")
+    refused(tmp_path / "run", r"names files outside of its folder(?s:.*)t\.csv\n.*reporters=True .*\nreporters=False")
     assert target.read_text() == '#"Step"\n2\n4\n6\n8\n'
     assert mp.Simulation.resume(checkpoint, threads=1, reporters=False).reporters == []
     with mp.Simulation.resume(checkpoint, threads=1, reporters=True) as again:
