@@ -19,7 +19,7 @@ from medyanpy.outputs import Lock
 from medyanpy.progress import Progress
 from medyanpy.reporters import CheckpointReporter, Reporter
 from medyanpy.reporters._base import new_file
-from medyanpy.reporters._restarts import bring_back, written_down
+from medyanpy.reporters._restarts import bring_back, calls_of, written_down
 from medyanpy.reporters.checkpoint import checkpoints_of
 from medyanpy.system import System
 from medyanpy.topology import Topology
@@ -395,7 +395,8 @@ class Simulation(Guarded):
         ------
         ParameterError
             Another process has called this for the same path, and its simulation is not closed; no reporter writes
-            checkpoints to the path; and as `resume`.
+            checkpoints to the path; and as `resume`, also where it starts: what would not come back is refused, or
+            warned of, before the run.
         OutputError
             The first checkpoint cannot be written.
         """
@@ -417,7 +418,14 @@ class Simulation(Guarded):
                     f"mp.reporters.CheckpointReporter({str(path)!r}, interval) in start"
                 )
             if not there:
-                simulation.save_checkpoint(writers[0].path_at(simulation.current_step))
+                first = writers[0].path_at(simulation.current_step)
+                simulation.save_checkpoint(first)
+                try:
+                    # What would be refused when the script is started again is refused now.
+                    calls_of(read_checkpoint(first), bool(reporters))
+                except BaseException:
+                    first.unlink()
+                    raise
             stack.pop_all()
         simulation._free = weakref.finalize(simulation, lock.release)
         return simulation

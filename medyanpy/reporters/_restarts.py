@@ -27,7 +27,7 @@ from medyanpy.serialize import call_anew, describe_call, find_type
 if TYPE_CHECKING:
     from medyanpy.simulation import Simulation
 
-__all__ = ["bring_back", "written_down"]
+__all__ = ["bring_back", "calls_of", "written_down"]
 
 _STREAMS = ("stdout", "stderr")
 
@@ -129,25 +129,9 @@ def bring_back(
     OutputError
         A file cannot be brought back to its mark.
     """
-    # Of the file itself, where a link to it was given.
-    folder = checkpoint.path.resolve().parent
-    trees, left = [], []
-    for i, tree in enumerate(checkpoint.reporters):
-        where = f"{checkpoint.path}: reporters[{i}]"
-        if not isinstance(tree, dict):
-            raise ParameterError(f"{where} must be an object (names and values), not {shown(tree)}")
-        if "not_kept" in tree:
-            left.append(f"{shown(tree['not_kept'])[1:-1]} ({shortened(str(tree.get('why')))})")
-        else:
-            trees.append((where, tree, *_located(tree, where, folder)))
-    _refuse_outside(checkpoint.path, folder, [path for *_, paths in trees for path in paths], from_anywhere)
+    trees = calls_of(checkpoint, from_anywhere)
     for where, tree, _, paths in trees:
         _check_there(where, paths, tree["mark"] is not None)
-    if left:
-        warn_outside(
-            f"{checkpoint.path} does not bring back {', '.join(left)}: append what is missing to simulation.reporters",
-            ReporterWarning,
-        )
     made: list[tuple[str, Reporter, Any]] = []
     with ExitStack() as stack:
         for where, tree, call, _ in trees:
@@ -162,6 +146,35 @@ def bring_back(
     reporters = [reporter for _, reporter, _ in made]
     owing = [r for r, (_, tree, *_) in zip(reporters, trees, strict=True) if tree.get("owes")]
     return reporters, owing
+
+
+def calls_of(checkpoint: Checkpoint, from_anywhere: bool) -> list[tuple[str, dict, dict, list[Path]]]:
+    """What `bring_back` would call, as far as the checkpoint alone tells: where it stands, what stands there, the tree
+    of the call and the files in it. Warns of reporters that are not kept.
+
+    Raises
+    ------
+    ParameterError
+        As `bring_back`.
+    """
+    # Of the file itself, where a link to it was given.
+    folder = checkpoint.path.resolve().parent
+    trees, left = [], []
+    for i, tree in enumerate(checkpoint.reporters):
+        where = f"{checkpoint.path}: reporters[{i}]"
+        if not isinstance(tree, dict):
+            raise ParameterError(f"{where} must be an object (names and values), not {shown(tree)}")
+        if "not_kept" in tree:
+            left.append(f"{shown(tree['not_kept'])[1:-1]} ({shortened(str(tree.get('why')))})")
+        else:
+            trees.append((where, tree, *_located(tree, where, folder)))
+    _refuse_outside(checkpoint.path, folder, [path for *_, paths in trees for path in paths], from_anywhere)
+    if left:
+        warn_outside(
+            f"{checkpoint.path} does not bring back {', '.join(left)}: append what is missing to simulation.reporters",
+            ReporterWarning,
+        )
+    return trees
 
 
 def _located(tree: dict[str, Any], where: str, folder: Path) -> tuple[dict[str, Any], list[Path]]:

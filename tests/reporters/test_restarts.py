@@ -67,8 +67,8 @@ class Forgetful(mp.reporters.Reporter):
 class Child(Extent):
     """A constructor of its own, and files of which `files` knows nothing."""
 
-    def __init__(self, another, *, append=False):
-        super().__init__(another, 1, None, append=append)
+    def __init__(self, path, another, *, append=False):
+        super().__init__(path, 1, None, append=append)
 
 
 def make(folder, save="run.checkpoint", **options):
@@ -305,7 +305,7 @@ def test_reporters_that_no_file_can_hold_are_named(tmp_path):
     simulation.reporters += [
         Forgetful(3),
         mp.reporters.StateDataReporter(io.StringIO(), 2, step=True),
-        Child(tmp_path / "child"),
+        Child(tmp_path / "child", tmp_path / "another"),
         mp.reporters.StateDataReporter(tmp_path / "t.csv", 2, step=True),
     ]
     simulation.save_checkpoint(tmp_path / "c")
@@ -396,6 +396,8 @@ def test_a_trajectory_with_too_few_frames_or_other_beads_is_refused(stopped):
 @pytest.mark.parametrize("name", ["steps.csv", "run.h5"])
 def test_files_that_somebody_writes_are_refused_before_any_is_changed(stopped, name):
     owner = mp.Simulation.resume(stopped / "run.checkpoint", threads=1)
+    # There is something to be cut off.
+    owner.step(5)
     for reporter in owner.reporters:
         if name not in str(getattr(reporter, "_path", "")):
             reporter.close()
@@ -601,6 +603,31 @@ def test_wrong_starts_are_refused_and_can_be_mended(tmp_path):
     with pytest.raises(mp.ParameterError, match=r"folder .* does not exist"):
         mp.Simulation.resume_or_start(tmp_path / "nowhere" / "c", late)
     assert script(tmp_path, 10) == 0
+
+
+def test_what_would_not_come_back_is_said_when_a_script_starts(tmp_path):
+    """Not by the first process that goes on, some night."""
+    (tmp_path / "run").mkdir()
+    path = tmp_path / "run" / "run.checkpoint"
+
+    def start(reporter):
+        simulation = bare()
+        simulation.reporters += [reporter, mp.reporters.CheckpointReporter(path, 10)]
+        return simulation
+
+    def elsewhere():
+        return mp.reporters.StateDataReporter(tmp_path / "t.csv", 2, step=True)
+
+    with pytest.raises(mp.ParameterError, match=r"names files outside of its folder(?s:.*)t\.csv"):
+        mp.Simulation.resume_or_start(path, lambda: start(elsewhere()))
+    assert not path.exists()
+    for total in (12, 20):
+        with mp.Simulation.resume_or_start(path, lambda: start(elsewhere()), reporters=True) as simulation:
+            simulation.step(total - simulation.current_step)
+    assert (tmp_path / "t.csv").read_text().split()[1:] == [str(k) for k in range(2, 21, 2)]
+    path.unlink()
+    with pytest.warns(mp.ReporterWarning, match="does not bring back Forgetful"):
+        mp.Simulation.resume_or_start(path, lambda: start(Forgetful(1))).close()
 
 
 def test_a_second_process_of_a_script_is_refused_while_the_first_is_there(tmp_path):
