@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 
 import pytest
 from hostile_files import members_of, packed, simulation
@@ -9,6 +10,16 @@ from hostile_files import members_of, packed, simulation
 import medyanpy as mp
 
 CALLED = []
+#: What Python has been asked to open, truncate, rename or remove.
+TOUCHED = []
+
+
+def _notice(event, arguments):
+    if event in ("open", "os.truncate", "os.rename", "os.remove", "os.chmod"):
+        TOUCHED.extend(arguments[:2])
+
+
+sys.addaudithook(_notice)
 
 
 class Writes(mp.reporters.Reporter):
@@ -74,18 +85,21 @@ def refused(folder, entries, message="."):
     "name",
     ["../thesis.tex", "../new", "ABSOLUTE", "../downloads/../thesis.tex", "/etc/passwd", "..", "link", "../{step}"],
 )
-def test_nothing_outside_of_the_folder_is_made_cut_or_opened(folder, monkeypatch, k, name):
-    (folder / "link").symlink_to(folder.parent / "thesis.tex")
+def test_nothing_outside_of_the_folder_is_made_cut_or_opened(folder, k, name):
+    home = folder.parent
+    (folder / "link").symlink_to(home / "thesis.tex")
     entries = entries_of(folder)
     where = entries[k]["arguments"]
-    where["file" if k == 0 else "path"] = str(folder.parent / "thesis.tex") if name == "ABSOLUTE" else name
-    opened = []
-    keep = os.open
-    monkeypatch.setattr(os, "open", lambda path, *a, **b: (opened.append(os.fspath(path)), keep(path, *a, **b))[1])
+    where["file" if k == 0 else "path"] = str(home / "thesis.tex") if name == "ABSOLUTE" else name
+    TOUCHED.clear()
     for mark in (entries[k]["mark"], None, 0):
         entries[k]["mark"] = mark
         refused(folder, entries, "names files outside of its folder")
-    assert not [path for path in opened if "thesis" in str(path) or "new" in str(path)]
+    paths = [os.path.realpath(path) for path in TOUCHED if isinstance(path, str | os.PathLike)]
+    assert str(folder / "hostile") in paths
+    # Only this test itself looks there.
+    assert not [path for path in paths if path in (f"{home}/new", "/etc/passwd") or path.startswith(f"{home}/{{")]
+    assert paths.count(f"{home}/thesis.tex") == 2 * 3 * 2
 
 
 @pytest.mark.parametrize("name", ["letter.txt", "c", "hostile", "t.csv", "run.h5"])
