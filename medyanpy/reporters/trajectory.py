@@ -708,11 +708,28 @@ def check_format(file: "h5py.File", path: Any) -> None:
     ------
     ParameterError
     """
+    _refuse_parts_elsewhere(file, path)
     if "medyanpy" not in file or _POSITION not in file:
         raise ParameterError(f"{path} is an HDF5 file, but no trajectory of medyanpy")
     version = int(file["medyanpy"].attrs.get("format", 0))
     if version != FORMAT:
         raise ParameterError(f"{path} has format {version}; this version of medyanpy reads format {FORMAT}")
+
+
+def _refuse_parts_elsewhere(file: "h5py.File", path: Any) -> None:
+    """No part of a trajectory is in another file, which whoever goes on in this one would write to."""
+    h5py = import_h5py()
+
+    def look(name: str, item: Any) -> None:
+        if isinstance(item, h5py.Dataset):
+            elsewhere = bool(item.external) or item.is_virtual
+        else:
+            elsewhere = any(isinstance(item.get(key, getlink=True), h5py.ExternalLink) for key in item)
+        if elsewhere:
+            raise ParameterError(f"{path}: {name} is in another file, which no part of a trajectory is")
+
+    look("/", file)
+    file.visititems(look)
 
 
 def _oriented(topology: Topology) -> list[OrientedBeads]:

@@ -4,6 +4,8 @@ import json
 import os
 import sys
 
+import h5py
+import numpy as np
 import pytest
 from hostile_files import members_of, packed, simulation
 
@@ -171,6 +173,38 @@ def test_only_classes_that_are_there_and_go_on_are_called(folder, name):
     arguments = {"path": "letter.txt", "interval": 1}
     refused(folder, [{"type": name, "arguments": arguments, "mark": None}], r"reporters\[0\]\.type = ")
     assert CALLED == []
+
+
+def test_checkpoints_do_not_take_the_places_of_links(folder):
+    """Not even where they lead to one."""
+    (folder.parent / "other.cp").write_bytes((folder / "c").read_bytes())
+    (folder / "run-7.cp").symlink_to(folder.parent / "other.cp")
+    entries = entries_of(folder)
+    entries[2]["arguments"]["path"] = "run-{step}.cp"
+    refused(folder, entries, "run-7.cp is no checkpoint")
+
+
+@pytest.mark.parametrize("how", ["link", "storage", "virtual"])
+def test_a_trajectory_has_no_part_in_another_file(folder, how):
+    """What is cut off and written would be cut off and written there."""
+    name, outside = "particles/all/position/value", folder.parent / "other.h5"
+    with h5py.File(folder / "run.h5", "r+") as file, h5py.File(outside, "w") as other:
+        value = file[name]
+        other.create_dataset("value", data=np.zeros((5, *value.shape[1:])), maxshape=(None, *value.shape[1:]))
+        shape, group = value.shape, value.parent
+        del file[name]
+        if how == "link":
+            group["value"] = h5py.ExternalLink(str(outside), "value")
+        elif how == "storage":
+            (folder.parent / "raw").write_bytes(bytes(10_000))
+            group.create_dataset("value", shape, "<f8", external=[(str(folder.parent / "raw"), 0, 10_000)])
+        else:
+            layout = h5py.VirtualLayout(shape, "<f8")
+            layout[:] = h5py.VirtualSource(str(outside), "value", (5, *shape[1:]))[: shape[0]]
+            group.create_virtual_dataset("value", layout)
+    refused(folder, entries_of(folder), r"position.* is in another file, which no part of a trajectory is")
+    with pytest.raises(mp.ParameterError, match="is in another file"):
+        mp.Trajectory(folder / "run.h5")
 
 
 def test_flags_are_not_taken_from_the_file(folder):
