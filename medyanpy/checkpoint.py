@@ -19,7 +19,7 @@ import numpy as np
 from medyanpy._version import __version__
 from medyanpy.errors import MedyanError, ParameterError, foreign_errors, shown
 from medyanpy.oriented import unit_quaternions
-from medyanpy.outputs import write_atomically
+from medyanpy.outputs import remove_left_over, write_atomically
 from medyanpy.serialize import (
     DTYPES,
     arrays_apart,
@@ -122,6 +122,8 @@ def write_checkpoint(context: Any, path: Path, reporters: list[Any] | None = Non
         head["reporters"] = arrays_apart(reporters, "reporters", members)
     members.update((f"state/{name}", a) for name, a in state.items())
     write_atomically("checkpoint", path, lambda file: _write(file, text_of(head), members))
+    # Of processes that were killed while they wrote the same.
+    remove_left_over(path)
 
 
 def _write(file: BinaryIO, head: str, members: dict[str, np.ndarray]) -> None:

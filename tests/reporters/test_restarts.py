@@ -279,6 +279,14 @@ def test_a_frame_by_hand_after_the_checkpoint_of_its_step_is_cut_off(tmp_path):
         assert trajectory.steps.tolist() == [2, 3, 4]
 
 
+def test_what_killed_processes_left_of_a_checkpoint_by_hand_is_removed(tmp_path):
+    child = subprocess.Popen([sys.executable, "-c", ""])
+    child.wait()
+    (tmp_path / f".c.{child.pid}.tmp").write_text("half")
+    bare().save_checkpoint(tmp_path / "c")
+    assert [p.name for p in tmp_path.iterdir()] == ["c"]
+
+
 def test_the_same_bytes_wherever_the_folder_is(tmp_path):
     for name in ("a", "longer"):
         with make(tmp_path / name) as simulation:
