@@ -11,16 +11,16 @@ import math
 import os
 import re
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
 from medyanpy._version import __version__
-from medyanpy.errors import MedyanError, ParameterError, foreign_errors
+from medyanpy.errors import MedyanError, ParameterError, foreign_errors, shown
 from medyanpy.oriented import unit_quaternions
-from medyanpy.outputs import write_atomically
+from medyanpy.outputs import remove_left_over, write_atomically
 from medyanpy.serialize import (
     DTYPES,
     arrays_apart,
@@ -40,7 +40,7 @@ from medyanpy.validation import array, number
 if TYPE_CHECKING:
     import zipfile
 
-__all__ = ["Checkpoint", "load_into", "read_checkpoint", "write_checkpoint"]
+__all__ = ["Checkpoint", "is_checkpoint", "load_into", "read_checkpoint", "write_checkpoint"]
 
 FORMAT = "medyanpy checkpoint"
 # 3 may hold a time that is not the steps times the timestep.
@@ -58,14 +58,15 @@ _STARTS = ("positions", "vertices", "barycentric")
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """What a file holds: the content of its document, the arrays of the state, and the step they belong to; and the
-    time, s, at a step since which the timestep has been what it is."""
+    """What a file holds: the content of its document, the arrays of the state, and the step they belong to; the
+    time, s, at a step since which the timestep has been what it is; and what a Simulation says of its reporters."""
 
     path: Path
     content: Any
     arrays: dict[str, np.ndarray]
     step: int
     since: tuple[float, int] = (0.0, 0)
+    reporters: list[Any] = field(default_factory=list)
 
     def rebuild(self, functions: Any = None) -> tuple[Any, Any]:
         """The system and the integrator."""
@@ -94,8 +95,8 @@ class Checkpoint:
 # Writing -----------------------------------------------------------------------------------------------------------
 
 
-def write_checkpoint(context: Any, path: Path) -> None:
-    """Write description, state, counters and coefficients of a context.
+def write_checkpoint(context: Any, path: Path, reporters: list[Any] | None = None) -> None:
+    """Write description, state, counters and coefficients of a context, and trees that tell of reporters.
 
     Raises
     ------
@@ -118,8 +119,12 @@ def write_checkpoint(context: Any, path: Path) -> None:
         "since": context._since,
         "document": whole,
     }
+    if reporters is not None:
+        head["reporters"] = arrays_apart(reporters, "reporters", members)
     members.update((f"state/{name}", a) for name, a in state.items())
     write_atomically("checkpoint", path, lambda file: _write(file, text_of(head), members))
+    # Of processes that were killed while they wrote the same.
+    remove_left_over(path)
 
 
 def _write(file: BinaryIO, head: str, members: dict[str, np.ndarray]) -> None:
@@ -189,8 +194,16 @@ def read_checkpoint(path: Path) -> Checkpoint:
         since = _since(head.get("since", [0.0, 0]), step, path)
         content = content_of(head["document"], f"{path}: document")
         arrays = {name.removeprefix("state/"): a for name, a in members.items() if name.startswith("state/")}
-        described = {name: a for name, a in members.items() if name.startswith("document/")}
-        return Checkpoint(path, arrays_together(content, described, f"{path}: content"), arrays, step, since)
+        described, theirs = (
+            {name: a for name, a in members.items() if name.startswith(f"{place}/")}
+            for place in ("document", "reporters")
+        )
+        content = arrays_together(content, described, f"{path}: content")
+        # Those of earlier versions, and of a Context, have none.
+        reporters = arrays_together(head.get("reporters", []), theirs, f"{path}: reporters")
+        if not isinstance(reporters, list):
+            raise ParameterError(f"{path}: reporters must be a list, not {shown(reporters)}")
+        return Checkpoint(path, content, arrays, step, since, reporters)
 
 
 def _since(given: Any, step: int, path: Path) -> tuple[float, int]:
@@ -203,6 +216,15 @@ def _since(given: Any, step: int, path: Path) -> tuple[float, int]:
     ):
         raise ParameterError(f"{path}: since = {given!r} but must be a time and a step from 0 to {step}")
     return given[0], given[1]
+
+
+def is_checkpoint(path: Path) -> bool:
+    """Whether a file ends as checkpoints do."""
+    if not path.is_file():
+        return False
+    with open(path, "rb") as file:
+        file.seek(max(0, file.seek(0, io.SEEK_END) - _SUM_LENGTH))
+        return _SUM.fullmatch(file.read(_SUM_LENGTH)) is not None
 
 
 def _check_sum(file: BinaryIO, path: Path) -> int:

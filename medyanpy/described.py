@@ -9,16 +9,13 @@ import numpy as np
 from medyanpy.errors import ParameterError
 from medyanpy.names import Named
 
-__all__ = ["Described", "kept", "made_anew", "scalar_if_one"]
+__all__ = ["Described", "Recorded", "kept", "made_anew", "scalar_if_one"]
 
 
-class Described(Named):
-    """Remembers the arguments of its constructor, and can be made anew from them.
+class Recorded(Named):
+    """Remembers the arguments of its constructor.
 
-    Subclasses need no code of their own for this, whatever the signature of their ``__init__``, as long as their
-    arguments are numbers, strings, arrays, handles, sites, functions, or again of this kind. One whose arguments
-    are not what it is any more overrides `_arguments_now`; one that holds something which no argument can give
-    overrides `_rest_now` and `_take_rest` too.
+    Subclasses need no code of their own for this, whatever the signature of their ``__init__``.
     """
 
     def __new__(cls, *args: Any, **kwargs: Any):
@@ -49,11 +46,21 @@ class Described(Named):
     def _take_rest(self, arguments: Mapping[str, Any], rest: Mapping[str, Any]) -> None:
         """Called last when an object is made anew: with the arguments it was made of, and what `_rest_now` gave."""
 
+
+class Described(Recorded):
+    """Remembers the arguments of its constructor, and can be made anew from them by whoever reads a document.
+
+    Subclasses need no code of their own for this, as long as their arguments are numbers, strings, arrays, handles,
+    sites, functions, or again of this kind. One whose arguments are not what it is any more overrides
+    `_arguments_now`; one that holds something which no argument can give overrides `_rest_now` and `_take_rest` too.
+    Making one must do no harm whatever the arguments are: what opens files is `Recorded` alone.
+    """
+
     def __reduce__(self):
         return made_anew, (type(self), self._arguments_now(), self._rest_now())
 
 
-def made_anew(cls: type[Described], arguments: Mapping[str, Any], rest: Mapping[str, Any]) -> Any:
+def made_anew(cls: type[Recorded], arguments: Mapping[str, Any], rest: Mapping[str, Any]) -> Any:
     """An object from what `_arguments_now` and `_rest_now` gave.
 
     Raises

@@ -11,8 +11,8 @@ from typing import Any
 
 __all__ = [
     "ArgumentError", "ContextInUseError", "ConvergenceWarning", "MedyanError", "MeshError", "OutputError",
-    "ParameterError", "PublicNameError", "SimulationError", "ThermostatWarning", "TimestepWarning", "TopologyError",
-    "UnitsWarning", "UnknownNameError", "foreign_errors", "shortened", "shown", "warn_outside",
+    "ParameterError", "PublicNameError", "ReporterWarning", "SimulationError", "ThermostatWarning", "TimestepWarning",
+    "TopologyError", "UnitsWarning", "UnknownNameError", "foreign_errors", "shortened", "shown", "warn_outside",
 ]  # fmt: skip
 
 
@@ -131,6 +131,10 @@ class ThermostatWarning(UserWarning):
 
 class UnitsWarning(UserWarning):
     """Numbers that nobody can mean together, as after a slip of units; the message says what was probably meant."""
+
+
+class ReporterWarning(UserWarning):
+    """Reporters that a checkpoint does not bring back; the message names them, and says why."""
 
 
 def warn_outside(text: str, kind: type[Warning]) -> None:

@@ -15,8 +15,8 @@ from typing import Any
 from medyanpy.errors import MedyanError, OutputError, ParameterError
 
 __all__ = [
-    "Lock", "beside", "check_in_place", "holds_no_file", "in_place", "remove_left_over", "reserve", "unwritable",
-    "write_atomically", "writing",
+    "Lock", "beside", "check_in_place", "hold", "holds_no_file", "in_place", "let_go", "remove_left_over", "reserve",
+    "unwritable", "write_atomically", "writing",
 ]  # fmt: skip
 
 _REMEDIES = {
@@ -185,16 +185,12 @@ class Lock:
             while self._file is None:
                 file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
                 try:
-                    _lock(file)
+                    hold(what, path, file)
                     # Whoever had it may have removed the file in between: then its lock is worth nothing.
                     if os.path.samestat(os.stat(self._path), os.fstat(file)):
                         self._file = file
                 except FileNotFoundError:
                     pass
-                except BlockingIOError:
-                    raise ParameterError(
-                        f"{what}: {path} is being written by another process, or by another reporter of this one"
-                    ) from None
                 finally:
                     if self._file is None:
                         os.close(file)
@@ -206,22 +202,34 @@ class Lock:
             with suppress(OSError):
                 self._path.unlink(missing_ok=True)
             # Forked children hold the file open: closing alone would leave it locked.
-            _unlock(file)
+            let_go(file)
             os.close(file)
 
 
-def _lock(file: int) -> None:
+def hold(what: str, path: Path, file: int) -> None:
+    """Take the lock of an open file, which stands for the right to write `path`; closing the file gives it back, once
+    forked children have closed it too.
+
+    Raises
+    ------
+    ParameterError
+        Somebody else has it.
+    """
     import fcntl
 
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        raise
+        raise ParameterError(
+            f"{what}: {path} is being written by another process, or by another reporter of this one that is not closed"
+        ) from None
     except OSError:
+        # The file system knows no locks.
         pass
 
 
-def _unlock(file: int) -> None:
+def let_go(file: int) -> None:
+    """Give back the lock of an open file, whoever holds the file open too."""
     import fcntl
 
     with suppress(OSError):

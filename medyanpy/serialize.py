@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 
 from medyanpy._version import __version__
-from medyanpy.described import Described, made_anew
-from medyanpy.errors import MedyanError, MeshError, ParameterError, TopologyError, foreign_errors, shortened
+from medyanpy.described import Described, Recorded, made_anew
+from medyanpy.errors import MedyanError, MeshError, ParameterError, TopologyError, foreign_errors, shortened, shown
 from medyanpy.forces import Force
 from medyanpy.integrators import SplittingIntegrator
 from medyanpy.mesh import TriangleMesh
@@ -210,6 +210,11 @@ def describe(what: Any) -> dict[str, Any]:
     )
 
 
+def describe_call(cls: type[Recorded], arguments: Mapping[str, Any], topology: Topology) -> dict[str, Any]:
+    """The tree of a call of a constructor, with handles of this topology."""
+    return {"type": type_name(cls), "arguments": _Describer(topology)._arguments(arguments, cls.__name__)}
+
+
 class _Describer:
     """Makes trees. `topology` is that of the handles met so far."""
 
@@ -303,6 +308,13 @@ def rebuild(tree: Any, *, functions: Functions | None = None, where: str = "cont
         out = reader.anything(tree, where)
     reader.check_all_used(where)
     return out
+
+
+def call_anew(tree: Any, base: type[Recorded], topology: Topology, where: str) -> Any:
+    """What the call of a constructor makes, of the tree of `describe_call`; its class is derived from `base`."""
+    reader = _Rebuilder()
+    reader.topology = topology
+    return reader.described(tree, where, base)
 
 
 class _Rebuilder:
@@ -469,11 +481,11 @@ def find_type(name: Any, base: type, where: str) -> type:
     a_kind = f"an {kind}" if kind[0] in "aeiou" else f"a {kind}"
     if ":" in name:
         raise ParameterError(
-            f"{where} = {name!r} is not {a_kind} that this process knows: documents import nothing, so import "
-            f"{name.partition(':')[0]}, which defines it, before reading this one"
+            f"{where} = {shown(name)} is not {a_kind} that this process knows: documents import nothing, so import "
+            f"{shortened(name.partition(':')[0])}, which defines it, before reading this one"
         )
     known = ", ".join(sorted(type_name(c) for c in candidates if _is_ours(c)))
-    raise ParameterError(f"{where} = {name!r} is not {a_kind} of medyanpy {__version__}: it has {known}")
+    raise ParameterError(f"{where} = {shown(name)} is not {a_kind} of medyanpy {__version__}: it has {known}")
 
 
 _SITES = ("start", "bead_numbers", "weights", "anchor_positions", "arms", "handles")

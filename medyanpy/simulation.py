@@ -1,6 +1,7 @@
 """Simulation: a context, and reporters that look at it while it runs."""
 
 import math
+import weakref
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
@@ -8,13 +9,17 @@ from typing import Any
 
 from medyanpy.checkpoint import load_into, read_checkpoint, write_checkpoint
 from medyanpy.context import Context
-from medyanpy.errors import ParameterError, SimulationError
+from medyanpy.errors import MedyanError, ParameterError, SimulationError
 from medyanpy.integrators import SplittingIntegrator
 from medyanpy.interrupts import Interrupts
 from medyanpy.minimize import Minimization, minimize
-from medyanpy.names import Guarded
+from medyanpy.names import Guarded, plainly_called
+from medyanpy.outputs import Lock
 from medyanpy.progress import Progress
-from medyanpy.reporters import Reporter
+from medyanpy.reporters import CheckpointReporter, Reporter
+from medyanpy.reporters._base import new_file
+from medyanpy.reporters._restarts import bring_back, calls_of, written_down
+from medyanpy.reporters.checkpoint import checkpoints_of
 from medyanpy.system import System
 from medyanpy.topology import Topology
 from medyanpy.validation import file_path, whole_number
@@ -66,6 +71,8 @@ class Simulation(Guarded):
         self.context = Context(system, integrator, threads)
         self._reporters: list[Reporter] = []
         self._owed = _Owed()
+        # Gives back what `resume_or_start` has locked.
+        self._free: Callable[[], Any] = lambda: None
 
     @property
     def reporters(self) -> list[Reporter]:
@@ -186,9 +193,12 @@ class Simulation(Guarded):
                 f"{state.potential_energy:g} pN nm: no file is written of this state",
                 step=state.step,
             )
-        self._owed.plans = []
         left, first = [], None
-        for reporter, plan in sorted(owed, key=lambda pair: pair[0].reports_last):
+        coming = sorted(owed, key=lambda pair: pair[0].reports_last)
+        while coming:
+            reporter, plan = coming.pop(0)
+            # A checkpoint that is written now says who has yet to report.
+            self._owed.plans = [*left, *coming]
             if first is not None and reporter.reports_last:
                 left.append((reporter, plan))
                 continue
@@ -201,8 +211,8 @@ class Simulation(Guarded):
                     first = error
                 else:
                     first.add_note(f"and {type(reporter).__name__}: {type(error).__name__}: {error}")
+        self._owed.plans = left
         if first is not None:
-            self._owed.plans, self._owed.at = left, state.step
             raise first
 
     def _flush(self) -> None:
@@ -260,20 +270,25 @@ class Simulation(Guarded):
     def save_checkpoint(self, path: Any) -> None:
         """Write all that is needed to go on with the same bits, on any number of threads, here or elsewhere.
 
-        The file holds the description as well as the state: `resume` needs nothing else. It is written beside its
-        final name and then renamed: a crash leaves the old one whole.
+        The file holds the description as well as the state, and how far reporters are: `resume` needs nothing else.
+        All reporters are flushed before it is written. It is written beside its final name and then renamed: a crash
+        leaves the old one whole.
 
         Raises
         ------
         ParameterError
-            An argument of a force that documents cannot hold; see `medyanpy.serialize`.
+            An argument of a force that documents cannot hold; see `medyanpy.serialize`. A file of a reporter that
+            has written nothing yet is refused, as by `step`.
         SimulationError
             Positions or velocities are not finite. As with the others, what was there before is as it was.
         OutputError
-            The file cannot be written.
+            The file, or that of a reporter, cannot be written.
         """
+        path = file_path("save_checkpoint: path", path)
         with self.context.turn.taken("save_checkpoint"):
-            write_checkpoint(self.context, file_path("save_checkpoint: path", path))
+            # Reporters that begin now may switch something on, which is to be in the file.
+            owing = [reporter for reporter, _ in self._owed.plans if self._owed.at == self.current_step]
+            write_checkpoint(self.context, path, written_down(self, path.parent, owing))
 
     def load_checkpoint(self, path: Any) -> None:
         """Go on from a checkpoint of the same topology, forces and integrator.
@@ -288,13 +303,15 @@ class Simulation(Guarded):
             load_into(self.context, file_path("load_checkpoint: path", path))
 
     @classmethod
+    @plainly_called
     def resume(
         cls,
         path: Any,
         threads: int | None = None,
         functions: Mapping[str, Callable[..., Any]] | None = None,
+        reporters: bool | None = None,
     ) -> "Simulation":
-        """Make a simulation from a checkpoint alone, and go on with the same bits.
+        """Make a simulation from a checkpoint alone, and go on with the same bits, also in the files of its reporters.
 
         Parameters
         ----------
@@ -303,21 +320,113 @@ class Simulation(Guarded):
             As in `Simulation`; need not be what it was.
         functions : dict of str to callable, optional
             The functions of Python forces, by the names of the forces: no file holds code.
+        reporters : bool, optional
+            None brings back the reporters, if all of their files are in the folder of the checkpoint or below; True
+            from wherever they are, which is for checkpoints of your own; False none.
 
         Returns
         -------
         Simulation
-            Without reporters.
+            With the reporters that it had; what their files hold beyond the checkpoint is cut off. Checkpoints of
+            medyanpy 0.1 know of no reporters.
 
         Raises
         ------
         ParameterError
             A file that is not a checkpoint, is damaged, or was written by a newer version; a function that is missing;
-            a force of a package that has not been imported.
+            a force or reporter of a package that has not been imported. A file of a reporter that is elsewhere, gone,
+            shorter than it was or another, or that somebody is writing: then no file is changed.
+        OutputError
+            A file of a reporter cannot be written.
+
+        Warns
+        -----
+        ReporterWarning
+            Reporters that a file cannot hold: those with streams other than ``sys.stdout`` and ``sys.stderr``, and
+            those whose class does not say how it goes on (:doc:`/add_a_reporter`).
+
+        Notes
+        -----
+        :doc:`/restarts` has a whole script.
         """
         checkpoint = read_checkpoint(file_path("resume: path", path))
         simulation = cls(*checkpoint.rebuild(functions), threads)
         checkpoint.restore(simulation.context)
+        if reporters is None or reporters:
+            try:
+                simulation._reporters, owing = bring_back(simulation, checkpoint, bool(reporters))
+            except MedyanError as error:
+                error.add_note("reporters=False goes on from the checkpoint without its reporters")
+                raise
+            plans = [(reporter, reporter.describe_next_report(simulation)) for reporter in owing]
+            simulation._owed = _Owed(simulation.current_step, plans)
+        return simulation
+
+    @classmethod
+    @plainly_called
+    def resume_or_start(
+        cls,
+        path: Any,
+        start: Callable[[], "Simulation"],
+        threads: int | None = None,
+        functions: Mapping[str, Callable[..., Any]] | None = None,
+        reporters: bool | None = None,
+    ) -> "Simulation":
+        """Go on from a checkpoint if it is there, else start: for scripts that may be killed, and are started again.
+
+        Parameters
+        ----------
+        path : path
+            Of the checkpoints that a `CheckpointReporter` of the simulation writes; with ``{step}``, if that has it:
+            then the run goes on from the newest.
+        start : callable
+            Called without arguments where there is no checkpoint yet; returns a simulation that has its reporters.
+            Their first checkpoint is written at once.
+        threads, functions, reporters
+            For `resume`.
+
+        Returns
+        -------
+        Simulation
+            Its `current_step` says how far the run is: ``simulation.step(total - simulation.current_step)``.
+
+        Raises
+        ------
+        ParameterError
+            Another process has called this for the same path, and its simulation is not closed; no reporter writes
+            checkpoints to the path; and as `resume`, also where it starts: what would not come back is refused, or
+            warned of, before the run.
+        OutputError
+            The first checkpoint cannot be written.
+        """
+        what = "Simulation.resume_or_start"
+        path = new_file(what, path, overwrite=True)
+        lock = Lock(what, path)
+        with ExitStack() as stack:
+            stack.callback(lock.release)
+            there = checkpoints_of(path)
+            simulation = cls.resume(there[-1], threads, functions, reporters) if there else start()
+            if not isinstance(simulation, Simulation):
+                raise ParameterError(f"{what}: start must return a Simulation, not {type(simulation).__name__}")
+            stack.callback(simulation._close_quietly)
+            writers = [r for r in simulation.reporters if isinstance(r, CheckpointReporter) and r.writes(path)]
+            if not writers:
+                raise ParameterError(
+                    f"{what}: no reporter of {'the checkpoint' if there else 'what start returned'} writes checkpoints "
+                    f"to {path}; without one a run that is killed starts from there each time: append "
+                    f"mp.reporters.CheckpointReporter({str(path)!r}, interval) in start"
+                )
+            if not there:
+                first = writers[0].path_at(simulation.current_step)
+                simulation.save_checkpoint(first)
+                try:
+                    # What would be refused when the script is started again is refused now.
+                    calls_of(read_checkpoint(first), bool(reporters))
+                except BaseException:
+                    first.unlink()
+                    raise
+            stack.pop_all()
+        simulation._free = weakref.finalize(simulation, lock.release)
         return simulation
 
     def __reduce__(self):
@@ -329,8 +438,14 @@ class Simulation(Guarded):
     def close(self) -> None:
         """Close all reporters; those that cannot be closed say so when the others are, and can be closed again."""
         with Interrupts(), ExitStack() as stack:
+            stack.callback(self._free)
             for reporter in reversed(self.reporters):
                 stack.callback(reporter.close)
+
+    def _close_quietly(self) -> None:
+        """On the way out with an error."""
+        with suppress(Exception):
+            self.close()
 
     def __enter__(self) -> "Simulation":
         return self

@@ -288,7 +288,7 @@ def test_a_small_demo_of_filaments_writes_everything(with_filaments):
         assert trajectory.steps.tolist() == list(range(1, 61))
         assert len(trajectory.handles["actin"]) == 40 * 13
     assert (out / "picture.png").read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
-    assert mp.Simulation.resume(out / "run.checkpoint").current_step == 60
+    assert mp.Simulation.resume(out / "run.checkpoint", reporters=False).current_step == 60
 
 
 def test_what_theory_says_of_filaments(with_filaments):
@@ -393,7 +393,7 @@ def test_a_small_demo_on_a_surface_writes_everything(on_a_surface):
         x = trajectory[-1].positions
         assert np.abs(trajectory.handles["beads"].surface.value(x)).max() < 1e-6
     assert "Temperature" not in (out / "state.csv").read_text(encoding="utf-8")
-    assert mp.Simulation.resume(out / "run.checkpoint").current_step == 8
+    assert mp.Simulation.resume(out / "run.checkpoint", reporters=False).current_step == 8
     from PIL import Image
 
     with Image.open(out / "movie.gif") as movie:
@@ -466,7 +466,7 @@ def test_a_small_demo_of_rigid_bodies_writes_everything(tmp_path):
     with Trajectory(out / "trajectory.h5") as trajectory:
         assert trajectory[-1].orientations.shape == (40, 4)
         assert len(trajectory.handles["rods"]) == len(trajectory.handles["discs"]) == 20
-    assert mp.Simulation.resume(out / "run.checkpoint").current_step == 20
+    assert mp.Simulation.resume(out / "run.checkpoint", reporters=False).current_step == 20
 
 
 def test_a_wrong_law_of_rigid_bodies_is_noticed(monkeypatch):
@@ -532,7 +532,7 @@ def test_a_small_demo_of_elastic_rods_writes_everything(tmp_path):
     with Trajectory(out / "trajectory.h5") as trajectory:
         assert trajectory[-1].orientations.shape == (126, 4)
         assert trajectory.steps.tolist() == list(range(1, 21))
-    assert mp.Simulation.resume(out / "run.checkpoint").current_step == 20
+    assert mp.Simulation.resume(out / "run.checkpoint", reporters=False).current_step == 20
 
 
 def test_what_theory_says_of_a_thermal_joint():

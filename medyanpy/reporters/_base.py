@@ -2,11 +2,13 @@
 
 import os
 from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from medyanpy.errors import ParameterError
-from medyanpy.names import Named
+from medyanpy.described import Recorded
+from medyanpy.errors import ParameterError, shown
 from medyanpy.outputs import holds_no_file
 from medyanpy.validation import file_path, whole_number
 
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["Reporter"]
 
 
-class Reporter(Named):
+class Reporter(Recorded):
     """Writes something at every step that is a multiple of `interval`.
 
     A Simulation asks `describe_next_report`, and calls `report` with a state that holds what was asked for. A
@@ -33,6 +35,21 @@ class Reporter(Named):
     include: tuple[str, ...] = ()
     #: Whether it comes after all others that are due at a step, as one does that says what has been written.
     reports_last: bool = False
+    #: Which arguments of the constructor name files, or give streams.
+    files: tuple[str, ...] = ()
+    #: Arguments with which the constructor goes on in files that are there, if it can: then `Simulation.resume` calls
+    #: it so, with the others that it was called with. Not inherited by a class with another constructor.
+    goes_on: Mapping[str, Any] | None = None
+
+    def __new__(cls, *args: Any, **kwargs: Any):
+        self = super().__new__(cls, *args, **kwargs)
+        recorded = self.__dict__.get("_arguments", {})
+        for name in cls.files:
+            if isinstance(recorded.get(name), str | os.PathLike):
+                # Whatever the working directory will be when it is written down; there may be none by now.
+                with suppress(OSError):
+                    recorded[name] = os.path.abspath(recorded[name])
+        return self
 
     def __init__(self, interval: int) -> None:
         self.interval = whole_number(f"{type(self).__name__}: interval", interval, at_least=1)
@@ -51,6 +68,42 @@ class Reporter(Named):
     def flush(self) -> None:
         """Make what was reported so far safe on disk."""
 
+    def mark(self, simulation: "Simulation") -> Any:
+        """How far its files are, for a checkpoint: what JSON can hold, or None if there is nothing yet that must be
+        there again. What `simulation` is needed for, such as titles, is written first. Here, the sizes of all files.
+        `flush` has been called.
+        """
+        paths = self._paths()
+        return [path.stat().st_size for path in paths] if all(path.exists() for path in paths) else None
+
+    def check_mark(self, simulation: "Simulation", mark: Any) -> None:
+        """Refuse files that are not those of a mark, which anybody may have made up, and change nothing.
+
+        Raises
+        ------
+        ParameterError
+        """
+        if mark is None:
+            return
+        paths = self._paths()
+        what = f"{type(self).__name__}: mark"
+        if not isinstance(mark, list) or len(mark) != len(paths):
+            raise ParameterError(f"{what} must be the sizes of {len(paths)} files, not {shown(mark)}")
+        for path, size in zip(paths, mark, strict=True):
+            if path.stat().st_size < whole_number(what, size):
+                raise ParameterError(
+                    f"{type(self).__name__}: {path} is shorter than at the checkpoint: {path.stat().st_size} bytes "
+                    f"instead of {size}"
+                )
+
+    def go_on(self, simulation: "Simulation", mark: Any) -> None:
+        """Bring files back to a mark that `check_mark` let pass. Here nothing: what is to be cut off is known by steps,
+        when `describe_next_report` is called."""
+
+    def _paths(self) -> list[Path]:
+        """Of all files; streams have none."""
+        return [Path(self._arguments[name]) for name in self.files if isinstance(self._arguments[name], str)]
+
     def close(self) -> None:
         """Flush, and let go of files. Closing twice is allowed; reporting afterwards is not."""
         self.flush()
@@ -62,9 +115,17 @@ class Reporter(Named):
         self.close()
 
 
-def new_file(what: str, path: Any, *, overwrite: bool = False, append: bool | None = None) -> Path:
+def new_file(
+    what: str,
+    path: Any,
+    *,
+    overwrite: bool = False,
+    append: bool | None = None,
+    holds_nothing: Callable[[Path], bool] = lambda path: False,
+) -> Path:
     """A path that may be written to, refused now rather than after the work; `append` is None where no file can be
-    appended to.
+    appended to. A file that is empty, or `holds_nothing`, is as good as none: runs that are killed at their start leave
+    such files.
 
     Raises
     ------
@@ -83,12 +144,19 @@ def new_file(what: str, path: Any, *, overwrite: bool = False, append: bool | No
         raise ParameterError(f"{what}: cannot write {path}: {cause.strerror}") from cause
     if path.is_dir():
         raise ParameterError(f"{what}: {path} is a folder")
-    if path.exists() and not (overwrite or append):
+    if path.exists() and not (overwrite or append or (path.is_file() and _is_empty(path, holds_nothing))):
         or_append = "" if append is None else " or append=True to go on"
         raise ParameterError(f"{what}: {path} exists; give overwrite=True to replace it{or_append}")
     if not path.parent.is_dir():
         raise ParameterError(f"{what}: the folder {path.parent} does not exist")
     return path
+
+
+def _is_empty(path: Path, holds_nothing: Callable[[Path], bool]) -> bool:
+    try:
+        return path.stat().st_size == 0 or holds_nothing(path)
+    except OSError:
+        return False
 
 
 def check_replaceable(what: str, path: Path) -> None:

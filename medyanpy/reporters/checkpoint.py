@@ -1,7 +1,10 @@
 """Checkpoints, written while a simulation runs."""
 
+from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from medyanpy.checkpoint import is_checkpoint
 from medyanpy.errors import ParameterError
 from medyanpy.outputs import remove_left_over
 from medyanpy.reporters._base import Reporter, check_replaceable, new_file
@@ -11,13 +14,13 @@ if TYPE_CHECKING:
     from medyanpy.simulation import Simulation
     from medyanpy.state import State
 
-__all__ = ["CheckpointReporter"]
+__all__ = ["CheckpointReporter", "checkpoints_of"]
 
 _STEP = "{step}"
 
 
 class CheckpointReporter(Reporter):
-    """Writes a checkpoint every `interval` steps; `Simulation.load_checkpoint` goes on from it with the same bits.
+    """Writes a checkpoint every `interval` steps; `Simulation.resume` goes on from it with the same bits.
 
     Parameters
     ----------
@@ -43,6 +46,8 @@ class CheckpointReporter(Reporter):
     """
 
     reports_last = True
+    files = ("path",)
+    goes_on = MappingProxyType({"overwrite": True})
 
     def __init__(self, path: Any, interval: int, *, overwrite: bool = False) -> None:
         super().__init__(interval)
@@ -51,13 +56,7 @@ class CheckpointReporter(Reporter):
             raise ParameterError(f"CheckpointReporter: {path}: {_STEP} may be in the name of the file only")
         if _STEP in path.name:
             new_file("CheckpointReporter", path, overwrite=True)
-            before, after = path.name.split(_STEP, 1)
-            there = [
-                p
-                for p in path.parent.iterdir()
-                if p.name.startswith(before) and p.name.endswith(after)
-                and p.name[len(before) : len(p.name) - len(after)].isdigit()
-            ]
+            there = checkpoints_of(path)
             if there and not overwrite:
                 raise ParameterError(
                     f"CheckpointReporter: {there[0]} exists; give overwrite=True to replace such files"
@@ -69,7 +68,34 @@ class CheckpointReporter(Reporter):
         self._path = path
 
     def report(self, simulation: "Simulation", state: "State") -> None:
-        for reporter in simulation.reporters:
-            if reporter is not self:
-                reporter.flush()
-        simulation.save_checkpoint(self._path.with_name(self._path.name.replace(_STEP, str(state.step))))
+        simulation.save_checkpoint(self.path_at(state.step))
+
+    def path_at(self, step: int) -> Path:
+        """The file of the checkpoint of a step."""
+        return self._path.with_name(self._path.name.replace(_STEP, str(step)))
+
+    def writes(self, path: Path) -> bool:
+        """Whether its checkpoints are at this path, which may have a ``{step}``."""
+        mine, theirs = (p.parent.resolve() / p.name for p in (Path(self._arguments["path"]), path))
+        return mine == theirs
+
+    def mark(self, simulation: "Simulation") -> None:
+        """Its files are replaced, whatever is there."""
+
+    def check_mark(self, simulation: "Simulation", mark: Any) -> None:
+        for path in checkpoints_of(self._path):
+            if path.is_symlink() or not is_checkpoint(path):
+                raise ParameterError(f"CheckpointReporter: {path} is no checkpoint, and is not replaced by one")
+
+
+def checkpoints_of(path: Path) -> list[Path]:
+    """The files that are at a path by now, in the order of their steps where it has a ``{step}``."""
+    if _STEP not in path.name:
+        return [path] if path.exists() else []
+    before, after = path.name.split(_STEP, 1)
+    found = {}
+    for there in path.parent.iterdir():
+        step = there.name[len(before) : len(there.name) - len(after)]
+        if there.name == f"{before}{step}{after}" and step.isdecimal() and step.isascii():
+            found[int(step)] = there
+    return [found[step] for step in sorted(found)]

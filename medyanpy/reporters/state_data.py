@@ -1,18 +1,20 @@
 """A table of numbers, a row at a time: OpenMM's columns, in this package's units."""
 
+import itertools
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TextIO
 
 import numpy as np
 
-from medyanpy.errors import OutputError, ParameterError
+from medyanpy.errors import OutputError, ParameterError, shortened
 from medyanpy.mesh import geometry
-from medyanpy.outputs import check_in_place, unwritable
+from medyanpy.outputs import check_in_place, hold, let_go, unwritable
 from medyanpy.reporters._base import Reporter, new_file
 from medyanpy.topology import Topology
 from medyanpy.validation import whole_number
@@ -148,7 +150,7 @@ class StateDataReporter(Reporter):
     progress : bool
         Step in percent of `total_steps`.
     remaining_time, elapsed_time : bool
-        Wall clock, s.
+        Wall clock, s. The time that has elapsed counts on from the last row of a file that is appended to.
     total_steps : int, >= 1
         Step number at which the work will be done; counts from step 0 also in a run that goes on from a checkpoint.
     separator : str
@@ -162,8 +164,9 @@ class StateDataReporter(Reporter):
     Raises
     ------
     ParameterError
-        No columns; progress or remaining time without `total_steps`; a file that exists, or one to append to that
-        has other columns; area without a membrane, volume without a closed one.
+        No columns; progress or remaining time without `total_steps`; a file that exists and has rows, that somebody
+        else is writing, or one to append to that has other columns; area without a membrane, volume without a closed
+        one.
     OutputError
         From ``Simulation.step`` or `flush`: a disk that is full, a file that is gone. The row is written when that is
         possible.
@@ -186,6 +189,9 @@ class StateDataReporter(Reporter):
     2,1.0
     4,2.0
     """
+
+    files = ("file",)
+    goes_on = MappingProxyType({"append": True, "overwrite": False})
 
     def __init__(
         self,
@@ -243,6 +249,9 @@ class StateDataReporter(Reporter):
         self._columns: list[Column] | None = None
         self._clock: _Clock | None = None
         self._last_step = -1
+        # Rows in the file, and how many of them a checkpoint knows.
+        self._rows: int | None = None
+        self._marked: int | None = None
         self._path: Path | None = None
         # One of them, for as long as it is open.
         self._stream: TextIO | None = None
@@ -250,12 +259,22 @@ class StateDataReporter(Reporter):
         if hasattr(file, "write"):
             self._stream = file
         else:
-            self._path = new_file("StateDataReporter", file, overwrite=overwrite, append=append)
+            self._path = new_file(
+                "StateDataReporter", file, overwrite=overwrite, append=append, holds_nothing=_has_no_rows
+            )
             # Opened now: a file that cannot be written to is an error before the work, not after it.
             try:
                 self._file = open(self._path, "a+b", buffering=0)
-                if not append:
-                    self._file.truncate(0)
+                self._process = os.getpid()
+                try:
+                    # Devices may have many writers.
+                    if self._path.is_file():
+                        hold("StateDataReporter", self._path, self._file.fileno())
+                    if not append:
+                        self._file.truncate(0)
+                except BaseException:
+                    self._file.close()
+                    raise
             except OSError as cause:
                 raise ParameterError(f"StateDataReporter: cannot write {self._path}: {cause.strerror}") from cause
 
@@ -271,6 +290,31 @@ class StateDataReporter(Reporter):
         row = Row(state, simulation.topology, self._total, speed, mean_speed, elapsed)
         self._put(self._separator.join(column.text(row) for column in self._columns))
         self._last_step = state.step
+        self._rows += 1
+
+    def mark(self, simulation: "Simulation") -> int | None:
+        """The number of rows, which is the same whatever the wall clock said in them."""
+        if self._path is None:
+            return None
+        if self._file is not None:
+            self._attach(simulation)
+        return self._rows
+
+    def check_mark(self, simulation: "Simulation", mark: Any) -> None:
+        if self._path is None:
+            return
+        wanted = 0 if mark is None else whole_number("StateDataReporter: mark", mark)
+        self._columns = self._columns_for(simulation.topology)
+        self._check_header()
+        found = sum(1 for _ in self._whole_rows())
+        if found < wanted:
+            raise ParameterError(
+                f"StateDataReporter: {self._path} is shorter than at the checkpoint: {found} rows instead of {wanted}"
+            )
+
+    def go_on(self, simulation: "Simulation", mark: Any) -> None:
+        self._marked = mark
+        self._attach(simulation)
 
     def flush(self) -> None:
         if self._stream is not None:
@@ -284,6 +328,8 @@ class StateDataReporter(Reporter):
 
     def close(self) -> None:
         if self._file is not None:
+            if self._process == os.getpid():
+                let_go(self._file.fileno())
             self._file.close()
         self._stream = self._file = None
 
@@ -324,8 +370,7 @@ class StateDataReporter(Reporter):
                 simulation.report_work = True
             self._columns = self._columns_for(simulation.topology)
             self._needs = sorted({column.needs for column in self._columns} - {""})
-            self._start()
-            self._clock = _Clock(step)
+            self._clock = _Clock(step, self._start())
         self._clock.start_again(step)
         if self._last_step > step:
             self._cut(step)
@@ -346,56 +391,84 @@ class StateDataReporter(Reporter):
     def _header(self) -> str:
         return "#" + self._separator.join(f'"{column.title}"' for column in self._columns)
 
-    def _start(self) -> None:
-        """Write the titles, or check those of the file to append to."""
-        if self._path is not None:
-            with open(self._path, encoding="utf-8", errors="replace") as file:
-                found = file.readline().rstrip("\n")
-            if found:
-                if found != self._header():
-                    raise ParameterError(
-                        f"StateDataReporter: {self._path} has other columns, so nothing is appended:\n"
-                        f"  {found}\nnow wanted:\n  {self._header()}"
-                    )
-                self._last_step = self._cut(None)
-                return
+    def _start(self) -> float:
+        """Write the titles, or check those of the file to append to; returns the seconds that have elapsed there."""
+        if self._path is not None and self._check_header():
+            self._cut(None, self._marked)
+            place = self._place_of("elapsed_time")
+            *_, last = ["", *self._whole_rows()]
+            return self._number_in(last, place, float) if last and place is not None else 0.0
         self._put(self._header())
+        self._rows = 0
+        return 0.0
 
-    def _cut(self, step: int | None) -> int:
-        """Drop rows after `step`, and a last row that a crash left unfinished; returns the last step kept."""
-        last = -1
-        place = [column.keyword for column in self._columns].index("step") if "step" in self._wanted else None
+    def _check_header(self) -> str:
+        """The first line of the file, refused where it is there and other than the titles."""
+        with open(self._path, encoding="utf-8", errors="replace") as file:
+            found = file.readline().rstrip("\n")
+        if found and found != self._header():
+            raise ParameterError(
+                f"StateDataReporter: {self._path} has other columns, so nothing is appended:\n"
+                f"  {shortened(found, 600)}\nnow wanted:\n  {shortened(self._header(), 600)}"
+            )
+        return found
+
+    def _whole_rows(self) -> Iterator[bytes]:
+        """Lines below the first, but not a last one that a crash left unfinished."""
+        with open(self._path, "rb") as file:
+            file.readline()
+            for line in file:
+                if line.endswith(b"\n"):
+                    yield line
+
+    def _place_of(self, keyword: str) -> int | None:
+        """The number of a column, if it is one of them."""
+        return [column.keyword for column in self._columns].index(keyword) if keyword in self._wanted else None
+
+    def _number_in(self, line: bytes, place: int, kind: Callable[[str], Any]) -> Any:
+        try:
+            return kind(line.decode().split(self._separator)[place])
+        except (ValueError, IndexError) as cause:
+            raise ParameterError(
+                f"StateDataReporter: {self._path} is damaged: {line!r} is not a row of its table"
+            ) from cause
+
+    def _cut(self, step: int | None, rows: int | None = None) -> None:
+        """Drop rows after `step`, those beyond a number of rows, and a last row that a crash left unfinished."""
+        self._last_step = -1
         if self._path is None:
             # What has gone into a stream is gone.
-            self._last_step = -1
-            return last
+            return
+        place = self._place_of("step")
         check_in_place("StateDataReporter", self._path, self._file.fileno())
         with open(self._path, "rb") as file:
             end = len(file.readline())
-            for line in file:
-                if not line.endswith(b"\n"):
+        kept = 0
+        for line in itertools.islice(self._whole_rows(), rows):
+            if place is not None:
+                this = self._number_in(line, place, int)
+                if step is not None and this > step:
                     break
-                if place is not None:
-                    try:
-                        this = int(line.decode().split(self._separator)[place])
-                    except (ValueError, IndexError) as cause:
-                        raise ParameterError(
-                            f"StateDataReporter: {self._path} is damaged: {line!r} is not a row of its table"
-                        ) from cause
-                    if step is not None and this > step:
-                        break
-                    last = this
-                end += len(line)
+                self._last_step = this
+            end += len(line)
+            kept += 1
         self._file.truncate(end)
-        self._last_step = last
-        return last
+        self._rows = kept
+
+
+def _has_no_rows(path: Path) -> bool:
+    """Whether a file holds the titles of a table, and nothing below."""
+    with open(path, "rb") as file:
+        return file.readline().startswith(b'#"') and not file.read(1)
 
 
 class _Clock:
     """Wall clock of the steps, not of the pauses between calls of ``Simulation.step``."""
 
-    def __init__(self, step: int) -> None:
-        self._first = self._marked = time.perf_counter()
+    def __init__(self, step: int, elapsed: float = 0.0) -> None:
+        self._marked = time.perf_counter()
+        # Where seconds that have elapsed before count.
+        self._first = self._marked - elapsed
         self._step = step
         self._steps = 0
         self._seconds = 0.0

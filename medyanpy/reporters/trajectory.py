@@ -17,21 +17,23 @@ import threading
 import time as clock
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from medyanpy._version import __version__
 from medyanpy.chains import Chains
-from medyanpy.errors import MedyanError, OutputError, ParameterError
+from medyanpy.errors import MedyanError, OutputError, ParameterError, foreign_errors
 from medyanpy.interrupts import Interrupts
 from medyanpy.outputs import Lock, beside, check_in_place, in_place, remove_left_over, reserve, unwritable, writing
 from medyanpy.reporters._base import Reporter, check_replaceable, new_file
 from medyanpy.serialize import serialize
 from medyanpy.surfaces import PythonSurface
 from medyanpy.topology import InTrianglePoints, Membrane, OrientedBeads, SurfacePoints, Topology
+from medyanpy.validation import whole_number
 
 if TYPE_CHECKING:
     import h5py
@@ -139,6 +141,9 @@ class TrajectoryReporter(Reporter):
     once. Memory does not grow with the number of frames. It may be flushed from another thread.
     """
 
+    files = ("path",)
+    goes_on = MappingProxyType({"append": True, "overwrite": False})
+
     def __init__(
         self,
         path: Any,
@@ -153,7 +158,9 @@ class TrajectoryReporter(Reporter):
         if precision not in ("double", "single"):
             raise ParameterError(f"TrajectoryReporter: precision = {precision!r} but must be 'double' or 'single'")
         # Files take the places of others by renaming: a link would be lost, and its target stay.
-        self._path = new_file("TrajectoryReporter", path, overwrite=overwrite, append=append).resolve()
+        self._path = new_file(
+            "TrajectoryReporter", path, overwrite=overwrite, append=append, holds_nothing=_has_no_frames
+        ).resolve()
         check_replaceable("TrajectoryReporter", self._path)
         self._overwrite = overwrite
         self._append = append
@@ -161,6 +168,10 @@ class TrajectoryReporter(Reporter):
         self._real = np.dtype("<f8" if precision == "double" else "<f4")
         self._writer: Writer | None = None
         self._closed = False
+        # Frames when it was last asked or closed; those that a checkpoint knows, and the lock of their file.
+        self._frames: int | None = None
+        self._marked: int | None = None
+        self._lock: Lock | None = None
         self.include = ("positions", "energy", "velocities") if velocities else ("positions", "energy")
         # A missing library is found out now, not after the first thousand steps.
         import_h5py()
@@ -184,6 +195,34 @@ class TrajectoryReporter(Reporter):
             values[f"observables/{name}"] = getattr(state, name)
         self._attach(simulation).add(state.step, state.time, values)
 
+    def mark(self, simulation: "Simulation") -> int | None:
+        """The number of frames."""
+        if not self._closed:
+            self._frames = self._attach(simulation)._waiting.frames
+        return self._frames
+
+    def check_mark(self, simulation: "Simulation", mark: Any) -> None:
+        wanted = 0 if mark is None else whole_number("TrajectoryReporter: mark", mark)
+        if not self._path.exists():
+            return
+        self._lock = Lock("TrajectoryReporter", self._path)
+        with (
+            foreign_errors(f"TrajectoryReporter: cannot append to {self._path}"),
+            open_to_read(self._path, left=True) as file,
+        ):
+            check_format(file, self._path)
+            self._check_same(file, simulation.topology)
+            found = len(file[_POSITION]["step"])
+        if found < wanted:
+            raise ParameterError(
+                f"TrajectoryReporter: {self._path} is shorter than at the checkpoint: {found} frames instead of "
+                f"{wanted}"
+            )
+
+    def go_on(self, simulation: "Simulation", mark: Any) -> None:
+        self._marked = mark
+        self._attach(simulation)
+
     def flush(self) -> None:
         """Make every frame reported so far safe on disk."""
         if self._writer is not None:
@@ -193,9 +232,12 @@ class TrajectoryReporter(Reporter):
         if self._writer is not None:
             # Where this raises, nothing is lost: it may be closed again when there is room.
             self._writer.write()
+            self._frames = self._writer._waiting.frames
             self._writer = None
             self._closed = True
             self._finish()
+        elif self._lock is not None:
+            self._lock.release()
         self._closed = True
 
     def _attach(self, simulation: "Simulation") -> "Writer":
@@ -211,16 +253,16 @@ class TrajectoryReporter(Reporter):
     def _open(self, simulation: "Simulation") -> None:
         with Interrupts(), writing("TrajectoryReporter", self._path), ExitStack() as stack:
             there = self._path.exists()
-            if there and not (self._overwrite or self._append):
+            if there and not (self._overwrite or self._append or _has_no_frames(self._path)):
                 raise ParameterError(
                     f"TrajectoryReporter: {self._path} exists by now; give overwrite=True to replace it or append=True "
                     "to go on"
                 )
-            lock = Lock("TrajectoryReporter", self._path)
+            lock = self._lock or Lock("TrajectoryReporter", self._path)
             stack.callback(lock.release)
             remove_left_over(self._path)
             if there and self._append:
-                file = File.copy(self._path, check=lambda old: self._check_same(old, simulation.topology))
+                file = File.copy(self._path, self._marked, check=lambda old: self._check_same(old, simulation.topology))
             else:
                 file = File(self._path, lambda new: self._lay_out(new, simulation))
             writer = Writer(file, lock)
@@ -641,6 +683,15 @@ class Writer:
                 raise
 
 
+def _has_no_frames(path: Path) -> bool:
+    """Whether a file is empty, or a trajectory that has no frames."""
+    if path.stat().st_size == 0:
+        return True
+    with suppress(OSError, RuntimeError, KeyError), open_to_read(path, left=True) as file:
+        return "medyanpy" in file and not len(file[_POSITION]["step"])
+    return False
+
+
 def element_paths(file: "h5py.File") -> list[str]:
     """The time-dependent elements of a trajectory."""
     known = [_POSITION, _VELOCITY, _TRIANGLE, _BARYCENTRIC, _ORIENTATION, _ANGULAR_MOMENTUM]
@@ -788,11 +839,28 @@ def check_format(file: "h5py.File", path: Any) -> None:
     ------
     ParameterError
     """
+    _refuse_parts_elsewhere(file, path)
     if "medyanpy" not in file or _POSITION not in file:
         raise ParameterError(f"{path} is an HDF5 file, but no trajectory of medyanpy")
     version = int(file["medyanpy"].attrs.get("format", 0))
     if version != FORMAT:
         raise ParameterError(f"{path} has format {version}; this version of medyanpy reads format {FORMAT}")
+
+
+def _refuse_parts_elsewhere(file: "h5py.File", path: Any) -> None:
+    """No part of a trajectory is in another file, which whoever goes on in this one would write to."""
+    h5py = import_h5py()
+
+    def look(name: str, item: Any) -> None:
+        if isinstance(item, h5py.Dataset):
+            elsewhere = bool(item.external) or item.is_virtual
+        else:
+            elsewhere = any(isinstance(item.get(key, getlink=True), h5py.ExternalLink) for key in item)
+        if elsewhere:
+            raise ParameterError(f"{path}: {name} is in another file, which no part of a trajectory is")
+
+    look("/", file)
+    file.visititems(look)
 
 
 def _oriented(topology: Topology) -> list[OrientedBeads]:

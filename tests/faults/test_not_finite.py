@@ -38,7 +38,8 @@ def test_a_run_that_blows_up(tmp_path, vesicle, energies):
     assert np.isfinite(now.velocities).all()
     assert caught.value.step is not None
     simulation.close()
-    good = mp.Simulation.resume(checkpoint, threads=1).context.get_state(positions=True, velocities=True)
+    good = mp.Simulation.resume(checkpoint, threads=1, reporters=False)
+    good = good.context.get_state(positions=True, velocities=True)
     assert good.step >= now.step - 1 > 0
     assert np.isfinite(good.positions).all()
     assert np.isfinite(good.velocities).all()

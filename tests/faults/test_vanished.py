@@ -42,7 +42,7 @@ def test_a_file_that_is_gone(tmp_path, name, how):
     simulation.step(100 - simulation.current_step)
     simulation.close()
     assert frames(tmp_path / "run.h5") == rows(tmp_path / "table.csv") == list(range(1, 101))
-    assert mp.Simulation.resume(tmp_path / "run.cp", threads=1).current_step == 100
+    assert mp.Simulation.resume(tmp_path / "run.cp", threads=1, reporters=False).current_step == 100
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
@@ -54,11 +54,15 @@ def test_a_folder_that_is_gone(tmp_path):
     shutil.rmtree(folder)
     with pytest.raises(mp.OutputError, match=r"table\.csv was moved"):
         simulation.step(85)
+    # Reporters are flushed first.
+    with pytest.raises(mp.OutputError, match=r"(table\.csv|run\.h5) was moved"):
+        simulation.save_checkpoint(tmp_path / "file")
+    assert not (tmp_path / "file").exists()
+    trajectory, table, _ = simulation.reporters
+    simulation.reporters = []
     for save in (simulation.save_checkpoint, lambda path: mp.serialize(simulation, path)):
         with pytest.raises(mp.OutputError, match=r"cannot write .*file: .*its folder is not there"):
             save(folder / "file")
-    trajectory, table, _ = simulation.reporters
-    simulation.reporters = []
     simulation.step(1)
     table.close()
     with pytest.raises(mp.OutputError, match=r"run\.h5 was moved"):

@@ -213,11 +213,29 @@ def test_existing_files_are_refused_or_replaced(tmp_path):
     with Trajectory(path) as trajectory:
         assert len(trajectory) == 1
     other = make()
-    reporters = [mp.reporters.TrajectoryReporter(tmp_path / "new.h5", 1) for _ in range(2)]
-    other.reporters += reporters
+    other.reporters.append(mp.reporters.TrajectoryReporter(tmp_path / "new.h5", 1))
+    (tmp_path / "new.h5").write_text("precious")
     with pytest.raises(mp.ParameterError, match=r"new\.h5 exists by now"):
         other.step(1)
     other.close()
+
+
+def test_a_file_without_frames_is_as_good_as_none(tmp_path):
+    """Runs that are killed at their start leave such files."""
+    path = tmp_path / "run.h5"
+    path.touch()
+    for _ in range(2):
+        simulation = make()
+        simulation.reporters.append(mp.reporters.TrajectoryReporter(path, 2))
+        simulation.step(1)
+        simulation.close()
+        with Trajectory(path) as trajectory:
+            assert len(trajectory) == 0
+    simulation.reporters = [mp.reporters.TrajectoryReporter(path, 2)]
+    simulation.step(1)
+    simulation.close()
+    with pytest.raises(mp.ParameterError, match="exists; give overwrite=True"):
+        mp.reporters.TrajectoryReporter(path, 1)
 
 
 def test_appending_to_what_does_not_fit_is_refused_before_the_first_step(tmp_path):

@@ -1,0 +1,742 @@
+"""Reporters come back with a checkpoint, each in its own file, and nothing of others is touched."""
+
+import io
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import medyanpy as mp
+from medyanpy.trajectory import Trajectory
+
+
+def bare(seed=1):
+    topology = mp.Topology()
+    beads = topology.add_beads(np.random.default_rng(0).normal(size=(6, 3)), mass=1.0, friction=0.3, name="beads")
+    system = mp.System(topology)
+    system.add_force(mp.forces.HarmonicTrap(beads, 1.0, [0.0, 0, 0]))
+    return mp.Simulation(system, mp.BAGOGABIntegrator(0.01, kT=1.0, seed=seed), threads=1)
+
+
+class Extent(mp.reporters.Reporter):
+    """What others write by docs/add_a_reporter.md, with a handle among its arguments."""
+
+    include = ("positions",)
+    files = ("path",)
+    goes_on = {"append": True}  # noqa: RUF012
+
+    def __init__(self, path, interval, handle, *, append=False):
+        super().__init__(interval)
+        self.handle = handle
+        self.file = open(path, "a+" if append else "x+")
+        self.started = False
+
+    def describe_next_report(self, simulation):
+        if not self.started:
+            self.file.seek(0)
+            kept = [line for line in self.file.readlines() if int(line.split()[0]) <= simulation.current_step]
+            self.file.truncate(0)
+            self.file.writelines(kept)
+            self.started = True
+        return super().describe_next_report(simulation)
+
+    def report(self, simulation, state):
+        self.file.write(f"{state.step} {float(np.ptp(state.positions[self.handle.beads]))!r}\n")
+
+    def flush(self):
+        if not self.file.closed:
+            self.file.flush()
+
+    def close(self):
+        self.file.close()
+
+
+class Forgetful(mp.reporters.Reporter):
+    """One that does not say how it goes on."""
+
+    def report(self, simulation, state):
+        pass
+
+
+class Child(Extent):
+    """A constructor of its own, and files of which `files` knows nothing."""
+
+    def __init__(self, path, another, *, append=False):
+        super().__init__(path, 1, None, append=append)
+
+
+def make(folder, save="run.checkpoint", **options):
+    folder.mkdir(exist_ok=True)
+    simulation = bare()
+    simulation.reporters += [
+        mp.reporters.CheckpointReporter(folder / save, 10, **options),
+        mp.reporters.StateDataReporter(folder / "steps.csv", 2, step=True, total_energy=True, work=True, **options),
+        mp.reporters.StateDataReporter(folder / "plain.csv", 3, potential_energy=True, separator=" ; ", **options),
+        mp.reporters.TrajectoryReporter(folder / "run.h5", 3, velocities=True, precision="single", **options),
+        Extent(folder / "extent.txt", 4, simulation.topology["beads"]),
+    ]
+    return simulation
+
+
+def left(folder):
+    """All files, and frames."""
+    out = {p.name: p.read_bytes() for p in folder.iterdir() if p.suffix != ".h5" and not p.name.endswith(".lock")}
+    with Trajectory(folder / "run.h5") as trajectory:
+        out["run.h5"] = [
+            (f.step, f.time, f.positions.tobytes(), f.velocities.tobytes(), f.potential_energy, f.temperature)
+            for f in trajectory
+        ]
+    return out
+
+
+@pytest.fixture
+def through(tmp_path):
+    """What a run of 50 steps leaves that nothing happens to, checkpoints of all steps kept."""
+    with make(tmp_path / "through", "run-{step}.checkpoint") as simulation:
+        simulation.step(50)
+        simulation.save_checkpoint(tmp_path / "through" / "end")
+    return left(tmp_path / "through")
+
+
+# Going on ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("step", [10, 30, 40])
+@pytest.mark.parametrize("way", ["closed", "left", "failed"])
+def test_a_run_goes_on_in_its_files_from_any_of_its_checkpoints(tmp_path, through, step, way):
+    """Without a word on reporters; the table without steps is cut as exactly as the others."""
+    folder = tmp_path / "cut"
+    simulation = make(folder, "run-{step}.checkpoint")
+    if way == "failed":
+        # At step 44, when others report too.
+        simulation.reporters[4].report = lambda simulation, state, keep=simulation.reporters[4].report: (
+            keep(simulation, state) if state.step < 44 else 1 / 0
+        )
+        with pytest.raises(ZeroDivisionError):
+            simulation.step(50)
+    else:
+        simulation.step(47)
+    simulation.close()
+    if way == "left":
+        for name in ("steps.csv", "plain.csv"):
+            with open(folder / name, "a") as file:
+                file.write("43 half")
+    with mp.Simulation.resume(folder / f"run-{step}.checkpoint", threads=1) as again:
+        assert again.current_step == step
+        assert [type(r) for r in again.reporters] == [type(r) for r in simulation.reporters]
+        assert again.report_work
+        again.step(50 - step)
+        again.save_checkpoint(folder / "end")
+    assert left(folder) == through
+
+
+@pytest.mark.parametrize("at", [0, 17])
+def test_a_checkpoint_by_hand_knows_the_reporters_too(tmp_path, through, at):
+    """Also before the first step, when files have not begun, and after they were closed."""
+    folder = tmp_path / "hand"
+    with make(folder, "run-{step}.checkpoint") as simulation:
+        simulation.step(at)
+        if at == 0:
+            simulation.save_checkpoint(folder / "by-hand")
+            simulation.step(8)
+    if at:
+        simulation.save_checkpoint(folder / "by-hand")
+    del simulation
+    with mp.Simulation.resume(folder / "by-hand", threads=1) as again:
+        (folder / "by-hand").unlink()
+        again.step(50 - at)
+        again.save_checkpoint(folder / "end")
+    assert left(folder) == through
+
+
+def test_a_folder_that_was_moved_goes_on_as_a_whole(tmp_path, through, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    simulation = make(Path("here"), "run-{step}.checkpoint")
+    (tmp_path / "elsewhere").mkdir()
+    # Names are those of the folder where the reporter was made.
+    simulation.reporters[0]._path = simulation.reporters[0]._path.absolute()
+    for reporter in simulation.reporters[1:3]:
+        reporter._path = reporter._path.absolute()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    simulation.step(25)
+    simulation.close()
+    del simulation
+    shutil.move(tmp_path / "here", tmp_path / "elsewhere" / "moved")
+    with mp.Simulation.resume("moved/run-20.checkpoint", threads=1) as again:
+        again.step(30)
+        again.save_checkpoint("moved/end")
+    assert left(tmp_path / "elsewhere" / "moved") == through
+    assert not (tmp_path / "here").exists()
+
+
+def test_links_to_the_folder_and_to_the_checkpoint(tmp_path):
+    """As clusters have them: a folder under two names, and `latest`."""
+    (tmp_path / "scratch").mkdir()
+    (tmp_path / "home").symlink_to(tmp_path / "scratch")
+    assert script(tmp_path / "home", 25) == 0
+    assert script(tmp_path / "scratch", 35) == 20
+    assert script(tmp_path / "home", 45) == 30
+    (tmp_path / "latest").symlink_to(tmp_path / "home" / "run.checkpoint")
+    with mp.Simulation.resume(tmp_path / "latest", threads=1) as again:
+        again.step(5)
+    with make(tmp_path / "through") as through:
+        through.step(45)
+    assert left(tmp_path / "scratch") == left(tmp_path / "through")
+
+
+def test_time_that_has_elapsed_counts_on_and_total_steps_stay(tmp_path, monkeypatch):
+    from medyanpy.reporters import state_data
+
+    now = [100.0]
+    monkeypatch.setattr(state_data.time, "perf_counter", lambda: now[0])
+    simulation, path = bare(), tmp_path / "t.csv"
+    options = {"elapsed_time": True, "remaining_time": True, "progress": True, "speed": True, "total_steps": 40}
+    simulation.reporters += [
+        mp.reporters.StateDataReporter(path, 10, **options),
+        mp.reporters.CheckpointReporter(tmp_path / "c", 10),
+    ]
+    simulation.step(0)
+    for _ in range(2):
+        simulation.step(9)
+        now[0] += 5.0
+        simulation.step(1)
+    simulation.step(5)
+    simulation.close()
+    now[0] = 7.0
+    with mp.Simulation.resume(tmp_path / "c", threads=1) as again:
+        again.step(9)
+        now[0] += 2.0
+        again.step(1)
+    rows = np.loadtxt(path, delimiter=",")
+    assert rows[:, 0].tolist() == [25.0, 50.0, 75.0]
+    assert rows[:, 2].tolist() == [5.0, 10.0, 12.0]
+    assert rows[-1, [1, 3]].tolist() == [5.0, 2.0]
+
+
+def test_who_had_yet_to_report_at_the_step_of_a_checkpoint_does_so_first(tmp_path):
+    """A reporter that raised; and one whose turn comes after somebody who saves by hand."""
+
+    class Broken(Extent):
+        broken = True
+
+        def report(self, simulation, state):
+            if self.broken and state.step == 8:
+                raise ZeroDivisionError
+            super().report(simulation, state)
+
+    simulation = bare()
+    simulation.reporters.append(Broken(tmp_path / "extent.txt", 4, simulation.topology["beads"]))
+    with pytest.raises(ZeroDivisionError):
+        simulation.step(20)
+    simulation.save_checkpoint(tmp_path / "c")
+    simulation.close()
+    Broken.broken = False
+    with mp.Simulation.resume(tmp_path / "c", threads=1) as again:
+        again.step(4)
+    assert [int(line.split()[0]) for line in (tmp_path / "extent.txt").read_text().splitlines()] == [4, 8, 12]
+
+    class Saves(Forgetful):
+        def report(self, simulation, state):
+            simulation.save_checkpoint(tmp_path / f"at-{state.step}")
+
+    simulation = bare()
+    simulation.reporters += [
+        mp.reporters.StateDataReporter(tmp_path / "before.csv", 5, time=True),
+        Saves(5),
+        mp.reporters.StateDataReporter(tmp_path / "after.csv", 5, time=True),
+    ]
+    simulation.step(15)
+    simulation.close()
+    expected = [(tmp_path / name).read_text() for name in ("before.csv", "after.csv")]
+    with pytest.warns(mp.ReporterWarning), mp.Simulation.resume(tmp_path / "at-10", threads=1) as again:
+        again.step(5)
+    assert [(tmp_path / name).read_text() for name in ("before.csv", "after.csv")] == expected
+
+
+def test_a_frame_by_hand_after_the_checkpoint_of_its_step_is_cut_off(tmp_path):
+    """Steps alone would not tell it from one before."""
+    simulation = bare()
+    simulation.reporters.append(mp.reporters.TrajectoryReporter(tmp_path / "run.h5", 2))
+
+    def frame():
+        state = simulation.context.get_state(positions=True, energy=True)
+        simulation.reporters[0].report(simulation, state)
+
+    simulation.step(3)
+    frame()
+    simulation.save_checkpoint(tmp_path / "c")
+    frame()
+    simulation.close()
+    with mp.Simulation.resume(tmp_path / "c", threads=1) as again:
+        again.step(1)
+    with Trajectory(tmp_path / "run.h5") as trajectory:
+        assert trajectory.steps.tolist() == [2, 3, 4]
+
+
+def test_what_killed_processes_left_of_a_checkpoint_by_hand_is_removed(tmp_path):
+    child = subprocess.Popen([sys.executable, "-c", ""])
+    child.wait()
+    (tmp_path / f".c.{child.pid}.tmp").write_text("half")
+    bare().save_checkpoint(tmp_path / "c")
+    assert [p.name for p in tmp_path.iterdir()] == ["c"]
+
+
+def test_the_same_bytes_wherever_the_folder_is(tmp_path):
+    for name in ("a", "longer"):
+        with make(tmp_path / name) as simulation:
+            simulation.step(20)
+    assert (tmp_path / "a" / "run.checkpoint").read_bytes() == (tmp_path / "longer" / "run.checkpoint").read_bytes()
+
+
+def test_streams_of_the_process_go_on_by_name(tmp_path, capsys):
+    simulation = bare()
+    simulation.reporters += [
+        mp.reporters.StateDataReporter(sys.stdout, 2, step=True),
+        mp.reporters.StateDataReporter(sys.stderr, 3, step=True),
+    ]
+    simulation.step(4)
+    simulation.save_checkpoint(tmp_path / "c")
+    capsys.readouterr()
+    with mp.Simulation.resume(tmp_path / "c", threads=1) as again:
+        again.step(2)
+    assert capsys.readouterr() == ('#"Step"\n6\n', '#"Step"\n6\n')
+
+
+def test_reporters_that_no_file_can_hold_are_named(tmp_path):
+    simulation = bare()
+    simulation.reporters += [
+        Forgetful(3),
+        mp.reporters.StateDataReporter(io.StringIO(), 2, step=True),
+        Child(tmp_path / "child", tmp_path / "another"),
+        mp.reporters.StateDataReporter(tmp_path / "t.csv", 2, step=True),
+    ]
+    simulation.save_checkpoint(tmp_path / "c")
+    simulation.close()
+    with pytest.warns(mp.ReporterWarning) as caught:
+        again = mp.Simulation.resume(tmp_path / "c", threads=1)
+    again.close()
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+    assert str(caught[0].message) == (
+        f"{tmp_path / 'c'} does not bring back Forgetful (its class does not say that it goes on), StateDataReporter "
+        "(file is a StringIO, which no file can hold), Child (its class does not say that it goes on): append what is "
+        "missing to simulation.reporters"
+    )
+    assert [type(r) for r in again.reporters] == [mp.reporters.StateDataReporter]
+    assert mp.Simulation.resume(tmp_path / "c", threads=1, reporters=False).reporters == []
+
+
+def test_checkpoints_that_know_of_no_reporters(tmp_path):
+    """Those of a Context, and those of before."""
+    from medyanpy.checkpoint import write_checkpoint
+
+    simulation = bare()
+    write_checkpoint(simulation.context, tmp_path / "c")
+    assert mp.Simulation.resume(tmp_path / "c", threads=1).reporters == []
+    with pytest.raises(mp.ParameterError, match=r"no reporter of the checkpoint writes checkpoints to .*c; without"):
+        mp.Simulation.resume_or_start(tmp_path / "c", bare)
+
+
+# What is refused ---------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def stopped(tmp_path):
+    """A run that stopped five steps after its last checkpoint."""
+    with make(tmp_path / "run") as simulation:
+        simulation.step(25)
+    return tmp_path / "run"
+
+
+def refused(folder, message):
+    """Nothing is changed, and no file stays locked."""
+
+    def there():
+        return {p.name: p.read_bytes() if p.is_file() else None for p in folder.iterdir()}
+
+    before = there()
+    with pytest.raises(mp.ParameterError, match=message):
+        mp.Simulation.resume(folder / "run.checkpoint", threads=1)
+    assert there() == before
+
+
+@pytest.mark.parametrize("name", ["steps.csv", "plain.csv", "run.h5", "extent.txt"])
+def test_files_that_are_gone_or_others_are_refused_before_any_is_changed(stopped, name):
+    path = stopped / name
+    whole = path.read_bytes()
+    path.unlink()
+    refused(stopped, rf"{name} is gone; put it back(?s:.*)reporters=False goes on from the checkpoint without")
+    path.mkdir()
+    with pytest.raises(mp.ParameterError, match=f"{name} is no file"):
+        mp.Simulation.resume(stopped / "run.checkpoint", threads=1)
+    path.rmdir()
+    path.write_bytes(whole[: len(whole) // 2])
+    refused(stopped, rf"{name} is shorter than|cannot append to .*{name}")
+    other = b"of somebody else\n" * 100
+    path.write_bytes(other)
+    if name != "extent.txt":
+        refused(stopped, rf"{name} has other columns|cannot append to .*{name}")
+    path.write_bytes(whole)
+    mp.Simulation.resume(stopped / "run.checkpoint", threads=1).close()
+
+
+def test_a_trajectory_with_too_few_frames_or_other_beads_is_refused(stopped):
+    simulation = bare()
+    options = {"velocities": True, "precision": "single"}
+    with simulation:
+        simulation.reporters.append(mp.reporters.TrajectoryReporter(stopped / "run.h5", 3, overwrite=True, **options))
+        simulation.step(5)
+    refused(stopped, r"run\.h5 is shorter than at the checkpoint: 1 frames instead of 6")
+    topology = mp.Topology()
+    topology.add_beads([[0.0, 0, 0]], mass=1.0)
+    with mp.Simulation(mp.System(topology), mp.VerletIntegrator(0.1)) as other:
+        other.reporters.append(mp.reporters.TrajectoryReporter(stopped / "run.h5", 1, overwrite=True, **options))
+        other.step(20)
+    refused(stopped, r"cannot append to .*run\.h5: it holds")
+
+
+@pytest.mark.parametrize("name", ["steps.csv", "run.h5"])
+def test_files_that_somebody_writes_are_refused_before_any_is_changed(stopped, name):
+    owner = mp.Simulation.resume(stopped / "run.checkpoint", threads=1)
+    # There is something to be cut off.
+    owner.step(5)
+    for reporter in owner.reporters:
+        if name not in str(getattr(reporter, "_path", "")):
+            reporter.close()
+    before = {p.name: p.read_bytes() for p in stopped.iterdir()}
+    with pytest.raises(mp.ParameterError, match=rf"{name} is being written by another process"):
+        mp.Simulation.resume(stopped / "run.checkpoint", threads=1)
+    assert {p.name: p.read_bytes() for p in stopped.iterdir()} == before
+    owner.close()
+    mp.Simulation.resume(stopped / "run.checkpoint", threads=1).close()
+
+
+@pytest.mark.parametrize("way", ["..", "absolute", "link", "linked folder"])
+def test_files_outside_of_the_folder_are_refused_unless_they_are_wanted(tmp_path, way):
+    """Whoever hands over a folder does not reach beyond it."""
+    (tmp_path / "out").mkdir()
+    (tmp_path / "run").mkdir()
+    target = tmp_path / "out" / "t.csv"
+    path = target
+    if way == "link":
+        path = tmp_path / "run" / "t.csv"
+        path.symlink_to(target)
+    elif way == "linked folder":
+        (tmp_path / "run" / "below").symlink_to(tmp_path / "out")
+        path = tmp_path / "run" / "below" / "t.csv"
+    simulation = bare()
+    simulation.reporters += [
+        mp.reporters.StateDataReporter(path, 2, step=True),
+        mp.reporters.StateDataReporter(tmp_path / "run" / "mine.csv", 2, step=True),
+    ]
+    simulation.step(4)
+    checkpoint = tmp_path / "run" / "run.checkpoint"
+    simulation.save_checkpoint(checkpoint)
+    simulation.step(4)
+    simulation.close()
+    if way == "absolute":
+        from medyanpy.checkpoint import read_checkpoint, write_checkpoint
+
+        entries = read_checkpoint(checkpoint).reporters
+        entries[0]["arguments"]["file"] = str(target)
+        there = mp.Simulation.resume(checkpoint, threads=1, reporters=False)
+        write_checkpoint(there.context, checkpoint, entries)
+    refused(tmp_path / "run", r"names files outside of its folder(?s:.*)t\.csv\n.*reporters=True .*\nreporters=False")
+    assert target.read_text() == '#"Step"\n2\n4\n6\n8\n'
+    assert mp.Simulation.resume(checkpoint, threads=1, reporters=False).reporters == []
+    with mp.Simulation.resume(checkpoint, threads=1, reporters=True) as again:
+        again.step(2)
+    assert target.read_text() == (tmp_path / "run" / "mine.csv").read_text() == '#"Step"\n2\n4\n6\n'
+    with pytest.raises(mp.ParameterError, match="reporters must be True, False or None"):
+        mp.Simulation.resume(checkpoint, reporters="yes")
+
+
+def test_a_checkpoint_replaces_checkpoints_only(tmp_path):
+    """The name is what the file says; what is there may be the user's."""
+    with make(tmp_path / "run") as simulation:
+        simulation.step(10)
+    shutil.copy(tmp_path / "run" / "run.checkpoint", tmp_path / "run" / "copy")
+    (tmp_path / "run" / "run.checkpoint").write_text("a thesis")
+    with pytest.raises(mp.ParameterError, match="is no checkpoint, and is not replaced by one"):
+        mp.Simulation.resume(tmp_path / "run" / "copy", threads=1)
+    assert (tmp_path / "run" / "run.checkpoint").read_text() == "a thesis"
+
+
+def test_no_document_makes_a_reporter(tmp_path):
+    """Documents are read without asking; a reporter opens files."""
+    path = tmp_path / "precious"
+    path.write_text("precious")
+    tree = {
+        "type": "StateDataReporter",
+        "arguments": {"file": str(path), "interval": 1, "step": True, "overwrite": True},
+    }
+    text = mp.serialize(mp.VerletIntegrator(0.1)).replace(
+        '"kick": null', f'"kick": {tree}'.replace("'", '"').replace("True", "true")
+    )
+    assert "StateDataReporter" in text
+    with pytest.raises(mp.ParameterError, match="'StateDataReporter' is not"):
+        mp.deserialize(text)
+    with pytest.raises(mp.ParameterError, match="'StateDataReporter' is not"):
+        mp.deserialize(
+            '{"format": "medyanpy document", "version": 1, "content": '
+            + str(tree).replace("'", '"').replace("True", "true") + "}"
+        )  # fmt: skip
+    assert path.read_text() == "precious"
+
+
+# Tables have one writer --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("flag", ["append", "overwrite"])
+def test_a_table_has_one_writer(tmp_path, flag):
+    path = tmp_path / "t.csv"
+    table = mp.reporters.StateDataReporter(path, 1, step=True)
+    simulation = bare()
+    simulation.reporters.append(table)
+    simulation.step(2)
+    with pytest.raises(mp.ParameterError, match=r"t\.csv is being written by another process, or by another reporter"):
+        mp.reporters.StateDataReporter(path, 1, step=True, **{flag: True})
+    program = (
+        "import sys, medyanpy as mp\ntry:\n"
+        f"    mp.reporters.StateDataReporter(sys.argv[1], 1, step=True, {flag}=True)\n"
+        "except mp.ParameterError as error:\n    print(error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program, str(path)], capture_output=True, text=True, check=True)
+    assert "is being written" in done.stdout
+    assert path.read_text() == '#"Step"\n1\n2\n'
+    child = os.fork()
+    if not child:
+        table.close()
+        os._exit(0)
+    os.waitpid(child, 0)
+    with pytest.raises(mp.ParameterError, match="is being written"):
+        mp.reporters.StateDataReporter(path, 1, step=True, **{flag: True})
+    simulation.close()
+    mp.reporters.StateDataReporter(path, 1, step=True, **{flag: True}).close()
+    assert [p.name for p in tmp_path.iterdir()] == ["t.csv"]
+
+
+def test_devices_have_many(tmp_path):
+    tables = [mp.reporters.StateDataReporter(os.devnull, 1, step=True, append=True) for _ in range(2)]
+    for table in tables:
+        table.close()
+
+
+def test_a_file_without_rows_is_as_good_as_none(tmp_path):
+    path = tmp_path / "t.csv"
+    for there in ("", '#"Step"', '#"Time (s)"\n'):
+        path.write_text(there)
+        simulation = bare()
+        simulation.reporters.append(mp.reporters.StateDataReporter(path, 1, step=True))
+        simulation.step(1)
+        simulation.close()
+        assert path.read_text() == '#"Step"\n1\n'
+    for there in ('#"Step"\n1\n', "x", "#\n", '#"Step"\n1'):
+        path.write_text(there)
+        with pytest.raises(mp.ParameterError, match="exists; give overwrite=True"):
+            mp.reporters.StateDataReporter(path, 1, step=True)
+        assert path.read_text() == there
+
+
+# Scripts that are started again ------------------------------------------------------------------------------------
+
+
+def script(folder, total, save="run.checkpoint"):
+    folder.mkdir(exist_ok=True)
+    with mp.Simulation.resume_or_start(folder / save, lambda: make(folder, save), threads=1) as simulation:
+        assert simulation.context.threads == 1
+        first = simulation.current_step
+        simulation.step(total - first)
+    return first
+
+
+@pytest.mark.parametrize("save", ["run.checkpoint", "run-{step}.checkpoint"])
+def test_a_script_that_is_started_again_goes_on(tmp_path, save):
+    assert [script(tmp_path / "a", total, save) for total in (25, 25, 38, 50, 50)] == [0, 20, 20, 30, 50]
+    assert script(tmp_path / "b", 50, save) == 0
+    assert left(tmp_path / "a") == left(tmp_path / "b")
+
+
+def test_the_first_checkpoint_is_written_at_once(tmp_path):
+    with mp.Simulation.resume_or_start(tmp_path / "run.checkpoint", lambda: make(tmp_path)) as simulation:
+        assert (tmp_path / "run.checkpoint").exists()
+        assert simulation.current_step == 0
+
+
+def test_outputs_of_a_run_whose_checkpoint_was_lost_are_not_replaced(tmp_path):
+    script(tmp_path, 20)
+    (tmp_path / "run.checkpoint").unlink()
+    before = left(tmp_path)
+    with pytest.raises(mp.ParameterError, match=r"steps\.csv exists; give overwrite=True"):
+        script(tmp_path, 20)
+    (tmp_path / "run.checkpoint").unlink(missing_ok=True)
+    assert left(tmp_path) == before
+
+
+def test_wrong_starts_are_refused_and_can_be_mended(tmp_path):
+    path = tmp_path / "run.checkpoint"
+
+    def without():
+        simulation = make(tmp_path)
+        simulation.reporters.pop(0)
+        return simulation
+
+    def misses():
+        simulation = make(tmp_path, "other.checkpoint")
+        simulation.reporters.append(mp.reporters.StateDataReporter(tmp_path / "area.csv", 1, area=True))
+        return simulation
+
+    def late():
+        simulation = make(tmp_path)
+        simulation.reporters.append(mp.reporters.StateDataReporter(tmp_path / "area.csv", 1, area=True))
+        return simulation
+
+    extent = tmp_path / "extent.txt"
+    for start, message in (
+        (lambda: None, "start must return a Simulation, not NoneType"),
+        (without, r"no reporter of what start returned writes checkpoints to .*run\.checkpoint; without"),
+        (misses, r"no reporter of what start returned writes"),
+        (late, "area is asked for, but there is no membrane"),
+    ):
+        with pytest.raises(mp.ParameterError, match=message):
+            mp.Simulation.resume_or_start(path, start)
+        extent.unlink(missing_ok=True)
+        assert not path.exists()
+    with pytest.raises(mp.ParameterError, match=r"folder .* does not exist"):
+        mp.Simulation.resume_or_start(tmp_path / "nowhere" / "c", late)
+    assert script(tmp_path, 10) == 0
+
+
+def test_what_would_not_come_back_is_said_when_a_script_starts(tmp_path):
+    """Not by the first process that goes on, some night."""
+    (tmp_path / "run").mkdir()
+    path = tmp_path / "run" / "run.checkpoint"
+
+    def start(reporter):
+        simulation = bare()
+        simulation.reporters += [reporter, mp.reporters.CheckpointReporter(path, 10)]
+        return simulation
+
+    def elsewhere():
+        return mp.reporters.StateDataReporter(tmp_path / "t.csv", 2, step=True)
+
+    with pytest.raises(mp.ParameterError, match=r"names files outside of its folder(?s:.*)t\.csv"):
+        mp.Simulation.resume_or_start(path, lambda: start(elsewhere()))
+    assert not path.exists()
+    for total in (12, 20):
+        with mp.Simulation.resume_or_start(path, lambda: start(elsewhere()), reporters=True) as simulation:
+            simulation.step(total - simulation.current_step)
+    assert (tmp_path / "t.csv").read_text().split()[1:] == [str(k) for k in range(2, 21, 2)]
+    path.unlink()
+    with pytest.warns(mp.ReporterWarning, match="does not bring back Forgetful"):
+        mp.Simulation.resume_or_start(path, lambda: start(Forgetful(1))).close()
+
+
+def test_a_second_process_of_a_script_is_refused_while_the_first_is_there(tmp_path):
+    """Whatever its reporters are: here, it has no file but the checkpoint."""
+    path = tmp_path / "run.checkpoint"
+
+    def start():
+        simulation = bare()
+        simulation.reporters.append(mp.reporters.CheckpointReporter(path, 10))
+        return simulation
+
+    def starts_too():
+        with pytest.raises(mp.ParameterError, match="is being written"):
+            mp.Simulation.resume_or_start(path, start)
+        return start()
+
+    first = mp.Simulation.resume_or_start(path, starts_too)
+    for _ in range(2):
+        with pytest.raises(mp.ParameterError, match=r"resume_or_start: .*run\.checkpoint is being written by another"):
+            mp.Simulation.resume_or_start(path, start)
+        first.step(10)
+    first.close()
+    again = mp.Simulation.resume_or_start(path, start)
+    assert again.current_step == 20
+    del again
+    mp.Simulation.resume_or_start(path, start).close()
+    assert [p.name for p in tmp_path.iterdir()] == ["run.checkpoint"]
+
+
+PROGRAM = """
+import json, os, signal, sys
+from pathlib import Path
+sys.path.insert(0, {here!r})
+import medyanpy as mp
+import medyanpy.outputs, medyanpy.checkpoint, medyanpy.simulation, medyanpy.reporters.trajectory
+import h5py
+from test_restarts import bare
+
+def start():
+    simulation = bare()
+    simulation.reporters += [
+        mp.reporters.TrajectoryReporter("run.h5", 1),
+        mp.reporters.StateDataReporter("t.csv", 1, step=True),
+        mp.reporters.CheckpointReporter("run.checkpoint", 10),
+    ]
+    return simulation
+
+def aimed(owner, name, at):
+    "Kill this process at a call, and so after the one before it."
+    keep = getattr(owner, name)
+    calls = []
+    def killed(*arguments, **options):
+        calls.append(name)
+        if len(calls) == at:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return keep(*arguments, **options)
+    setattr(owner, name, killed)
+
+def once(place, count):
+    "How a process ends that is killed there; 0 if it gets past the first checkpoint."
+    child = os.fork()
+    if not child:
+        code = 1
+        try:
+            aimed(*place, count)
+            mp.Simulation.resume_or_start("run.checkpoint", start, threads=1)
+            code = 0
+        finally:
+            os._exit(code)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+kills = []
+for place in [
+    (mp.Simulation, "__init__"), (mp.reporters.Reporter, "__init__"), (mp.reporters.StateDataReporter, "_put"),
+    (os, "open"), (os, "fsync"), (os, "replace"), (os, "unlink"), (h5py.File, "__init__"),
+    (medyanpy.outputs, "hold"), (medyanpy.checkpoint, "_write"), (medyanpy.simulation, "Lock"),
+    (medyanpy.reporters.state_data, "hold"), (medyanpy.reporters.trajectory, "Lock"),
+]:
+    count = 1
+    while (code := once(place, count)) == -signal.SIGKILL:
+        # Whoever comes next finds what all before have left, but a checkpoint.
+        Path("run.checkpoint").unlink(missing_ok=True)
+        count += 1
+    assert code == 0, (place[1], count, code)
+    Path("run.checkpoint").unlink()
+    kills.append(count - 1)
+with mp.Simulation.resume_or_start("run.checkpoint", start, threads=1) as simulation:
+    simulation.step(25)
+print(json.dumps(kills))
+"""
+
+
+def test_kills_at_every_moment_until_the_first_checkpoint_do_not_refuse_the_next_start(tmp_path):
+    """Whatever makes or changes files, before and after each call of it; one after the other in one folder."""
+    program = PROGRAM.format(here=str(Path(__file__).parent))
+    command = [sys.executable, "-W", "error", "-c", program]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    kills = json.loads(done.stdout)
+    assert min(kills) >= 1
+    assert (tmp_path / "t.csv").read_text().split() == ['#"Step"', *map(str, range(1, 26))]
+    with Trajectory(tmp_path / "run.h5") as trajectory:
+        assert trajectory.steps.tolist() == list(range(1, 26))
+    assert not [p.name for p in tmp_path.iterdir() if re.search("tmp|lock", p.name)]
