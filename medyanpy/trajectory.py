@@ -224,7 +224,7 @@ class Trajectory:
             # Another may take its place in between.
             while there is None or not os.path.samestat(there, os.stat(self._path)):
                 stack.close()
-                if not self._path.is_file():
+                if not os.path.isfile(self._path):
                     raise ParameterError(f"trajectory {self._path} does not exist")
                 there = os.stat(self._path)
                 try:

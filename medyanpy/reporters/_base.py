@@ -46,8 +46,9 @@ class Reporter(Recorded):
         recorded = self.__dict__.get("_arguments", {})
         for name in cls.files:
             if isinstance(recorded.get(name), str | os.PathLike):
-                # Whatever the working directory will be when it is written down; there may be none by now.
-                with suppress(OSError):
+                # Whatever the working directory will be when it is written down. What is no path, or if there is no
+                # working directory, the constructor says.
+                with suppress(Exception):
                     recorded[name] = os.path.abspath(recorded[name])
         return self
 

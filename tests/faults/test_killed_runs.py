@@ -33,7 +33,7 @@ KILLS = """
 
 
 @pytest.mark.parametrize(("kills", "steps"), [(10, 150), pytest.param(1000, 300, marks=pytest.mark.long)])
-def test_a_run_that_is_killed_at_random_moments_leaves_the_files_of_one_that_is_not(tmp_path, kills, steps):
+def test_killed_runs_leave_the_files_of_undisturbed_ones(tmp_path, kills, steps):
     program = KILLS.replace("KILLS, STEPS = 0, 0", f"KILLS, STEPS = {kills}, {steps}")
     counts = json.loads(run(program, tmp_path / "run")[1])
     assert sum(counts) >= kills
