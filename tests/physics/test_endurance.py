@@ -248,11 +248,12 @@ def said(name, values):
 
 
 def check_flat(what, values, sees):
-    """The mean of the second half of a run is that of the first."""
+    """The mean of the second half of a run is that of the first; only printed where nothing is said to be seen."""
     half = len(values) // 2
     difference = values[half : 2 * half] - values[:half]
     said(f"{what}, last half less first", difference)
-    check_mean(f"{what}, last half less first", difference, 0.0, sees=sees, time_series=True)
+    if sees is not None:
+        check_mean(f"{what}, last half less first", difference, 0.0, sees=sees, time_series=True)
 
 
 def at_temperature(system, integrator, start=None):
@@ -367,16 +368,19 @@ def walkers_on_a_surface():
 @pytest.mark.parametrize(
     ("build", "warm_up", "temperatures_see", "energy_sees"),
     [
-        (proteins_on_a_cell, 500_000, (0.01, 0.015), 10.0),
-        (actin_in_a_vesicle, 500_000, (0.01, 0.015, 0.05), 10.0),
-        (bodies_in_a_trap, 100_000, (0.012, 0.012), 3.5),
-        (rods_in_a_bath, 100_000, (0.01,), 2.0),
-        (walkers_on_a_surface, 100_000, (0.015,), None),
+        (proteins_on_a_cell, 500_000, (0.006, 0.01), 8.0),
+        # Its energy forgets so slowly that this run has too few independent looks for a test.
+        (actin_in_a_vesicle, 500_000, (0.006, 0.008, 0.035), None),
+        (bodies_in_a_trap, 100_000, (0.01, 0.01), 3.0),
+        (rods_in_a_bath, 100_000, (0.006,), 1.5),
+        (walkers_on_a_surface, 100_000, (0.012,), None),
     ],
     ids=["points", "filaments", "bodies", "rods", "surface"],
 )
 def test_a_demo_keeps_temperature_energy_and_constraints(build, warm_up, temperatures_see, energy_sees):
-    """Under the demos' thermostats: temperatures of a percent more would be found, and energies that move."""
+    """Under the demos' thermostats: temperatures wrong by a percent would be found, by 2 % where a handle has few
+    degrees of freedom, and energies that move by some kT in the whole run (of a red cell without its skeleton: by more
+    than a hundred)."""
     context, errors, bounds = build()
     context.step(warm_up)
     series, worst = follow(context, errors, kT=context.integrator.kT)
@@ -387,8 +391,7 @@ def test_a_demo_keeps_temperature_energy_and_constraints(build, warm_up, tempera
     for name, sees in zip(temperatures, temperatures_see, strict=True):
         said(name, series[name])
         check_mean(name, series[name], 1.0, sees=sees, time_series=True)
-    if energy_sees is not None:
-        check_flat("potential energy", series["potential energy"], energy_sees)
+    check_flat("potential energy", series["potential energy"], energy_sees)
 
 
 # Without a thermostat --------------------------------------------------------------------------------------------
@@ -509,8 +512,7 @@ def test_a_demo_without_thermostat_keeps_energy_and_momenta(build, energy_sees):
     assert worst.keys() == bounds.keys()
     for name, bound in bounds.items():
         assert worst[name] <= bound, f"{name}: {worst[name]:.3g}, bound {bound:.3g}"
-    if energy_sees is not None:
-        check_flat("energy over that at the start", series["total energy"] / start, energy_sees)
+    check_flat("energy over that at the start", series["total energy"] / start, energy_sees)
 
 
 # G ---------------------------------------------------------------------------------------------------------------
