@@ -45,7 +45,8 @@ def add_membrane_forces(system: System, membrane: Membrane) -> None:
     if mesh.is_closed:
         system.add_force(MembraneVolume(membrane, VOLUME_MODULUS))
     # Bending and total area leave vertices free to slide within the membrane. Triangles that keep their areas to a
-    # tenth hold them, and leave the bending of a fluid membrane as it is (edge springs would make it a solid shell).
+    # tenth hold them for the length of a demo, and leave the bending of a fluid membrane as it is (edge springs would
+    # make it a solid shell). In millions of steps they are sheared to needles, see docs/parameters.md.
     areas = mesh.face_areas
     kT = TEMPERATURE * units.boltzmann
     modulus = 100.0 * kT * areas / np.maximum(areas, THIN * float(np.median(areas))) ** 2

@@ -84,7 +84,7 @@ def run_rod_demo(
     """
     segments = whole_number("segments", segments, at_least=20, at_most=2000)
     rods = whole_number("rods", rods, at_least=20)
-    timestep = TIMESTEP * min(1.0, SEGMENTS / segments)
+    timestep = _timestep(segments)
     steps = round(DURATION / timestep) if steps is None else steps
     report = Report(out, steps=steps, threads=threads, seed=seed, overwrite=overwrite, stream=stream)
     report.begin(f"{LENGTH:.4g} long, 1 thick, {segments} segments; lengths in d, times in t0, no other units", "rod")
@@ -113,6 +113,10 @@ def run_rod_demo(
 
 
 # Rods -------------------------------------------------------------------------------------------------------
+
+
+def _timestep(segments: int) -> float:
+    return TIMESTEP * min(1.0, SEGMENTS / segments)
 
 
 def _rod(curvature: Any, segments: int = SEGMENTS) -> tuple[System, Rods, RodElasticity]:
@@ -361,8 +365,8 @@ def _rolled_up() -> Line:
 # Measured against expected: thermal -------------------------------------------------------------------------
 
 
-def _thermal(n: int, seed: int, threads: int) -> list[Line]:
-    """Rods in a bath: temperatures, energies of strains, persistence length. One number for each rod."""
+def _bath(n: int) -> tuple[System, Rods]:
+    """n straight rods with friction."""
     topology = Topology()
     nodes, orientations = rods.uniform(NODES, 1.0)
     handle = topology.add_rods(
@@ -371,6 +375,12 @@ def _thermal(n: int, seed: int, threads: int) -> list[Line]:
     )  # fmt: skip
     system = System(topology)
     system.add_force(RodElasticity(handle, **STIFFNESS))
+    return system, handle
+
+
+def _thermal(n: int, seed: int, threads: int) -> list[Line]:
+    """Rods in a bath: temperatures, energies of strains, persistence length. One number for each rod."""
+    system, handle = _bath(n)
     integrator = SplittingIntegrator("BAOAB", THERMAL_TIMESTEP, kT=1.0, seed=seed + 10)
     context = Context(system, integrator, threads)
     context.set_velocities_to_temperature(kT=1.0, seed=seed + 10)

@@ -152,9 +152,14 @@ def _billiards(timestep: float) -> tuple[System, State]:
     return system, context.get_state(positions=True, velocities=True)
 
 
+def _off(x: np.ndarray) -> np.ndarray:
+    """(n,) distances from the surface, to first order and relative as the tolerance is."""
+    distance = np.abs(SURFACE.value(x)) / np.linalg.norm(SURFACE.gradient(x), axis=1)
+    return distance / np.maximum(SURFACE.length, np.linalg.norm(x, axis=1))
+
+
 class _Watch(Reporter):
-    """Keeps the largest distance from the surface, to first order and relative as the tolerance is; and the last
-    positions."""
+    """Keeps the largest distance from the surface, and the last positions."""
 
     include = ("positions",)
 
@@ -164,9 +169,7 @@ class _Watch(Reporter):
         self.past: list[np.ndarray] = []
 
     def report(self, simulation, state) -> None:
-        x = state.positions
-        off = np.abs(SURFACE.value(x)) / np.linalg.norm(SURFACE.gradient(x), axis=1)
-        self.off = max(self.off, float((off / np.maximum(SURFACE.length, np.linalg.norm(x, axis=1))).max()))
+        self.off = max(self.off, float(_off(state.positions).max()))
         self.past.append(state.positions)
         del self.past[:-TRAIL]
 
