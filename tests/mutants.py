@@ -234,6 +234,7 @@ LAWS = [
     ("with points tied to both", "_kernels/kick.pyx", "run", "task.chain = &self.forces.chain[0, 0]", "pass"),
     ("is velocity Verlet", "_kernels/kick.pyx", "run", "if self.forces.count == 0 or self.evaluated == world.positions:", "if self.forces.count == 0 or self.evaluated > 0:"),
     ("the same bits for any number", "_kernels/neighbors.pyx", "_rows", "_sort_short(near.id, row, n)", "pass"),
+    ("killed at any moment and started again", "reporters/state_data.py", "go_on", "self._marked = mark", "pass"),
     ("after a fault the state", "_kernels/program.pyx", "restore", "memcpy(self.kept[k].live, self.kept[k].copy", "memcpy(self.kept[k].copy, self.kept[k].live"),
     ("a run that runs away ends", "_kernels/watch.pyx", "make_limits", "2.0 * self.made_for / world.mass[i]", "9.0 * self.made_for / world.mass[i]"),
     ("the watch names the bead with the most", "_kernels/watch.pyx", "blame", "if not energy <= largest and largest < INFINITY:", "if energy > 0.0 and largest < 0.0:"),
