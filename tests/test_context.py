@@ -162,6 +162,15 @@ def test_a_conserved_momentum_is_no_temperature():
     assert context.get_state(energy=True).temperature == pytest.approx(expected)
 
 
+def test_one_free_bead_has_no_temperature():
+    """Nothing is left of its three degrees of freedom."""
+    topology = mp.Topology()
+    topology.add_beads([[0.0, 0, 0]], mass=1.0)
+    context = mp.Context(mp.System(topology), mp.VerletIntegrator(0.1), threads=1)
+    context.set_velocities([[1.0, 2.0, 3.0]])
+    assert np.isnan(context.get_state(energy=True).temperature)
+
+
 # Freezing and changing ---------------------------------------------------------------------------------------
 
 
