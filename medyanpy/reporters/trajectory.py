@@ -12,7 +12,6 @@ import errno
 import io
 import os
 import struct
-import tempfile
 import threading
 import time as clock
 import weakref
@@ -505,6 +504,8 @@ class File:
 
     def leave(self) -> None:
         """In a forked child: what HDF5 writes when it closes files goes nowhere, not into that of the parent."""
+        import tempfile
+
         with tempfile.TemporaryFile() as nowhere:
             os.dup2(nowhere.fileno(), self.hdf5.id.get_vfd_handle(), inheritable=False)
 

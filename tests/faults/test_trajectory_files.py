@@ -646,10 +646,10 @@ MANY = """
 @pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="this system does not tell what a process holds")
 @pytest.mark.parametrize(
     ("simulation", "frames"),
-    [("simulation()", 140_000), pytest.param("make()", 10_000_000, marks=pytest.mark.long)],
+    [("simulation()", 90_000), pytest.param("make()", 10_000_000, marks=pytest.mark.long)],
 )
 def test_memory_does_not_grow_with_the_number_of_frames(tmp_path, simulation, frames):
-    """A few bytes for each of 10^5 frames are not seen, nor what is touched for the first time; 48 were 4.8 MB."""
+    """Between 40 000 frames and all of them; 48 bytes for each of the 50 000 are 2.4 MB, and had been."""
     code, out = run(MANY.replace("SIMULATION", simulation).replace("FRAMES", str(frames)), tmp_path / "run.h5")
     assert code == 0
-    assert int(out) < 2e6
+    assert int(out) < 1.5e6
