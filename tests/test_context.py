@@ -270,6 +270,21 @@ def test_what_cannot_be_added(build, error, message):
     assert topology.n_beads == 12
 
 
+def test_weights_on_edges_stay_there():
+    """Also where rounding makes the other two more than 1 together: no weight is below 0 when the first is what they
+    leave, and none moves by more than round-off."""
+    topology = mp.Topology()
+    membrane = topology.add_membrane(ICOSAHEDRON, vertex_mass=1.0)
+    part = np.random.default_rng(3).uniform(size=2000)
+    given = np.column_stack([np.zeros(2000), part, (1.0 - part) * (1.0 + 2.0**-52)])
+    assert ((1.0 - given[:, 1]) - given[:, 2] < 0.0).sum() > 500
+    points = topology.add_intriangle_points(membrane, triangles=np.zeros(2000, int), barycentric=given, mass=1.0)
+    weights = points.barycentric
+    assert (weights >= 0.0).all()
+    assert (weights[:, 0] == (1.0 - weights[:, 1]) - weights[:, 2]).all()
+    np.testing.assert_allclose(weights, given, rtol=0.0, atol=1e-15)
+
+
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [

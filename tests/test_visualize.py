@@ -495,3 +495,11 @@ def test_scale_bars_have_round_lengths(wanted, length):
     assert visualize._round_length(wanted) == pytest.approx(length)
     assert visualize._length_text(500.0) == "500 nm"
     assert visualize._length_text(2000.0) == "2 µm"
+
+
+def test_a_view_is_where_the_viewer_stands():
+    """In front (against y) at azimuth 0, at the end of the x axis at 90, above at an elevation of 90."""
+    for view, toward, right in (((0, 0), [0, -1, 0], [1, 0, 0]), ((0, 90), [1, 0, 0], [0, 1, 0])):
+        camera = visualize._camera([], [], view)
+        np.testing.assert_allclose(camera, [right, [0, 0, 1], toward], atol=1e-15)
+    np.testing.assert_allclose(visualize._camera([], [], (90, 0)), [[1, 0, 0], [0, 1, 0], [0, 0, 1]], atol=1e-15)
