@@ -223,15 +223,19 @@ def is_checkpoint(path: Path) -> bool:
     if not path.is_file():
         return False
     with open(path, "rb") as file:
-        file.seek(max(0, file.seek(0, io.SEEK_END) - _SUM_LENGTH))
-        return _SUM.fullmatch(file.read(_SUM_LENGTH)) is not None
+        return _sum_at_end(file)[1] is not None
+
+
+def _sum_at_end(file: BinaryIO) -> tuple[int, re.Match | None]:
+    """The size of a file, and what its end says of the bytes before it."""
+    size = file.seek(0, io.SEEK_END)
+    file.seek(max(0, size - _SUM_LENGTH))
+    return size, _SUM.fullmatch(file.read(_SUM_LENGTH))
 
 
 def _check_sum(file: BinaryIO, path: Path) -> int:
     """The size of a file whose checksum is right."""
-    size = file.seek(0, io.SEEK_END)
-    file.seek(max(0, size - _SUM_LENGTH))
-    found = _SUM.fullmatch(file.read(_SUM_LENGTH))
+    size, found = _sum_at_end(file)
     if found is None:
         file.seek(0)
         if b"head.npy" in file.read(64):

@@ -394,9 +394,7 @@ class StateDataReporter(Reporter):
     def _start(self) -> float:
         """Write the titles, or check those of the file to append to; returns the seconds that have elapsed there."""
         if self._path is not None and self._check_header():
-            self._cut(None, self._marked)
-            place = self._place_of("elapsed_time")
-            *_, last = ["", *self._whole_rows()]
+            last, place = self._cut(None, self._marked), self._place_of("elapsed_time")
             return self._number_in(last, place, float) if last and place is not None else 0.0
         self._put(self._header())
         self._rows = 0
@@ -433,12 +431,13 @@ class StateDataReporter(Reporter):
                 f"StateDataReporter: {self._path} is damaged: {line!r} is not a row of its table"
             ) from cause
 
-    def _cut(self, step: int | None, rows: int | None = None) -> None:
-        """Drop rows after `step`, those beyond a number of rows, and a last row that a crash left unfinished."""
-        self._last_step = -1
+    def _cut(self, step: int | None, rows: int | None = None) -> bytes:
+        """Drop rows after `step`, those beyond a number of rows, and a last row that a crash left unfinished; returns
+        the last that is kept."""
+        self._last_step, last = -1, b""
         if self._path is None:
             # What has gone into a stream is gone.
-            return
+            return last
         place = self._place_of("step")
         check_in_place("StateDataReporter", self._path, self._file.fileno())
         with open(self._path, "rb") as file:
@@ -451,9 +450,10 @@ class StateDataReporter(Reporter):
                     break
                 self._last_step = this
             end += len(line)
-            kept += 1
+            kept, last = kept + 1, line
         self._file.truncate(end)
         self._rows = kept
+        return last
 
 
 def _has_no_rows(path: Path) -> bool:
