@@ -3,6 +3,7 @@
     python tests/mutants.py [WORD ...]                   one mutant for every law of docs/validation.md
     python tests/mutants.py --generated 100 --seed 1     mutants made from the syntax
     python tests/mutants.py --list [WORD ...]            what would be run; nothing is built
+    python tests/mutants.py ... --skip N                 goes on after the first N of either
 
 A mutant is one edit of one file. The tree is copied and built once (baseline alone: a mutant is the same in all
 instruction sets); an edit of Python then costs no build, and one of a kernel that of the modules it is part of. Those
@@ -529,6 +530,7 @@ def main() -> None:
     parser.add_argument("words", nargs="*", help="laws whose names contain one of these")
     parser.add_argument("--generated", type=int, metavar="N", help="so many generated mutants instead of laws")
     parser.add_argument("--seed", type=int, default=1, help="of the generated mutants (default: 1)")
+    parser.add_argument("--skip", type=int, default=0, metavar="N", help="go on after the first N")
     parser.add_argument("--list", action="store_true", help="print the mutants, build nothing")
     parser.add_argument("--folder", type=Path, help="where to build, to be used again (default: a temporary one)")
     chosen = parser.parse_args()
@@ -539,6 +541,7 @@ def main() -> None:
     else:
         work, wanted, seconds = ((m, pick_tests(m)) for m in generated(chosen.seed)), chosen.generated, MINUTE
         wrong = []
+    work, wanted = islice(work, chosen.skip, None), wanted - chosen.skip
     print("\n".join(wrong))
     if chosen.list:
         for mutant, tests in islice(work, wanted):
