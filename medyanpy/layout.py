@@ -36,7 +36,7 @@ class Layout:
         points = [h for h in handles if isinstance(h, InTrianglePoints)]
         directors = [h for h in handles if isinstance(h, Directors)]
         #: Handles of oriented beads, in topology order.
-        self.oriented = oriented = [h for h in handles if isinstance(h, OrientedBeads)]
+        self.oriented = oriented = list(topology.oriented_handles)
         others = [h for h in handles if not isinstance(h, Membrane | InTrianglePoints | Directors | OrientedBeads)]
         #: Handles in internal order.
         self.handles = vertices + others + oriented + directors + points

@@ -340,7 +340,7 @@ class Sites:
         if self._arms is not None:
             with_arm = np.flatnonzero(self._arms.any(axis=1))
             body = self._beads[self._start[:-1][with_arm]]
-            turning = [handle.beads for handle in topology.handles if hasattr(handle, "orientations")]
+            turning = [handle.beads for handle in topology.oriented_handles]
             bare = ~np.isin(body, np.concatenate([np.empty(0, np.int64), *turning]))
             if bare.any():
                 k = int(np.argmax(bare))

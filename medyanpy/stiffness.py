@@ -87,7 +87,7 @@ class Start:
         self.topology = topology
         self.overdamped = overdamped
         n = self.n = topology.n_beads
-        oriented = [h for h in topology.handles if hasattr(h, "orientations")]
+        oriented = topology.oriented_handles
         self.n_rows = n + sum(map(len, oriented))
         self.positions = np.empty((n, 3))
         inverse = np.zeros(self.n_rows)
@@ -175,9 +175,8 @@ class Start:
             bearing = np.flatnonzero(sites.arms.any(axis=1))
             body = sites.bead_numbers[sites.start[:-1][bearing]]
             orientations = np.zeros((self.n, 4))
-            for handle in self.topology.handles:
-                if hasattr(handle, "orientations"):
-                    orientations[handle.beads] = handle.orientations
+            for handle in self.topology.oriented_handles:
+                orientations[handle.beads] = handle.orientations
             out[bearing] += turned(orientations[body], sites.arms[bearing])
         return out
 

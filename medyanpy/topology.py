@@ -756,7 +756,7 @@ class Topology(Guarded):
 
     @property
     def _n_oriented(self) -> int:
-        return sum(len(h) for h in self._handles if isinstance(h, OrientedBeads))
+        return sum(map(len, self.oriented_handles))
 
     @property
     def handles(self) -> tuple[Handle, ...]:
@@ -770,6 +770,10 @@ class Topology(Guarded):
     @property
     def point_handles(self) -> tuple[InTrianglePoints, ...]:
         return tuple(h for h in self._handles if isinstance(h, InTrianglePoints))
+
+    @property
+    def oriented_handles(self) -> "tuple[OrientedBeads, ...]":
+        return tuple(h for h in self._handles if isinstance(h, OrientedBeads))
 
     def __getitem__(self, name: str) -> Handle:
         """The handle of a name: ``topology["proteins"]``.

@@ -484,9 +484,9 @@ def net():
     """Too wide for a band."""
     rng = np.random.default_rng(32)
     topology = mp.Topology()
-    grid = np.arange(900).reshape(30, 30)
-    places = np.column_stack([grid.ravel() % 30, grid.ravel() // 30, np.zeros(900)])
-    topology.add_beads(places + rng.normal(0.0, 0.1, (900, 3)), 1.0, 0.2)
+    grid = np.arange(676).reshape(26, 26)
+    places = np.column_stack([grid.ravel() % 26, grid.ravel() // 26, np.zeros(676)])
+    topology.add_beads(places + rng.normal(0.0, 0.1, (676, 3)), 1.0, 0.2)
     system = mp.System(topology)
     pairs = [np.column_stack([p.ravel(), q.ravel()]) for p, q in ((grid[1:], grid[:-1]), (grid[:, 1:], grid[:, :-1]))]
     system.add_force(forces.HarmonicBonds(np.concatenate(pairs), 1e4, 1.0))

@@ -14,6 +14,7 @@ import pytest
 from fault_runs import frames, make, rows, run
 
 import medyanpy as mp
+from medyanpy import outputs
 
 
 @pytest.fixture
@@ -325,3 +326,13 @@ def test_asked_for_room_where_it_cannot_be_reserved(disk, monkeypatch, system):
     assert frames(folder / "run.h5") == list(range(1, 301))
     assert shutil.disk_usage(folder).used < 300 * 290 * 3 * 8 * 1.1
 
+
+
+@pytest.mark.parametrize(("start", "end", "size"), [(5, 5, 10), (10, 5, 10), (10, 12, 12), (5, 12, 12)])
+def test_room_is_reserved_where_some_is_asked_for(tmp_path, start, end, size):
+    path = tmp_path / "file"
+    path.write_bytes(b"0123456789")
+    with path.open("r+b") as file:
+        outputs.reserve(file.fileno(), start, end)
+    assert path.stat().st_size == size
+    assert path.read_bytes() == b"0123456789".ljust(size, b"\0")

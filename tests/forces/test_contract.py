@@ -203,6 +203,11 @@ def mixed_ends(h):
     return a, b
 
 
+@functools.cache
+def lumpy_ends():
+    return mixed_ends(lumpy_handles())
+
+
 def places(sites, x):
     """Of sites, by the definition; anchors in their order."""
     anchors = iter(sites.anchor_positions)
@@ -222,7 +227,7 @@ def links(one_sided):
         return topology, mp.forces.Links(*mixed_ends(h), LINK_K, LINK_LENGTH, one_sided=one_sided)
 
     def energy(x):
-        a, b = mixed_ends(lumpy_handles())
+        a, b = lumpy_ends()
         r = np.linalg.norm(places(b, x) - places(a, x), axis=1)
         # Slack and taut ones, and none that is about to change.
         assert (r > LINK_LENGTH).sum() == 4
@@ -248,7 +253,7 @@ def links_of_means():
 
 
 def links_of_means_energy(x):
-    a, b = mixed_ends(lumpy_handles())
+    a, b = lumpy_ends()
     keep = [0, 1, 4, 5, 7]
     return 0.5 * np.sum(LINK_K[keep, None] * (places(b, x)[[0, 1, 4, 6, 8]] - places(a, x)[keep]) ** 2)
 
@@ -273,6 +278,11 @@ def angle_ends(h, n_ends, anchored):
     return (a, b, a[np.roll(np.arange(n), 2)], b[np.roll(np.arange(n), -1 if anchored else -3)])[:n_ends]
 
 
+@functools.cache
+def lumpy_angle_ends(n_ends, anchored):
+    return angle_ends(lumpy_handles(), n_ends, anchored)
+
+
 def angles(n_ends, anchored):
     kind = mp.forces.AngleLinks if n_ends == 3 else mp.forces.DirectionLinks
     n = 9 if anchored else 5
@@ -283,7 +293,7 @@ def angles(n_ends, anchored):
         return topology, kind(*angle_ends(h, n_ends, anchored), k, rest)
 
     def energy(x):
-        places_of = [places(sites, x) for sites in angle_ends(lumpy_handles(), n_ends, anchored)]
+        places_of = [places(sites, x) for sites in lumpy_angle_ends(n_ends, anchored)]
         first, second, third, fourth = places_of if n_ends == 4 else [places_of[i] for i in (1, 0, 1, 2)]
         p, q = second - first, fourth - third
         assert min(np.linalg.norm(d, axis=1).min() for d in (p, q)) > 1.0
@@ -441,7 +451,7 @@ def distances(x, pairs):
 
 
 def soft_spheres_energy(x):
-    _, h = lumpy_scene()
+    h = lumpy_handles()
     a = np.concatenate([h["closed"].beads, h["points"].beads])
     b = np.concatenate([h["balls"].beads, h["points"].beads, h["beads"].beads])
     r = distances(x, pairs_within(a, b, EXCLUDED))
@@ -479,7 +489,7 @@ def uniform_field():
 
 
 def uniform_field_energy(x):
-    _, h = lumpy_scene()
+    h = lumpy_handles()
     return -np.sum(x[np.r_[h["points"].beads, h["beads"].beads]] * np.linspace([-1, 2, 3], [2, 1, -4], 9))
 
 
@@ -490,7 +500,7 @@ def harmonic_trap():
 
 
 def harmonic_trap_energy(x):
-    _, h = lumpy_scene()
+    h = lumpy_handles()
     away = x[np.r_[h["points"].beads, h["beads"].beads]] - np.linspace(-4, 5, 27).reshape(9, 3)
     return 0.5 * np.sum(np.array([1.0, 0.0, 3.0]) * away**2)
 
@@ -514,7 +524,7 @@ def external_field():
 
 
 def external_field_energy(x):
-    _, h = lumpy_scene()
+    h = lumpy_handles()
     return np.sum(written(x[np.r_[h["points"].beads, h["beads"].beads]], **SHARES))
 
 
@@ -557,7 +567,7 @@ def wca_of_sites():
 
 
 def wca_of_sites_energy(x):
-    sites = places(mixed_ends(lumpy_handles())[0], x)
+    sites = places(lumpy_ends()[0], x)
     i, j = np.triu_indices(len(sites), 1)
     r = np.linalg.norm(sites[i] - sites[j], axis=1)
     assert np.abs(r - 2.0 ** (1 / 6) * 9.0).min() > 0.05
@@ -581,7 +591,7 @@ def well(r, depth, distance, cutoff):
 
 
 def ricker_energy(x):
-    _, h = lumpy_scene()
+    h = lumpy_handles()
     a = np.concatenate([h["closed"].beads, h["points"].beads])
     b = np.concatenate([h["balls"].beads, h["points"].beads, h["beads"].beads])
     r = distances(x, pairs_within(a, b, EXCLUDED))
@@ -597,7 +607,7 @@ def ricker_of_sites():
 
 
 def ricker_of_sites_energy(x):
-    sites = places(mixed_ends(lumpy_handles())[0], x)
+    sites = places(lumpy_ends()[0], x)
     i, j = np.triu_indices(len(sites), 1)
     return well(np.linalg.norm(sites[i] - sites[j], axis=1), 2.0, 6.0, 24.0)
 
@@ -638,7 +648,7 @@ def charges():
 
 
 def charges_energy(x):
-    _, h = lumpy_scene()
+    h = lumpy_handles()
     beads = np.concatenate([h[k].beads for k in ("points", "balls", "beads")])
     q = dict(zip(beads.tolist(), CHARGES.tolist(), strict=True))
     i, j = pairs_within(beads, beads, EXCLUDED)
@@ -653,7 +663,7 @@ def charges_of_sites():
 
 
 def charges_of_sites_energy(x):
-    sites = places(mixed_ends(lumpy_handles())[0], x)
+    sites = places(lumpy_ends()[0], x)
     q = np.linspace(-1.0, 2.0, len(sites))
     i, j = np.triu_indices(len(sites), 1)
     r = np.linalg.norm(sites[i] - sites[j], axis=1)
@@ -891,7 +901,7 @@ def collisions():
 
 
 def collisions_energy(x):
-    _, h = lumpy_scene()
+    h = lumpy_handles()
     at = np.r_[h["points"].beads, h["balls"].beads]
     radius, k = np.r_[np.full(7, 2.0), h["balls"].radius], np.r_[np.full(7, 3.0), np.full(5, 7.0)]
     i, j = np.triu_indices(12, 1)
@@ -950,9 +960,9 @@ def body_places(sites, x, q):
     tops, rods = sorted(sites.handles, key=lambda handle: handle.first_bead)
     row = {bead: i for i, bead in enumerate([*tops.beads, *rods.beads])}
     out = places(sites, x)
-    for i, (first, arm) in enumerate(zip(sites.start, sites.arms, strict=False)):
-        if arm.any():
-            out[i] += rotation(q[row[sites.bead_numbers[first]]]).apply(arm)
+    on_arms = np.flatnonzero(sites.arms.any(axis=1))
+    rows = [row[sites.bead_numbers[sites.start[i]]] for i in on_arms]
+    out[on_arms] += rotation(q[rows]).apply(sites.arms[on_arms])
     return out
 
 
@@ -1067,7 +1077,7 @@ def field_on_means(kind, *numbers):
     return build
 
 
-MEANS = mixed_ends(lumpy_handles())[0]
+MEANS = lumpy_ends()[0]
 
 
 def trap_of_means_energy(x):

@@ -73,6 +73,17 @@ def test_a_collinear_face_on_its_own_is_dropped():
     assert (len(mesh.vertices), len(mesh.faces)) == (3, 1)
 
 
+@pytest.mark.parametrize(("n", "loose"), [(63, 1), (64, 0), (65, 65)])
+def test_faces_round_an_edge_are_joined_in_pairs_up_to_64_of_them(n, loose):
+    """And cut loose beyond, where all pairs are too many to weigh."""
+    turn = 2.0 * np.pi * np.arange(n) / n
+    x = np.concatenate([[[0, 0, -1.0], [0, 0, 1.0]], np.column_stack([np.cos(turn), np.sin(turn), np.zeros(n)])])
+    mesh, report = TriangleMesh.repair(x, [[0, 1, 2 + i] for i in range(n)])
+    assert report.actions["branching_edges_cut"] == 1
+    assert report.actions.get("border_edges_made", 0) == loose
+    assert len(mesh.faces) == n
+
+
 def test_nothing_left_is_an_error():
     with pytest.raises(MeshError, match="nothing is left of this mesh"):
         TriangleMesh.repair(np.eye(3), [[0, 0, 1], [1, 2, 2]])
