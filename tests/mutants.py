@@ -287,7 +287,7 @@ LAWS = [
     ("pressure of ideal points", "_kernels/geodesic.pyx", "run", "task.scale = task.sense * self.corners.scale", "task.scale = 0.9 * task.sense * self.corners.scale"),
     ("from canonical starts", "_kernels/geodesic.pyx", "_fly_one", "rate[0] = -rate_i * sqrt(nn / nn_new)", "rate[0] = -0.98 * rate_i * sqrt(nn / nn_new)"),
     ("right to 1.5 %", "_kernels/drift.pyx", "_ride", "v[c] = w1 * a[c] + w2 * b[c]", "v[c] = 1.01 * (w1 * a[c] + w2 * b[c])"),
-    ("points on a frozen mesh are uniform", "_kernels/geodesic.pyx", "_fly_one", "if i < 0 or tau_r < tau:", "if i < 0 or tau_r > tau:"),
+    ("points on a frozen mesh are uniform", "_kernels/geodesic.pyx", "_fly_one", "-rate_i * sqrt(nn / nn_new)", "-rate_i"),
     ("x\\coth x", "_kernels/thermostat.pyx", "_thermostat", "world.seed, world.step, t.letter", "world.seed, 0, t.letter"),
     ("temperature after O exact", "_kernels/thermostat.pyx", "_thermostat", "t.c2[i] * gx[k]", "0.9 * t.c2[i] * gx[k]"),
     ("averages of position under BAOAB", "flows.py", "ornstein_uhlenbeck", "np.exp(-exponent)", "1.0 - exponent"),
