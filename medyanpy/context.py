@@ -26,8 +26,9 @@ from medyanpy.integrators import Letter, SplittingIntegrator
 from medyanpy.kicks import Explicit
 from medyanpy.layout import Layout
 from medyanpy.names import Guarded
+from medyanpy.needles import Degradation, flattest, heights
 from medyanpy.oriented import unit_quaternions
-from medyanpy.runaway import SLOW, Account, flattest, heights
+from medyanpy.runaway import SLOW, Account
 from medyanpy.state import InTriangle, State
 from medyanpy.system import System
 from medyanpy.threads import choose_threads
@@ -125,6 +126,7 @@ class Context(Guarded):
         self._meter: WorkMeter | None = None
         integrator.kick.check_context(self)
         self._account = Account()
+        self._degradation = Degradation(layout)
         self._length = self._shortest_length()
         self._bind_forces()
         self._compile()
@@ -465,6 +467,7 @@ class Context(Guarded):
             with self.turn.running("step"):
                 error = self._recovered(fault)
             raise error from (None if error is fault.cause else fault.cause)
+        self._degradation.look(self.step_count, self._x)
 
     @property
     def runaway(self) -> float | None:

@@ -10,9 +10,10 @@ from contextlib import contextmanager
 from typing import Any
 
 __all__ = [
-    "ArgumentError", "ContextInUseError", "ConvergenceWarning", "MedyanError", "MeshError", "OutputError",
-    "ParameterError", "PublicNameError", "ReporterWarning", "SimulationError", "ThermostatWarning", "TimestepWarning",
-    "TopologyError", "UnitsWarning", "UnknownNameError", "foreign_errors", "shortened", "shown", "warn_outside",
+    "ArgumentError", "ContextInUseError", "ConvergenceWarning", "MedyanError", "MeshError",
+    "MeshQualityWarning", "OutputError", "ParameterError", "PublicNameError", "ReporterWarning", "SimulationError",
+    "ThermostatWarning", "TimestepWarning", "TopologyError", "UnitsWarning", "UnknownNameError", "foreign_errors",
+    "shortened", "shown", "warn_outside",
 ]  # fmt: skip
 
 
@@ -131,6 +132,10 @@ class ThermostatWarning(UserWarning):
 
 class UnitsWarning(UserWarning):
     """Numbers that nobody can mean together, as after a slip of units; the message says what was probably meant."""
+
+
+class MeshQualityWarning(UserWarning):
+    """Triangles of a running membrane that have become needles; the message names the worst, and what would hold it."""
 
 
 class ReporterWarning(UserWarning):

@@ -8,7 +8,7 @@ import numpy as np
 from medyanpy._kernels.selected import brownian, rotation
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.flows import Flow, Stage
-from medyanpy.rigid.tensors import check_tensor, friction_to_diffusion, move_friction
+from medyanpy.rigid.tensors import check_tensor, check_tensors, friction_to_diffusion, move_friction
 from medyanpy.validation import array, dimensions, number, vector
 
 __all__ = ["OrientedFlow", "friction_tensors", "rod_friction", "unit_quaternions"]
@@ -57,8 +57,7 @@ def friction_tensors(what: str, friction: Any, n: int, point: Any = None) -> np.
         return np.diag([t, t, t, r, r, r])[None]
     tensors = array(what, given, (6, 6) if given.ndim == 2 else (n, 6, 6))
     several = tensors.ndim == 3
-    names = [f"{what}[{i}]" for i in range(n)] if several else [what]
-    tensors = np.stack([check_tensor(t, name) for t, name in zip(tensors.reshape(-1, 6, 6), names, strict=True)])
+    tensors = check_tensors(tensors.reshape(-1, 6, 6), lambda i: f"{what}[{i}]" if several else what)
     if point is not None:
         shift = -vector(f"{what}: reference point", point)
         tensors = np.stack([move_friction(t, shift) for t in tensors])

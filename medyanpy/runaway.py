@@ -5,7 +5,7 @@ import numpy as np
 from medyanpy.errors import ParameterError
 from medyanpy.validation import number
 
-__all__ = ["SLOW", "Account", "flattest", "heights"]
+__all__ = ["SLOW", "Account"]
 
 #: Nothing that moves by less than this part of the shortest length in a step, or turns by as many radians, has run
 #: away: beads at rest move by round-off.
@@ -81,20 +81,3 @@ class Account:
         if admitted:
             self.array[0] = _AGAIN * kinetic
         return admitted
-
-
-def heights(corners: np.ndarray) -> np.ndarray:
-    """(...,) nm; the smallest height of triangles (..., 3, 3): twice the area over the longest edge."""
-    edges = corners - np.roll(corners, 1, axis=-2)
-    doubled = np.linalg.norm(np.cross(edges[..., 0, :], edges[..., 1, :]), axis=-1)
-    longest = np.linalg.norm(edges, axis=-1).max(axis=-1)
-    return np.divide(doubled, longest, out=np.zeros_like(doubled), where=longest > 0.0)
-
-
-def flattest(x: np.ndarray, faces: np.ndarray, vertex: int) -> tuple[int, float] | None:
-    """Of the triangles (F, 3) at a vertex, the one of smallest height, and that height; None where it has none."""
-    at = np.flatnonzero((faces == vertex).any(axis=1))
-    if len(at) == 0:
-        return None
-    height = heights(x[faces[at]])
-    return int(at[np.argmin(height)]), float(height.min())

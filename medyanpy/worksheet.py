@@ -12,7 +12,7 @@ import numpy as np
 
 from medyanpy.errors import ThermostatWarning, TimestepWarning, UnitsWarning, warn_outside
 from medyanpy.forces import MembraneBending
-from medyanpy.runaway import flattest, heights
+from medyanpy.needles import flattest, heights
 from medyanpy.stiffness import Start, longest_timestep
 from medyanpy.topology import Membrane
 

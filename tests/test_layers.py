@@ -28,7 +28,7 @@ LAYERS = [
     {"handles"},
     {"sites"},
     {"topology"},
-    {"layout"},
+    {"layout", "needles"},
     {"stiffness"},
     {"forces"},
     {"integrators", "system", "state", "work"},

@@ -5,6 +5,7 @@ reference point, angular velocity) to (force, torque about that point), and a di
 Both depend on the reference point, which no tensor knows: shifts are counted from the one it has.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -63,26 +64,43 @@ def check_tensor(tensor: Any, what: str = "tensor", *, tolerance: float = 1e-6) 
     """
     a = array(what, tensor, (6, 6))
     tolerance = number(f"{what}: tolerance", tolerance, at_least=0.0)
-    diagonal = np.diag(a)
-    if not (diagonal > 0.0).all():
-        i = int(np.argmin(diagonal > 0.0))
-        raise ParameterError(f"{what}[{i}, {i}] = {diagonal[i]:g} but must be > 0: it is not positive definite")
-    scale = np.sqrt(diagonal)
-    scaled = a / scale[:, None] / scale
-    skew = np.abs(scaled - scaled.T)
+    return check_tensors(a[None], lambda _: what, tolerance)[0]
+
+
+def check_tensors(a: np.ndarray, name: Callable[[int], str], tolerance: float = 1e-6) -> np.ndarray:
+    """`check_tensor` of many (n, 6, 6) at once; an error names the first one at fault, by its number."""
+    diagonal = np.einsum("nii->ni", a)
+    scale = np.sqrt(np.where(diagonal > 0.0, diagonal, np.nan))
+    scaled = a / scale[:, :, None] / scale[:, None, :]
+    turned = scaled.transpose(0, 2, 1)
+    skew = np.abs(scaled - turned)
+    # Of what is finite: LAPACK does not end otherwise.
+    whole = np.isfinite(scaled).all(axis=(1, 2))
+    lowest = np.full(len(a), np.nan)
+    lowest[whole] = np.linalg.eigvalsh(0.5 * (scaled + turned)[whole])[:, 0]
+    wrong = ~(whole & (skew.max(axis=(1, 2)) <= tolerance) & (lowest > _SINGULAR))
+    if wrong.any():
+        n = int(np.argmax(wrong))
+        raise _at_fault(name(n), a[n], scale[n], skew[n], lowest[n], tolerance)
+    return 0.5 * (a + a.transpose(0, 2, 1))
+
+
+def _at_fault(
+    what: str, a: np.ndarray, scale: np.ndarray, skew: np.ndarray, lowest: float, tolerance: float
+) -> ParameterError:
+    if np.isnan(scale).any():
+        i = int(np.argmax(np.isnan(scale)))
+        return ParameterError(f"{what}[{i}, {i}] = {a[i, i]:g} but must be > 0: it is not positive definite")
     if skew.max() > tolerance:
         i, j = (int(k) for k in np.unravel_index(np.argmax(skew), skew.shape))
-        raise ParameterError(
+        return ParameterError(
             f"{what} is not symmetric: [{i}, {j}] = {a[i, j]:g} but [{j}, {i}] = {a[j, i]:g}; the difference must be "
             f"<= {tolerance:g} of {scale[i] * scale[j]:g}, the root of the product of the diagonal elements"
         )
-    lowest = float(np.linalg.eigvalsh(0.5 * (scaled + scaled.T))[0])
-    if not lowest > _SINGULAR:
-        raise ParameterError(
-            f"{what} is not positive definite: scaled to 1 on its diagonal it has the eigenvalue {lowest:.3g}, "
-            f"which must be > {_SINGULAR:g}"
-        )
-    return 0.5 * (a + a.T)
+    return ParameterError(
+        f"{what} is not positive definite: scaled to 1 on its diagonal it has the eigenvalue {lowest:.3g}, "
+        f"which must be > {_SINGULAR:g}"
+    )
 
 
 def friction_to_diffusion(friction: Any, temperature: float | None = None, *, kT: float | None = None) -> np.ndarray:

@@ -1,0 +1,76 @@
+"""Triangles without height: where they are, and when those of a running membrane become such."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from medyanpy.errors import MeshQualityWarning, warn_outside
+from medyanpy.mesh.geometry import radius_ratios
+
+if TYPE_CHECKING:
+    from medyanpy.layout import Layout
+
+__all__ = ["Degradation", "flattest", "heights"]
+
+#: The lowest quality of a triangle whose energies mean something. Vesicles that are held well stay above 0.14.
+_NEEDLE = 0.05
+#: Shapes change slowly: steps between two looks.
+_EVERY = 1000
+
+
+def heights(corners: np.ndarray) -> np.ndarray:
+    """(...,) nm; the smallest height of triangles (..., 3, 3): twice the area over the longest edge."""
+    edges = corners - np.roll(corners, 1, axis=-2)
+    doubled = np.linalg.norm(np.cross(edges[..., 0, :], edges[..., 1, :]), axis=-1)
+    longest = np.linalg.norm(edges, axis=-1).max(axis=-1)
+    return np.divide(doubled, longest, out=np.zeros_like(doubled), where=longest > 0.0)
+
+
+def flattest(x: np.ndarray, faces: np.ndarray, vertex: int) -> tuple[int, float] | None:
+    """Of the triangles (F, 3) at a vertex, the one of smallest height, and that height; None where it has none."""
+    at = np.flatnonzero((faces == vertex).any(axis=1))
+    if len(at) == 0:
+        return None
+    height = heights(x[faces[at]])
+    return int(at[np.argmin(height)]), float(height.min())
+
+
+class Degradation:
+    """Looks at the triangles of membranes that move, and warns once of each whose triangles have become needles.
+
+    Neither areas nor bending hold a triangle in shape, and nothing else of a run shows it: temperatures, areas and
+    volumes stay right while the bending energy of needles falls below that of any closed surface.
+    """
+
+    def __init__(self, layout: "Layout") -> None:
+        self._watched = [m for m in layout.topology.membranes if not m.fixed_beads.all()]
+        self._places = [layout.rank[m.beads] for m in self._watched]
+        self._looked = 0
+
+    def look(self, step: int, x: np.ndarray) -> None:
+        """At places x of the beads in internal order, after so many steps.
+
+        Warns
+        -----
+        MeshQualityWarning
+            A triangle has a quality below 0.05, and less than half of the lowest of the mesh that the membrane was
+            made of.
+        """
+        if not self._watched or 0 <= step - self._looked < _EVERY:
+            return
+        self._looked = step
+        for membrane, places in list(zip(self._watched, self._places, strict=True)):
+            quality = radius_ratios(x[places], membrane.mesh.faces)
+            worst = int(np.argmin(quality))
+            first = float(membrane.mesh.quality.min())
+            if quality[worst] >= min(_NEEDLE, 0.5 * first):
+                continue
+            i = self._watched.index(membrane)
+            del self._watched[i], self._places[i]
+            warn_outside(
+                f"{membrane.name!r}: triangle {worst} has become a needle of quality {quality[worst]:.2g} "
+                f"(equilateral: 1; the lowest of its mesh was {first:.2g}) by step {step}. Bending energies of such "
+                "triangles, and shapes made of them, mean nothing. Hold triangles in shape with MembraneEdgeSprings, "
+                "or more tightly with MembraneArea(per_triangle=True), and start again from where they were good",
+                MeshQualityWarning,
+            )
