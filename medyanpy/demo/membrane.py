@@ -6,7 +6,7 @@ from medyanpy import units
 from medyanpy.demo.report import TEMPERATURE
 from medyanpy.forces import MembraneArea, MembraneBending, MembraneVolume
 from medyanpy.mesh import TriangleMesh
-from medyanpy.runaway import heights as heights_of
+from medyanpy.needles import heights as heights_of
 from medyanpy.system import System
 from medyanpy.topology import Membrane
 
