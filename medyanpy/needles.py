@@ -15,7 +15,7 @@ __all__ = ["Degradation", "flattest", "heights"]
 #: The lowest quality of a triangle whose energies mean something. Vesicles that are held well stay above 0.14.
 _NEEDLE = 0.05
 #: Shapes change slowly: steps between two looks.
-_EVERY = 1000
+_EVERY = 10_000
 
 
 def heights(corners: np.ndarray) -> np.ndarray:
