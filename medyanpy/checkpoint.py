@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from medyanpy._version import __version__
+from medyanpy.beads.intriangle_points import check_places
+from medyanpy.beads.oriented import unit_quaternions
 from medyanpy.errors import MedyanError, ParameterError, foreign_errors, shown
-from medyanpy.oriented import unit_quaternions
 from medyanpy.outputs import remove_left_over, write_atomically
 from medyanpy.serialize import (
     DTYPES,
@@ -34,7 +35,6 @@ from medyanpy.serialize import (
     text_of,
     tree_of,
 )
-from medyanpy.topology import check_places
 from medyanpy.validation import array, number
 
 if TYPE_CHECKING:

@@ -19,6 +19,9 @@ from medyanpy._kernels.program import Program, ProgramFault
 from medyanpy._kernels.program import Sequence as Operations
 from medyanpy._kernels.selected import brownian, drift, geodesic, rotation, thermostat, watch
 from medyanpy._kernels.virial import Virial
+from medyanpy.beads import InTrianglePoints
+from medyanpy.beads.intriangle_points import check_places
+from medyanpy.beads.oriented import unit_quaternions
 from medyanpy.errors import ParameterError, SimulationError, TopologyError, shown
 from medyanpy.flows import Flow, Stage, euler_maruyama, ornstein_uhlenbeck
 from medyanpy.hessians import entries
@@ -27,12 +30,10 @@ from medyanpy.kicks import Explicit
 from medyanpy.layout import Layout
 from medyanpy.names import Guarded
 from medyanpy.needles import Degradation, flattest, heights
-from medyanpy.oriented import unit_quaternions
 from medyanpy.runaway import SLOW, Account
 from medyanpy.state import InTriangle, State
 from medyanpy.system import System
 from medyanpy.threads import choose_threads
-from medyanpy.topology import InTrianglePoints, check_places
 from medyanpy.turns import Turn, one_at_a_time
 from medyanpy.validation import array, thermal_energy, whole_number, words
 from medyanpy.validation import seed as check_seed

@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from medyanpy.layout import Layout
     from medyanpy.topology import Topology
 
-__all__ = ["Handle", "bead_numbers", "handles_in"]
+__all__ = ["MAX_BEADS", "Handle", "bead_numbers", "handles_in"]
+
+#: Beads are numbered by 32-bit integers, in arrays and in the counter of the random numbers.
+MAX_BEADS = 2**31 - 1
 
 
 class Handle(Guarded):

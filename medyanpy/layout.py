@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from medyanpy.topology import Directors, InTrianglePoints, Membrane, OrientedBeads, Topology
+from medyanpy.beads import Directors, InTrianglePoints, Membrane, OrientedBeads
+from medyanpy.topology import Topology
 
 __all__ = ["Layout"]
 

@@ -5,16 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from medyanpy.chains import carried_along
+from medyanpy.beads.chains import carried_along
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.names import plainly_called
-from medyanpy.quaternions import from_matrices, matrices, product, turned
+from medyanpy.quaternions import from_matrices
 from medyanpy.validation import array, number, vector, whole_number
 
 __all__ = ["CircularSection", "frames", "uniform"]
-
-# Wavelengths at which the frequencies of a rod are looked at.
-_WAVES = 64
 
 
 @dataclass(frozen=True)
@@ -189,55 +186,3 @@ def uniform(
     else:
         nodes = s * strain
     return nodes, np.column_stack([np.cos(0.5 * rate * s), np.sin(0.5 * rate * s) * axis])
-
-
-def strains(
-    links: np.ndarray, length: np.ndarray, positions: np.ndarray, orientations: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """(J, 3), (J, 3) Γ and Ω of joints of lengths (J,), as _kernels/rods.pyx has them."""
-    a, b = orientations[links.T]
-    b = np.where(np.einsum("ij,ij->i", a, b)[:, None] < 0.0, -b, b)
-    mean = a + b
-    mean /= np.linalg.norm(mean, axis=1)[:, None]
-    back = mean * [1.0, -1.0, -1.0, -1.0]
-    d = positions[links[:, 1]] - positions[links[:, 0]]
-    return turned(back, d) / length[:, None], 2.0 * product(back, b - a)[:, 1:] / length[:, None]
-
-
-def check_frames(what: str, x: np.ndarray, q: np.ndarray, links: np.ndarray, of) -> None:
-    """Refuse successive nodes in one place, and third axes that point backwards; `of` names a link."""
-    d = x[links[:, 1]] - x[links[:, 0]]
-    here = ~d.any(axis=1)
-    if here.any():
-        raise TopologyError(f"{what}: {of(int(np.argmax(here)))} has both nodes in one place: its length is 0")
-    third = matrices(q)[:, :, 2]
-    cosine = np.einsum("jki,ji->jk", third[links], d) / np.linalg.norm(d, axis=1)[:, None]
-    if (cosine <= 0.0).any():
-        j, k = (int(i) for i in np.argwhere(cosine <= 0.0)[0])
-        raise TopologyError(
-            f"{what}: {of(j)} runs against the third axis of node {links[j, k]}: the cosine of the angle between them "
-            f"is {cosine[j, k]:g}, but must be > 0. Third axes point from each node to the next"
-        )
-
-
-def longest_timestep(
-    length: np.ndarray, mass: np.ndarray, inertia: np.ndarray, stiffness: np.ndarray, couple: np.ndarray
-) -> float:
-    """s; 2 over the highest frequency of straight rods: of joints of lengths (J,), with masses (J,) and inertias (J, 3)
-    of their nodes, resisting with C and B (J, 3).
-
-    Waves exp(i k s): with z = 2 sin(k l/2) and c = cos(k l/2), shear and rotation of each principal plane make the
-    matrix [[C z²/l, i C z c], [-i C z c, B z²/l + C c² l]] over (mass, inertia); stretch and twist are alone.
-    """
-    rows = np.unique(np.column_stack([length, mass, inertia, stiffness, couple]), axis=0)
-    l, m, i, c, b = rows[:, :1], rows[:, 1:2], rows[:, 2:5], rows[:, 5:8], rows[:, 8:11]  # noqa: E741
-    half = np.linspace(0.0, 0.5 * np.pi, _WAVES)
-    z, cos = 2.0 * np.sin(half), np.cos(half)
-    highest = max(float((4.0 * c[:, 2:] / (l * m)).max()), float((4.0 * b[:, 2:] / (l * i[:, 2:])).max()))
-    for shear, axis in ((0, 1), (1, 0)):
-        across = c[:, shear, None] * z**2 / (l * m)
-        turning = (b[:, axis, None] * z**2 / l + c[:, shear, None] * cos**2 * l) / i[:, axis, None]
-        square = (c[:, shear, None] * z * cos) ** 2 / (m * i[:, axis, None])
-        mean = 0.5 * (across + turning)
-        highest = max(highest, float((mean + np.sqrt(0.25 * (across - turning) ** 2 + square)).max()))
-    return 2.0 / float(np.sqrt(highest))

@@ -24,13 +24,14 @@ from medyanpy._version import __version__
 from medyanpy.described import Described, Recorded, made_anew
 from medyanpy.errors import MedyanError, MeshError, ParameterError, TopologyError, foreign_errors, shortened, shown
 from medyanpy.forces import Force
+from medyanpy.handles import Handle
 from medyanpy.integrators import SplittingIntegrator
 from medyanpy.mesh import TriangleMesh
 from medyanpy.names import plainly_called
 from medyanpy.outputs import write_atomically
 from medyanpy.sites import Sites
 from medyanpy.system import System
-from medyanpy.topology import Handle, Topology
+from medyanpy.topology import Topology
 from medyanpy.validation import file_path
 
 __all__ = ["deserialize", "serialize"]

@@ -13,7 +13,8 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from medyanpy.chains import Chains
+from medyanpy.beads import Balls, InTrianglePoints, Membrane, OrientedBeads, Rods, SurfacePoints
+from medyanpy.beads.chains import Chains
 from medyanpy.context import Context
 from medyanpy.errors import MedyanError, ParameterError
 from medyanpy.mesh import TriangleMesh, geometry
@@ -22,7 +23,6 @@ from medyanpy.quaternions import matrices
 from medyanpy.reporters._base import new_file
 from medyanpy.simulation import Simulation
 from medyanpy.surfaces import Surface
-from medyanpy.topology import Balls, InTrianglePoints, Membrane, OrientedBeads, Rods, SurfacePoints
 from medyanpy.trajectory import Frame, Trajectory
 from medyanpy.validation import array, number, whole_number
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from medyanpy.beads import Filaments
 from medyanpy.errors import ParameterError, TopologyError
-from medyanpy.topology import Filaments
 from medyanpy.trajectory import Trajectory
 from medyanpy.validation import array, number
 

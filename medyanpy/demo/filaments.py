@@ -14,6 +14,7 @@ import numpy as np
 
 from medyanpy import presets, units
 from medyanpy.analysis import contour_curvature, end_to_end, persistence_length
+from medyanpy.beads import Filaments
 from medyanpy.context import Context
 from medyanpy.demo.membrane import about_membrane_forces, add_membrane_forces
 from medyanpy.demo.report import (
@@ -35,7 +36,7 @@ from medyanpy.reporters import Reporter
 from medyanpy.simulation import Simulation
 from medyanpy.state import State
 from medyanpy.system import System
-from medyanpy.topology import Filaments, Topology
+from medyanpy.topology import Topology
 from medyanpy.validation import whole_number
 
 ACTIN = presets.actin()

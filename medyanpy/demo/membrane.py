@@ -3,12 +3,12 @@
 import numpy as np
 
 from medyanpy import units
+from medyanpy.beads import Membrane
 from medyanpy.demo.report import TEMPERATURE
 from medyanpy.forces import MembraneArea, MembraneBending, MembraneVolume
 from medyanpy.mesh import TriangleMesh
 from medyanpy.needles import heights as heights_of
 from medyanpy.system import System
-from medyanpy.topology import Membrane
 
 # 20 kT: lipid bilayers.
 BENDING_MODULUS = 82.0

@@ -14,8 +14,10 @@ import numpy as np
 
 from medyanpy import units
 from medyanpy._version import __version__
+from medyanpy.beads import OrientedBeads
 from medyanpy.context import Context
 from medyanpy.errors import ParameterError
+from medyanpy.handles import Handle
 from medyanpy.integrators import SplittingIntegrator
 from medyanpy.mesh import TriangleMesh
 from medyanpy.reporters import CheckpointReporter, Reporter, StateDataReporter, TrajectoryReporter
@@ -23,7 +25,7 @@ from medyanpy.simulation import Simulation
 from medyanpy.state import State
 from medyanpy.system import System
 from medyanpy.threads import choose_threads
-from medyanpy.topology import Handle, OrientedBeads, Topology
+from medyanpy.topology import Topology
 from medyanpy.validation import seed as check_seed
 from medyanpy.validation import whole_number
 from medyanpy.visualize import draw

@@ -15,13 +15,14 @@ from typing import Any, TextIO
 import numpy as np
 
 from medyanpy import presets, quaternions, rigid, units
+from medyanpy.beads import RigidBodies
 from medyanpy.context import Context
 from medyanpy.demo.report import TEMPERATURE, Demo, Line, Report, mean_line, near_line
 from medyanpy.forces import EllipsoidRepulsion, HarmonicTrap, UniformField
 from medyanpy.integrators import BrownianIntegrator, SplittingIntegrator, VerletIntegrator
 from medyanpy.state import State
 from medyanpy.system import System
-from medyanpy.topology import RigidBodies, Topology
+from medyanpy.topology import Topology
 from medyanpy.validation import whole_number
 
 # Semi-axes (nm), the axis of symmetry first; names are those of the handles.

@@ -10,6 +10,7 @@ from typing import Any, TextIO
 import numpy as np
 
 from medyanpy import quaternions, rods
+from medyanpy.beads import Rods
 from medyanpy.context import Context
 from medyanpy.demo.report import Demo, Line, Report, bound_line, mean_line, near_line
 from medyanpy.forces import RodElasticity, RodLoad
@@ -19,7 +20,7 @@ from medyanpy.reporters._base import new_file
 from medyanpy.simulation import Simulation
 from medyanpy.state import State
 from medyanpy.system import System
-from medyanpy.topology import Rods, Topology
+from medyanpy.topology import Topology
 from medyanpy.validation import whole_number
 from medyanpy.visualize import draw
 

@@ -6,11 +6,11 @@ import numpy as np
 
 from medyanpy._kernels import numerics
 from medyanpy._kernels.selected import filament_bending, filament_twisting, fixman, fixman_twistable
+from medyanpy.beads import Filaments
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.forces._base import Force, expect_handle
 from medyanpy.forces.bonds import _HARMONIC, bind_pairs
 from medyanpy.stiffness import Coordinates, Start
-from medyanpy.topology import Filaments
 from medyanpy.validation import number, per_item, thermal_energy
 
 if TYPE_CHECKING:

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from medyanpy._kernels.selected import rods as kernel
+from medyanpy.beads import Rods
+from medyanpy.beads.rods import longest_timestep
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.forces._base import Force, expect_handle, handles_in
 from medyanpy.forces.collisions import SoftCollisions
-from medyanpy.rods import longest_timestep
-from medyanpy.topology import Rods
 from medyanpy.validation import array, dimensions, number, vector
 
 __all__ = ["RodCollision", "RodElasticity", "RodLoad"]

@@ -7,13 +7,14 @@ import numpy as np
 
 from medyanpy import quaternions
 from medyanpy._kernels.derivatives import Contraction, HessianBlocks
+from medyanpy.beads import Directors
 from medyanpy.context import Context
 from medyanpy.errors import ParameterError
 from medyanpy.forces import Force
 from medyanpy.integrators import SplittingIntegrator, VerletIntegrator
 from medyanpy.state import State
 from medyanpy.system import System
-from medyanpy.topology import Directors, Topology
+from medyanpy.topology import Topology
 
 __all__ = ["ForceCase", "check_force"]
 

@@ -1,4 +1,4 @@
-"""The flow of oriented beads: rotation in A, friction and noise of all six momenta in O, displacement in D."""
+"""Oriented beads: rotation in A, friction and noise of all six momenta in O, displacement in D."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,12 +6,14 @@ from typing import Any
 import numpy as np
 
 from medyanpy._kernels.selected import brownian, rotation
+from medyanpy.beads.free import Beads
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.flows import Flow, Stage
 from medyanpy.rigid.tensors import check_tensor, check_tensors, friction_to_diffusion, move_friction
+from medyanpy.sites import Sites
 from medyanpy.validation import array, dimensions, number, vector
 
-__all__ = ["OrientedFlow", "friction_tensors", "rod_friction", "unit_quaternions"]
+__all__ = ["OrientedBeads", "OrientedFlow", "friction_tensors", "rod_friction", "unit_quaternions"]
 
 # How far the length of a quaternion given by a user may be from 1, before that is an error (it is put right).
 _UNIT_TOLERANCE = 1e-6
@@ -81,6 +83,95 @@ def rod_friction(what: str, friction: Any, rotational: Any, n: int) -> np.ndarra
         across = number(f"{what}: {name}{' across' if pair else ''}", across, at_least=0.0)
         diagonal += [across, across, along]
     return np.diag(diagonal)[None]
+
+
+class OrientedBeads(Beads):
+    """Beads that also turn: each carries a frame of its own, the body frame, along its principal axes of inertia.
+
+    Attributes
+    ----------
+    orientations : (n, 4) float array, dimensionless
+        Unit quaternions, scalar first, that turn vectors of the body frame into space.
+    inertia : (n, 3) float array, pN s² nm
+        Principal moments of inertia.
+    friction_tensors : (1 or n, 6, 6) float array
+        Friction about the centre of mass in the body frame, translation first: pN s/nm, pN s and pN s nm in its blocks.
+    rotation_parts : int
+        Parts into which the rotation of each A is cut.
+    held : (n, 2) bool array
+        Of which beads the position, and the orientation, does not change.
+    rows : slice
+        Its rows among all oriented beads of the topology: ``state.orientations[handle.rows]``.
+    """
+
+    kind = "oriented beads"
+
+    def __init__(
+        self, topology, name, first, positions, mass, orientations, inertia, friction, first_row, parts, held
+    ) -> None:
+        # Of translation and rotation it is in the tensors.
+        super().__init__(topology, name, first, positions, mass, np.broadcast_to(0.0, (len(mass),)))
+        self.orientations = orientations
+        self.inertia = inertia
+        self.friction_tensors = friction
+        self.rotation_parts = parts
+        self._first_row = first_row
+        self.held = held
+
+    @property
+    def fixed_beads(self) -> np.ndarray:
+        return self.held[:, 0]
+
+    @property
+    def degrees_of_freedom(self) -> int:
+        return 3 * int(np.count_nonzero(~self.held))
+
+    @property
+    def rows(self) -> slice:
+        return slice(self._first_row, self._first_row + len(self))
+
+    @property
+    def has_friction(self) -> bool:
+        return bool(self.friction_tensors.any())
+
+    def bind(self, layout):
+        return OrientedFlow(self, layout)
+
+    def sites(self, arms: Any) -> Sites:
+        """Points fixed to the bodies: what acts on them also turns the bodies.
+
+        Parameters
+        ----------
+        arms : (k, 3) or (n, k, 3) float, nm
+            From the centre of mass to k points, in the body frame: the same for all bodies, or for each.
+
+        Returns
+        -------
+        Sites
+            n k of them, body by body.
+
+        Raises
+        ------
+        ParameterError
+            A wrong shape, or a number that is not finite.
+
+        Examples
+        --------
+        >>> import medyanpy as mp
+        >>> topology = mp.Topology()
+        >>> rods = topology.add_rigid_bodies([[0, 0, 0]], [[1, 0, 0, 0]], mass=1.0, inertia=[2.0, 2.0, 1.0])
+        >>> ends = rods.sites([[0, 0, -5.0], [0, 0, 5.0]])
+        >>> len(ends)
+        2
+        """
+        n, what = len(self), f"{self.name}.sites: arms"
+        each = dimensions(what, arms, f"(k, 3) or ({n}, k, 3)") > 2
+        arms = array(what, arms, (n, None, 3) if each else (None, 3))
+        arms = np.broadcast_to(arms, (n, *arms.shape[-2:])).reshape(-1, 3)
+        k = len(arms) // n
+        return Sites.from_arrays(
+            np.arange(n * k + 1), np.repeat(self.beads, k), np.ones(n * k), np.empty((0, 3)), arms, [self]
+        )
 
 
 class OrientedFlow(Flow):

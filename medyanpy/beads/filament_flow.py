@@ -5,7 +5,7 @@ from functools import cached_property, partial
 import numpy as np
 
 from medyanpy._kernels.selected import constraints, constraints_twistable, thermostat
-from medyanpy.chains import carried_along
+from medyanpy.beads.chains import carried_along
 from medyanpy.flows import Flow, Stage, ornstein_uhlenbeck
 
 __all__ = ["FilamentFlow", "parallel_directors"]

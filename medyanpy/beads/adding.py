@@ -1,0 +1,74 @@
+"""What adding beads of any kind checks."""
+
+from typing import Any
+
+import numpy as np
+
+from medyanpy.errors import ParameterError, TopologyError
+from medyanpy.validation import array, per_item, several, vectors
+
+# A principal moment below this, relative to the largest, is that of a line.
+_LINE_TOLERANCE = 1e-12
+# How far a principal moment may exceed the sum of the others, relative: rounding of flat bodies.
+_FLAT_TOLERANCE = 1e-6
+
+
+def positions_of(what: str, positions: Any) -> np.ndarray:
+    """(n, 3) of their own, read-only."""
+    x = array(f"{what}: positions", positions, (None, 3), error=TopologyError).copy()
+    x.flags.writeable = False
+    return x
+
+
+def inertia_of(what: str, prefix: str, n: int, mass: Any, friction: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Mass and friction of n beads; `prefix` is what stands before these words in the arguments."""
+    return (
+        per_item(f"{what}: {prefix}mass", mass, n, above=0.0),
+        per_item(f"{what}: {prefix}friction", friction, n, at_least=0.0),
+    )
+
+
+def chains_of(what: str, nodes: Any, starts: Any) -> tuple[np.ndarray, np.ndarray]:
+    """The nodes of all chains, and where those of each start, of either way of giving them."""
+    if starts is None:
+        nodes = several(f"{what}: nodes", nodes, error=TopologyError)
+        parts = [array(f"{what}: nodes[{i}]", p, (None, 3), error=TopologyError) for i, p in enumerate(nodes)]
+        starts = np.cumsum([0, *map(len, parts)])
+        nodes = np.concatenate([np.empty((0, 3)), *parts])
+    x = positions_of(f"{what}: nodes", nodes)
+    starts = array(f"{what}: starts", starts, (None,), dtype=np.int64, error=TopologyError)
+    if len(starts) == 0 or starts[0] != 0 or starts[-1] != len(x) or (np.diff(starts) < 0).any():
+        raise TopologyError(f"{what}: starts must ascend from 0 to the number of nodes, {len(x)}")
+    return x, starts
+
+
+def enough_nodes(what: str, chain: str, starts: np.ndarray, closed: bool) -> None:
+    """Refuse chains with less than two nodes, rings with less than three."""
+    fewest = 3 if closed else 2
+    short = np.diff(starts) < fewest
+    if short.any():
+        i = int(np.argmax(short))
+        kind = "ring" if closed else chain
+        raise TopologyError(f"{what}: {chain} {i} has {np.diff(starts)[i]} nodes, but a {kind} needs {fewest}")
+
+
+def moments_of(what: str, inertia: Any, n: int) -> np.ndarray:
+    """(n, 3) principal moments of inertia, checked."""
+    given = vectors(what, inertia, n)
+    moments = np.broadcast_to(given, (n, 3)).copy()
+    for wrong, bound in [
+        # Rounding leaves something of the zero of a line.
+        (moments <= _LINE_TOLERANCE * np.maximum(moments.max(axis=1), 0.0)[:, None], "> 0 (a body on a line has none)"),
+        (moments > (1.0 + _FLAT_TOLERANCE) * (moments.sum(axis=1)[:, None] - moments), "at most the sum of the others"),
+    ]:
+        if wrong.any():
+            i, k = (int(a) for a in np.argwhere(wrong)[0])
+            where = f"[{k}]" if given.ndim == 1 else f"[{i}, {k}]"
+            raise ParameterError(f"{what}{where} = {moments[i, k]:g} but must be {bound}: {moments[i].tolist()}")
+    moments.flags.writeable = False
+    return moments
+
+
+def row_if_one(rows: np.ndarray) -> np.ndarray:
+    """The row of an array that repeats one, or the array."""
+    return rows[0] if (rows == rows[0]).all() else rows

@@ -1,0 +1,575 @@
+"""Filaments: chains and rings of beads whose links keep their lengths, with or without material directions."""
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from medyanpy.beads.adding import chains_of, enough_nodes, inertia_of, positions_of
+from medyanpy.beads.chains import Chains
+from medyanpy.beads.filament_flow import FilamentFlow, parallel_directors
+from medyanpy.beads.free import Beads
+from medyanpy.described import scalar_if_one
+from medyanpy.errors import ParameterError, SimulationError, TopologyError
+from medyanpy.sites import Sites
+from medyanpy.validation import array, number, one_or_many, per_item
+
+if TYPE_CHECKING:
+    from medyanpy.topology import Topology
+
+# How far nodes given by a user may miss the lengths of their links, relative, before that is an error (they are
+# put right when a Context is made).
+_LENGTH_TOLERANCE = 1e-3
+# How far from perpendicular to its link a director given by a user may be (the cosine of the angle), before that is an
+# error (it is put right).
+_PERPENDICULAR_TOLERANCE = 1e-3
+
+
+class Filaments(Chains, Beads):
+    """The nodes of filaments: chains or rings of beads, one filament after another.
+
+    Attributes
+    ----------
+    starts : (f + 1,) int array
+        Where the nodes of each filament start, among the handle's nodes.
+    closed : bool
+        Whether the filaments are rings: then a link joins the last node to the first.
+    constrained : bool
+        Whether links keep their lengths.
+    link_lengths : (l,) float array, nm
+        Of all links, filament after filament; the last of a ring leads back to its first node.
+    fixed_nodes : (k,) int array
+        Nodes that do not move, among the handle's nodes.
+    tolerance : float
+        How exactly links keep their lengths, relative.
+    friction_along : (n,) float array or None, pN s/nm
+        Along the filament, where it differs from `friction` across it.
+    directors : Directors or None
+        The material directions of the links, where the filaments are twistable.
+    """
+
+    kind = "filament nodes"
+    chain = "filament"
+    added_by = "add_filaments"
+    directors: "Directors | None" = None
+
+    def __init__(
+        self, topology, name, first, positions, mass, friction, starts, closed, constrained, link_lengths, fixed_nodes,
+        tolerance,
+    ) -> None:  # fmt: skip
+        super().__init__(topology, name, first, positions, mass, friction)
+        self.starts = starts
+        self.closed = closed
+        self.constrained = constrained
+        self.link_lengths = link_lengths
+        self.fixed_nodes = fixed_nodes
+        self.tolerance = tolerance
+        self.friction_along: np.ndarray | None = None
+
+    @property
+    def n_filaments(self) -> int:
+        return self.n_chains
+
+    @property
+    def joints(self) -> np.ndarray:
+        """(J,) nodes between two links: of rings all, else all but the ends."""
+        nodes = np.arange(len(self))
+        return nodes if self.closed else np.delete(nodes, np.r_[self.starts[:-1], self.starts[1:] - 1])
+
+    @property
+    def links_at_joints(self) -> tuple[np.ndarray, np.ndarray]:
+        """(J,), (J,) the links before and after each joint."""
+        joints = self.joints
+        which = self.node_chains[joints]
+        if not self.closed:
+            # Each filament before has one link less than nodes.
+            return joints - which - 1, joints - which
+        first = joints == self.starts[which]
+        return np.where(first, self.starts[which + 1], joints) - 1, joints
+
+    @property
+    def fixed_beads(self) -> np.ndarray:
+        out = np.zeros(len(self), bool)
+        out[self.fixed_nodes] = True
+        return out
+
+    def multipliers(self, positions, velocities, forces):
+        # With directors constraints of links are not alone.
+        if not self.constrained or self.directors is not None:
+            return None
+        from scipy import sparse
+        from scipy.sparse import linalg
+
+        first, second = self.links.T
+        d = positions[second] - positions[first]
+        links = np.repeat(np.arange(len(d)), 3)
+        place = [(3 * node[:, None] + np.arange(3)).ravel() for node in (first, second)]
+        n = positions.size
+        # g = |d|^2 - L^2 of every link; d^2g/dt^2 = 0.
+        gradient = sum(
+            sparse.coo_array((sign * 2.0 * d.ravel(), (links, where)), shape=(len(d), n))
+            for sign, where in zip((-1.0, 1.0), place, strict=True)
+        )
+        weight = np.repeat(np.where(self.fixed_beads, 0.0, 1.0 / self.mass), 3)
+        bends = 2.0 * np.sum((velocities[second] - velocities[first]) ** 2, axis=1)
+        right = gradient @ (weight * forces.ravel()) + bends
+        try:
+            factors = linalg.splu((gradient @ sparse.diags_array(weight) @ gradient.T).tocsc())
+            pivots = np.abs(factors.U.diagonal())
+            if pivots.min() > 1e-13 * pivots.max():
+                return factors.solve(right)
+        except RuntimeError:
+            # Exactly singular.
+            pass
+        raise SimulationError(
+            f"{self!r}: the multipliers of its links are not determined: a filament is taut between fixed nodes",
+            object=self.name,
+        )
+
+    @property
+    def degrees_of_freedom(self) -> int:
+        """Those of its directors included: constraints join the two."""
+        free = 3 * (len(self) - len(self.fixed_nodes))
+        if self.directors is not None:
+            # Three each, less unit length and right angle.
+            free += len(self.directors)
+        return free - len(self.link_lengths) if self.constrained else free
+
+    def sites(self, filament: Any, link: Any, fraction: Any = 0.5) -> Sites:
+        """Places on links, as links and other forces between sites take them.
+
+        Parameters
+        ----------
+        filament : int or (n,) int
+            Counted from 0 within the handle.
+        link : int or (n,) int
+            Counted from 0 within the filament; the last of a ring leads back to its first node.
+        fraction : float or (n,) float, 0 to 1
+            0 is the node at which the link starts, 1 the one at which it ends.
+
+        Returns
+        -------
+        Sites
+            n weighted means of two nodes; 1 where all three are scalars.
+
+        Raises
+        ------
+        TopologyError
+            No such filament or link, or arrays of different length.
+        ParameterError
+            A fraction outside [0, 1].
+
+        Examples
+        --------
+        >>> import medyanpy as mp
+        >>> topology = mp.Topology()
+        >>> actin = topology.add_filament([[0.0, 0, 0], [27.0, 0, 0], [54.0, 0, 0]], node_mass=4e-12)
+        >>> actin.sites(0, [0, 1], [0.5, 1.0])
+        Sites(2: 2 weighted)
+        >>> actin.sites_along(0, 40.5).weights.tolist()
+        [0.5, 0.5]
+        """
+        what = f"sites of {self.name!r}"
+        filament, link, fraction = self._together(what, filament=filament, link=link, fraction=fraction)
+        counts = np.diff(self.link_starts)
+        bad = (link < 0) | (link >= counts[filament])
+        if bad.any():
+            i = int(np.argmax(bad))
+            raise TopologyError(
+                f"{what}: link[{i}] = {link[i]}, but filament {filament[i]} has links 0 to {counts[filament[i]] - 1}"
+            )
+        bad = ~((fraction >= 0.0) & (fraction <= 1.0))
+        if bad.any():
+            i = int(np.argmax(bad))
+            raise ParameterError(
+                f"{what}: fraction[{i}] = {fraction[i]} on link {link[i]} of filament {filament[i]}, "
+                "but must be from 0 to 1"
+            )
+        return self._on_links(self.link_starts[filament] + link, fraction)
+
+    def sites_along(self, filament: Any, distance: Any) -> Sites:
+        """Places at distances along filaments from their first nodes, by the lengths of links at rest.
+
+        Parameters
+        ----------
+        filament : int or (n,) int
+            Counted from 0 within the handle.
+        distance : float or (n,) float, nm, 0 to the length of the filament
+
+        Returns
+        -------
+        Sites
+            As of `sites`.
+
+        Raises
+        ------
+        TopologyError
+            No such filament, or arrays of different length.
+        ParameterError
+            A distance outside the filament.
+        """
+        what = f"sites of {self.name!r}"
+        filament, distance = self._together(what, filament=filament, distance=distance)
+        end = np.concatenate([[0.0], np.cumsum(self.link_lengths)])
+        first, last = self.link_starts[filament], self.link_starts[filament + 1]
+        length = end[last] - end[first]
+        bad = ~((distance >= 0.0) & (distance <= length * (1.0 + 1e-12)))
+        if bad.any():
+            i = int(np.argmax(bad))
+            raise ParameterError(
+                f"{what}: distance[{i}] = {distance[i]} nm, but must be from 0 to the length of filament "
+                f"{filament[i]}, {length[i]:g} nm"
+            )
+        along = end[first] + distance
+        link = np.clip(np.searchsorted(end, along, side="right") - 1, first, last - 1)
+        return self._on_links(link, np.clip((along - end[link]) / self.link_lengths[link], 0.0, 1.0))
+
+    def _together(self, what: str, **given: Any) -> list[np.ndarray]:
+        """One-dimensional arrays of equal length, the first of which numbers filaments that exist."""
+        arrays = []
+        for key, value in given.items():
+            dtype, error = (np.int64, TopologyError) if key in ("filament", "link") else (np.float64, ParameterError)
+            arrays.append(one_or_many(f"{what}: {key}", value, dtype=dtype, error=error))
+        lengths = {len(a) for a, v in zip(arrays, given.values(), strict=True) if np.ndim(v)}
+        n = min(lengths, default=1)
+        if len(lengths) > 1:
+            sizes = ", ".join(f"{key}: {len(a)}" for key, a in zip(given, arrays, strict=True))
+            raise TopologyError(f"{what}: give numbers, or arrays of equal length, not {sizes}")
+        arrays = [np.broadcast_to(a, (n,)) for a in arrays]
+        bad = (arrays[0] < 0) | (arrays[0] >= self.n_filaments)
+        if bad.any():
+            i = int(np.argmax(bad))
+            raise TopologyError(
+                f"{what}: filament[{i}] = {arrays[0][i]}, but there are filaments 0 to {self.n_filaments - 1}"
+            )
+        return arrays
+
+    def _on_links(self, link: np.ndarray, fraction: np.ndarray) -> Sites:
+        """At fractions of links that are numbered through all filaments."""
+        nodes = self.first_bead + self.links[link]
+        weights = np.column_stack([1.0 - fraction, fraction])
+        start = 2 * np.arange(len(link) + 1)
+        return Sites.from_arrays(start, nodes.ravel(), weights.ravel(), np.empty((0, 3)), handles=(self,))
+
+    def filament_of(self, bead: int) -> int:
+        """The filament of the handle that a bead of the topology belongs to."""
+        return self.chain_of(bead)
+
+    def bind(self, layout):
+        return FilamentFlow(self, layout) if self.constrained or self.friction_along is not None else None
+
+    @property
+    def has_friction(self) -> bool:
+        return super().has_friction or (self.friction_along is not None and bool(self.friction_along.any()))
+
+    @property
+    def scalar_friction(self) -> np.ndarray:
+        return self.friction if self.friction_along is None else np.broadcast_to(0.0, (len(self),))
+
+    def _arguments_now(self) -> dict[str, Any]:
+        d = self.directors
+        twistable = {} if d is None else {
+            "directors": d.positions, "director_mass": scalar_if_one(d.mass),
+            "director_friction": scalar_if_one(d.friction),
+        }  # fmt: skip
+        return {
+            "nodes": self.positions,
+            "starts": self.starts,
+            "node_mass": scalar_if_one(self.mass),
+            "node_friction": scalar_if_one(self.friction),
+            "node_friction_along": None if self.friction_along is None else scalar_if_one(self.friction_along),
+            "constrained": self.constrained,
+            "closed": self.closed,
+            "link_lengths": self.link_lengths,
+            "fixed_nodes": self.fixed_nodes,
+            "tolerance": self.tolerance,
+            "name": self.name,
+            **twistable,
+        }
+
+
+class Directors(Beads):
+    """The material directions of twistable filaments: one bead for each link, in the order of ``filaments.links``.
+
+    The position of a director is a unit vector perpendicular to its link, without a place in space: it has no part in
+    collisions, pair forces or sums of momentum. Its mass is a moment of inertia, pN s² nm, its friction is in pN nm s,
+    and a force on it in pN nm.
+    """
+
+    kind = "directors"
+    in_space = False
+
+    def __init__(self, filaments, name, first, positions, mass, friction) -> None:
+        super().__init__(filaments.topology, name, first, positions, mass, friction)
+        self.filaments = filaments
+
+    @property
+    def moves_with(self) -> Filaments:
+        return self.filaments
+
+    @property
+    def step_lengths(self) -> np.ndarray:
+        return self.filaments.link_lengths
+
+    @property
+    def degrees_of_freedom(self) -> int:
+        """None apart from those of its filaments."""
+        return 0
+
+    def describe(self, bead: int) -> str:
+        return self.filaments.describe_link(bead - self.first_bead)
+
+
+def add_filament(
+    topology: "Topology",
+    nodes: Any,
+    node_mass: Any,
+    node_friction: Any = 0.0,
+    constrained: bool = True,
+    closed: bool = False,
+    directors: Any = None,
+    *,
+    director_mass: Any = None,
+    director_friction: Any = None,
+    node_friction_along: Any = None,
+    link_lengths: Any = None,
+    fixed_nodes: Any = (),
+    tolerance: float = 1e-10,
+    name: str | None = None,
+) -> Filaments:
+    """Add one filament: a chain or ring of beads whose links keep their lengths.
+
+    Parameters
+    ----------
+    nodes : (n, 3) float, nm
+        n >= 2; for a ring n >= 3.
+    node_mass : float or (n,) float, pN s²/nm, > 0
+    node_friction : float or (n,) float, pN s/nm, >= 0; or a tuple (along, across) of two such
+        Against motion along the tangent and across it: of a slender rod about 1 to 2.
+    constrained : bool
+        Whether links keep their lengths. Else the filament is a row of beads that a force must hold together.
+    closed : bool
+        Join the last node to the first.
+    directors : (l, 3) float, not zero, or "parallel", optional
+        Makes the filament twistable: a material direction for each of its l links, perpendicular to it. They are
+        made unit vectors, and may be off the right angle by 1e-3. ``"parallel"``: without twist, from any start;
+        of a ring, with what is needed to close it spread evenly.
+    director_mass : float or (l,) float, pN s² nm, > 0
+        The moment of inertia of each link about its axis; needed with `directors`.
+    director_friction : float or (l,) float, pN nm s, >= 0, optional
+        Against rotation of each link about its axis, 0 where none is given; of a rod of radius a in a fluid of
+        viscosity η, 4πηa² a length.
+    node_friction_along : float or (n,) float, pN s/nm, >= 0, optional
+        Another way to say it: `node_friction` is then that across.
+    link_lengths : float or (l,) float, nm, > 0, optional
+        l = n - 1 links, n of a ring. As the nodes are where none are given; nodes may miss given ones by 1e-3.
+    fixed_nodes : (k,) int
+        Nodes that do not move; -1 is the last.
+    tolerance : float, > 0
+        Of lengths, relative.
+    name : str, optional
+
+    Raises
+    ------
+    TopologyError
+        Wrong shapes, too few nodes, nodes in one place, link lengths that the nodes do not have, both ends of a
+        link fixed, fixed nodes that hold links straight between them, a director of no length or not perpendicular
+        to its link, directors of filaments that are not constrained, a name in use, or a topology in use.
+    ParameterError
+        A number outside its domain.
+    """
+    x = positions_of("add_filament: nodes", nodes)
+    fixed = _fixed_nodes("add_filament", fixed_nodes, len(x), -len(x))
+    return _add_filaments(
+        topology, "add_filament", x, np.array([0, len(x)]), node_mass, node_friction, node_friction_along,
+        constrained, closed, link_lengths, np.where(fixed < 0, fixed + len(x), fixed), tolerance, name, directors,
+        director_mass, director_friction,
+    )  # fmt: skip
+
+
+def add_filaments(
+    topology: "Topology",
+    nodes: Any,
+    node_mass: Any,
+    node_friction: Any = 0.0,
+    constrained: bool = True,
+    closed: bool = False,
+    directors: Any = None,
+    *,
+    starts: Any = None,
+    director_mass: Any = None,
+    director_friction: Any = None,
+    node_friction_along: Any = None,
+    link_lengths: Any = None,
+    fixed_nodes: Any = (),
+    tolerance: float = 1e-10,
+    name: str | None = None,
+) -> Filaments:
+    """Add many filaments at once, with one handle; see `add_filament`.
+
+    Parameters
+    ----------
+    nodes : list of (n_i, 3) float, or (n, 3) float, nm
+        Of each filament; or of all together, with `starts`.
+    node_mass : float or (n,) float, pN s²/nm, > 0
+        Of all nodes, filament after filament.
+    node_friction, node_friction_along : float or (n,) float, pN s/nm, >= 0
+        As `add_filament`, of all nodes.
+    constrained, closed : bool
+        Of all.
+    directors : list of (l_i, 3) float, or (l, 3) float, not zero, or "parallel", optional
+        Of the links of each filament, or of all together.
+    director_mass, director_friction : float or (l,) float, pN s² nm, > 0, and pN nm s, >= 0, optional
+        Of all links, filament after filament.
+    starts : (f + 1,) int, optional
+        Where the nodes of each filament start, and the number of all nodes.
+    link_lengths : float or (l,) float, nm, > 0, optional
+        Of all links, filament after filament.
+    fixed_nodes : (k,) int
+        Numbered through all nodes.
+    tolerance, name
+        As `add_filament`.
+
+    Raises
+    ------
+    TopologyError, ParameterError
+        As `add_filament`; the message names the filament.
+    """
+    what = "add_filaments"
+    x, starts = chains_of(what, nodes, starts)
+    fixed = _fixed_nodes(what, fixed_nodes, len(x), 0)
+    if isinstance(directors, list) and directors and np.ndim(directors[0]) == 2:
+        directors = np.concatenate(
+            [array(f"{what}: directors[{i}]", p, (None, 3), error=TopologyError) for i, p in enumerate(directors)]
+        )
+    return _add_filaments(
+        topology, what, x, starts, node_mass, node_friction, node_friction_along, constrained, closed, link_lengths,
+        fixed, tolerance, name, directors, director_mass, director_friction,
+    )  # fmt: skip
+
+
+def _add_filaments(
+    topology: "Topology", what, x, starts, mass, friction, along, constrained, closed, link_lengths, fixed, tolerance,
+    name, directors, director_mass, director_friction,
+) -> Filaments:  # fmt: skip
+    closed, constrained = bool(closed), bool(constrained)
+    if isinstance(friction, tuple) and len(friction) == 2:
+        if along is not None:
+            raise ParameterError(f"{what}: give node_friction=(along, across) or node_friction_along=, not both")
+        along, friction = friction
+    if along is not None:
+        along = per_item(f"{what}: node_friction along the filament", along, len(x), at_least=0.0)
+    inertia = inertia_of(what, "node_", len(x), mass, friction)
+    fixed = np.unique(fixed)
+    handle = Filaments(
+        topology, "", 0, x, *inertia, starts.copy(), closed, constrained, np.empty(0), fixed,
+        number(f"{what}: tolerance", tolerance, above=0.0),
+    )  # fmt: skip
+
+    def of(link: int) -> str:
+        return f"{what}: {handle.describe_link(link)}"
+
+    enough_nodes(what, "filament", starts, closed)
+    links = handle.links
+    actual = np.linalg.norm(x[links[:, 1]] - x[links[:, 0]], axis=1)
+    if not actual.all():
+        raise TopologyError(f"{of(int(np.argmin(actual)))} has both nodes in one place")
+    if link_lengths is None:
+        lengths = actual
+    else:
+        lengths = np.array(per_item(f"{what}: link_lengths", link_lengths, len(links), above=0.0))
+        off = np.abs(actual / lengths - 1.0)
+        if constrained and (off > _LENGTH_TOLERANCE).any():
+            worst = int(np.argmax(off))
+            raise TopologyError(
+                f"{of(worst)} is {actual[worst]:g} nm long in the nodes given, but its length shall be "
+                f"{lengths[worst]:g} nm: nodes may miss it by {_LENGTH_TOLERANCE:g} of it"
+            )
+    if constrained and len(fixed):
+        both = np.isin(links, fixed).all(axis=1)
+        if both.any():
+            raise TopologyError(f"{of(int(np.argmax(both)))} has both nodes fixed: nothing can move its length")
+        _refuse_taut(what, handle, lengths)
+    handle._complete(link_lengths=lengths, friction_along=along)
+    turning = None
+    if directors is not None:
+        if not constrained:
+            raise TopologyError(
+                f"{what}: directors stay perpendicular to links that keep their lengths: they need constrained=True"
+            )
+        if director_mass is None:
+            raise ParameterError(f"{what}: directors need director_mass=, the moment of inertia of a link")
+        if isinstance(directors, str):
+            if directors != "parallel":
+                raise ParameterError(f'{what}: directors must be an array or "parallel", not {directors!r}')
+            directors = parallel_directors(handle)
+        if director_friction is None:
+            director_friction = 0.0
+        turning = (
+            _perpendicular(f"{what}: directors", directors, x[links[:, 1]] - x[links[:, 0]], of),
+            *inertia_of(what, "director_", len(links), director_mass, director_friction),
+        )
+    elif director_mass is not None:
+        raise ParameterError(f"{what}: director_mass is given, but no directors")
+    n = len(x) if turning is None else len(x) + len(links)
+    first, own_name = topology._room(what, n, name, "filament" if len(starts) == 2 else "filaments")
+    handle._complete(_first=first, name=own_name)
+    topology._keep(handle)
+    if turning is not None:
+        first, own_name = topology._room(what, len(links), None, f"directors of {handle.name}")
+        handle._complete(directors=topology._keep(Directors(handle, own_name, first, *turning)))
+    return handle
+
+
+def _fixed_nodes(what: str, nodes: Any, n: int, lowest: int) -> np.ndarray:
+    """Numbers of nodes from `lowest` to n - 1."""
+    fixed = array(f"{what}: fixed_nodes", nodes, (None,), dtype=np.int64, error=TopologyError)
+    bad = (fixed < lowest) | (fixed >= n)
+    if bad.any():
+        raise TopologyError(f"{what}: node {fixed[bad][0]} is fixed, but nodes are 0 to {n - 1}")
+    return fixed
+
+
+def _perpendicular(what: str, directors: Any, links: np.ndarray, of: Callable[[int], str]) -> np.ndarray:
+    """(l, 3) unit vectors perpendicular to links, or TopologyError for directors that are too far from that."""
+    given = array(what, directors, (len(links), 3), error=TopologyError)
+    size = np.linalg.norm(given, axis=1)
+    if not size.all():
+        raise TopologyError(f"{of(int(np.argmin(size)))} has a director of length 0")
+    along = links / np.linalg.norm(links, axis=1)[:, None]
+    p = given / size[:, None]
+    cosine = np.einsum("ij,ij->i", p, along)
+    if (np.abs(cosine) > _PERPENDICULAR_TOLERANCE).any():
+        worst = int(np.argmax(np.abs(cosine)))
+        raise TopologyError(
+            f"{of(worst)} has a director that is not perpendicular to it: the cosine of the angle between them is "
+            f"{cosine[worst]:g}, but must be within {_PERPENDICULAR_TOLERANCE:g} of 0"
+        )
+    # What is right already keeps its bits.
+    off = np.maximum(np.abs(cosine), np.abs(size - 1.0)) > 1e-14
+    projected = p - cosine[:, None] * along
+    out = np.where(off[:, None], projected / np.linalg.norm(projected, axis=1)[:, None], given)
+    out.flags.writeable = False
+    return out
+
+
+def _refuse_taut(what: str, filaments: Filaments, lengths: np.ndarray) -> None:
+    """Fixed nodes that hold the links between them straight: no impulse along the links could keep their lengths."""
+    x, fixed = filaments.positions, filaments.fixed_nodes
+    owner = np.searchsorted(filaments.starts, fixed, side="right") - 1
+    for i in np.unique(owner).tolist():
+        start, stop = filaments.starts[i : i + 2]
+        n = stop - start
+        nodes = (fixed[owner == i] - start).tolist()
+        pairs = list(pairwise(nodes))
+        if filaments.closed and len(nodes) > 1:
+            pairs.append((nodes[-1], nodes[0] + n))
+        along = np.tile(lengths[filaments.link_starts[i] : filaments.link_starts[i + 1]], 2)
+        for a, b in pairs:
+            if np.linalg.norm(x[start + b % n] - x[start + a]) > (1.0 - 1e-9) * along[a:b].sum():
+                raise TopologyError(
+                    f"{what}: filament {i} is held straight at its full length between its fixed nodes {a} and "
+                    f"{b % n}: its links cannot keep their lengths if anything pushes a node between them. Give it "
+                    "some slack, or fix one node only"
+                )

@@ -1,0 +1,158 @@
+"""Points that live in the triangles of a membrane."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from medyanpy.beads.adding import inertia_of
+from medyanpy.beads.membranes import Membrane
+from medyanpy.errors import ParameterError, TopologyError
+from medyanpy.handles import MAX_BEADS, Handle
+from medyanpy.mesh import TriangleMesh
+from medyanpy.validation import array, whole_number
+from medyanpy.validation import seed as check_seed
+
+if TYPE_CHECKING:
+    from medyanpy.topology import Topology
+
+# How far barycentric coordinates given by a user may miss "inside, sum 1" before they are an error (then they
+# are put right): a few roundings of a coordinate of order 1.
+_BARYCENTRIC_TOLERANCE = 1e-9
+
+
+class InTrianglePoints(Handle):
+    """Points that live in the triangles of a membrane.
+
+    Attributes
+    ----------
+    membrane : Membrane
+    triangles : (n,) int32 array
+        The face of `membrane.mesh` in which each point starts.
+    barycentric : (n, 3) float array
+        Weights of that face's corners.
+    points : slice
+        Its rows among all in-triangle points of the topology: ``state.intriangle.triangles[handle.points]``.
+    """
+
+    kind = "points"
+    degrees_of_freedom_per_bead = 2
+    added_by = "add_intriangle_points"
+
+    def __init__(self, topology, name, first, membrane, first_point, triangles, weights, mass, friction) -> None:
+        super().__init__(topology, name, first, mass, friction)
+        self.membrane = membrane
+        self._first_point = first_point
+        self.triangles = triangles
+        self._weights = weights
+
+    @property
+    def barycentric(self) -> np.ndarray:
+        second, third = self._weights.T
+        return np.column_stack([(1.0 - second) - third, second, third])
+
+    @property
+    def points(self) -> slice:
+        return slice(self._first_point, self._first_point + len(self))
+
+    @property
+    def positions(self) -> np.ndarray:
+        return self.membrane.mesh.positions(self.triangles, self.barycentric)
+
+    def _arguments_now(self) -> dict[str, Any]:
+        places = {"membrane": self.membrane, "triangles": self.triangles, "barycentric": self.barycentric}
+        return {**places, **super()._arguments_now()}
+
+
+def add_intriangle_points(
+    topology: "Topology",
+    membrane: Membrane,
+    n: int | None = None,
+    *,
+    triangles: Any = None,
+    barycentric: Any = None,
+    mass: Any,
+    friction: Any = 0.0,
+    seed: int | None = None,
+    name: str | None = None,
+) -> InTrianglePoints:
+    """Add points that live in the triangles of a membrane.
+
+    Either `n` of them, uniform per area, or each in a given place.
+
+    Parameters
+    ----------
+    membrane : Membrane
+        Of this topology.
+    n : int, >= 1
+        How many to place at random.
+    triangles : (n,) int
+        The face of `membrane.mesh` that each point lies in.
+    barycentric : (n, 3) float, >= 0, sum 1
+        Weights of that face's three corners.
+    mass : float or (n,) float, pN s²/nm, > 0
+    friction : float or (n,) float, pN s/nm, >= 0
+        kT divided by the diffusion constant wanted.
+    seed : int, optional
+        Of the random places; 0 where none is given.
+    name : str, optional
+
+    Raises
+    ------
+    TopologyError
+        A foreign handle, wrong shapes, a triangle that does not exist, a point outside its triangle.
+    ParameterError
+        A number outside its domain, or neither or both ways of placing.
+    """
+    what = "add_intriangle_points"
+    if not isinstance(membrane, Membrane):
+        raise TopologyError(f"{what}: membrane must be the handle of a membrane, not {membrane!r}")
+    if membrane.topology is not topology:
+        raise TopologyError(f"{what}: {membrane!r} belongs to another topology")
+    if (n is None) == (triangles is None) or (triangles is None) != (barycentric is None):
+        raise ParameterError(f"{what}: give either n, or both triangles and barycentric")
+    if n is not None:
+        n = whole_number(f"{what}: n", n, at_least=1, at_most=MAX_BEADS)
+        rng = np.random.Generator(np.random.Philox(0 if seed is None else check_seed(f"{what}: seed", seed)))
+        # Checked too, because (1 - second) - third may round to below zero at an edge.
+        faces, weights = check_places(what, membrane.mesh, *membrane.mesh.sample(n, rng))
+    else:
+        faces, weights = check_places(what, membrane.mesh, triangles, barycentric)
+    # The mesh's own arrays are not kept: a triangle and two weights are all that defines a point.
+    faces = np.ascontiguousarray(faces, dtype=np.int32)
+    weights = np.ascontiguousarray(weights[:, 1:])
+    for a in (faces, weights):
+        a.flags.writeable = False
+    inertia = inertia_of(what, "", len(faces), mass, friction)
+    first, name = topology._room(what, len(faces), name, "points")
+    before = sum(map(len, topology.point_handles))
+    return topology._keep(InTrianglePoints(topology, name, first, membrane, before, faces, weights, *inertia))
+
+
+def check_places(what: str, mesh: TriangleMesh, triangles: Any, barycentric: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Faces (n,) and weights (n, 3) of points in a mesh, or TopologyError naming the first bad one."""
+    faces = array(f"{what}: triangles", triangles, (None,), dtype=np.int64, error=TopologyError)
+    weights = array(f"{what}: barycentric", barycentric, (len(faces), 3), error=TopologyError)
+    bad = (faces < 0) | (faces >= len(mesh.faces))
+    if bad.any():
+        i = int(np.argmax(bad))
+        raise TopologyError(
+            f"{what}: triangles[{i}] = {faces[i]} does not exist: the mesh has faces 0 to {len(mesh.faces) - 1}"
+        )
+    off = np.abs(weights.sum(axis=1) - 1.0)
+    bad = (weights < -_BARYCENTRIC_TOLERANCE).any(axis=1) | (off > _BARYCENTRIC_TOLERANCE)
+    if bad.any():
+        i = int(np.argmax(bad))
+        raise TopologyError(
+            f"{what}: point {i} lies outside its triangle {faces[i]}: barycentric = {weights[i].tolist()}, "
+            "but the weights must be >= 0 with sum 1"
+        )
+    # What is right already, such as the weights of a State, keeps its bits.
+    wrong = (weights < 0.0).any(axis=1) | (weights[:, 0] != (1.0 - weights[:, 1]) - weights[:, 2])
+    weights = weights.copy()
+    weights[wrong] = np.clip(weights[wrong], 0.0, None)
+    weights[wrong] /= weights[wrong].sum(axis=1, keepdims=True)
+    # All three are >= 0 when the first is read as (1 - second) - third, which is how it is stored.
+    over = (1.0 - weights[:, 1]) - weights[:, 2] < 0.0
+    weights[over, 2] = 1.0 - weights[over, 1]
+    weights[:, 0] = (1.0 - weights[:, 1]) - weights[:, 2]
+    return faces, weights

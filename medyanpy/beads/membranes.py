@@ -1,0 +1,82 @@
+"""Membranes: the vertices of triangle meshes."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from medyanpy.beads.adding import inertia_of
+from medyanpy.described import scalar_if_one
+from medyanpy.errors import TopologyError
+from medyanpy.handles import Handle
+from medyanpy.mesh import TriangleMesh
+
+if TYPE_CHECKING:
+    from medyanpy.topology import Topology
+
+
+class Membrane(Handle):
+    """The vertices of a triangle mesh. `mesh` holds the triangles and where the vertices start.
+
+    `first_face` is the number of its first triangle among those of all membranes of the topology.
+    """
+
+    kind = "vertices"
+    added_by = "add_membrane"
+
+    def __init__(self, topology, name, first, mesh, mass, friction, fixed, first_face) -> None:
+        super().__init__(topology, name, first, mass, friction)
+        self.mesh = mesh
+        self.fixed = fixed
+        self.first_face = first_face
+
+    @property
+    def positions(self) -> np.ndarray:
+        return self.mesh.vertices
+
+    @property
+    def joined(self) -> np.ndarray:
+        return self.mesh.edges
+
+    def _arguments_now(self) -> dict[str, Any]:
+        return {
+            "mesh": self.mesh,
+            "vertex_mass": scalar_if_one(self.mass),
+            "vertex_friction": scalar_if_one(self.friction),
+            "fixed": self.fixed,
+            "name": self.name,
+        }
+
+
+def add_membrane(
+    topology: "Topology",
+    mesh: TriangleMesh,
+    vertex_mass: Any,
+    vertex_friction: Any = 0.0,
+    fixed: bool = False,
+    *,
+    name: str | None = None,
+) -> Membrane:
+    """Add the vertices of a triangle mesh as beads.
+
+    Parameters
+    ----------
+    mesh : TriangleMesh
+        V vertices, nm.
+    vertex_mass : float or (V,) float, pN s²/nm, > 0
+    vertex_friction : float or (V,) float, pN s/nm, >= 0
+    fixed : bool
+        Immobile: points move on it, nothing moves it.
+    name : str, optional
+
+    Raises
+    ------
+    TopologyError, ParameterError
+        As `add_beads`.
+    """
+    if not isinstance(mesh, TriangleMesh):
+        raise TopologyError(f"add_membrane: mesh must be a TriangleMesh, not {type(mesh).__name__}")
+    n = len(mesh.vertices)
+    inertia = inertia_of("add_membrane", "vertex_", n, vertex_mass, vertex_friction)
+    first, name = topology._room("add_membrane", n, name, "membrane")
+    first_face = sum(len(m.mesh.faces) for m in topology.membranes)
+    return topology._keep(Membrane(topology, name, first, mesh, *inertia, bool(fixed), first_face))

@@ -1,0 +1,364 @@
+"""Elastic rods: chains and rings of oriented beads."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from medyanpy.beads.adding import chains_of, enough_nodes, moments_of, positions_of, row_if_one
+from medyanpy.beads.chains import Chains
+from medyanpy.beads.oriented import OrientedBeads, rod_friction, unit_quaternions
+from medyanpy.described import kept, scalar_if_one
+from medyanpy.errors import ParameterError, TopologyError
+from medyanpy.quaternions import matrices, product, turned
+from medyanpy.validation import array, per_item, whole_number
+
+if TYPE_CHECKING:
+    from medyanpy.topology import Topology
+
+# Wavelengths at which the frequencies of a rod are looked at.
+_WAVES = 64
+
+
+class Rods(Chains, OrientedBeads):
+    """The nodes of elastic rods: chains or rings of oriented beads, one rod after another.
+
+    Attributes
+    ----------
+    starts : (r + 1,) int array
+        Where the nodes of each rod start, among the handle's nodes.
+    closed : bool
+        Whether the rods are rings: then a segment joins the last node to the first.
+    segment_length : (r,) float array, nm
+        Of the segments of each rod, at rest.
+    linear_density : (n,) float array, pN s²/nm²
+    inertia_density : (n, 3) float array, pN s²
+        Moments of inertia per length, about the axes of each node.
+    ends : (str, str)
+        How the first and the last node of all rods are held: ``"free"``, ``"pinned"`` or ``"clamped"``.
+    """
+
+    kind = "rod nodes"
+    chain = "rod"
+    added_by = "add_rods"
+
+    def __init__(
+        self, topology, name, first, positions, orientations, linear_density, inertia_density, friction, row, parts,
+        starts, closed, segment_length, ends, given,
+    ) -> None:  # fmt: skip
+        self.starts = starts
+        self.closed = closed
+        self.segment_length = segment_length
+        self.linear_density = linear_density
+        self.inertia_density = inertia_density
+        self.ends = ends
+        # Of friction, what it was made of.
+        self._given = given
+        n = len(positions)
+        held = np.zeros((n, 2), bool)
+        for node, end in zip((starts[:-1], starts[1:] - 1), ends, strict=True):
+            held[node] = [end != "free", end == "clamped"]
+        # A node stands for a segment around it, or, where it is held, for the half of one that begins or ends there.
+        length = np.where(held[:, 0], 0.5, 1.0) * np.repeat(segment_length, np.diff(starts))
+        mass, inertia = linear_density * length, inertia_density * length[:, None]
+        super().__init__(
+            topology, name, first, positions, mass, orientations, inertia, friction, row, parts, held
+        )
+
+    @property
+    def n_rods(self) -> int:
+        return self.n_chains
+
+    @property
+    def joint_lengths(self) -> np.ndarray:
+        """(J,) nm; the rest length of every segment between two nodes, in the order of `links`."""
+        return self.segment_length[self.link_chains]
+
+    def tips(self, end: str) -> tuple[np.ndarray, np.ndarray]:
+        """Where rods end.
+
+        Parameters
+        ----------
+        end : str
+            ``"start"`` or ``"end"``.
+
+        Returns
+        -------
+        (r,) int, and (r, 3) float, nm
+            The node of each rod that is next to it, among the handle's nodes, and the way from there in its frame:
+            half a segment at free ends, which lie beyond their nodes; none at others.
+
+        Raises
+        ------
+        ParameterError
+            Another word.
+        TopologyError
+            Rings have no ends.
+        """
+        if end not in ("start", "end"):
+            raise ParameterError(f'{self.name}: end must be "start" or "end", not {end!r}')
+        if self.closed:
+            raise TopologyError(f"{self.name}: rings have no {end}")
+        last = end == "end"
+        arm = np.zeros((self.n_rods, 3))
+        if self.ends[last] == "free":
+            arm[:, 2] = (0.5 if last else -0.5) * self.segment_length
+        return (self.starts[1:] - 1 if last else self.starts[:-1]), arm
+
+    def strains(self, positions: Any = None, orientations: Any = None) -> tuple[np.ndarray, np.ndarray]:
+        """Shear and stretch Γ, bending and twist Ω of every segment.
+
+        Parameters
+        ----------
+        positions : (n, 3) float, nm, optional
+            Of the handle's nodes: ``state.positions[rods.beads]``. As they were added where none are given.
+        orientations : (n, 4) float, optional
+            Unit quaternions: ``state.orientations[rods.rows]``.
+
+        Returns
+        -------
+        (J, 3) float, dimensionless, and (J, 3) float, 1/nm
+            In the order of `links`, in the mean frame of the two nodes.
+
+        Raises
+        ------
+        ParameterError
+            Arrays of another shape.
+
+        Examples
+        --------
+        >>> import medyanpy as mp
+        >>> nodes, orientations = mp.rods.uniform(10, 5.0, curvature=[0.0, 0.02, 0.01])
+        >>> rod = mp.Topology().add_rod(nodes, orientations, 5.0, linear_density=1.0, inertia_density=[1.0, 1.0, 2.0])
+        >>> strain, curvature = rod.strains()
+        >>> curvature[3].round(4).tolist()
+        [0.0, 0.02, 0.01]
+        """
+        x = self.positions if positions is None else array("strains: positions", positions, (len(self), 3))
+        q = self.orientations if orientations is None else array("strains: orientations", orientations, (len(self), 4))
+        return strains(self.links, self.joint_lengths, x, q)
+
+    def _arguments_now(self) -> dict[str, Any]:
+        return {
+            "nodes": self.positions,
+            "orientations": self.orientations,
+            "segment_length": self.segment_length if len(self.segment_length) > 1 else float(self.segment_length[0]),
+            "linear_density": scalar_if_one(self.linear_density),
+            "inertia_density": row_if_one(self.inertia_density),
+            **self._given,
+            "starts": self.starts,
+            "ends": list(self.ends),
+            "closed": self.closed,
+            "rotation_parts": self.rotation_parts,
+            "name": self.name,
+        }
+
+
+def add_rod(
+    topology: "Topology",
+    nodes: Any,
+    orientations: Any,
+    segment_length: float,
+    linear_density: Any,
+    inertia_density: Any,
+    friction: Any = 0.0,
+    *,
+    rotational_friction: Any = 0.0,
+    ends: Any = "free",
+    closed: bool = False,
+    rotation_parts: int = 1,
+    name: str | None = None,
+) -> Rods:
+    """Add an elastic rod: a chain of nodes with a frame each, the third axis along it.
+
+    A node is the middle of a segment of the rod, and stands for its mass; with free ends, N nodes make a rod of
+    the length N ℓ. An end that is held is at its node, which stands for half a segment: with one such end the rod
+    is (N - 1/2) ℓ long, with two (N - 1) ℓ. What rods resist is up to `forces.RodElasticity`.
+
+    Parameters
+    ----------
+    nodes : (n, 3) float, nm
+        n >= 2; of a ring n >= 3. They may be away from where the rod has no strain.
+    orientations : (n, 4) float, dimensionless
+        Unit quaternions, scalar first, that turn the frame of each node into space: axes 1 and 2 in the
+        cross-section, along its principal axes of inertia, 3 along the rod. `rods.frames` makes them from nodes,
+        `rods.uniform` both of lines, circles and helices.
+    segment_length : float, nm, > 0
+        ℓ, of the rod at rest.
+    linear_density : float or (n,) float, pN s²/nm², > 0
+        Mass per length.
+    inertia_density : (3,) or (n, 3) float, pN s², > 0
+        Moments of inertia per length about the three axes; none may exceed the sum of the other two.
+    friction : float, (float, float), or (6, 6) or (n, 6, 6) float, pN s/nm and pN s nm, >= 0
+        Of each node: of motion, or of motion (along the rod, across it), pN s/nm; or a tensor in the frame of the
+        node, translation first, symmetric and positive definite.
+    rotational_friction : float, or (float, float), pN nm s, >= 0
+        Of rotation of each node, or about the rod and across it; part of the tensor where that is given.
+    ends : str, or (str, str)
+        Of both ends, or of the first and the last node: ``"free"``, ``"pinned"`` (the node keeps its position and
+        may turn) or ``"clamped"`` (it keeps its orientation too).
+    closed : bool
+        Join the last node to the first.
+    rotation_parts : int, >= 1
+        As `add_rigid_bodies`.
+    name : str, optional
+
+    Raises
+    ------
+    TopologyError
+        As `add_beads`; too few nodes, successive nodes in one place, orientations that are not unit quaternions or
+        whose third axis points against the way to the next node, a ring with ends.
+    ParameterError
+        A number outside its domain, another word for an end.
+
+    Examples
+    --------
+    >>> import medyanpy as mp
+    >>> nodes, orientations = mp.rods.uniform(63, 1.0, curvature=[0.0, 0.1, 0.0])
+    >>> section = mp.rods.CircularSection(radius=0.5, youngs_modulus=1.0, poisson_ratio=0.3, density=1.0)
+    >>> topology = mp.Topology()
+    >>> rod = topology.add_rod(nodes, orientations, 1.0, section.linear_density, section.inertia_density)
+    >>> rod.degrees_of_freedom
+    378
+    """
+    x = positions_of("add_rod: nodes", nodes)
+    return _add_rods(
+        topology, "add_rod", x, orientations, np.array([0, len(x)]), segment_length, linear_density, inertia_density,
+        friction, rotational_friction, ends, closed, rotation_parts, name,
+    )  # fmt: skip
+
+
+def add_rods(
+    topology: "Topology",
+    nodes: Any,
+    orientations: Any,
+    segment_length: Any,
+    linear_density: Any,
+    inertia_density: Any,
+    friction: Any = 0.0,
+    *,
+    starts: Any = None,
+    rotational_friction: Any = 0.0,
+    ends: Any = "free",
+    closed: bool = False,
+    rotation_parts: int = 1,
+    name: str | None = None,
+) -> Rods:
+    """Add many rods at once, with one handle; see `add_rod`.
+
+    Parameters
+    ----------
+    nodes : list of (n_i, 3) float, or (n, 3) float, nm
+        Of each rod; or of all together, with `starts`.
+    orientations : list of (n_i, 4) float, or (n, 4) float, dimensionless
+        Likewise.
+    segment_length : float or (r,) float, nm, > 0
+        Of all rods, or of each.
+    linear_density : float or (n,) float, pN s²/nm², > 0
+        Of all nodes, rod after rod.
+    inertia_density : (3,) or (n, 3) float, pN s², > 0
+        Likewise.
+    starts : (r + 1,) int, optional
+        Where the nodes of each rod start, and the number of all nodes.
+    friction, rotational_friction, ends, closed, rotation_parts, name
+        As `add_rod`.
+
+    Raises
+    ------
+    TopologyError, ParameterError
+        As `add_rod`; the message names the rod.
+    """
+    what = "add_rods"
+    x, starts = chains_of(what, nodes, starts)
+    if isinstance(orientations, list) and orientations and np.ndim(orientations[0]) == 2:
+        orientations = np.concatenate([
+            array(f"{what}: orientations[{i}]", p, (None, 4), error=TopologyError)
+            for i, p in enumerate(orientations)
+        ])  # fmt: skip
+    return _add_rods(
+        topology, what, x, orientations, starts, segment_length, linear_density, inertia_density, friction,
+        rotational_friction, ends, closed, rotation_parts, name,
+    )  # fmt: skip
+
+
+def _add_rods(
+    topology: "Topology", what, x, orientations, starts, segment_length, linear_density, inertia_density, friction,
+    rotational, ends, closed, parts, name,
+) -> Rods:  # fmt: skip
+    n, closed = len(x), bool(closed)
+    both = (ends, ends) if isinstance(ends, str) else ends
+    known = ("free", "pinned", "clamped")
+    if not isinstance(both, Sequence) or len(both) != 2 or any(end not in known for end in both):
+        raise ParameterError(f'{what}: ends must be "free", "pinned" or "clamped", or two of these, not {ends!r}')
+    ends = tuple(both)
+    if closed and ends != ("free", "free"):
+        raise TopologyError(f"{what}: a ring has no ends that could be {ends[0]} or {ends[1]}")
+    enough_nodes(what, "rod", starts, closed)
+    q = unit_quaternions(f"{what}: orientations", orientations, n)
+    q.flags.writeable = False
+    length = np.array(per_item(f"{what}: segment_length", segment_length, len(starts) - 1, above=0.0))
+    length.flags.writeable = False
+    density = per_item(f"{what}: linear_density", linear_density, n, above=0.0)
+    inertia = moments_of(f"{what}: inertia_density", inertia_density, n)
+    given = {"friction": kept(friction), "rotational_friction": kept(rotational)}
+    tensors = rod_friction(what, friction, rotational, n)
+    parts = whole_number(f"{what}: rotation_parts", parts, at_least=1, at_most=1000)
+    first, name = topology._room(what, n, name, "rod" if len(starts) == 2 else "rods")
+    row = sum(map(len, topology.oriented_handles))
+    handle = Rods(
+        topology, name, first, x, q, density, inertia, tensors, row, parts, starts.copy(), closed, length, ends, given,
+    )  # fmt: skip
+    check_frames(what, x, q, handle.links, handle.describe_link)
+    return topology._keep(handle)
+
+
+def strains(
+    links: np.ndarray, length: np.ndarray, positions: np.ndarray, orientations: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """(J, 3), (J, 3) Γ and Ω of joints of lengths (J,), as _kernels/rods.pyx has them."""
+    a, b = orientations[links.T]
+    b = np.where(np.einsum("ij,ij->i", a, b)[:, None] < 0.0, -b, b)
+    mean = a + b
+    mean /= np.linalg.norm(mean, axis=1)[:, None]
+    back = mean * [1.0, -1.0, -1.0, -1.0]
+    d = positions[links[:, 1]] - positions[links[:, 0]]
+    return turned(back, d) / length[:, None], 2.0 * product(back, b - a)[:, 1:] / length[:, None]
+
+
+def check_frames(what: str, x: np.ndarray, q: np.ndarray, links: np.ndarray, of) -> None:
+    """Refuse successive nodes in one place, and third axes that point backwards; `of` names a link."""
+    d = x[links[:, 1]] - x[links[:, 0]]
+    here = ~d.any(axis=1)
+    if here.any():
+        raise TopologyError(f"{what}: {of(int(np.argmax(here)))} has both nodes in one place: its length is 0")
+    third = matrices(q)[:, :, 2]
+    cosine = np.einsum("jki,ji->jk", third[links], d) / np.linalg.norm(d, axis=1)[:, None]
+    if (cosine <= 0.0).any():
+        j, k = (int(i) for i in np.argwhere(cosine <= 0.0)[0])
+        raise TopologyError(
+            f"{what}: {of(j)} runs against the third axis of node {links[j, k]}: the cosine of the angle between them "
+            f"is {cosine[j, k]:g}, but must be > 0. Third axes point from each node to the next"
+        )
+
+
+def longest_timestep(
+    length: np.ndarray, mass: np.ndarray, inertia: np.ndarray, stiffness: np.ndarray, couple: np.ndarray
+) -> float:
+    """s; 2 over the highest frequency of straight rods: of joints of lengths (J,), with masses (J,) and inertias (J, 3)
+    of their nodes, resisting with C and B (J, 3).
+
+    Waves exp(i k s): with z = 2 sin(k l/2) and c = cos(k l/2), shear and rotation of each principal plane make the
+    matrix [[C z²/l, i C z c], [-i C z c, B z²/l + C c² l]] over (mass, inertia); stretch and twist are alone.
+    """
+    rows = np.unique(np.column_stack([length, mass, inertia, stiffness, couple]), axis=0)
+    l, m, i, c, b = rows[:, :1], rows[:, 1:2], rows[:, 2:5], rows[:, 5:8], rows[:, 8:11]  # noqa: E741
+    half = np.linspace(0.0, 0.5 * np.pi, _WAVES)
+    z, cos = 2.0 * np.sin(half), np.cos(half)
+    highest = max(float((4.0 * c[:, 2:] / (l * m)).max()), float((4.0 * b[:, 2:] / (l * i[:, 2:])).max()))
+    for shear, axis in ((0, 1), (1, 0)):
+        across = c[:, shear, None] * z**2 / (l * m)
+        turning = (b[:, axis, None] * z**2 / l + c[:, shear, None] * cos**2 * l) / i[:, axis, None]
+        square = (c[:, shear, None] * z * cos) ** 2 / (m * i[:, axis, None])
+        mean = 0.5 * (across + turning)
+        highest = max(highest, float((mean + np.sqrt(0.25 * (across - turning) ** 2 + square)).max()))
+    return 2.0 / float(np.sqrt(highest))

@@ -1,0 +1,156 @@
+"""Beads that stay on an implicit surface."""
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from medyanpy._kernels.selected import surface_constraints
+from medyanpy.beads.adding import inertia_of, positions_of
+from medyanpy.beads.free import Beads
+from medyanpy.errors import ParameterError, TopologyError
+from medyanpy.flows import Flow, Stage
+from medyanpy.surfaces.surface import Surface
+from medyanpy.validation import number
+
+if TYPE_CHECKING:
+    from medyanpy.topology import Topology
+
+# How far from their surface beads that come from outside may be, relative to its size: they are brought onto it.
+REACH = 1e-3
+
+
+class SurfaceFlow(Flow):
+    """Beads that stay on a surface: one scalar constraint each (_kernels/surface_constraints.pyx).
+
+    Parameters
+    ----------
+    points : SurfacePoints
+    layout : Layout
+    """
+
+    obstacle = "constraints keep it on its surface"
+
+    def __init__(self, points, layout) -> None:
+        surface = points.surface
+        evaluator = surface.evaluator
+        gradients = surface_constraints.Gradients(evaluator, len(points), layout.threads)
+        self._make = partial(
+            surface_constraints.SurfaceConstraints, evaluator, gradients, layout.slice_of(points).start, len(points),
+            tolerance=points.tolerance, length=surface.length, reach=REACH * surface.length,
+        )  # fmt: skip
+
+    def before(self, stage: Stage):
+        return (self._make("start"),) if stage.kind == "A" else ()
+
+    def after(self, stage: Stage):
+        if stage.kind == "A":
+            return (self._make("flight", h=stage.h),)
+        return (self._make("tangent"),) if stage.kind in "BO" else ()
+
+    def tangent(self):
+        return (self._make("admit"),)
+
+    def settle(self):
+        return (self._make("settle"),)
+
+
+class SurfacePoints(Beads):
+    """Beads that stay on an implicit surface.
+
+    Attributes
+    ----------
+    surface : Surface
+    tolerance : float
+        How near to the surface beads are kept, relative to its size.
+    """
+
+    kind = "surface points"
+    degrees_of_freedom_per_bead = 2
+    added_by = "add_surface_points"
+
+    def __init__(self, topology, name, first, positions, mass, friction, surface, tolerance) -> None:
+        super().__init__(topology, name, first, positions, mass, friction)
+        self.surface = surface
+        self.tolerance = tolerance
+
+    def bind(self, layout):
+        return SurfaceFlow(self, layout)
+
+    def multipliers(self, positions, velocities, forces):
+        # d²g/dt² = 0: the acceleration along the gradient makes up for what the velocity gains on a curved surface.
+        gradient, hessian = self.surface.gradient(positions), self.surface.hessian(positions)
+        bends = np.einsum("i,ij,ijk,ik->i", self.mass, velocities, hessian, velocities)
+        return (bends + np.einsum("ij,ij->i", gradient, forces)) / np.einsum("ij,ij->i", gradient, gradient)
+
+    def _arguments_now(self) -> dict[str, Any]:
+        return {"surface": self.surface, **super()._arguments_now(), "tolerance": self.tolerance}
+
+
+def add_surface_points(
+    topology: "Topology",
+    surface: Surface,
+    positions: Any,
+    mass: Any,
+    friction: Any = 0.0,
+    *,
+    tolerance: float = 1e-12,
+    name: str | None = None,
+) -> SurfacePoints:
+    """Add beads that stay on an implicit surface.
+
+    Parameters
+    ----------
+    surface : Surface
+        Such as ``medyanpy.surfaces.Sphere(500.0)``.
+    positions : (n, 3) float, nm
+        Within 1e-3 of the size of the surface (``surface.length``) from it; they are brought onto it.
+        ``surface.sample(n, seed)`` gives positions spread evenly.
+    mass : float or (n,) float, pN s²/nm, > 0
+    friction : float or (n,) float, pN s/nm, >= 0
+    tolerance : float, > 0
+        How near to the surface beads are kept, relative to its size (or to their distance from the origin, where
+        that is larger).
+    name : str, optional
+
+    Raises
+    ------
+    TopologyError
+        As `add_beads`; a surface that is none; the first position that is too far from it, or from which Newton's
+        method does not lead onto it.
+    ParameterError
+        A mass, friction or tolerance outside its domain.
+
+    Examples
+    --------
+    >>> import medyanpy as mp
+    >>> topology = mp.Topology()
+    >>> sphere = mp.surfaces.Sphere(500.0)
+    >>> walkers = topology.add_surface_points(sphere, sphere.sample(100, seed=1), mass=4e-12, friction=4e-6)
+    >>> walkers.degrees_of_freedom
+    200
+    """
+    what = "add_surface_points"
+    if not isinstance(surface, Surface):
+        raise TopologyError(f"{what}: surface must be one of medyanpy.surfaces, not {surface!r}")
+    tolerance = number(f"{what}: tolerance", tolerance, above=0.0)
+    x = positions_of(what, positions)
+    if len(x):
+        try:
+            landed = surface.project(x, tolerance)
+        except ParameterError as cause:
+            raise TopologyError(f"{what}: {cause}") from cause
+        off = np.linalg.norm(landed - x, axis=1)
+        reach = REACH * surface.length
+        far = off > reach
+        if far.any():
+            i = int(np.argmax(far))
+            raise TopologyError(
+                f"{what}: positions[{i}] = {x[i].tolist()} is {off[i]:.3g} nm off the surface, but must be within "
+                f"{reach:.3g} nm; surface.project(positions) brings it onto it"
+            )
+        x = landed
+        x.flags.writeable = False
+    first, name = topology._room(what, len(x), name, "surface points")
+    inertia = inertia_of(what, "", len(x), mass, friction)
+    return topology._keep(SurfacePoints(topology, name, first, x, *inertia, surface, tolerance))
