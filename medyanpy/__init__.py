@@ -7,6 +7,7 @@
 """
 
 from medyanpy import analysis, forces, kicks, presets, reporters, rigid, rods, surfaces, units, visualize
+from medyanpy._tools.names import module_names as _module_names
 from medyanpy._version import __version__
 from medyanpy.context import Context
 from medyanpy.errors import (
@@ -24,16 +25,15 @@ from medyanpy.errors import (
     TopologyError,
     UnitsWarning,
 )  # fmt: skip
+from medyanpy.files.documents import deserialize, serialize
+from medyanpy.files.trajectory import Trajectory
 from medyanpy.integrators import BAGOGABIntegrator, BrownianIntegrator, SplittingIntegrator, VerletIntegrator
 from medyanpy.mesh import TriangleMesh
-from medyanpy.names import module_names as _module_names
-from medyanpy.serialize import deserialize, serialize
 from medyanpy.simulation import Simulation
 from medyanpy.sites import Sites
 from medyanpy.state import State
 from medyanpy.system import System
 from medyanpy.topology import Topology
-from medyanpy.trajectory import Trajectory
 
 __all__ = [
     "BAGOGABIntegrator",

@@ -103,7 +103,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     try:
         if options.command == "info":
-            from medyanpy.info import information
+            from medyanpy._tools.info import information
 
             rows = information()
             width = max(len(name) for name, _ in rows)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from medyanpy import units, worksheet
+from medyanpy import units
 from medyanpy._kernels.accumulate import Accumulator
 from medyanpy._kernels.derivatives import Contraction, HessianBlocks
 from medyanpy._kernels.kick import ForceSum, Kick, KickForce
@@ -19,25 +19,26 @@ from medyanpy._kernels.program import Program, ProgramFault
 from medyanpy._kernels.program import Sequence as Operations
 from medyanpy._kernels.selected import brownian, drift, geodesic, rotation, thermostat, watch
 from medyanpy._kernels.virial import Virial
+from medyanpy._tools.hessians import entries
+from medyanpy._tools.names import Guarded
+from medyanpy._tools.threads import choose_threads
+from medyanpy._tools.turns import Turn, one_at_a_time
+from medyanpy._tools.validation import array, thermal_energy, whole_number, words
+from medyanpy._tools.validation import seed as check_seed
 from medyanpy.beads import InTrianglePoints
 from medyanpy.beads.intriangle_points import check_places
 from medyanpy.beads.oriented import unit_quaternions
+from medyanpy.engine import worksheet
+from medyanpy.engine.needles import Degradation, flattest, heights
+from medyanpy.engine.runaway import SLOW, Account
+from medyanpy.engine.work import WorkMeter
 from medyanpy.errors import ParameterError, SimulationError, TopologyError, shown
 from medyanpy.flows import Flow, Stage, euler_maruyama, ornstein_uhlenbeck
-from medyanpy.hessians import entries
 from medyanpy.integrators import Letter, SplittingIntegrator
 from medyanpy.kicks import Explicit
 from medyanpy.layout import Layout
-from medyanpy.names import Guarded
-from medyanpy.needles import Degradation, flattest, heights
-from medyanpy.runaway import SLOW, Account
 from medyanpy.state import InTriangle, State
 from medyanpy.system import System
-from medyanpy.threads import choose_threads
-from medyanpy.turns import Turn, one_at_a_time
-from medyanpy.validation import array, thermal_energy, whole_number, words
-from medyanpy.validation import seed as check_seed
-from medyanpy.work import WorkMeter
 
 __all__ = ["Context"]
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from medyanpy.described import scalar_if_one
-from medyanpy.names import Guarded
+from medyanpy._tools.described import scalar_if_one
+from medyanpy._tools.names import Guarded
 
 if TYPE_CHECKING:
     from medyanpy.flows import Flow

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from medyanpy import units
-from medyanpy.described import Described
+from medyanpy._tools.described import Described
+from medyanpy._tools.names import Guarded
+from medyanpy._tools.validation import number, thermal_energy, whole_number
+from medyanpy._tools.validation import seed as check_seed
 from medyanpy.errors import ParameterError
 from medyanpy.kicks import Explicit, Kick
-from medyanpy.names import Guarded
-from medyanpy.validation import number, thermal_energy, whole_number
-from medyanpy.validation import seed as check_seed
 
 if TYPE_CHECKING:
     from medyanpy.context import Context

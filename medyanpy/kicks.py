@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from medyanpy._kernels.selected import coarse
-from medyanpy.described import Described
+from medyanpy._tools.described import Described
+from medyanpy._tools.hessians import entries
+from medyanpy._tools.names import Guarded
+from medyanpy._tools.validation import number, several, words
 from medyanpy.errors import ParameterError, TimestepWarning, shown
 from medyanpy.flows import Flow, Stage
-from medyanpy.hessians import entries
-from medyanpy.names import Guarded
-from medyanpy.validation import number, several, words
 
 if TYPE_CHECKING:
     from medyanpy.context import Context

@@ -21,11 +21,11 @@ from typing import Any
 import numpy as np
 
 from medyanpy import units
+from medyanpy._tools.names import plainly_called
+from medyanpy._tools.quaternions import turned
+from medyanpy._tools.validation import array, number
+from medyanpy._tools.validation import seed as check_seed
 from medyanpy.errors import ParameterError
-from medyanpy.names import plainly_called
-from medyanpy.quaternions import turned
-from medyanpy.validation import array, number
-from medyanpy.validation import seed as check_seed
 
 __all__ = ["Crosslinker", "FilamentMaterial", "RigidWater", "actin", "alpha_actinin", "microtubule", "tip3p"]
 

@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
+from medyanpy._tools.names import plainly_called
+from medyanpy._tools.quaternions import from_matrices
+from medyanpy._tools.validation import array, number, vector, whole_number
 from medyanpy.beads.chains import carried_along
 from medyanpy.errors import ParameterError, TopologyError
-from medyanpy.names import plainly_called
-from medyanpy.quaternions import from_matrices
-from medyanpy.validation import array, number, vector, whole_number
 
 __all__ = ["CircularSection", "frames", "uniform"]
 

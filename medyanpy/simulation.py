@@ -7,23 +7,23 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
-from medyanpy.checkpoint import load_into, read_checkpoint, write_checkpoint
+from medyanpy._tools.interrupts import Interrupts
+from medyanpy._tools.names import Guarded, plainly_called
+from medyanpy._tools.progress import Progress
+from medyanpy._tools.validation import file_path, whole_number
 from medyanpy.context import Context
+from medyanpy.engine.minimize import Minimization, minimize
+from medyanpy.engine.worksheet import Worksheet, look
 from medyanpy.errors import MedyanError, ParameterError, SimulationError
+from medyanpy.files.checkpoint import load_into, read_checkpoint, write_checkpoint
+from medyanpy.files.outputs import Lock
 from medyanpy.integrators import SplittingIntegrator
-from medyanpy.interrupts import Interrupts
-from medyanpy.minimize import Minimization, minimize
-from medyanpy.names import Guarded, plainly_called
-from medyanpy.outputs import Lock
-from medyanpy.progress import Progress
 from medyanpy.reporters import CheckpointReporter, Reporter
 from medyanpy.reporters._base import new_file
 from medyanpy.reporters._restarts import bring_back, calls_of, written_down
 from medyanpy.reporters.checkpoint import checkpoints_of
 from medyanpy.system import System
 from medyanpy.topology import Topology
-from medyanpy.validation import file_path, whole_number
-from medyanpy.worksheet import Worksheet, look
 
 __all__ = ["Simulation"]
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from medyanpy._kernels.sites import SiteTable
+from medyanpy._tools.validation import array, dimensions, several
 from medyanpy.errors import ParameterError, TopologyError, foreign_errors, shown
 from medyanpy.handles import Handle, bead_numbers, handles_in
-from medyanpy.validation import array, dimensions, several
 
 if TYPE_CHECKING:
     from medyanpy.topology import Topology

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from medyanpy import units
+from medyanpy._tools.names import Named
 from medyanpy.errors import ParameterError
-from medyanpy.names import Named
 
 __all__ = ["InTriangle", "State"]
 

@@ -4,9 +4,9 @@ import weakref
 from collections.abc import Iterator
 from typing import Any
 
+from medyanpy._tools.names import Guarded, look_up
 from medyanpy.errors import ParameterError, TopologyError, UnknownNameError
 from medyanpy.forces import Force
-from medyanpy.names import Guarded, look_up
 from medyanpy.topology import Topology
 
 __all__ = ["System"]

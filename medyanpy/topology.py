@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from medyanpy._tools.names import Guarded, look_up
+from medyanpy._tools.validation import array, whole_number
 from medyanpy.beads import filaments, free, intriangle_points, membranes, rigid_bodies, rods, surface_points
 from medyanpy.beads.filaments import Directors, Filaments
 from medyanpy.beads.free import Balls, Beads
@@ -17,8 +19,6 @@ from medyanpy.beads.rods import Rods
 from medyanpy.beads.surface_points import SurfacePoints
 from medyanpy.errors import TopologyError, UnknownNameError
 from medyanpy.handles import MAX_BEADS, Handle, bead_numbers, handles_in
-from medyanpy.names import Guarded, look_up
-from medyanpy.validation import array, whole_number
 
 # With kinds of beads, which were all in this file in 0.1.
 __all__ = [

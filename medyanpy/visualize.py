@@ -13,18 +13,18 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from medyanpy._tools.names import plainly_called
+from medyanpy._tools.quaternions import matrices
+from medyanpy._tools.validation import array, number, whole_number
 from medyanpy.beads import Balls, InTrianglePoints, Membrane, OrientedBeads, Rods, SurfacePoints
 from medyanpy.beads.chains import Chains
 from medyanpy.context import Context
 from medyanpy.errors import MedyanError, ParameterError
+from medyanpy.files.trajectory import Frame, Trajectory
 from medyanpy.mesh import TriangleMesh, geometry
-from medyanpy.names import plainly_called
-from medyanpy.quaternions import matrices
 from medyanpy.reporters._base import new_file
 from medyanpy.simulation import Simulation
 from medyanpy.surfaces import Surface
-from medyanpy.trajectory import Frame, Trajectory
-from medyanpy.validation import array, number, whole_number
 
 __all__ = ["draw", "movie"]
 

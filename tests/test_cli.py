@@ -21,7 +21,7 @@ from medyanpy.demo import rigid as rigid_demo
 from medyanpy.demo import rod as rod_demo
 from medyanpy.demo import surface as surface_demo
 from medyanpy.demo.report import OUTPUTS, _relaxation_time, bound_line, near_line, temperature_line
-from medyanpy.trajectory import Trajectory
+from medyanpy.files.trajectory import Trajectory
 from medyanpy.visualize import draw
 
 # Demos and pictures: kernels that other tests look at more closely.

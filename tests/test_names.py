@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import medyanpy as mp
-from medyanpy import names
+from medyanpy._tools import names
 from medyanpy.errors import ArgumentError, PublicNameError, UnknownNameError
 
 DOCS = Path(__file__).parents[1] / "docs"

@@ -16,7 +16,7 @@ from scipy.integrate import solve_ivp
 from scipy.spatial.transform import Rotation
 
 import medyanpy as mp
-from medyanpy import quaternions
+from medyanpy._tools import quaternions
 from medyanpy.testing import thermal
 
 SECTION = mp.rods.CircularSection(radius=0.5, youngs_modulus=1.0, poisson_ratio=0.3, density=1.0)

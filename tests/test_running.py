@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import medyanpy as mp
-from medyanpy import threads as thread_choice
+from medyanpy._tools import threads as thread_choice
 
 
 def chain(n=200):

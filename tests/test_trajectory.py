@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import medyanpy as mp
-from medyanpy.trajectory import Trajectory
+from medyanpy.files.trajectory import Trajectory
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ import pytest
 
 import medyanpy as mp
 from medyanpy import visualize
-from medyanpy.trajectory import Trajectory
+from medyanpy.files.trajectory import Trajectory
 from medyanpy.visualize import draw
 
 SIZE = (400, 300)

@@ -1,7 +1,7 @@
 """The watch: at the end of every step, whether a bead has more kinetic energy than it can have come by.
 
 What it can have come by follows from a bound on the kinetic energy, the same for all beads, which is part of the state;
-see `medyanpy.runaway`. Blocks of beads are compared at once; who it is, is looked for where one does not pass.
+see `medyanpy.engine.runaway`. Blocks of beads are compared at once; who it is, is looked for where one does not pass.
 """
 import numpy as np
 

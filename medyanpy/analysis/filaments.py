@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from medyanpy._tools.validation import array, number
 from medyanpy.beads import Filaments
 from medyanpy.errors import ParameterError, TopologyError
-from medyanpy.trajectory import Trajectory
-from medyanpy.validation import array, number
+from medyanpy.files.trajectory import Trajectory
 
 __all__ = [
     "Estimate",

@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
+from medyanpy._tools.validation import array, whole_number
 from medyanpy.errors import ParameterError
 from medyanpy.forces import LinkLengthPenalty, OrthonormalFramePenalty, RigidTrianglePenalty
-from medyanpy.validation import array, whole_number
 
 __all__ = ["constraint_multipliers"]
 

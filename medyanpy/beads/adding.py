@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
+from medyanpy._tools.validation import array, per_item, several, vectors
 from medyanpy.errors import ParameterError, TopologyError
-from medyanpy.validation import array, per_item, several, vectors
 
 # A principal moment below this, relative to the largest, is that of a line.
 _LINE_TOLERANCE = 1e-12

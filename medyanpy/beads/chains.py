@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from medyanpy.quaternions import product, smallest_turn, turned
+from medyanpy._tools.quaternions import product, smallest_turn, turned
 
 __all__ = ["Chains", "carried_along"]
 

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from medyanpy._tools.described import scalar_if_one
+from medyanpy._tools.validation import array, number, one_or_many, per_item
 from medyanpy.beads.adding import chains_of, enough_nodes, inertia_of, positions_of
 from medyanpy.beads.chains import Chains
 from medyanpy.beads.filament_flow import FilamentFlow, parallel_directors
 from medyanpy.beads.free import Beads
-from medyanpy.described import scalar_if_one
 from medyanpy.errors import ParameterError, SimulationError, TopologyError
 from medyanpy.sites import Sites
-from medyanpy.validation import array, number, one_or_many, per_item
 
 if TYPE_CHECKING:
     from medyanpy.topology import Topology

@@ -2,11 +2,11 @@
 
 from typing import TYPE_CHECKING, Any
 
+from medyanpy._tools.described import kept, scalar_if_one
+from medyanpy._tools.validation import per_item
 from medyanpy.beads.adding import inertia_of, positions_of
-from medyanpy.described import kept, scalar_if_one
 from medyanpy.errors import TopologyError
 from medyanpy.handles import Handle
-from medyanpy.validation import per_item
 
 if TYPE_CHECKING:
     from medyanpy.topology import Topology

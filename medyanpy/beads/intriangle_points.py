@@ -4,13 +4,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from medyanpy._tools.validation import array, whole_number
+from medyanpy._tools.validation import seed as check_seed
 from medyanpy.beads.adding import inertia_of
 from medyanpy.beads.membranes import Membrane
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.handles import MAX_BEADS, Handle
 from medyanpy.mesh import TriangleMesh
-from medyanpy.validation import array, whole_number
-from medyanpy.validation import seed as check_seed
 
 if TYPE_CHECKING:
     from medyanpy.topology import Topology

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from medyanpy._tools.described import scalar_if_one
 from medyanpy.beads.adding import inertia_of
-from medyanpy.described import scalar_if_one
 from medyanpy.errors import TopologyError
 from medyanpy.handles import Handle
 from medyanpy.mesh import TriangleMesh

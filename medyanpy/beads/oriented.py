@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 
 from medyanpy._kernels.selected import brownian, rotation
+from medyanpy._tools.validation import array, dimensions, number, vector
 from medyanpy.beads.free import Beads
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.flows import Flow, Stage
 from medyanpy.rigid.tensors import check_tensor, check_tensors, friction_to_diffusion, move_friction
 from medyanpy.sites import Sites
-from medyanpy.validation import array, dimensions, number, vector
 
 __all__ = ["OrientedBeads", "OrientedFlow", "friction_tensors", "rod_friction", "unit_quaternions"]
 

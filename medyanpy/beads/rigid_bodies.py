@@ -4,11 +4,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from medyanpy._tools.described import scalar_if_one
+from medyanpy._tools.validation import per_item, whole_number
 from medyanpy.beads.adding import moments_of, positions_of, row_if_one
 from medyanpy.beads.oriented import OrientedBeads, friction_tensors, unit_quaternions
-from medyanpy.described import scalar_if_one
 from medyanpy.errors import TopologyError
-from medyanpy.validation import per_item, whole_number
 
 if TYPE_CHECKING:
     from medyanpy.topology import Topology

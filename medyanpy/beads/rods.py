@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from medyanpy._tools.described import kept, scalar_if_one
+from medyanpy._tools.quaternions import matrices, product, turned
+from medyanpy._tools.validation import array, per_item, whole_number
 from medyanpy.beads.adding import chains_of, enough_nodes, moments_of, positions_of, row_if_one
 from medyanpy.beads.chains import Chains
 from medyanpy.beads.oriented import OrientedBeads, rod_friction, unit_quaternions
-from medyanpy.described import kept, scalar_if_one
 from medyanpy.errors import ParameterError, TopologyError
-from medyanpy.quaternions import matrices, product, turned
-from medyanpy.validation import array, per_item, whole_number
 
 if TYPE_CHECKING:
     from medyanpy.topology import Topology

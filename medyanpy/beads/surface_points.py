@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from medyanpy._kernels.selected import surface_constraints
+from medyanpy._tools.validation import number
 from medyanpy.beads.adding import inertia_of, positions_of
 from medyanpy.beads.free import Beads
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.flows import Flow, Stage
 from medyanpy.surfaces.surface import Surface
-from medyanpy.validation import number
 
 if TYPE_CHECKING:
     from medyanpy.topology import Topology

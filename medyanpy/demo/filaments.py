@@ -13,6 +13,7 @@ from typing import Any, TextIO
 import numpy as np
 
 from medyanpy import presets, units
+from medyanpy._tools.validation import whole_number
 from medyanpy.analysis import contour_curvature, end_to_end, persistence_length
 from medyanpy.beads import Filaments
 from medyanpy.context import Context
@@ -37,7 +38,6 @@ from medyanpy.simulation import Simulation
 from medyanpy.state import State
 from medyanpy.system import System
 from medyanpy.topology import Topology
-from medyanpy.validation import whole_number
 
 ACTIN = presets.actin()
 # Of 27.5 nm: 0.33 µm, filaments of the cortex.

@@ -15,6 +15,7 @@ from typing import Any, TextIO
 import numpy as np
 
 from medyanpy import units
+from medyanpy._tools.validation import whole_number
 from medyanpy.context import Context
 from medyanpy.demo.membrane import (
     BENDING_MODULUS,
@@ -41,7 +42,6 @@ from medyanpy.integrators import BAGOGABIntegrator, SplittingIntegrator
 from medyanpy.mesh import TriangleMesh
 from medyanpy.system import System
 from medyanpy.topology import Topology
-from medyanpy.validation import whole_number
 
 # nm²/s: a membrane protein that diffuses freely.
 PROTEIN_DIFFUSION = 1e6

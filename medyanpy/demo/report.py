@@ -13,6 +13,9 @@ from typing import Any, TextIO
 import numpy as np
 
 from medyanpy import units
+from medyanpy._tools.threads import choose_threads
+from medyanpy._tools.validation import seed as check_seed
+from medyanpy._tools.validation import whole_number
 from medyanpy._version import __version__
 from medyanpy.beads import OrientedBeads
 from medyanpy.context import Context
@@ -24,10 +27,7 @@ from medyanpy.reporters import CheckpointReporter, Reporter, StateDataReporter, 
 from medyanpy.simulation import Simulation
 from medyanpy.state import State
 from medyanpy.system import System
-from medyanpy.threads import choose_threads
 from medyanpy.topology import Topology
-from medyanpy.validation import seed as check_seed
-from medyanpy.validation import whole_number
 from medyanpy.visualize import draw
 
 OUTPUTS = ("trajectory.h5", "state.csv", "run.checkpoint", "summary.json", "picture.png")

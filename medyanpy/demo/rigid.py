@@ -14,7 +14,9 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from medyanpy import presets, quaternions, rigid, units
+from medyanpy import presets, rigid, units
+from medyanpy._tools import quaternions
+from medyanpy._tools.validation import whole_number
 from medyanpy.beads import RigidBodies
 from medyanpy.context import Context
 from medyanpy.demo.report import TEMPERATURE, Demo, Line, Report, mean_line, near_line
@@ -23,7 +25,6 @@ from medyanpy.integrators import BrownianIntegrator, SplittingIntegrator, Verlet
 from medyanpy.state import State
 from medyanpy.system import System
 from medyanpy.topology import Topology
-from medyanpy.validation import whole_number
 
 # Semi-axes (nm), the axis of symmetry first; names are those of the handles.
 SHAPES = {"rods": (5.0, 2.0, 2.0), "discs": (1.0, 4.0, 4.0)}

@@ -9,7 +9,9 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from medyanpy import quaternions, rods
+from medyanpy import rods
+from medyanpy._tools import quaternions
+from medyanpy._tools.validation import whole_number
 from medyanpy.beads import Rods
 from medyanpy.context import Context
 from medyanpy.demo.report import Demo, Line, Report, bound_line, mean_line, near_line
@@ -21,7 +23,6 @@ from medyanpy.simulation import Simulation
 from medyanpy.state import State
 from medyanpy.system import System
 from medyanpy.topology import Topology
-from medyanpy.validation import whole_number
 from medyanpy.visualize import draw
 
 SECTION = rods.CircularSection(radius=0.5, youngs_modulus=1.0, poisson_ratio=0.3, density=1.0)

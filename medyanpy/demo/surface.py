@@ -12,6 +12,7 @@ from typing import Any, TextIO
 import numpy as np
 
 from medyanpy import units
+from medyanpy._tools.validation import whole_number
 from medyanpy.context import Context
 from medyanpy.demo.report import (
     OUTPUTS,
@@ -24,6 +25,7 @@ from medyanpy.demo.report import (
     temperature_line,
     uniformity_line,
 )
+from medyanpy.files.trajectory import Trajectory
 from medyanpy.forces import UniformField
 from medyanpy.integrators import SplittingIntegrator
 from medyanpy.reporters import Reporter
@@ -31,8 +33,6 @@ from medyanpy.state import State
 from medyanpy.surfaces import Lemniscate, Sphere, Surface, Torus
 from medyanpy.system import System
 from medyanpy.topology import Topology
-from medyanpy.trajectory import Trajectory
-from medyanpy.validation import whole_number
 from medyanpy.visualize import movie
 
 SURFACE = Lemniscate(2, a=1.0, r=1.0 / 6.0)

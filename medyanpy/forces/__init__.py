@@ -1,5 +1,6 @@
 """Forces: terms of the potential energy."""
 
+from medyanpy._tools.names import module_names as _module_names
 from medyanpy.forces._base import Force
 from medyanpy.forces.bonds import HarmonicBonds, MembraneEdgeSprings
 from medyanpy.forces.collisions import SoftCollisions
@@ -12,7 +13,6 @@ from medyanpy.forces.pairs import WCA, Coulomb, LennardJones, Ricker, SoftSphere
 from medyanpy.forces.penalties import LinkLengthPenalty, OrthonormalFramePenalty, RigidTrianglePenalty
 from medyanpy.forces.python import PythonForce
 from medyanpy.forces.rods import RodCollision, RodElasticity, RodLoad
-from medyanpy.names import module_names as _module_names
 
 __all__ = [
     "WCA",

@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from medyanpy.described import Described, scalar_if_one
+from medyanpy._tools.described import Described, scalar_if_one
+from medyanpy._tools.names import Guarded, did_you_mean
+from medyanpy._tools.validation import whole_number
 from medyanpy.errors import ParameterError, TopologyError
+from medyanpy.forces._stiffness import Start, longest_timestep
 from medyanpy.handles import Handle, bead_numbers, handles_in
-from medyanpy.names import Guarded, did_you_mean
-from medyanpy.stiffness import Start, longest_timestep
 from medyanpy.topology import Topology
-from medyanpy.validation import whole_number
 
 if TYPE_CHECKING:
     from medyanpy._kernels.program import Operation

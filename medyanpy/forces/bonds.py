@@ -7,10 +7,10 @@ import numpy as np
 from medyanpy._kernels.program import Operation
 from medyanpy._kernels.selected import bonds
 from medyanpy._kernels.sites import SiteTable
+from medyanpy._tools.validation import array, per_item
 from medyanpy.beads import Membrane
 from medyanpy.errors import TopologyError
 from medyanpy.forces._base import Force, check_beads, expect_handle
-from medyanpy.validation import array, per_item
 
 __all__ = ["HarmonicBonds", "MembraneEdgeSprings"]
 

@@ -7,13 +7,13 @@ import numpy as np
 
 from medyanpy._kernels.selected import collisions
 from medyanpy._kernels.sites import SiteTable
+from medyanpy._tools.validation import number, per_item, whole_number
 from medyanpy.beads import Balls, InTrianglePoints, Membrane
 from medyanpy.beads.chains import Chains
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.forces._base import Force
 from medyanpy.forces.pairs import excluded_beads, exclusion_pairs
 from medyanpy.handles import Handle
-from medyanpy.validation import number, per_item, whole_number
 
 __all__ = ["SoftCollisions"]
 

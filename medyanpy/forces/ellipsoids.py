@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 
 from medyanpy._kernels.selected import ellipsoids
+from medyanpy._tools.validation import number, vectors
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.forces.pairs import _WCA_END, _PairForce
 from medyanpy.handles import bead_numbers
 from medyanpy.sites import Sites
-from medyanpy.validation import number, vectors
 
 __all__ = ["EllipsoidRepulsion"]
 

@@ -9,14 +9,14 @@ import numpy as np
 from medyanpy._kernels.external import Field
 from medyanpy._kernels.selected import fields
 from medyanpy._kernels.sites import SiteTable
-from medyanpy.described import scalar_if_one
+from medyanpy._tools.described import scalar_if_one
+from medyanpy._tools.validation import array, dimensions, per_item, vectors
 from medyanpy.errors import ParameterError, TopologyError, shortened
 from medyanpy.forces._base import Force
+from medyanpy.forces._stiffness import Coordinates, Start
 from medyanpy.handles import bead_numbers, handles_in
 from medyanpy.sites import Sites
-from medyanpy.stiffness import Coordinates, Start
 from medyanpy.surfaces.expressions import FUNCTIONS, Graph, check_length, parse
-from medyanpy.validation import array, dimensions, per_item, vectors
 
 __all__ = ["ExternalField", "HarmonicTrap", "UniformField"]
 

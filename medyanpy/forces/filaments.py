@@ -6,12 +6,12 @@ import numpy as np
 
 from medyanpy._kernels import numerics
 from medyanpy._kernels.selected import filament_bending, filament_twisting, fixman, fixman_twistable
+from medyanpy._tools.validation import number, per_item, thermal_energy
 from medyanpy.beads import Filaments
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.forces._base import Force, expect_handle
+from medyanpy.forces._stiffness import Coordinates, Start
 from medyanpy.forces.bonds import _HARMONIC, bind_pairs
-from medyanpy.stiffness import Coordinates, Start
-from medyanpy.validation import number, per_item, thermal_energy
 
 if TYPE_CHECKING:
     from medyanpy.layout import Layout

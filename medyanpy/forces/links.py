@@ -10,12 +10,12 @@ from medyanpy._kernels import numerics
 from medyanpy._kernels.program import Operation
 from medyanpy._kernels.selected import angles
 from medyanpy._kernels.sites import SiteTable
+from medyanpy._tools.validation import array, one_or_many, per_item, whole_number
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.forces._base import Force
+from medyanpy.forces._stiffness import Start
 from medyanpy.forces.bonds import bind_rows
 from medyanpy.sites import Sites, as_sites
-from medyanpy.stiffness import Start
-from medyanpy.validation import array, one_or_many, per_item, whole_number
 
 __all__ = ["AngleLinks", "DirectionLinks", "Links"]
 

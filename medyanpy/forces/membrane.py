@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 
 from medyanpy._kernels.selected import membrane_bending, membrane_dihedral, membrane_totals
+from medyanpy._tools.validation import number, per_item
 from medyanpy.beads import Membrane
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.forces._base import Force, expect_handle
 from medyanpy.forces._stars import Stars
-from medyanpy.stiffness import Start, added_up, cotangent_weights, triangle_geometry
-from medyanpy.validation import number, per_item
+from medyanpy.forces._stiffness import Start, added_up, cotangent_weights, triangle_geometry
 
 __all__ = ["MembraneArea", "MembraneBending", "MembraneTension", "MembraneVolume"]
 

@@ -10,14 +10,14 @@ from medyanpy._kernels.neighbors import NeighborList, near_pairs
 from medyanpy._kernels.program import Operation
 from medyanpy._kernels.selected import all_pairs, pairs
 from medyanpy._kernels.sites import SiteTable
+from medyanpy._tools.validation import array, number, per_item
 from medyanpy.beads import Balls
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.forces._base import Force
+from medyanpy.forces._stiffness import Start
 from medyanpy.handles import bead_numbers, handles_in
 from medyanpy.sites import Sites, as_sites
-from medyanpy.stiffness import Start
 from medyanpy.topology import Topology
-from medyanpy.validation import array, number, per_item
 
 __all__ = ["WCA", "Coulomb", "LennardJones", "Ricker", "SoftSphere"]
 

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from medyanpy._kernels.frames import Frames
+from medyanpy._tools.validation import array, per_item, vectors
 from medyanpy.beads import Filaments
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.forces._base import Force, check_beads
 from medyanpy.forces.bonds import bind_pairs, check_pairs
 from medyanpy.forces.filaments import refuse_constrained
-from medyanpy.validation import array, per_item, vectors
 
 __all__ = ["LinkLengthPenalty", "OrthonormalFramePenalty", "RigidTrianglePenalty"]
 

@@ -5,9 +5,9 @@ from collections.abc import Callable
 import numpy as np
 
 from medyanpy._kernels.python_force import PythonTerm
+from medyanpy._tools.validation import array, number
 from medyanpy.errors import ParameterError
 from medyanpy.forces._base import Force
-from medyanpy.validation import array, number
 
 __all__ = ["PythonForce"]
 

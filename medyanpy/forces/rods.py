@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 
 from medyanpy._kernels.selected import rods as kernel
+from medyanpy._tools.validation import array, dimensions, number, vector
 from medyanpy.beads import Rods
 from medyanpy.beads.rods import longest_timestep
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.forces._base import Force, expect_handle, handles_in
 from medyanpy.forces.collisions import SoftCollisions
-from medyanpy.validation import array, dimensions, number, vector
 
 __all__ = ["RodCollision", "RodElasticity", "RodLoad"]
 

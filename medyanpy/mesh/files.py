@@ -13,10 +13,10 @@ from pathlib import Path
 
 import numpy as np
 
+from medyanpy._tools.validation import file_path
 from medyanpy.errors import MeshError, ParameterError, shortened
+from medyanpy.files.outputs import write_atomically
 from medyanpy.mesh import ply
-from medyanpy.outputs import write_atomically
-from medyanpy.validation import file_path
 
 FORMATS = (".ply", ".obj", ".off", ".stl")
 _FORMAT_WORDS = "PLY (.ply), OBJ (.obj), OFF (.off), STL (.stl)"

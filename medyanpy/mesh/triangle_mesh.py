@@ -4,13 +4,13 @@ import os
 
 import numpy as np
 
+from medyanpy._tools.names import plainly_called
+from medyanpy._tools.validation import vector
 from medyanpy.errors import MeshError, ParameterError
 from medyanpy.mesh import arguments, checks, files, shapes
 from medyanpy.mesh.attributes import MeshAttributes
 from medyanpy.mesh.connectivity import Connectivity, read_only
 from medyanpy.mesh.repair import RepairReport, mend
-from medyanpy.names import plainly_called
-from medyanpy.validation import vector
 
 # 20 * 4**10 = 21 million faces; one more level would need tens of gigabytes.
 MAX_SUBDIVISIONS = 10

@@ -1,6 +1,6 @@
 """Reporters: what a Simulation writes while it runs."""
 
-from medyanpy.names import module_names as _module_names
+from medyanpy._tools.names import module_names as _module_names
 from medyanpy.reporters._base import Reporter
 from medyanpy.reporters.checkpoint import CheckpointReporter
 from medyanpy.reporters.state_data import StateDataReporter

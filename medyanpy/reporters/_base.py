@@ -7,10 +7,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from medyanpy.described import Recorded
+from medyanpy._tools.described import Recorded
+from medyanpy._tools.validation import file_path, whole_number
 from medyanpy.errors import ParameterError, shown
-from medyanpy.outputs import holds_no_file
-from medyanpy.validation import file_path, whole_number
+from medyanpy.files.outputs import holds_no_file
 
 if TYPE_CHECKING:
     from medyanpy.simulation import Simulation

@@ -19,10 +19,10 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from medyanpy.checkpoint import Checkpoint
 from medyanpy.errors import MedyanError, ParameterError, ReporterWarning, foreign_errors, shortened, shown, warn_outside
+from medyanpy.files.checkpoint import Checkpoint
+from medyanpy.files.documents import call_anew, describe_call, find_type
 from medyanpy.reporters._base import Reporter
-from medyanpy.serialize import call_anew, describe_call, find_type
 
 if TYPE_CHECKING:
     from medyanpy.simulation import Simulation

@@ -4,11 +4,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from medyanpy.checkpoint import is_checkpoint
+from medyanpy._tools.validation import file_path
 from medyanpy.errors import ParameterError
-from medyanpy.outputs import remove_left_over
+from medyanpy.files.checkpoint import is_checkpoint
+from medyanpy.files.outputs import remove_left_over
 from medyanpy.reporters._base import Reporter, check_replaceable, new_file
-from medyanpy.validation import file_path
 
 if TYPE_CHECKING:
     from medyanpy.simulation import Simulation

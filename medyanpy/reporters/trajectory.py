@@ -23,17 +23,26 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from medyanpy._tools.interrupts import Interrupts
+from medyanpy._tools.validation import whole_number
 from medyanpy._version import __version__
 from medyanpy.beads import InTrianglePoints, Membrane, OrientedBeads, SurfacePoints
 from medyanpy.beads.chains import Chains
 from medyanpy.errors import MedyanError, OutputError, ParameterError, foreign_errors
-from medyanpy.interrupts import Interrupts
-from medyanpy.outputs import Lock, beside, check_in_place, in_place, remove_left_over, reserve, unwritable, writing
+from medyanpy.files.documents import serialize
+from medyanpy.files.outputs import (
+    Lock,
+    beside,
+    check_in_place,
+    in_place,
+    remove_left_over,
+    reserve,
+    unwritable,
+    writing,
+)
 from medyanpy.reporters._base import Reporter, check_replaceable, new_file
-from medyanpy.serialize import serialize
 from medyanpy.surfaces import PythonSurface
 from medyanpy.topology import Topology
-from medyanpy.validation import whole_number
 
 if TYPE_CHECKING:
     import h5py

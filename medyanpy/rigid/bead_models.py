@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
+from medyanpy._tools.names import plainly_called
+from medyanpy._tools.validation import array, number, per_item, vector
 from medyanpy.errors import ParameterError
-from medyanpy.names import plainly_called
 from medyanpy.rigid.rotne_prager import FORCES_TORQUES, FORCES_TORQUES_STRESSLETS, mobility_block
 from medyanpy.rigid.tensors import move_friction
-from medyanpy.validation import array, number, per_item, vector
 
 __all__ = ["bead_model_friction"]
 

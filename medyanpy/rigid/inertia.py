@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from medyanpy._tools.validation import array, per_item, vector
 from medyanpy.errors import ParameterError
 from medyanpy.rigid.tensors import move_friction, rotate_tensor
-from medyanpy.validation import array, per_item, vector
 
 __all__ = ["PrincipalAxes", "principal_axes"]
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from medyanpy._tools.validation import array, number, thermal_energy, vector
 from medyanpy.errors import ParameterError
-from medyanpy.validation import array, number, thermal_energy, vector
 
 __all__ = [
     "center_of_diffusion",

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from medyanpy._tools.validation import array, number, whole_number
 from medyanpy.errors import ParameterError, foreign_errors, shortened
 from medyanpy.surfaces.expressions import Graph, parse
 from medyanpy.surfaces.surface import Surface
-from medyanpy.validation import array, number, whole_number
 
 __all__ = ["Inflated", "Lemniscate", "Polynomial"]
 

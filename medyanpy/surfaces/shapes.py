@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from medyanpy._tools.validation import number, vector
 from medyanpy.errors import ParameterError
 from medyanpy.surfaces.expressions import Graph
 from medyanpy.surfaces.surface import Surface
-from medyanpy.validation import number, vector
 
 __all__ = ["Cylinder", "Ellipsoid", "Gyroid", "Plane", "Sphere", "Torus"]
 

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from medyanpy._kernels.selected import surface_constraints
-from medyanpy.described import Described
+from medyanpy._tools.described import Described
+from medyanpy._tools.validation import array, number, whole_number
+from medyanpy._tools.validation import seed as check_seed
 from medyanpy.errors import ParameterError
 from medyanpy.mesh import TriangleMesh
 from medyanpy.surfaces.expressions import Graph
-from medyanpy.validation import array, number, whole_number
-from medyanpy.validation import seed as check_seed
 
 __all__ = ["PythonSurface", "Surface"]
 

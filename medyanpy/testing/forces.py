@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from medyanpy import quaternions
 from medyanpy._kernels.derivatives import Contraction, HessianBlocks
+from medyanpy._tools import quaternions
 from medyanpy.beads import Directors
 from medyanpy.context import Context
 from medyanpy.errors import ParameterError

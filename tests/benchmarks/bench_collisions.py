@@ -17,7 +17,7 @@ import numpy as np
 from common import machine, row
 
 import medyanpy as mp
-from medyanpy.threads import available_threads
+from medyanpy._tools.threads import available_threads
 
 MONOMERS_PER_NM3 = 20e-6 * 6.02214076e23 * 1e-24
 TIMESTEP = 2e-8

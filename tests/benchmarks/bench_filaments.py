@@ -13,8 +13,8 @@ import numpy as np
 from common import machine, median_ns, row
 
 import medyanpy as mp
+from medyanpy._tools.threads import available_threads
 from medyanpy.testing import thermal
-from medyanpy.threads import available_threads
 
 
 def chains(n_filaments, n_nodes, threads, word="BAOAB", bending=True, twistable=False):

@@ -30,7 +30,7 @@ with contextlib.suppress(ModuleNotFoundError):
 
     import medyanpy as mp
     from medyanpy._kernels import selected
-    from medyanpy.threads import available_threads
+    from medyanpy._tools.threads import available_threads
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]

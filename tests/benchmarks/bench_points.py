@@ -16,7 +16,7 @@ import numpy as np
 
 import medyanpy as mp
 from medyanpy._kernels.selected import geodesic
-from medyanpy.threads import available_threads
+from medyanpy._tools.threads import available_threads
 
 sys.path.insert(0, str(Path(__file__).parent))
 from common import machine, median_ns, memory, row, two_beads

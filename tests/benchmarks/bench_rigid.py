@@ -15,8 +15,8 @@ import numpy as np
 from common import machine, median_ns, row
 
 import medyanpy as mp
+from medyanpy._tools.threads import available_threads
 from medyanpy.testing import thermal
-from medyanpy.threads import available_threads
 
 SEMI_AXES = (2.0, 1.0, 0.5)
 

@@ -16,8 +16,8 @@ import numpy as np
 from common import machine, median_ns, row, seconds
 
 import medyanpy as mp
+from medyanpy._tools.threads import available_threads
 from medyanpy.testing import thermal
-from medyanpy.threads import available_threads
 
 DT = 0.2
 SECTION = mp.rods.CircularSection(0.5, 1.0, 0.3, 1.0)

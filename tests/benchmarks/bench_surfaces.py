@@ -22,7 +22,7 @@ import numpy as np
 from common import machine, median_ns, memory, row
 
 import medyanpy as mp
-from medyanpy.threads import available_threads
+from medyanpy._tools.threads import available_threads
 
 S = mp.surfaces
 A, R = 1.0, 1.0 / 6.0

@@ -7,8 +7,8 @@ import numpy as np
 
 import medyanpy as mp
 from medyanpy._kernels import selected
+from medyanpy._tools.threads import available_threads
 from medyanpy.testing import thermal
-from medyanpy.threads import available_threads
 
 
 def machine():

@@ -9,7 +9,7 @@ import textwrap
 import numpy as np
 
 import medyanpy as mp
-from medyanpy.trajectory import Trajectory
+from medyanpy.files.trajectory import Trajectory
 
 
 def make(path=None, n=2, **options):

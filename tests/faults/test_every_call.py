@@ -11,7 +11,7 @@ import pytest
 from fault_runs import frames, make
 
 import medyanpy as mp
-from medyanpy import outputs
+from medyanpy.files import outputs
 from medyanpy.reporters import trajectory as layout
 
 OURS = {outputs.__file__, layout.__file__}

@@ -14,7 +14,7 @@ import pytest
 from fault_runs import frames, make, rows, run
 
 import medyanpy as mp
-from medyanpy import outputs
+from medyanpy.files import outputs
 
 
 @pytest.fixture

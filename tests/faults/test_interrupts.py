@@ -8,7 +8,7 @@ import pytest
 from fault_runs import frames, make, run
 
 import medyanpy as mp
-from medyanpy.interrupts import Interrupts
+from medyanpy._tools.interrupts import Interrupts
 from medyanpy.reporters import trajectory as layout
 
 # Each trial is interrupted at a random moment of a run with all reporters, its first steps with the creation of files

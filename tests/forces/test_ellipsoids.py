@@ -8,7 +8,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import medyanpy as mp
-from medyanpy import quaternions
+from medyanpy._tools import quaternions
 from medyanpy.forces import WCA, EllipsoidRepulsion, SoftSphere
 from medyanpy.testing import ForceCase, check_force, thermal
 

@@ -7,7 +7,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import medyanpy as mp
-from medyanpy import quaternions
+from medyanpy._tools import quaternions
 from medyanpy.testing import ForceCase, check_force
 
 NUMBERS = {"shear": (3.0, 5.0), "extension": 7.0, "bending": (11.0, 4.0), "twist": 6.0}

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import medyanpy as mp
-from medyanpy import quaternions
+from medyanpy._tools import quaternions
 from medyanpy.demo import filaments as filament_demo
 from medyanpy.demo import points as point_demo
 from medyanpy.demo import rigid as rigid_demo

@@ -15,7 +15,7 @@ from scipy.optimize import brentq
 from scipy.special import ellipk
 
 import medyanpy as mp
-from medyanpy import quaternions
+from medyanpy._tools import quaternions
 from medyanpy.testing import check_mean, check_variance, thermal
 
 SECTION = mp.rods.CircularSection(radius=0.5, youngs_modulus=1.0, poisson_ratio=0.3, density=1.0)

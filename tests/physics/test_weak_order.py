@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import medyanpy as mp
-from medyanpy import forces, quaternions
+from medyanpy import forces
+from medyanpy._tools import quaternions
 from medyanpy.testing import check_mean
 
 # The well: curved by 6 at most, so that words are stable below a timestep of 0.8. kT = m = 1.

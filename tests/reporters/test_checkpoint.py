@@ -131,7 +131,7 @@ def test_damaged_files_are_refused(tmp_path):
 
 def forge(path, change, drop=(), replace=()):
     """Rewrite a checkpoint, its text changed by a function and some files left out, with the checksum right."""
-    from medyanpy import checkpoint
+    from medyanpy.files import checkpoint
 
     with zipfile.ZipFile(path) as archive:
         files = {name: archive.read(name) for name in archive.namelist() if name not in drop}
@@ -459,7 +459,7 @@ def test_what_others_wrote_reaches_as_far_as_the_checkpoint(tmp_path):
         mp.reporters.CheckpointReporter(tmp_path / "c", 5),
     ]
     simulation.step(7)
-    from medyanpy.trajectory import Trajectory
+    from medyanpy.files.trajectory import Trajectory
 
     with Trajectory(tmp_path / "run.h5") as trajectory:
         assert trajectory.steps.tolist() == [1, 2, 3, 4, 5]

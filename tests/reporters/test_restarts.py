@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import medyanpy as mp
-from medyanpy.trajectory import Trajectory
+from medyanpy.files.trajectory import Trajectory
 
 
 def bare(seed=1):
@@ -334,7 +334,7 @@ def test_reporters_that_no_file_can_hold_are_named(tmp_path):
 
 def test_checkpoints_that_know_of_no_reporters(tmp_path):
     """Those of a Context, and those of before."""
-    from medyanpy.checkpoint import write_checkpoint
+    from medyanpy.files.checkpoint import write_checkpoint
 
     simulation = bare()
     write_checkpoint(simulation.context, tmp_path / "c")
@@ -441,7 +441,7 @@ def test_files_outside_of_the_folder_are_refused_unless_they_are_wanted(tmp_path
     simulation.step(4)
     simulation.close()
     if way == "absolute":
-        from medyanpy.checkpoint import read_checkpoint, write_checkpoint
+        from medyanpy.files.checkpoint import read_checkpoint, write_checkpoint
 
         entries = read_checkpoint(checkpoint).reporters
         entries[0]["arguments"]["file"] = str(target)
@@ -670,7 +670,7 @@ import json, os, signal, sys
 from pathlib import Path
 sys.path.insert(0, {here!r})
 import medyanpy as mp
-import medyanpy.outputs, medyanpy.checkpoint, medyanpy.simulation, medyanpy.reporters.trajectory
+import medyanpy.files.outputs, medyanpy.files.checkpoint, medyanpy.simulation, medyanpy.reporters.trajectory
 import h5py
 from test_restarts import bare
 
@@ -711,7 +711,7 @@ kills = []
 for place in [
     (mp.Simulation, "__init__"), (mp.reporters.Reporter, "__init__"), (mp.reporters.StateDataReporter, "_put"),
     (os, "open"), (os, "fsync"), (os, "replace"), (os, "unlink"), (h5py.File, "__init__"),
-    (medyanpy.outputs, "hold"), (medyanpy.checkpoint, "_write"), (medyanpy.simulation, "Lock"),
+    (medyanpy.files.outputs, "hold"), (medyanpy.files.checkpoint, "_write"), (medyanpy.simulation, "Lock"),
     (medyanpy.reporters.state_data, "hold"), (medyanpy.reporters.trajectory, "Lock"),
 ]:
     count = 1

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import medyanpy as mp
+from medyanpy.files.trajectory import Trajectory
 from medyanpy.reporters import trajectory as writing
-from medyanpy.trajectory import Trajectory
 
 
 def make(seed=1, n_points=20, subdivisions=1, timestep=1e-7):

@@ -7,7 +7,8 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import medyanpy as mp
-from medyanpy import forces, quaternions
+from medyanpy import forces
+from medyanpy._tools import quaternions
 from medyanpy.testing import check_chi_square, check_mean, check_variance, thermal
 
 

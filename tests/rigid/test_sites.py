@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import medyanpy as mp
-from medyanpy import forces, quaternions
+from medyanpy import forces
+from medyanpy._tools import quaternions
 from medyanpy.testing import thermal
 
 

@@ -5,8 +5,8 @@ import os
 import threading
 from pathlib import Path
 
+from medyanpy._tools.validation import whole_number
 from medyanpy.errors import ParameterError
-from medyanpy.validation import whole_number
 
 __all__ = ["available_threads", "choose_threads"]
 

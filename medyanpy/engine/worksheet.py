@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from medyanpy.beads import Membrane
+from medyanpy.engine.needles import flattest, heights
 from medyanpy.errors import ThermostatWarning, TimestepWarning, UnitsWarning, warn_outside
 from medyanpy.forces import MembraneBending
-from medyanpy.needles import flattest, heights
-from medyanpy.stiffness import Start, longest_timestep
+from medyanpy.forces._stiffness import Start, longest_timestep
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

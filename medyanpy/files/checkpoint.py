@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
+from medyanpy._tools.validation import array, number
 from medyanpy._version import __version__
 from medyanpy.beads.intriangle_points import check_places
 from medyanpy.beads.oriented import unit_quaternions
 from medyanpy.errors import MedyanError, ParameterError, foreign_errors, shown
-from medyanpy.outputs import remove_left_over, write_atomically
-from medyanpy.serialize import (
+from medyanpy.files.documents import (
     DTYPES,
     arrays_apart,
     arrays_together,
@@ -35,7 +35,7 @@ from medyanpy.serialize import (
     text_of,
     tree_of,
 )
-from medyanpy.validation import array, number
+from medyanpy.files.outputs import remove_left_over, write_atomically
 
 if TYPE_CHECKING:
     import zipfile

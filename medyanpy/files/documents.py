@@ -1,8 +1,8 @@
 """Documents: topologies, systems, forces, integrators and meshes as text that people can read and nothing can execute.
 
 An object becomes a tree of dicts, lists, numbers, strings and NumPy arrays (`describe`), and a tree becomes an
-object (`rebuild`). Documents write the tree as JSON (`text_of`, `tree_of`); checkpoints (`medyanpy.checkpoint`) keep
-its large arrays beside the JSON. Pickles and copies are made of the same arguments, without the detour by a tree.
+object (`rebuild`). Documents write the tree as JSON (`text_of`, `tree_of`); checkpoints (`medyanpy.files.checkpoint`)
+keep its large arrays beside the JSON. Pickles and copies are made of the same arguments, without the detour by a tree.
 
 In a tree, an object with arguments is ``{"type": ..., "arguments": {...}}``, a handle ``{"handle": name}``, an array
 ``{"dtype": ..., "shape": ..., "values": ...}``, a Python function ``{"function": "module:name"}``, and sites that are
@@ -20,19 +20,19 @@ from typing import Any
 
 import numpy as np
 
+from medyanpy._tools.described import Described, Recorded, made_anew
+from medyanpy._tools.names import plainly_called
+from medyanpy._tools.validation import file_path
 from medyanpy._version import __version__
-from medyanpy.described import Described, Recorded, made_anew
 from medyanpy.errors import MedyanError, MeshError, ParameterError, TopologyError, foreign_errors, shortened, shown
+from medyanpy.files.outputs import write_atomically
 from medyanpy.forces import Force
 from medyanpy.handles import Handle
 from medyanpy.integrators import SplittingIntegrator
 from medyanpy.mesh import TriangleMesh
-from medyanpy.names import plainly_called
-from medyanpy.outputs import write_atomically
 from medyanpy.sites import Sites
 from medyanpy.system import System
 from medyanpy.topology import Topology
-from medyanpy.validation import file_path
 
 __all__ = ["deserialize", "serialize"]
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from medyanpy._tools.validation import number
 from medyanpy.errors import ParameterError
-from medyanpy.validation import number
 
 __all__ = ["SLOW", "Account"]
 

@@ -4,8 +4,8 @@ import platform
 from importlib.metadata import PackageNotFoundError, version
 
 from medyanpy._kernels import selected
+from medyanpy._tools.threads import available_threads
 from medyanpy._version import __version__
-from medyanpy.threads import available_threads
 
 __all__ = ["information"]
 

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from medyanpy._tools.quaternions import turned
 from medyanpy.layout import Layout
-from medyanpy.quaternions import turned
 
 if TYPE_CHECKING:
     from medyanpy.sites import Sites

@@ -6,9 +6,9 @@ import numpy as np
 
 from medyanpy._kernels.kick import Kick
 from medyanpy._kernels.program import Sequence
+from medyanpy._tools.validation import number, whole_number
 from medyanpy.errors import ConvergenceWarning, warn_outside
 from medyanpy.flows import Stage
-from medyanpy.validation import number, whole_number
 
 __all__ = ["Minimization", "minimize"]
 

@@ -1,0 +1,408 @@
+"""Reading back the files of TrajectoryReporter."""
+
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from medyanpy._tools.names import plainly_called
+from medyanpy._tools.validation import array, file_path
+from medyanpy.errors import ParameterError, foreign_errors
+from medyanpy.files.documents import deserialize
+from medyanpy.reporters import trajectory as layout
+from medyanpy.surfaces import Surface
+
+__all__ = ["Frame", "Trajectory", "TrajectoryHandle"]
+
+
+@dataclass(frozen=True)
+class TrajectoryHandle:
+    """Some beads of a trajectory, as the topology that was simulated named them.
+
+    Attributes
+    ----------
+    name, kind : str
+        As `Handle`.
+    beads : (n,) int array
+        Their rows in every array that has a row per bead.
+    fixed : bool
+    faces : (F, 3) int32 array or None
+        Triangles, of the membrane's own vertices; None for what is no membrane.
+    membrane : str or None
+        On which in-triangle points live; None for other kinds.
+    points : slice or None
+        Their rows in ``frame.triangles`` and ``frame.barycentric``.
+    links : (l, 2) int array or None
+        Of filaments: pairs of their own nodes, counted from their first.
+    surface : Surface or None
+        That surface points are held to; None for other kinds, and for a PythonSurface.
+    in_space : bool
+        Whether positions are places in space; those of directors are directions.
+    mass : (n,) float array, pN s²/nm
+    rows : slice or None
+        Of oriented beads: their rows in ``frame.orientations`` and ``frame.angular_momenta``.
+    inertia : (n, 3) float array or None, pN s² nm
+        Of oriented beads: principal moments of inertia.
+    """
+
+    name: str
+    kind: str
+    beads: np.ndarray
+    fixed: bool
+    faces: np.ndarray | None
+    membrane: str | None
+    points: slice | None
+    links: np.ndarray | None
+    surface: Surface | None
+    in_space: bool
+    mass: np.ndarray
+    rows: slice | None
+    inertia: np.ndarray | None
+
+    def __len__(self) -> int:
+        return len(self.beads)
+
+
+class Frame:
+    """One frame of a trajectory; what is asked for is read then.
+
+    Attributes
+    ----------
+    step : int
+    time : float, s
+    positions : (n, 3) float array, nm
+    velocities : (n, 3) float array, nm/s
+        ParameterError if they were not written.
+    triangles : (p,) int32 array
+        Of all in-triangle points, numbered as the faces of each point's membrane.
+    barycentric : (p, 3) float array
+    orientations : (m, 4) float array
+        Of all oriented beads: unit quaternions, scalar first, that turn vectors of the body frame into space. Rows of
+        one handle: ``frame.orientations[handle.rows]``.
+    angular_momenta : (m, 3) float array, pN nm s
+        Of the same, in the frame of each body; ParameterError if velocities were not written.
+    potential_energy, kinetic_energy : float, pN nm
+    temperature : float, kelvin
+    """
+
+    def __init__(self, trajectory: "Trajectory", index: int) -> None:
+        self._trajectory = trajectory
+        self._index = index
+        self.step = int(trajectory.steps[index])
+        self.time = float(trajectory.times[index])
+
+    @property
+    def handles(self) -> dict[str, TrajectoryHandle]:
+        return self._trajectory.handles
+
+    def _read(self, name: str) -> np.ndarray:
+        return self._trajectory._rows(name, self._index)
+
+    def _number(self, name: str) -> float:
+        return float(self._trajectory._rows(name, self._index, ()))
+
+    @property
+    def positions(self) -> np.ndarray:
+        return self._read("positions")
+
+    @property
+    def velocities(self) -> np.ndarray:
+        return self._read("velocities")
+
+    @property
+    def triangles(self) -> np.ndarray:
+        return self._read("triangles")
+
+    @property
+    def barycentric(self) -> np.ndarray:
+        return self._read("barycentric")
+
+    @property
+    def orientations(self) -> np.ndarray:
+        return self._read("orientations")
+
+    @property
+    def angular_momenta(self) -> np.ndarray:
+        return self._read("angular_momenta")
+
+    @property
+    def potential_energy(self) -> float:
+        return self._number("potential_energy")
+
+    @property
+    def kinetic_energy(self) -> float:
+        return self._number("kinetic_energy")
+
+    @property
+    def temperature(self) -> float:
+        return self._number("temperature")
+
+    def __repr__(self) -> str:
+        return f"Frame(step {self.step}, {self.time:g} s)"
+
+
+_PATHS = {
+    "positions": "particles/all/position",
+    "velocities": "particles/all/velocity",
+    "triangles": "medyanpy/intriangle/triangle",
+    "barycentric": "medyanpy/intriangle/barycentric",
+    "orientations": "medyanpy/oriented/orientation",
+    "angular_momenta": "medyanpy/oriented/angular_momentum",
+    "potential_energy": "observables/potential_energy",
+    "kinetic_energy": "observables/kinetic_energy",
+    "temperature": "observables/temperature",
+}
+# Which beads have rows in the elements of a group, and the attribute of a handle that says which are its own.
+_ROWS = {
+    "particles/all": ("beads", "beads"),
+    "medyanpy/intriangle": ("in-triangle points", "points"),
+    "medyanpy/oriented": ("oriented beads", "rows"),
+}
+
+
+class Trajectory:
+    """The frames of a file that TrajectoryReporter wrote, is writing, or was killed while writing.
+
+    Parameters
+    ----------
+    path : path
+
+    Attributes
+    ----------
+    steps : (m,) int64 array
+    times : (m,) float array, s
+        Of every frame.
+    handles : dict of str to TrajectoryHandle
+    faces : dict of str to (F, 3) int32 array
+        Triangles of every membrane.
+    n_beads : int
+    timestep : float, s
+    word : str
+        Of the integrator.
+
+    Raises
+    ------
+    ParameterError
+        A file that does not exist, is not a trajectory, or is damaged.
+
+    Examples
+    --------
+    >>> import medyanpy as mp, tempfile, pathlib
+    >>> from medyanpy.files.trajectory import Trajectory
+    >>> topology = mp.Topology()
+    >>> beads = topology.add_beads([[0.0, 0, 0], [1.0, 0, 0]], mass=1.0)
+    >>> simulation = mp.Simulation(mp.System(topology), mp.VerletIntegrator(0.5))
+    >>> simulation.context.set_velocities([[0.0, 2.0, 0.0], [0.0, 0.0, 0.0]])
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "run.h5"
+    >>> with mp.reporters.TrajectoryReporter(path, 10) as reporter:
+    ...     simulation.reporters.append(reporter)
+    ...     simulation.step(30)
+    >>> with Trajectory(path) as trajectory:
+    ...     len(trajectory), trajectory[-1].positions[0].tolist(), [frame.step for frame in trajectory[1:]]
+    (3, [0.0, 30.0, 0.0], [20, 30])
+    """
+
+    @plainly_called
+    def __init__(self, path: str | os.PathLike) -> None:
+        layout.import_h5py()
+        self._path = file_path("Trajectory: path", path)
+        self._file: Any = None
+        self._open()
+        try:
+            self.refresh()
+        except BaseException:
+            self._file.close()
+            raise
+
+    def _open(self) -> None:
+        """The file that has the name now; where that fails, the one before stays."""
+        with ExitStack() as stack:
+            there = None
+            # Another may take its place in between.
+            while there is None or not os.path.samestat(there, os.stat(self._path)):
+                stack.close()
+                if not os.path.isfile(self._path):
+                    raise ParameterError(f"trajectory {self._path} does not exist")
+                there = os.stat(self._path)
+                try:
+                    new = stack.enter_context(layout.open_to_read(self._path))
+                except OSError as cause:
+                    raise ParameterError(f"{self._path} is not an HDF5 file, or is damaged: {cause}") from cause
+                # What frames have in common changes no more, even while they are written.
+                with (
+                    foreign_errors(f"{self._path} is damaged"),
+                    layout.open_to_read(self._path, left=True) as file,
+                ):
+                    layout.check_format(file, self._path)
+                    own = file["medyanpy"]
+                    timestep, word = float(own.attrs["timestep"]), str(own.attrs["word"])
+                    handles = dict(self._read_handles(file))
+            stack.pop_all()
+        self.close()
+        self._file, self._there = new, there
+        self.timestep, self.word, self.handles = timestep, word, handles
+        self.faces = {name: h.faces for name, h in handles.items() if h.faces is not None}
+
+    @staticmethod
+    def _read_handles(file: Any) -> Iterator[tuple[str, TrajectoryHandle]]:
+        mass = file["particles/all/mass"][()]
+        for k, (name, kind, first, n) in enumerate(layout.read_handle_rows(file)):
+            group = file[f"medyanpy/handles/{k}"]
+            start, row = group.attrs.get("first_point"), group.attrs.get("first_row")
+            yield name, TrajectoryHandle(
+                name,
+                kind,
+                np.arange(first, first + n),
+                bool(group.attrs["fixed"]),
+                group["faces"][()] if "faces" in group else None,
+                str(group.attrs["membrane"]) if "membrane" in group.attrs else None,
+                None if start is None else slice(int(start), int(start) + n),
+                group["links"][()] if "links" in group else None,
+                deserialize(group["surface"].asstr()[()]) if "surface" in group else None,
+                bool(group.attrs.get("in_space", True)),
+                mass[first : first + n],
+                None if row is None else slice(int(row), int(row) + n),
+                group["inertia"][()] if "inertia" in group else None,
+            )
+
+    @property
+    def n_beads(self) -> int:
+        return sum(map(len, self.handles.values()))
+
+    def refresh(self) -> int:
+        """Look for frames that were written since the file was opened; returns how many there are now.
+
+        A run that starts again, or goes back to a checkpoint, puts another file in the place of the one it wrote; that
+        one is then opened. Frames are counted anew: there may be fewer.
+        """
+        self._open_file()
+        with suppress(FileNotFoundError):
+            if not os.path.samestat(os.stat(self._path), self._there):
+                self._open()
+        file = self._file
+        with foreign_errors(f"{self._path} is damaged"):
+            group = file["particles/all/position"]
+            for path in layout.element_paths(file):
+                file[path]["value"].id.refresh()
+            for name in ("time", "step"):
+                group[name].id.refresh()
+            # The step is written last: what has none is not there yet.
+            n = min(len(group[name]) for name in ("step", "time", "value"))
+            self.steps, self.times = group["step"][:n], group["time"][:n]
+        return n
+
+    def _open_file(self) -> Any:
+        if not self._file:
+            raise ParameterError(f"trajectory {self._path} is closed")
+        return self._file
+
+    def _dataset(self, name: str) -> Any:
+        file, path = self._open_file(), _PATHS.get(name)
+        if path is None:
+            raise ParameterError(f"trajectory: {name!r} is none of {', '.join(_PATHS)}")
+        with foreign_errors(f"{self._path} is damaged: {name}"):
+            if path in file:
+                return file[path]["value"]
+        group = path.rpartition("/")[0]
+        if group not in _ROWS:
+            raise ParameterError(f"{self._path} is damaged: it holds no {name}")
+        kind, rows = _ROWS[group]
+        there = any(getattr(h, rows) is not None for h in self.handles.values())
+        why = "TrajectoryReporter was not asked to" if there else f"there are no {kind}"
+        raise ParameterError(f"{self._path} holds no {name}: {why}")
+
+    def _rows(self, name: str, rows: Any, shape: tuple[int, ...] | None = None) -> np.ndarray:
+        """Part of a dataset; of the shape that it must have, where one is given."""
+        dataset = self._dataset(name)
+        with foreign_errors(f"{self._path} is damaged: {name}"):
+            out = dataset[rows]
+            return out if shape is None else np.reshape(out, shape).astype(np.float64)
+
+    @plainly_called
+    def read(self, name: str, frames: slice = slice(None), beads: Any = None) -> np.ndarray:
+        """Many frames at once.
+
+        Parameters
+        ----------
+        name : str
+            An attribute of `Frame`, such as ``"positions"``.
+        frames : slice
+        beads : TrajectoryHandle or (k,) int, optional
+            Only these beads; or, as numbers, these rows.
+
+        Returns
+        -------
+        (m, ...) array
+
+        Raises
+        ------
+        ParameterError
+            A name that is none, or was not written, or has no rows of such beads.
+        """
+        if not isinstance(frames, slice):
+            raise ParameterError(f"read: frames = {frames!r} but must be a slice, such as slice(0, 100, 10)")
+        start, stop, step = frames.indices(len(self))
+        backwards = step < 0
+        if backwards:
+            # HDF5 reads forwards only.
+            index = range(start, stop, step)
+            start, stop, step = (index[-1], index[0] + 1, -step) if len(index) else (0, 0, 1)
+        if beads is not None:
+            shape = self._dataset(name).shape
+            if isinstance(beads, TrajectoryHandle):
+                beads = self._rows_of(name, beads)
+            rows = array("read: beads", beads, (None,), dtype=np.int64)
+            if len(shape) < 2:
+                raise ParameterError(f"read: {name} has no rows of beads")
+            wrong = np.flatnonzero((rows < 0) | (rows >= shape[1]))
+            if len(wrong):
+                i = wrong[0]
+                raise ParameterError(f"read: beads[{i}] = {rows[i]} but {name} has {shape[1]} rows, counted from 0")
+            first, last = (int(rows.min()), int(rows.max()) + 1) if len(rows) else (0, 0)
+            out = self._rows(name, np.s_[start:stop:step, first:last])[:, rows - first]
+        else:
+            out = self._rows(name, np.s_[start:stop:step])
+        return out[::-1] if backwards else out
+
+    @staticmethod
+    def _rows_of(name: str, handle: TrajectoryHandle) -> np.ndarray:
+        """Which rows of an element are those of a handle."""
+        kind, attribute = _ROWS.get(_PATHS[name].rpartition("/")[0], ("", ""))
+        rows = getattr(handle, attribute, None)
+        if rows is None:
+            only = f", only of {kind}" if kind else ""
+            raise ParameterError(f"read: {name} has no rows of the {handle.kind} of {handle.name!r}{only}")
+        return np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    def __getitem__(self, index: Any) -> Any:
+        """A frame, or a list of frames for a slice; nothing but their steps and times is read before it is used."""
+        if isinstance(index, slice):
+            return [Frame(self, i) for i in range(len(self))[index]]
+        try:
+            return Frame(self, range(len(self))[index])
+        except IndexError:
+            raise IndexError(f"frame {index} of {len(self)}: {self._path} has no such frame") from None
+
+    def __iter__(self) -> Iterator[Frame]:
+        for i in range(len(self)):
+            yield Frame(self, i)
+
+    def close(self) -> None:
+        """Let go of the file; frames cannot be read afterwards."""
+        if self._file:
+            self._file.close()
+
+    def __enter__(self) -> "Trajectory":
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Trajectory({str(self._path)!r}, {len(self)} frames of {self.n_beads} beads)"
