@@ -5,8 +5,9 @@ import pytest
 
 import medyanpy as mp
 from medyanpy import visualize
+from medyanpy._tools import quaternions
 from medyanpy.files.trajectory import Trajectory
-from medyanpy.visualize import draw
+from medyanpy.visualize import draw, figures, renderer, scene
 
 SIZE = (400, 300)
 
@@ -48,8 +49,8 @@ def test_a_simulation_becomes_a_png(simulation, tmp_path):
     image = imread(path)[..., :3]
     assert image.shape == (300, 400, 3)
     np.testing.assert_allclose(image, pixels(figure), atol=0.01)
-    assert like(image, visualize.MEMBRANE_COLOR).mean() > 0.2
-    assert like(image, visualize.POINT_COLORS[0]).sum() > 100
+    assert like(image, scene.MEMBRANE_COLOR).mean() > 0.2
+    assert like(image, renderer.POINT_COLORS[0]).sum() > 100
     # A margin that is white, and light and shadow within.
     assert (image[:5] == 1.0).all()
     assert image[100:200, 100:300].std() > 0.05
@@ -80,18 +81,18 @@ def test_what_is_behind_the_membrane_is_not_seen():
         topology.add_intriangle_points(vesicle, triangles=[face], barycentric=[[1 / 3] * 3], mass=1.0)
         context = mp.Context(mp.System(topology), mp.VerletIntegrator(1.0))
         view = (0.0, 0.0)
-        camera = visualize._camera([], [], view)
+        camera = renderer._camera([], [], view)
         # Where the viewer stands.
         turn = np.degrees(np.arctan2(camera[2, 1], camera[2, 0]))
         image = pixels(draw(context, view=(0.0, -turn), size=SIZE, point_radius=20.0))[:240, 40:]
-        if abs(visualize._camera([], [], (0.0, -turn))[2, 0] - 1.0) > 1e-9:
+        if abs(renderer._camera([], [], (0.0, -turn))[2, 0] - 1.0) > 1e-9:
             image = pixels(draw(context, view=(0.0, turn), size=SIZE, point_radius=20.0))[:240, 40:]
-        assert (like(image, visualize.POINT_COLORS[0]).sum() > 50) == seen
+        assert (like(image, renderer.POINT_COLORS[0]).sum() > 50) == seen
 
 
 def test_the_camera_is_a_rotation_and_looks_from_where_it_is_told():
     for view in ((0.0, 0.0), (35.0, 0.0), (90.0, 20.0), (-30.0, 200.0)):
-        camera = visualize._camera([], [], view)
+        camera = renderer._camera([], [], view)
         np.testing.assert_allclose(camera @ camera.T, np.eye(3), atol=1e-14)
         assert np.linalg.det(camera) == pytest.approx(1.0)
         assert camera[2, 2] == pytest.approx(np.sin(np.radians(view[0])))
@@ -122,11 +123,11 @@ def test_frames_of_trajectories_open_meshes_and_free_beads(tmp_path):
     simulation.close()
     with Trajectory(tmp_path / "run.h5") as trajectory:
         image = pixels(draw(trajectory[-1], size=SIZE))
-    assert like(image, visualize.MEMBRANE_COLOR).mean() > 0.1
-    assert like(pixels(draw(simulation, size=SIZE)), visualize.POINT_COLORS[1]).sum() > 100
+    assert like(image, scene.MEMBRANE_COLOR).mean() > 0.1
+    assert like(pixels(draw(simulation, size=SIZE)), renderer.POINT_COLORS[1]).sum() > 100
     # From below one sees the other side.
     image = pixels(draw(simulation.topology.membranes[0].mesh, view=(-50.0, 0.0), size=SIZE))
-    assert like(image, visualize.INSIDE_COLOR, within=0.1).mean() > 0.1
+    assert like(image, scene.INSIDE_COLOR, within=0.1).mean() > 0.1
 
 
 # Surfaces, trails, movies ------------------------------------------------------------------------------------
@@ -149,9 +150,9 @@ def test_surfaces_are_drawn_with_what_is_in_front_of_them():
     for surface in (outward, inward):
         image = pixels(draw(on_a_surface(surface, [[0.0, 0.0, 2.0]]), view=(90, 0), size=SIZE, point_radius=0.3))
         assert gray(image[:240]).mean() > 0.2
-        assert like(image[:240, 40:], visualize.POINT_COLORS[0]).sum() > 100
+        assert like(image[:240, 40:], renderer.POINT_COLORS[0]).sum() > 100
         image = pixels(draw(on_a_surface(surface, [[0.0, 0.0, -2.0]]), view=(90, 0), size=SIZE, point_radius=0.3))
-        assert like(image[:240, 40:], visualize.POINT_COLORS[0]).sum() == 0
+        assert like(image[:240, 40:], renderer.POINT_COLORS[0]).sum() == 0
     image = pixels(draw(outward, size=SIZE))
     assert gray(image).mean() > 0.2
     with pytest.raises(mp.ParameterError, match="no known bounds"):
@@ -168,7 +169,7 @@ def test_of_surfaces_without_bounds_the_part_around_the_points_is_drawn(surface)
     x = surface.sample(30, seed=1, box=[[-2.0] * 3, [2.0] * 3])
     image = pixels(draw(on_a_surface(surface, x), size=SIZE, view=(50, 20)))
     assert gray(image[:240]).mean() > 0.1
-    assert like(image, visualize.POINT_COLORS[0]).sum() > 100
+    assert like(image, renderer.POINT_COLORS[0]).sum() > 100
     # Of one point alone there is a patch.
     draw(on_a_surface(surface, x[:1]), size=SIZE)
 
@@ -181,7 +182,7 @@ def test_without_scikit_image_points_are_drawn_alone(monkeypatch):
         monkeypatch.setitem(sys.modules, name, None)
     sphere = mp.surfaces.Sphere(2.0)
     image = pixels(draw(on_a_surface(sphere, sphere.sample(30, seed=1)), size=SIZE))
-    assert like(image, visualize.POINT_COLORS[0]).sum() > 100
+    assert like(image, renderer.POINT_COLORS[0]).sum() > 100
     assert gray(image[:240]).mean() < 0.01
     with pytest.raises(ImportError, match="scikit-image"):
         draw(mp.surfaces.Sphere(1.0), size=SIZE)
@@ -194,7 +195,7 @@ def test_trails_are_seen_and_get_thinner_towards_the_past():
     context = mp.Context(mp.System(topology), mp.VerletIntegrator(1.0))
     past = [[[x, 0.0, 0.0]] for x in np.arange(10.0)]
     options = {"view": (90.0, 0.0), "size": (600, 300), "point_radius": 0.7}
-    seen = like(pixels(draw(context, trails=past, **options))[:240], visualize.POINT_COLORS[0])
+    seen = like(pixels(draw(context, trails=past, **options))[:240], renderer.POINT_COLORS[0])
     columns = np.flatnonzero(seen.any(axis=0))
     width = seen.sum(axis=0)[columns[0] : columns[-1] + 1]
     assert len(width) > 300
@@ -202,7 +203,7 @@ def test_trails_are_seen_and_get_thinner_towards_the_past():
     if width[-20:].max() > width[:20].max():
         width = width[::-1]
     assert width[:40].max() > width[100] > width[200] > width[-20] > 0
-    assert like(pixels(draw(context, trails=[], **options))[:240], visualize.POINT_COLORS[0]).any(axis=0).sum() < 400
+    assert like(pixels(draw(context, trails=[], **options))[:240], renderer.POINT_COLORS[0]).any(axis=0).sum() < 400
     with pytest.raises(mp.ParameterError, match=r"trails must have shape \(n, 1, 3\)"):
         draw(context, trails=[[0.0, 0.0, 0.0]], size=SIZE)
 
@@ -234,7 +235,7 @@ def test_a_movie_of_a_running_simulation(tmp_path):
     frames, milliseconds = frames_of(path)
     assert frames.shape == (4, 300, 400, 3)
     assert milliseconds == 50
-    blue = [like(f[:240], visualize.POINT_COLORS[0]) for f in frames]
+    blue = [like(f[:240], renderer.POINT_COLORS[0]) for f in frames]
     counts = [b.sum() for b in blue]
     assert min(counts) > 50
     assert counts[2] > counts[0] + 20  # a trail
@@ -353,11 +354,11 @@ def test_outlines_of_ellipsoids(semi_axes):
         q /= np.linalg.norm(q)
         simulation = rigid(a, orientations=q)
         image = pixels(draw(simulation, size=(600, 450), view=view))[:400, 60:450]
-        camera = visualize._camera([], [], view)
-        n = camera[2] @ visualize.matrices(q)[0]
+        camera = renderer._camera([], [], view)
+        n = camera[2] @ quaternions.matrices(q)[0]
         shadow = np.pi * np.sqrt(sum((a[(i + 1) % 3] * a[(i + 2) % 3] * n[i]) ** 2 for i in range(3)))
-        surfaces, spheres = visualize._objects(visualize._scene(simulation, {}))
-        scale = visualize._window("draw", surfaces, spheres, view, None).scale((600, 450), 0.0)
+        surfaces, spheres = scene.objects_of(scene.scene_of(simulation, {}))
+        scale = renderer.window_of("draw", surfaces, spheres, view, None).scale((600, 450), 0.0)
         assert ((image < 0.97).any(axis=2)).sum() * scale**2 == pytest.approx(shadow, rel=0.03)
 
 
@@ -367,12 +368,12 @@ def test_bodies_hide_each_other_and_show_where_they_point():
     for heights in ((2.0, -2.0), (-2.0, 2.0)):
         places = [[0.0, 0.0, heights[0]], [0.0, 0.0, heights[1]]]
         simulation = rigid((8.0, 2.0, 2.0), places, [[1, 0, 0, 0], [s, 0, 0, s]])
-        buffer = visualize._Buffer(400, 400)
-        _, spheres = visualize._objects(visualize._scene(simulation, {}))
+        buffer = renderer.Buffer(400, 400)
+        _, spheres = scene.objects_of(scene.scene_of(simulation, {}))
         turn = np.diag([10.0, -10.0, 10.0])
         centers = spheres[0].centers @ turn + [200.0, 200.0, 0.0]
-        bodies = visualize._Ellipsoids(centers, turn @ spheres[0].half_axes, np.zeros(2, int))
-        visualize._put_ellipsoids(buffer, bodies, 0)
+        bodies = renderer._Ellipsoids(centers, turn @ spheres[0].half_axes, np.zeros(2, int))
+        renderer._put_ellipsoids(buffer, bodies, 0)
         item = buffer.item.reshape(400, 400)
         assert item[200, 200] == int(heights[1] > heights[0])
         assert item[200, 270] == 0
@@ -382,10 +383,10 @@ def test_bodies_hide_each_other_and_show_where_they_point():
         assert buffer.depth.max() == pytest.approx(40.0, abs=0.01)
     image = pixels(draw(rigid((8.0, 2.0, 2.0)), view=(90.0, 0.0), size=SIZE))[:240]
     light = image.min(axis=2)
-    body = np.argwhere((light < 0.9) & like(image, visualize.POINT_COLORS[0]))
+    body = np.argwhere((light < 0.9) & like(image, renderer.POINT_COLORS[0]))
     tip = np.argwhere((light > 0.35) & (light < 0.95))
     assert len(tip) > 100
-    ahead = visualize._camera([], [], (90.0, 0.0))[:2, 0]
+    ahead = renderer._camera([], [], (90.0, 0.0))[:2, 0]
     along = (tip.mean(axis=0) - body.mean(axis=0))[::-1] * [1.0, -1.0]
     assert along @ ahead > 0.9 * np.linalg.norm(along) > 20.0
 
@@ -409,11 +410,11 @@ def test_elastic_rods_are_tubes_of_their_thickness(tmp_path):
     image = pixels(draw(simulation, **options))
     with Trajectory(tmp_path / "run.h5") as trajectory:
         np.testing.assert_allclose(pixels(draw(trajectory[0], **options)), image, atol=1e-6)
-    surfaces, spheres = visualize._objects(visualize._scene(simulation, {}))
-    scale = visualize._window("draw", surfaces, spheres, (90.0, 0.0), None).scale((600, 450), 0.0)
+    surfaces, spheres = scene.objects_of(scene.scene_of(simulation, {}))
+    scale = renderer.window_of("draw", surfaces, spheres, (90.0, 0.0), None).scale((600, 450), 0.0)
     # Round ends; the area of the ring is that of its mid line times its width (Pappus). The legend is below.
     areas = (3.0 * (n - 1) + np.pi * 1.5**2, 3.0 * n)
-    for color, area in zip(visualize.POINT_COLORS, areas, strict=False):
+    for color, area in zip(renderer.POINT_COLORS, areas, strict=False):
         seen = like(image[:390], color, within=0.15)
         assert seen.sum() * scale**2 == pytest.approx(area, rel=0.06)
 
@@ -421,12 +422,12 @@ def test_elastic_rods_are_tubes_of_their_thickness(tmp_path):
 def test_semi_axes_of_inertia_and_given_ones():
     mass = np.array([2.0, 2.0])
     moments = np.array([mp.rigid.ellipsoid_inertia((5.0, 2.0, 3.0), 2.0), [1.0, 1.0, 2.0]])
-    a = visualize._solid(mass, moments)
+    a = scene._solid(mass, moments)
     np.testing.assert_allclose(a[0], [5.0, 2.0, 3.0], rtol=1e-14)
     # A disc of no thickness gets some.
-    np.testing.assert_allclose(a[1], np.sqrt(2.5) * np.array([1.0, 1.0, visualize.THINNEST]), rtol=1e-14)
+    np.testing.assert_allclose(a[1], np.sqrt(2.5) * np.array([1.0, 1.0, scene.THINNEST]), rtol=1e-14)
     flat = rigid(None, inertia=[1.0, 1.0, 2.0])
-    flat_seen = [like(pixels(draw(flat, size=SIZE, **more)), visualize.POINT_COLORS[0], 0.4)[:240].sum() for more in (
+    flat_seen = [like(pixels(draw(flat, size=SIZE, **more)), renderer.POINT_COLORS[0], 0.4)[:240].sum() for more in (
         {}, {"semi_axes": {"bodies": (1e-9, 1.0, 1e-9)}}, {"semi_axes": {"bodies": [[1.0, 1.0, 1.0]]}},
     )]  # fmt: skip
     assert 50 < flat_seen[1] < flat_seen[0] < flat_seen[2]
@@ -471,9 +472,9 @@ def test_a_movie_of_a_body_that_turns(tmp_path):
 def test_depth_decides_what_is_seen_not_the_order():
     """Two spheres one behind the other: the buffer keeps the nearer, in any order."""
     for order in ((0, 1), (1, 0)):
-        buffer = visualize._Buffer(20, 20)
+        buffer = renderer.Buffer(20, 20)
         centers = np.array([[10.0, 10.0, 0.0], [10.0, 10.0, 5.0]])[list(order)]
-        visualize._put_spheres(buffer, (centers, np.array([6.0, 6.0]), np.zeros(2, int)), 0)
+        renderer._put_spheres(buffer, (centers, np.array([6.0, 6.0]), np.zeros(2, int)), 0)
         seen = buffer.item.reshape(20, 20)
         assert seen[10, 10] == order.index(1)
         assert seen[0, 0] == -1
@@ -492,14 +493,14 @@ def test_what_cannot_be_drawn():
     ("wanted", "length"), [(0.9, 0.5), (1.0, 1.0), (3.0, 2.0), (180.0, 100.0), (5000.0, 5000.0), (9999.0, 5000.0)]
 )
 def test_scale_bars_have_round_lengths(wanted, length):
-    assert visualize._round_length(wanted) == pytest.approx(length)
-    assert visualize._length_text(500.0) == "500 nm"
-    assert visualize._length_text(2000.0) == "2 µm"
+    assert figures._round_length(wanted) == pytest.approx(length)
+    assert figures._length_text(500.0) == "500 nm"
+    assert figures._length_text(2000.0) == "2 µm"
 
 
 def test_a_view_is_where_the_viewer_stands():
     """In front (against y) at azimuth 0, at the end of the x axis at 90, above at an elevation of 90."""
     for view, toward, right in (((0, 0), [0, -1, 0], [1, 0, 0]), ((0, 90), [1, 0, 0], [0, 1, 0])):
-        camera = visualize._camera([], [], view)
+        camera = renderer._camera([], [], view)
         np.testing.assert_allclose(camera, [right, [0, 0, 1], toward], atol=1e-15)
-    np.testing.assert_allclose(visualize._camera([], [], (90, 0)), [[1, 0, 0], [0, 1, 0], [0, 0, 1]], atol=1e-15)
+    np.testing.assert_allclose(renderer._camera([], [], (90, 0)), [[1, 0, 0], [0, 1, 0], [0, 0, 1]], atol=1e-15)

@@ -1,0 +1,9 @@
+"""Pictures and movies of membranes, surfaces and what lives on them.
+
+A small renderer (orthographic projection, depth buffer, smooth shading, ambient occlusion) makes the image, since
+Matplotlib sorts polygons and cannot hide what is behind a fold; Matplotlib adds the scale bar and writes the file.
+"""
+
+from medyanpy.visualize.figures import draw, movie
+
+__all__ = ["draw", "movie"]

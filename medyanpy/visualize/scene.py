@@ -1,0 +1,291 @@
+"""What there is to draw: sheets of triangles and solids, found in simulations, states, frames and handles."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from medyanpy._tools.quaternions import matrices
+from medyanpy._tools.validation import array
+from medyanpy.beads import Balls, InTrianglePoints, Membrane, OrientedBeads, Rods, SurfacePoints
+from medyanpy.beads.chains import Chains
+from medyanpy.context import Context
+from medyanpy.errors import MedyanError, ParameterError
+from medyanpy.files.trajectory import Frame
+from medyanpy.mesh import TriangleMesh, geometry
+from medyanpy.simulation import Simulation
+from medyanpy.surfaces import Surface
+
+MEMBRANE_COLOR = (0.86, 0.50, 0.46)
+# The side that the normals do not point to, seen on open surfaces.
+INSIDE_COLOR = (0.62, 0.50, 0.58)
+# Surfaces that beads are held to: there, but not part of what is simulated.
+SURFACE_COLOR = (0.80, 0.80, 0.78)
+SURFACE_INSIDE_COLOR = (0.64, 0.64, 0.66)
+# Rigid bodies are drawn no thinner than this, relative to their length.
+THINNEST = 0.05
+# Cubes along the longest side of the box in which the mesh of a surface is made: so many of them over its `length`,
+# but no fewer or more than this.
+CUBES_PER_LENGTH, LEAST_CUBES, MOST_CUBES = 3.0, 72, 128
+# The last mesh of each surface, and the box it was made in.
+_meshes: WeakKeyDictionary[Surface, tuple[bytes, tuple[TriangleMesh, float] | None]] = WeakKeyDictionary()
+
+
+@dataclass
+class Sheet:
+    vertices: np.ndarray
+    faces: np.ndarray
+    closed: bool
+    values: np.ndarray | None = None
+    color: tuple[float, float, float] = MEMBRANE_COLOR
+    inside_color: tuple[float, float, float] = INSIDE_COLOR
+    #: Of vertices, where they are known better than from the triangles.
+    normals: np.ndarray | None = None
+    #: Whether it is simulated and can have values.
+    is_membrane: bool = True
+
+
+@dataclass
+class Solids:
+    name: str
+    centers: np.ndarray
+    radius: np.ndarray | None
+    #: Pairs of them with a tube between: filaments.
+    links: np.ndarray | None
+    #: Of what they are on; and whether that shows its other side too.
+    normals: np.ndarray | None = None
+    two_sided: bool = False
+    #: (T, n, 3) where they were, the oldest first; and the normals of their surface there.
+    past: np.ndarray | None = None
+    past_normals: np.ndarray | None = None
+    #: (n, 3, 3) of ellipsoids: half axes in space, as columns. They are in no surface.
+    half_axes: np.ndarray | None = None
+
+
+class _Part(NamedTuple):
+    """Some beads to be drawn."""
+
+    name: str
+    beads: np.ndarray
+    faces: np.ndarray | None = None
+    # Of in-triangle points: the membrane, and their faces.
+    on: tuple[str, np.ndarray] | None = None
+    radius: np.ndarray | None = None
+    links: np.ndarray | None = None
+    surface: Surface | None = None
+    # Of rigid bodies: (n, 3), and unit quaternions (n, 4).
+    semi_axes: np.ndarray | None = None
+    orientations: np.ndarray | None = None
+
+
+class Scene(NamedTuple):
+    """What there is at one moment."""
+
+    positions: np.ndarray
+    parts: list[_Part]
+
+
+def scene_of(what: Any, semi_axes: Mapping[str, np.ndarray]) -> Scene:
+    """With the semi-axes that are given for some rigid bodies."""
+    scene = _found(what)
+    bodies = {p.name: p for p in scene.parts if p.semi_axes is not None}
+    for name, a in semi_axes.items():
+        if name not in bodies:
+            there = f"only {', '.join(bodies)} are" if bodies else "there are none"
+            raise ParameterError(f"draw: semi_axes: {name!r} are not rigid bodies, {there}")
+        n = len(bodies[name].beads)
+        if a.shape not in ((3,), (n, 3)):
+            raise ParameterError(f"draw: semi_axes[{name!r}] must have shape (3,) or ({n}, 3), not {a.shape}")
+        bodies[name] = bodies[name]._replace(semi_axes=np.broadcast_to(a, (n, 3)))
+    return scene._replace(parts=[bodies.get(p.name, p) for p in scene.parts])
+
+
+def _solid(mass: np.ndarray, inertia: np.ndarray) -> np.ndarray:
+    """Semi-axes (n, 3) of solid ellipsoids by masses and principal moments (n, 3), I1 = m(a2² + a3²)/5 and so on."""
+    square = 2.5 * (inertia.sum(axis=1)[:, None] - 2.0 * inertia) / mass[:, None]
+    a = np.sqrt(np.maximum(square, 0.0))
+    return np.maximum(a, THINNEST * a.max(axis=1)[:, None])
+
+
+def _tube(mass: np.ndarray, inertia: np.ndarray) -> np.ndarray:
+    """(n,) radii of rods with a round section, I1 = m r²/4 of a thin slice."""
+    return 2.0 * np.sqrt(inertia[:, :2].min(axis=1) / mass)
+
+
+def _is_body(handle: Any) -> bool:
+    return isinstance(handle, OrientedBeads) and not isinstance(handle, Rods)
+
+
+def _found(what: Any) -> Scene:
+    if isinstance(what, Simulation):
+        what = what.context
+    if isinstance(what, Context):
+        state = what.get_state(positions=True)
+        triangles = state.intriangle.triangles
+        parts = [
+            _Part(
+                h.name,
+                h.beads,
+                h.mesh.faces if isinstance(h, Membrane) else None,
+                (h.membrane.name, triangles[h.points]) if isinstance(h, InTrianglePoints) else None,
+                h.radius if isinstance(h, Balls) else _tube(h.mass, h.inertia) if isinstance(h, Rods) else None,
+                h.links if isinstance(h, Chains) else None,
+                h.surface if isinstance(h, SurfacePoints) else None,
+                *((_solid(h.mass, h.inertia), state.orientations[h.rows]) if _is_body(h) else ()),
+            )
+            for h in what.system.topology.handles
+            if h.in_space
+        ]
+        return Scene(state.positions, parts)
+    if isinstance(what, Frame):
+        parts = [
+            _Part(
+                h.name,
+                h.beads,
+                h.faces,
+                None if h.points is None else (h.membrane, what.triangles[h.points]),
+                radius=None if h.rows is None or h.links is None else _tube(h.mass, h.inertia),
+                links=h.links,
+                surface=h.surface,
+                semi_axes=None if h.rows is None or h.links is not None else _solid(h.mass, h.inertia),
+                orientations=None if h.rows is None else what.orientations[h.rows],
+            )
+            for h in what.handles.values()
+            if h.in_space
+        ]
+        return Scene(np.asarray(what.positions, float), parts)
+    if isinstance(what, Surface):
+        # Here the want of scikit-image or of bounds is an error.
+        _meshed(what, None)
+        return Scene(np.empty((0, 3)), [_Part("surface", np.empty(0, int), surface=what)])
+    if isinstance(what, TriangleMesh):
+        return Scene(what.vertices, [_Part("mesh", np.arange(len(what.vertices)), what.faces)])
+    raise ParameterError(
+        f"draw: cannot draw {type(what).__name__}: "
+        "give a Simulation, a Context, a Frame of a Trajectory, a TriangleMesh or a Surface"
+    )
+
+
+def objects_of(
+    scene: Scene, past: np.ndarray | None = None, boxes: dict[Surface, np.ndarray] | None = None
+) -> tuple[list[Sheet], list[Solids]]:
+    x, parts = scene
+    membranes = {
+        p.name: Sheet(x[p.beads], p.faces, _is_closed(p.faces)) for p in parts if p.faces is not None
+    }
+    meshes = {surface: _mesh_of(surface, box) for surface, box in (boxes or regions_of(scene)).items()}
+    spheres = []
+    for part in parts:
+        if part.faces is not None:
+            continue
+        if not len(part.beads):
+            continue
+        drawn = Solids(part.name, x[part.beads], part.radius, part.links)
+        if part.semi_axes is not None:
+            drawn.radius = part.semi_axes.max(axis=1)
+            drawn.half_axes = matrices(part.orientations) * part.semi_axes[:, None]
+        if past is not None and part.links is None:
+            drawn.past = past[:, part.beads]
+        if part.on is not None:
+            membrane = membranes[part.on[0]]
+            drawn.normals = unit(geometry.area_vectors(membrane.vertices, membrane.faces[part.on[1]]))
+            drawn.two_sided = not membrane.closed
+            if drawn.past is not None:
+                # As near as one gets without the triangles of then.
+                drawn.past_normals = np.broadcast_to(drawn.normals, drawn.past.shape)
+        elif part.surface is not None and meshes[part.surface] is not None:
+            mesh, sign = meshes[part.surface]
+            drawn.normals = sign * unit(part.surface.gradient(drawn.centers))
+            drawn.two_sided = not mesh.is_closed
+            if drawn.past is not None:
+                there = part.surface.gradient(drawn.past.reshape(-1, 3))
+                drawn.past_normals = sign * unit(there).reshape(drawn.past.shape)
+        spheres.append(drawn)
+    backdrops = [
+        Sheet(
+            mesh.vertices,
+            mesh.faces,
+            mesh.is_closed,
+            color=SURFACE_COLOR,
+            inside_color=SURFACE_INSIDE_COLOR,
+            normals=sign * unit(surface.gradient(mesh.vertices)),
+            is_membrane=False,
+        )
+        for surface, (mesh, sign) in ((surface, found) for surface, found in meshes.items() if found is not None)
+    ]
+    return [*membranes.values(), *backdrops], spheres
+
+
+def unit(vectors: np.ndarray) -> np.ndarray:
+    return vectors / np.maximum(np.linalg.norm(vectors, axis=1), 1e-300)[:, None]
+
+
+def regions_of(scene: Scene) -> dict[Surface, np.ndarray]:
+    """For each surface a box around all of it or, where it has no bounds, around its points."""
+    boxes: dict[Surface, np.ndarray] = {}
+    for part in scene.parts:
+        if part.surface is None:
+            continue
+        box = part.surface.bounding_box
+        if not np.isfinite(box).all():
+            x = scene.positions[part.beads]
+            low, high = x.min(axis=0), x.max(axis=0)
+            room = max(0.15 * float((high - low).max()), 1e-3 * part.surface.length)
+            # Not cut where it has bounds.
+            known = np.isfinite(box)
+            box = np.where(known, box, [low, high]) + [[-room] * 3, [room] * 3]
+            if part.surface in boxes:
+                low, high = boxes[part.surface]
+                box = np.array([np.minimum(low, box[0]), np.maximum(high, box[1])])
+        boxes[part.surface] = box
+    return boxes
+
+
+def _mesh_of(surface: Surface, box: np.ndarray) -> tuple[TriangleMesh, float] | None:
+    """As `_meshed`; None without scikit-image, or where no mesh of a moderate size comes out."""
+    key = box.tobytes()
+    if surface not in _meshes or _meshes[surface][0] != key:
+        try:
+            _meshes[surface] = key, _meshed(surface, None if (box == surface.bounding_box).all() else box)
+        except (ImportError, MedyanError):
+            _meshes[surface] = key, None
+    return _meshes[surface][1]
+
+
+def _meshed(surface: Surface, box: np.ndarray | None) -> tuple[TriangleMesh, float]:
+    """Triangles in a box or, without one, all of them, turned outwards; and the sign of the gradient there."""
+    longest = np.ptp(surface.bounding_box if box is None else box, axis=0).max()
+    cubes = CUBES_PER_LENGTH * longest / surface.length if np.isfinite(longest) else 0.0
+    mesh = surface.mesh(int(np.clip(cubes, LEAST_CUBES, MOST_CUBES)), box=box)
+    if mesh.is_closed and mesh.volume < 0.0:
+        return TriangleMesh(mesh.vertices, mesh.faces[:, ::-1]), -1.0
+    return mesh, 1.0
+
+
+def _is_closed(faces: np.ndarray) -> bool:
+    """Whether every edge has its opposite half."""
+    n = int(faces.max()) + 1
+    a = faces.astype(np.int64)
+    b = np.roll(a, -1, axis=1)
+    return bool(np.isin((a * n + b).ravel(), (b * n + a).ravel()).all())
+
+
+def give_values(surfaces: list[Sheet], values: Any) -> None:
+    if values is None:
+        return
+    v = array("draw: values", values, (None,))
+    of_vertices = sum(len(s.vertices) for s in surfaces)
+    of_faces = sum(len(s.faces) for s in surfaces)
+    if len(v) not in (of_vertices, of_faces):
+        raise ParameterError(
+            f"draw: values has {len(v)} numbers, but there are {of_vertices} vertices and {of_faces} faces"
+        )
+    start = 0
+    for s in surfaces:
+        # To each corner of each face.
+        n = len(s.vertices) if len(v) == of_vertices else len(s.faces)
+        own = v[start : start + n]
+        s.values = own[s.faces] if len(v) == of_vertices else np.repeat(own[:, None], 3, axis=1)
+        start += n
