@@ -274,7 +274,7 @@ LAWS = [
     ("at the edges of an octahedron", "_kernels/thermostat.pyx", "_thermostat", "t.c2[i] * gz[k]", "1.05 * t.c2[i] * gz[k]"),
     ("bending energy of a sphere", "_kernels/membrane_bending.pyx", "_vertices", "area *= 1.0 / 6.0", "area *= 1.0 / 2.0"),
     ("pairs in a Ricker well", "_kernels/radial.pxd", "pull", "return 4.5 * r * q * (s - 1.0)", "return 4.5 * r * q * s"),
-    ("TIP3P water", "presets.py", "charges", "np.array([-0.5, 1.0, -0.5])", "np.array([-0.5, 1.0, 0.5])"),
+    ("TIP3P water", "presets/water.py", "charges", "np.array([-0.5, 1.0, -0.5])", "np.array([-0.5, 1.0, 0.5])"),
     ("areas and volumes of spheres", "mesh/shapes.py", "red_cell_half_thickness", "c0 + c2 * square", "c0 + 0.99 * c2 * square"),
     ("bending waves of a free rod have", "_kernels/joints.pxd", "pull", "before * (w + e * chain.u[c][k - 1])", "before * w"),
     ("the energy of free flight are right", "_kernels/surface_constraints.pyx", "_chunks", "_copy(3 * WIDTH, kept, d)", "pass"),
