@@ -11,8 +11,8 @@ import numpy as np
 from medyanpy._tools.names import plainly_called
 from medyanpy._tools.validation import array, file_path
 from medyanpy.errors import ParameterError, foreign_errors
+from medyanpy.files import hdf5
 from medyanpy.files.documents import deserialize
-from medyanpy.reporters import trajectory as layout
 from medyanpy.surfaces import Surface
 
 __all__ = ["Frame", "Trajectory", "TrajectoryHandle"]
@@ -207,7 +207,7 @@ class Trajectory:
 
     @plainly_called
     def __init__(self, path: str | os.PathLike) -> None:
-        layout.import_h5py()
+        hdf5.import_h5py()
         self._path = file_path("Trajectory: path", path)
         self._file: Any = None
         self._open()
@@ -228,15 +228,15 @@ class Trajectory:
                     raise ParameterError(f"trajectory {self._path} does not exist")
                 there = os.stat(self._path)
                 try:
-                    new = stack.enter_context(layout.open_to_read(self._path))
+                    new = stack.enter_context(hdf5.open_to_read(self._path))
                 except OSError as cause:
                     raise ParameterError(f"{self._path} is not an HDF5 file, or is damaged: {cause}") from cause
                 # What frames have in common changes no more, even while they are written.
                 with (
                     foreign_errors(f"{self._path} is damaged"),
-                    layout.open_to_read(self._path, left=True) as file,
+                    hdf5.open_to_read(self._path, left=True) as file,
                 ):
-                    layout.check_format(file, self._path)
+                    hdf5.check_format(file, self._path)
                     own = file["medyanpy"]
                     timestep, word = float(own.attrs["timestep"]), str(own.attrs["word"])
                     handles = dict(self._read_handles(file))
@@ -249,7 +249,7 @@ class Trajectory:
     @staticmethod
     def _read_handles(file: Any) -> Iterator[tuple[str, TrajectoryHandle]]:
         mass = file["particles/all/mass"][()]
-        for k, (name, kind, first, n) in enumerate(layout.read_handle_rows(file)):
+        for k, (name, kind, first, n) in enumerate(hdf5.read_handle_rows(file)):
             group = file[f"medyanpy/handles/{k}"]
             start, row = group.attrs.get("first_point"), group.attrs.get("first_row")
             yield name, TrajectoryHandle(
@@ -285,7 +285,7 @@ class Trajectory:
         file = self._file
         with foreign_errors(f"{self._path} is damaged"):
             group = file["particles/all/position"]
-            for path in layout.element_paths(file):
+            for path in hdf5.element_paths(file):
                 file[path]["value"].id.refresh()
             for name in ("time", "step"):
                 group[name].id.refresh()

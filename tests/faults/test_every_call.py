@@ -11,10 +11,11 @@ import pytest
 from fault_runs import frames, make
 
 import medyanpy as mp
+from medyanpy.files import hdf5 as layout
 from medyanpy.files import outputs
-from medyanpy.reporters import trajectory as layout
+from medyanpy.reporters import trajectory
 
-OURS = {outputs.__file__, layout.__file__}
+OURS = {outputs.__file__, layout.__file__, trajectory.__file__}
 HDF5 = os.path.dirname(h5py.__file__)
 NEVER_FAIL = ("getpid", "fspath")
 

@@ -289,7 +289,7 @@ def test_a_file_system_that_promises_room_and_has_none(disk):
     code, out = run(
         """
         import errno, subprocess
-        from medyanpy.reporters import trajectory as layout
+        from medyanpy.files import hdf5 as layout
         layout.reserve = lambda *_: None
         simulation = make(path, n=290, velocities=True)
         for _ in range(3):

@@ -16,8 +16,8 @@ from fault_runs import PROGRAM, frames, make, run
 from hostile_files import simulation as of_all_kinds
 
 import medyanpy as mp
-from medyanpy.reporters import trajectory as layout
-from medyanpy.reporters.trajectory import _SUPERBLOCK, _checksum
+from medyanpy.files import hdf5 as layout
+from medyanpy.files.hdf5 import _SUPERBLOCK, _checksum
 
 # Each trial forks a run, and kills it within 200 ms: while it creates its file, goes on in one that was closed or left
 # by a kill, or rewinds one. Whatever it wrote is looked at by this process, and a run goes on with it.
@@ -101,7 +101,7 @@ def aim(path, place, *, append=True, load=None):
     """Kill a run when it comes to a function of the reporter's module, or leaves it."""
     code, _ = run(
         f"""
-        from medyanpy.reporters import trajectory as layout
+        from medyanpy.files import hdf5 as layout
         import h5py
         owner, name = {place}
         keep = getattr(owner, name)

@@ -1,0 +1,618 @@
+"""Trajectories in HDF5: H5MD with what this package adds, safe against crashes, readable while being written.
+
+How the file stays whole (docs/output.md tells it at length): it is made beside its name, with everything it will hold
+but frames, put into HDF5's single-writer-multiple-reader mode, in which a reader, or a crash, at any moment finds a
+consistent file, and renamed. A file that is there is never opened to be written: a copy takes its place in the same
+way. Frames are gathered in memory and written as whole compressed chunks, since filling up a compressed chunk writes
+it anew each time and leaks the space of its old copy. The step numbers are written last: frames without one do not
+count. Room on the disk is reserved before HDF5 is called, which loses chunks, and its head, where there is none.
+"""
+
+import errno
+import io
+import os
+import struct
+import threading
+import time as clock
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from medyanpy._tools.interrupts import Interrupts
+from medyanpy.errors import MedyanError, OutputError, ParameterError
+from medyanpy.files.outputs import (
+    Lock,
+    beside,
+    check_in_place,
+    in_place,
+    reserve,
+    unwritable,
+    writing,
+)
+
+if TYPE_CHECKING:
+    import h5py
+
+
+#: Raised when a reader of today could not understand a file of tomorrow.
+FORMAT = 1
+# Frames do not wait in memory for their chunk to fill for longer than this (s).
+_PATIENCE = 30.0
+# The newest features of HDF5 are those of 1.10 (2016), which has single-writer-multiple-reader mode: other
+# programs, such as VTK, still carry libraries that cannot read what newer ones write by default.
+_LIBRARIES = ("v110", "v110")
+# Frames of one chunk are read one after the other: HDF5 keeps unpacked chunks up to this many bytes.
+_CACHE = 2**26
+# What a writer keeps of the indices of chunks (bytes), of which it needs the ends; HDF5 would keep up to 32 MiB.
+_INDICES = 2**18
+# The start of an HDF5 file, versions 2 and 3 (HDF5 File Format Specification, "Superblock"): signature, version,
+# sizes of addresses and lengths, marks of writers, base and extension addresses, address of the end, address of the
+# root group, checksum.
+_SUPERBLOCK = struct.Struct("<8sB2sB16sQ8sI")
+_SIGNATURE = b"\x89HDF\r\n\x1a\n"
+_SWMR = 5
+# What HDF5 writes beside frames (bytes, and share of the file): indices of chunks grow in jumps.
+_ASIDE = 2**16, 1e-3
+# Files that HDF5 could not write to, and would not survive to close.
+_ABANDONED: list[Any] = []
+POSITION = "particles/all/position"
+VELOCITY = "particles/all/velocity"
+TRIANGLE = "medyanpy/intriangle/triangle"
+BARYCENTRIC = "medyanpy/intriangle/barycentric"
+ORIENTATION = "medyanpy/oriented/orientation"
+ANGULAR_MOMENTUM = "medyanpy/oriented/angular_momentum"
+ENERGIES = ("potential_energy", "kinetic_energy", "temperature")
+
+
+def import_h5py() -> Any:
+    """h5py, or a sentence that says where it comes from."""
+    try:
+        import h5py
+    except ImportError as cause:
+        raise ImportError("trajectories need h5py, which comes with medyanpy: pip install h5py") from cause
+    return h5py
+
+
+def open_hdf5(path: Path, mode: str, **options: Any) -> "h5py.File":
+    """h5py.File, also where the file system knows no locks: HDF5 by itself gives up there."""
+    h5py = import_h5py()
+    try:
+        return h5py.File(path, mode, **options)
+    except OSError as cause:
+        # Where this process has it open without locks, HDF5 wants the same again.
+        unlocked = cause.errno in (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS) or "locking flag" in str(cause)
+        if not unlocked:
+            raise
+    return h5py.File(path, mode, locking=False, **options)
+
+
+class File:
+    """An HDF5 file that is written under a hidden name, until `publish` gives it its own, and others may read it.
+
+    Parameters
+    ----------
+    path : path
+    fill : callable
+        Writes to the HDF5 file it is given what it starts with.
+
+    Attributes
+    ----------
+    path : Path
+    hdf5 : h5py.File
+        Open for writing.
+    number : int
+        The file descriptor of the same file.
+    broken : bool
+        HDF5 has failed to write to it.
+
+    Raises
+    ------
+    OutputError
+        It cannot be written.
+    """
+
+    def __init__(self, path: Path, fill: Callable[["h5py.File"], Any]) -> None:
+        h5py = import_h5py()
+        self.path = path
+        self._beside = beside(path)
+        self._reserved = 0
+        self.broken = False
+        # Made in memory, and written by Python: HDF5 does not survive a disk that is full from the start.
+        image = io.BytesIO()
+        with writing("TrajectoryReporter", path), ExitStack() as stack:
+            with h5py.File(image, "w", libver=_LIBRARIES) as file:
+                fill(file)
+            stack.callback(self._beside.unlink, missing_ok=True)
+            self._beside.write_bytes(image.getbuffer())
+            if path.exists():
+                self._beside.chmod(path.stat().st_mode & 0o777)
+            self.number = os.open(self._beside, os.O_RDWR | os.O_CLOEXEC)
+            stack.callback(os.close, self.number)
+            # Chunks are written whole, and not looked at again. Where HDF5 keeps them (rdcc_nbytes > 0), its memory
+            # grows by half a kilobyte with every write to a part of one, until the file is closed.
+            self.hdf5 = open_hdf5(self._beside, "r+", libver=_LIBRARIES, rdcc_nbytes=0)
+            bounds = self.hdf5.id.get_mdc_config()
+            bounds.set_initial_size = True
+            bounds.initial_size = bounds.min_size = bounds.max_size = _INDICES
+            self.hdf5.id.set_mdc_config(bounds)
+            stack.pop_all()
+
+    @classmethod
+    def copy(
+        cls, path: Path, frames: int | None = None, check: Callable[["h5py.File"], Any] = lambda file: None
+    ) -> "File":
+        """Everything that is in a trajectory, up to a number of frames; what half-filled chunks leaked is left behind.
+
+        Raises
+        ------
+        ParameterError
+            A file that is no trajectory, or is damaged, or that `check` refuses.
+        OutputError
+            There is no room for a copy.
+        """
+        new = None
+        try:
+            with open_to_read(path, left=True) as old:
+                check_format(old, path)
+                check(old)
+                new = cls(path, lambda file: None)
+                new.reserve(path.stat().st_size)
+                # All at once, since datasets with several names stay one only within one copy; compressed chunks go
+                # as they are.
+                old.copy(old["/"], new.hdf5, name="all")
+            for name in list(new.hdf5["all"]):
+                new.hdf5.move(f"all/{name}", name)
+            del new.hdf5["all"]
+            # Frames whose step was not written any more do not count.
+            counted = min(len(new.hdf5[POSITION][name]) for name in ("step", "time", "value"))
+            truncate(new.hdf5, counted if frames is None else min(frames, counted))
+        except BaseException as cause:
+            if new is not None:
+                new.close()
+            if isinstance(cause, MedyanError):
+                raise
+            if isinstance(cause, OSError) and cause.errno is not None:
+                raise unwritable("TrajectoryReporter", path, cause) from cause
+            if isinstance(cause, Exception):
+                raise ParameterError(f"TrajectoryReporter: cannot append to {path}: {cause}") from cause
+            raise
+        return new
+
+    def reserve(self, more: int) -> None:
+        """Have the disk keep room for `more` bytes and what HDF5 writes beside them.
+
+        Raises
+        ------
+        OutputError
+        """
+        with writing("TrajectoryReporter", self.path, "frames wait in memory"):
+            end = self.hdf5.id.get_filesize()
+            end += more + _ASIDE[0] + int(_ASIDE[1] * end)
+            # HDF5 cuts off what it does not use yet whenever it is flushed.
+            reserve(self.number, min(self._reserved, os.fstat(self.number).st_size), end)
+            self._reserved = end
+
+    def share(self) -> None:
+        """Let readers in; from now on nothing changes but frames.
+
+        Raises
+        ------
+        OutputError
+        """
+        self.reserve(0)
+        with writing("TrajectoryReporter", self.path):
+            self.hdf5.swmr_mode = True
+            self.elements = {path: self.hdf5[path]["value"] for path in element_paths(self.hdf5)}
+            self.step, self.time = self.hdf5[POSITION]["step"], self.hdf5[POSITION]["time"]
+            self.frames = len(self.step)
+
+    def publish(self) -> None:
+        """Give the file its name.
+
+        Raises
+        ------
+        OutputError
+        """
+        with writing("TrajectoryReporter", self.path):
+            os.fsync(self.number)
+            try:
+                os.replace(self._beside, self.path)
+            except OSError:
+                # Network file systems may say so of what they have done, when their answer was lost.
+                if not in_place(self.path, self.number):
+                    raise
+
+    def close(self) -> None:
+        """Let go of the file; of one without a name nothing is left.
+
+        Raises
+        ------
+        OutputError
+        """
+        with writing("TrajectoryReporter", self.path), ExitStack() as stack:
+            stack.callback(self._beside.unlink, missing_ok=True)
+            stack.callback(os.close, self.number)
+            try:
+                if not self.broken:
+                    self.broken = True
+                    self.hdf5.close()
+                    self.broken = False
+            finally:
+                if self.broken:
+                    # Closing it may end the process, at once or when its parts are freed. What counts has been written.
+                    _ABANDONED.append(self.hdf5)
+            if not self.broken:
+                # What was reserved and not used.
+                *_, end, _, _ = _SUPERBLOCK.unpack(os.pread(self.number, _SUPERBLOCK.size, 0))
+                if os.fstat(self.number).st_size > end:
+                    os.ftruncate(self.number, end)
+
+    def leave(self) -> None:
+        """In a forked child: what HDF5 writes when it closes files goes nowhere, not into that of the parent."""
+        import tempfile
+
+        with tempfile.TemporaryFile() as nowhere:
+            os.dup2(nowhere.fileno(), self.hdf5.id.get_vfd_handle(), inheritable=False)
+
+
+class Waiting:
+    """Frames in memory: at first those of the last chunk of a file, if it is not full, as a chunk is written whole.
+
+    Attributes
+    ----------
+    start : int
+        The frame that the first row holds.
+    frames : int
+        Of file and memory.
+    last_step : int
+        Of the last of them; -1 without any.
+    values : dict of str to array, each with a row per frame
+    steps, times : arrays
+    """
+
+    def __init__(self, file: File) -> None:
+        self.frames = file.frames
+        self.chunk = file.elements[POSITION].chunks[0]
+        self.start = self.frames - self.frames % self.chunk
+        self.last_step = int(file.step[-1]) if self.frames else -1
+        self.values = {path: np.empty((self.chunk, *d.shape[1:]), d.dtype) for path, d in file.elements.items()}
+        self.steps, self.times = np.empty(self.chunk, np.int64), np.empty(self.chunk)
+        if self.start < self.frames:
+            for path, dataset in file.elements.items():
+                self.values[path][: self.frames - self.start] = dataset[self.start : self.frames]
+
+
+class Writer:
+    """An open trajectory: frames in memory, and when they go to the file."""
+
+    def __init__(self, file: File, lock: Lock) -> None:
+        self._lock = lock
+        self._process = os.getpid()
+        self._turn = threading.RLock()
+        self._file: File | None = None
+        self._take(file)
+
+    def _take(self, file: File, waiting: Waiting | None = None) -> None:
+        """Go on in this file, which takes the place of the one before, with frames that wait or those of its end."""
+        try:
+            file.share()
+            if waiting is None:
+                waiting = Waiting(file)
+            file.publish()
+        except BaseException:
+            file.close()
+            raise
+        before, self._file, self._waiting = self._file, file, waiting
+        self._unsure = False
+        self._written = file.frames
+        self._written_at = clock.monotonic()
+        if before is not None:
+            before.close()
+
+    @property
+    def last_step(self) -> int:
+        return self._waiting.last_step
+
+    def _check_process(self) -> None:
+        if self._process != os.getpid():
+            raise ParameterError(
+                f"TrajectoryReporter: {self._file.path} is written by process {self._process}, from which this one was "
+                "forked; take this reporter off the list and make one for another file"
+            )
+
+    @contextmanager
+    def _at_work(self) -> Iterator[None]:
+        """One thread at a time, signals held back, and errors of the system made ours."""
+        self._check_process()
+        with self._turn, Interrupts(), writing("TrajectoryReporter", self._file.path, "frames wait in memory"):
+            yield
+
+    def add(self, step: int, time: float, values: dict[str, Any]) -> None:
+        """Take a frame, or raise and do not."""
+        self._check_process()
+        with self._turn:
+            waiting, before = self._waiting, self.last_step
+            if step < before:
+                raise ParameterError(
+                    f"TrajectoryReporter: a frame of step {step} cannot follow that of step {before} in "
+                    f"{self._file.path}"
+                )
+            row = waiting.frames - waiting.start
+            for path, value in values.items():
+                try:
+                    with np.errstate(over="raise"):
+                        waiting.values[path][row] = value
+                except FloatingPointError as cause:
+                    raise OutputError(
+                        f"TrajectoryReporter: step {step}: {path} goes beyond 3.4e38, the largest number in "
+                        f"{self._file.path}; write with precision='double'",
+                        filename=str(self._file.path),
+                    ) from cause
+            waiting.steps[row], waiting.times[row] = step, time
+            try:
+                waiting.frames += 1
+                waiting.last_step = step
+                if row + 1 == waiting.chunk or clock.monotonic() - self._written_at > _PATIENCE:
+                    self.write()
+            except BaseException:
+                waiting.frames, waiting.last_step = waiting.start + row, before
+                raise
+
+    def write(self) -> None:
+        """Bring all frames to the file: first what they hold, and when that is there, that they exist.
+
+        Raises
+        ------
+        OutputError
+            They wait for the next time.
+        """
+        with self._at_work():
+            waiting = self._waiting
+            if waiting.frames == self._written:
+                return
+            check_in_place("TrajectoryReporter", self._file.path, self._file.number)
+            if self._unsure:
+                self._take(File.copy(self._file.path, self._written), waiting)
+            file, rows = self._file, waiting.frames - waiting.start
+            file.reserve(sum(values.nbytes for values in waiting.values.values()))
+            # What is in the file after an exception in here, only a copy tells.
+            self._unsure = True
+            try:
+                for path, dataset in file.elements.items():
+                    dataset.resize(waiting.frames, axis=0)
+                    dataset[waiting.start : waiting.frames] = waiting.values[path][:rows]
+                file.hdf5.flush()
+                file.reserve(0)
+                new = slice(self._written - waiting.start, rows)
+                for dataset, numbers in ((file.time, waiting.times), (file.step, waiting.steps)):
+                    dataset.resize(waiting.frames, axis=0)
+                    dataset[self._written : waiting.frames] = numbers[new]
+                file.hdf5.flush()
+            except OutputError:
+                raise
+            except (OSError, RuntimeError):
+                file.broken = True
+                raise
+            self._unsure = False
+            self._written = waiting.frames
+            if rows == waiting.chunk:
+                waiting.start = waiting.frames
+            self._written_at = clock.monotonic()
+
+    def flush(self) -> None:
+        with self._at_work():
+            check_in_place("TrajectoryReporter", self._file.path, self._file.number)
+            self.write()
+            # HDF5 hands everything to the operating system; this asks it to put it on the disk.
+            os.fsync(self._file.number)
+
+    def rewind(self, step: int) -> None:
+        """Drop frames after `step`: shrinking is not for the eyes of readers, so a shorter copy takes the place."""
+        with self._at_work():
+            self.flush()
+            kept = np.searchsorted(self._file.step[: self._written], step, side="right")
+            self._take(File.copy(self._file.path, int(kept)))
+
+    def close(self) -> None:
+        """Let go of the file, whether frames that wait can be written or not; a forked child has no part in it."""
+        if self._process != os.getpid():
+            self._file.leave()
+            return
+        with Interrupts(), writing("TrajectoryReporter", self._file.path), ExitStack() as stack:
+            stack.callback(self._lock.release)
+            # Writing may make another the file.
+            stack.callback(lambda: self._file.close())
+            try:
+                self.write()
+            except OutputError as error:
+                error.add_note(f"{self._waiting.frames - self._written} frames are lost")
+                raise
+
+
+def has_no_frames(path: Path) -> bool:
+    """Whether a file is empty, or a trajectory that has no frames."""
+    if path.stat().st_size == 0:
+        return True
+    with suppress(OSError, RuntimeError, KeyError), open_to_read(path, left=True) as file:
+        return "medyanpy" in file and not len(file[POSITION]["step"])
+    return False
+
+
+def element_paths(file: "h5py.File") -> list[str]:
+    """The time-dependent elements of a trajectory."""
+    known = [POSITION, VELOCITY, TRIANGLE, BARYCENTRIC, ORIENTATION, ANGULAR_MOMENTUM]
+    return [path for path in (*known, *(f"observables/{name}" for name in ENERGIES)) if path in file]
+
+
+def truncate(file: "h5py.File", n: int) -> None:
+    """Keep the first n frames."""
+    for name in ("step", "time"):
+        file[POSITION][name].resize(n, axis=0)
+    for path in element_paths(file):
+        file[path]["value"].resize(n, axis=0)
+
+
+def open_to_read(path: Path, *, left: bool = False) -> "h5py.File":
+    """Open a trajectory that is finished, being written, or was left by a crash.
+
+    Parameters
+    ----------
+    path : Path
+    left : bool
+        Nobody writes what is looked at, whatever the file says; HDF5 reads it through this module, and hangs nowhere.
+
+    Raises
+    ------
+    OSError
+        No HDF5 file, or one that is damaged.
+    """
+    while True:
+        with open(path, "rb") as file:
+            block = file.read(_SUPERBLOCK.size)
+            size = file.seek(0, os.SEEK_END)
+        if len(block) < _SUPERBLOCK.size or not block.startswith(_SIGNATURE):
+            raise OSError("it does not start as HDF5 files do")
+        _, version, _, marks, _, end, _, _ = _SUPERBLOCK.unpack(block)
+        # Files that are finished are opened as such. The mode for others takes what it cannot make sense of as not
+        # written yet, and waits for it: in a file that was cut short, for hours.
+        if version >= 2 and size < end:
+            raise OSError(f"it is cut short: {end} bytes were written, {size} are there")
+        marked = version >= 3 and marks != 0
+        try:
+            if left or (marked and marks != _SWMR):
+                # No reader gets past the mark of a writer that is gone, or of one without that mode.
+                return import_h5py().File(_Unmarked(path), "r", rdcc_nbytes=_CACHE)
+            return open_hdf5(path, "r", swmr=marked, rdcc_nbytes=_CACHE)
+        except OSError:
+            # Its writer may have closed it in between, or put another in its place.
+            with open(path, "rb") as file:
+                if file.read(_SUPERBLOCK.size) == block:
+                    raise
+
+
+class _Unmarked(io.RawIOBase):
+    """The bytes of an HDF5 file, without the marks of writers, and as long as it is: HDF5 offers no call for that.
+
+    Heaps of text in which HDF5 would go round for ever are refused.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._number = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        signature, version, sizes, _, base, _, root, _ = _SUPERBLOCK.unpack(
+            os.pread(self._number, _SUPERBLOCK.size, 0)
+        )
+        size = os.fstat(self._number).st_size
+        head = _SUPERBLOCK.pack(signature, version, sizes, 0, base, size, root, 0)[:-4]
+        self._head = head + struct.pack("<I", _checksum(head))
+        self._place = 0
+
+    def readinto(self, buffer: Any) -> int:
+        view = memoryview(buffer).cast("B")
+        done = 0
+        while done < len(view) and (data := os.pread(self._number, len(view) - done, self._place + done)):
+            view[done : done + len(data)] = data
+            done += len(data)
+        if self._place < len(self._head):
+            head = self._head[self._place : self._place + done]
+            view[: len(head)] = head
+        if view[:4] == b"GCOL":
+            # HDF5 asks for a long one in parts.
+            length = int.from_bytes(view[8:16], "little")
+            _check_heap(os.pread(self._number, min(length, os.fstat(self._number).st_size), self._place))
+        self._place += done
+        return done
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        self._place = offset + (0, self._place, os.fstat(self._number).st_size)[whence]
+        return self._place
+
+    def tell(self) -> int:
+        return self._place
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def close(self) -> None:
+        if not self.closed:
+            os.close(self._number)
+        super().close()
+
+
+def _check_heap(heap: bytes) -> None:
+    """Refuse a global heap with an object that takes no room, as blocks of zeros say: HDF5 stays there for ever.
+
+    Source: HDF5 File Format Specification, "Global Heap".
+
+    Raises
+    ------
+    OSError
+    """
+    place = 16
+    while place + 16 <= len(heap):
+        number, length = struct.unpack_from("<H6xQ", heap, place)
+        taken = (16 + (length + 7) // 8 * 8) % 2**64 if number else length
+        if taken == 0:
+            raise OSError(f"a heap of text has an object without length at its byte {place}")
+        place += taken
+
+
+def _checksum(head: bytes) -> int:
+    """That of HDF5, of the 44 bytes of a superblock before it: Bob Jenkins, lookup3.c, 2006, public domain."""
+
+    def turned(number: int, bits: int) -> int:
+        return (number << bits | number >> 32 - bits) & 0xFFFFFFFF
+
+    words = struct.unpack("<11I", head)
+    x = y = z = 0xDEADBEEF + len(head)
+    for i in range(0, 9, 3):
+        x, y, z = ((part + word) & 0xFFFFFFFF for part, word in zip((x, y, z), words[i : i + 3], strict=True))
+        for bits in (4, 6, 8, 16, 19, 4):
+            x, y, z = y, (z + y) & 0xFFFFFFFF, (x - z) & 0xFFFFFFFF ^ turned(z, bits)
+    x, y, z = z, (y + words[10]) & 0xFFFFFFFF, (x + words[9]) & 0xFFFFFFFF
+    for bits in (14, 11, 25, 16, 4, 14, 24):
+        x = ((x ^ y) - turned(y, bits)) & 0xFFFFFFFF
+        x, y, z = z, x, y
+    return y
+
+
+def check_format(file: "h5py.File", path: Any) -> None:
+    """Refuse files that are not trajectories of ours, or of a later version.
+
+    Raises
+    ------
+    ParameterError
+    """
+    _refuse_parts_elsewhere(file, path)
+    if "medyanpy" not in file or POSITION not in file:
+        raise ParameterError(f"{path} is an HDF5 file, but no trajectory of medyanpy")
+    version = int(file["medyanpy"].attrs.get("format", 0))
+    if version != FORMAT:
+        raise ParameterError(f"{path} has format {version}; this version of medyanpy reads format {FORMAT}")
+
+
+def _refuse_parts_elsewhere(file: "h5py.File", path: Any) -> None:
+    """No part of a trajectory is in another file, which whoever goes on in this one would write to."""
+    h5py = import_h5py()
+
+    def look(name: str, item: Any) -> None:
+        if isinstance(item, h5py.Dataset):
+            elsewhere = bool(item.external) or item.is_virtual
+        else:
+            elsewhere = any(isinstance(item.get(key, getlink=True), h5py.ExternalLink) for key in item)
+        if elsewhere:
+            raise ParameterError(f"{path}: {name} is in another file, which no part of a trajectory is")
+
+    look("/", file)
+    file.visititems(look)
+
+
+def read_handle_rows(file: "h5py.File") -> list[tuple[str, str, int, int]]:
+    """Name, kind, first bead and number of beads of every handle."""
+    groups = [file["medyanpy/handles"][str(k)].attrs for k in range(len(file["medyanpy/handles"]))]
+    return [(str(a["name"]), str(a["kind"]), int(a["first_bead"]), int(a["n_beads"])) for a in groups]
