@@ -15,7 +15,7 @@ from medyanpy.errors import ParameterError, TimestepWarning, shown
 from medyanpy.flows import Flow, Stage
 
 if TYPE_CHECKING:
-    from medyanpy.context import Context
+    from medyanpy.engine.schedule import Schedule
     from medyanpy.integrators import SplittingIntegrator
 
 __all__ = [
@@ -43,19 +43,19 @@ class Kick(Described, Guarded):
     def check_word(self, integrator: "SplittingIntegrator") -> None:
         """Refuse a word that this kick has no meaning in, with a ParameterError."""
 
-    def check_context(self, context: "Context") -> None:
+    def check_context(self, schedule: "Schedule") -> None:
         """Warn, when a Context is made, of what is known to go wrong in it."""
 
     def softens(self, force: str) -> bool:
         """Whether the force of this name, however stiff, sets the timestep no limit."""
         return False
 
-    def bind(self, context: "Context", h: float) -> Any:
+    def bind(self, schedule: "Schedule", h: float) -> Any:
         """The rule that turns the forces of a Context into the force of kicks that are h apart; None for explicit
         kicks."""
         return None
 
-    def flows(self, context: "Context", word: Sequence[Stage]) -> list[Flow]:
+    def flows(self, schedule: "Schedule", word: Sequence[Stage]) -> list[Flow]:
         """What runs around the letters of a word."""
         return []
 
@@ -108,25 +108,25 @@ class _Implicit(Kick):
 
     # What is solved for -------------------------------------------------------------------------------------
 
-    def _solved(self, context: "Context") -> np.ndarray:
+    def _solved(self, schedule: "Schedule") -> np.ndarray:
         """(m,) places of plain beads that move; others are refused."""
-        refused = [h for h, plain in zip(context.layout.handles, _plain(context), strict=True) if not plain]
+        refused = [h for h, plain in zip(schedule.layout.handles, _plain(schedule), strict=True) if not plain]
         if refused:
             raise ParameterError(
                 f"{type(self).__name__} kicks plain beads, and {refused[0]!r} are others: use ZhangSkeelStiff with the "
                 "forces that are stiff and act on plain beads alone"
             )
-        return np.flatnonzero(context._movable_beads())
+        return np.flatnonzero(schedule.store.movable_beads())
 
-    def _stiff(self, context: "Context") -> list:
+    def _stiff(self, schedule: "Schedule") -> list:
         """The operations whose second derivatives go into the equations."""
-        return list(context.bound_forces.values())
+        return list(schedule.bound_forces.values())
 
-    def bind(self, context: "Context", h: float):
-        place = self._solved(context)
+    def bind(self, schedule: "Schedule", h: float):
+        place = self._solved(schedule)
         if not len(place):
             return None
-        stiff = self._stiff(context)
+        stiff = self._stiff(schedule)
         wanted = 3 if self.scheme == coarse.Scheme.SYMPLECTIC else 2
         for operation in stiff:
             if operation.derivatives < wanted:
@@ -136,19 +136,19 @@ class _Implicit(Kick):
                     + ("use ZhangSkeelSimplified or " if which == "third" else "use ")
                     + "ZhangSkeelStiff with the forces that do, if those are the stiff ones"
                 )
-        i, j = context._coupled_places(stiff)
-        order, start, width = _band(place, i, j, len(context._movable_beads()))
-        scale = self._beta * (min(context.integrator.flights) * h) ** 2
+        i, j = schedule.coupled_places(stiff)
+        order, start, width = _band(place, i, j, len(schedule.store.movable_beads()))
+        scale = self._beta * (min(schedule.integrator.flights) * h) ** 2
 
-        mass = context._masses()[order]
-        number = np.full(context.layout.n, -1)
+        mass = schedule.store.masses()[order]
+        number = np.full(schedule.layout.n, -1)
         number[order] = np.arange(len(order))
 
         def solve(blocks, right):
             return _sparse_solution(mass, scale, number, blocks, right)
 
         return coarse.CoarseForces(
-            stiff, self.scheme, scale, context.layout.n, order, start, width, solve, self._positive_definite
+            stiff, self.scheme, scale, schedule.layout.n, order, start, width, solve, self._positive_definite
         )
 
 
@@ -263,22 +263,22 @@ class ZhangSkeelSimplified(_Choice):
     def __init__(self, beta: float = 0.25, positive_definite: bool = False, positive: bool | None = None) -> None:
         super().__init__(beta, positive_definite, positive)
 
-    def check_context(self, context):
+    def check_context(self, schedule):
         if not self._positive_definite:
             return
-        solved = self._solved(context)
+        solved = self._solved(schedule)
         if not len(solved):
             return
-        if any(letter.kind == "O" for letter in context.integrator.letters):
-            damping = context.layout.gather("scalar_friction")[solved] * context.integrator.timestep
-            damping /= context._masses()[solved]
+        if any(letter.kind == "O" for letter in schedule.integrator.letters):
+            damping = schedule.layout.gather("scalar_friction")[solved] * schedule.integrator.timestep
+            damping /= schedule.store.masses()[solved]
             least = int(np.argmin(damping))
             if damping[least] >= _LEAST_DAMPING:
                 return
-            handle = context.layout.topology.handle_of(int(context.layout.order[solved[least]]))
+            handle = schedule.layout.topology.handle_of(int(schedule.layout.order[solved[least]]))
             what = f"friction * timestep / mass = {damping[least]:.2g} of {handle.name!r} is below {_LEAST_DAMPING:g}"
         else:
-            what = f"the word {context.integrator.word!r} has no O"
+            what = f"the word {schedule.integrator.word!r} has no O"
         warnings.warn(
             f"{type(self).__name__}(positive_definite=True) is not the gradient of a potential and heats, and {what}: "
             "the run may be lost within thousands of steps. ZhangSkeel(positive_definite=True) and PushForwardNewmark "
@@ -336,26 +336,26 @@ class ZhangSkeelStiff(ZhangSkeelSimplified):
         """Names of the forces whose second derivatives are used."""
         return self._names
 
-    def _solved(self, context):
-        keep = np.zeros(context.layout.n, bool)
-        for handle, plain in zip(context.layout.handles, _plain(context), strict=True):
-            keep[context.layout.slice_of(handle)] = plain
-        return np.flatnonzero(keep & context._movable_beads())
+    def _solved(self, schedule):
+        keep = np.zeros(schedule.layout.n, bool)
+        for handle, plain in zip(schedule.layout.handles, _plain(schedule), strict=True):
+            keep[schedule.layout.slice_of(handle)] = plain
+        return np.flatnonzero(keep & schedule.store.movable_beads())
 
-    def _stiff(self, context):
-        bound = context.bound_forces
+    def _stiff(self, schedule):
+        bound = schedule.bound_forces
         for name in self._names:
             if name not in bound:
                 raise ParameterError(f"ZhangSkeelStiff: there is no force {name!r}; there are {', '.join(bound)}")
-        solved = np.zeros(context.layout.n, bool)
-        solved[self._solved(context)] = True
+        solved = np.zeros(schedule.layout.n, bool)
+        solved[self._solved(schedule)] = True
         chosen = [bound[name] for name in self._names]
         for operation in chosen:
             if operation.derivatives >= 2:
-                places = np.concatenate(context._coupled_places([operation]))
-                other = places[context._movable_beads()[places] & ~solved[places]]
+                places = np.concatenate(schedule.coupled_places([operation]))
+                other = places[schedule.store.movable_beads()[places] & ~solved[places]]
                 if len(other):
-                    handle = context.layout.topology.handle_of(int(context.layout.order[other[0]]))
+                    handle = schedule.layout.topology.handle_of(int(schedule.layout.order[other[0]]))
                     raise ParameterError(
                         f"ZhangSkeelStiff: the stiff force {operation.name!r} acts on {handle!r}, which are not "
                         "plain beads"
@@ -441,8 +441,8 @@ class Newmark(PushForwardNewmark):
                 f"Newmark is of order 2, but order = {integrator.order}: PushForwardNewmark can be composed"
             )
 
-    def flows(self, context, word):
-        kicks = context.kicks()
+    def flows(self, schedule, word):
+        kicks = schedule.kicks()
         return [_Conjugation(*kicks, word[0].index, word[-1].index)] if kicks is not None else []
 
 
@@ -459,12 +459,12 @@ class _Conjugation(Flow):
         return [coarse.ToPlaces(self._forces, self._rule)] if stage.index == self._last else []
 
 
-def _plain(context: "Context") -> list[bool]:
+def _plain(schedule: "Schedule") -> list[bool]:
     """Whether the beads of each handle, in internal order, are moved by positions, velocities and masses alone."""
-    layout = context.layout
+    layout = schedule.layout
     carriers = {p.membrane for p in layout.topology.point_handles}
     return [
-        handle not in context.flows and handle.in_space and handle not in layout.topology.point_handles
+        handle not in schedule.flows and handle.in_space and handle not in layout.topology.point_handles
         and not (handle in carriers and not handle.fixed)
         for handle in layout.handles
     ]  # fmt: skip

@@ -180,7 +180,7 @@ class Simulation(Guarded):
         there = {id(reporter) for reporter in self.reporters}
         owed = [(reporter, plan) for reporter, plan in self._owed.plans if id(reporter) in there]
         try:
-            self.context._check_finite()
+            self.context._measure.check_finite()
         except SimulationError:
             # The step after it says what has happened, and goes back to the last good state.
             self.context.step(1)
@@ -235,7 +235,7 @@ class Simulation(Guarded):
         What it remarks at its end have been warnings when the Context was made: `TimestepWarning`,
         `ThermostatWarning`, `UnitsWarning`.
         """
-        return look(self.context)
+        return look(self.context.system, self.context.integrator)
 
     def minimize_energy(self, tolerance: float | None = None, max_iterations: int = 10_000) -> Minimization:
         """Move beads to where forces are small, and set no velocities.

@@ -267,7 +267,7 @@ LAWS = [
     ("pendula by SHAKE", "forces/penalties.py", "bind", "self._pairs, (omega * omega, length)", "self._pairs, (omega, length)"),
     ("Philox gives the published", "_kernels/philox.pxd", "philox_rounds", "k0 + 9 * w0", "k0 + 8 * w0"),
     ("energy error of NVE words", "integrators.py", "parse_word", "1.0 / count[name]", '(1.02 if name[0] == "B" else 1.0) / count[name]'),
-    ("errors of energy and of places fall", "context.py", "_word", "word[-1][1].substep == letter.substep", "True"),
+    ("errors of energy and of places fall", "engine/schedule.py", "_word", "word[-1][1].substep == letter.substep", "True"),
     ("order 4 has larger errors than order 2", "_kernels/radial.pxd", "pull", "return a * s / r", "return 0.5 * a * s / r"),
     ("up to which order 4 is stable", "integrators.py", "longest_flight", "if self._order == 2 or longest == 0.0:", "if True:"),
     ("at crossings under a force", "_kernels/geodesic.pyx", "_fly_one", "rate_i * uE - rate[0] * uE_new", "rate_i * uE + rate[0] * uE_new"),

@@ -55,8 +55,8 @@ def test_mass_and_friction_follow_their_beads(scene):
     heavy = topology.add_intriangle_points(sphere, 30, mass=mass, friction=mass[::-1], seed=9)
     context = mp.Context(mp.System(topology), mp.BAGOGABIntegrator(0.1, kT=1.0), threads=1)
     places = context.layout.rank[heavy.beads]
-    assert (context._mass[places] == mass).all()
-    np.testing.assert_allclose(context._coefficients[0][places], np.exp(-0.1 * mass[::-1] / mass), rtol=1e-15)
+    assert (context._store.mass[places] == mass).all()
+    np.testing.assert_allclose(context._schedule.coefficients[0][places], np.exp(-0.1 * mass[::-1] / mass), rtol=1e-15)
 
 
 def test_what_was_not_asked_for_says_so(scene):

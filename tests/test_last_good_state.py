@@ -94,7 +94,7 @@ def test_it_does_not_matter_when_copies_were_made(kept_at):
     simulation, _, _ = chain(timestep=0.25)
     for step in kept_at:
         simulation.step(step - simulation.current_step)
-        simulation.context._program.keep()
+        simulation.context._store.program.keep()
     error = blow_up(simulation)
     assert error.step > 25
     reference, _, _ = chain(timestep=0.25)

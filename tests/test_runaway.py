@@ -294,8 +294,8 @@ def test_a_body_that_spins_away_is_named(axes):
 
     def spin(energy):
         # Behind the account's back, as a wrong kernel would.
-        context._spin[3] = np.sqrt(2.0 * inertia * energy * share)
-        context._program.changed()
+        context._store.spin[3] = np.sqrt(2.0 * inertia * energy * share)
+        context._store.program.changed()
 
     spin(0.98 * bound)
     context.step(1)

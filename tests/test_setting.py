@@ -106,12 +106,12 @@ def test_after_a_change_steps_are_those_of_an_integrator_made_with_the_new_numbe
 
     def on_from(context, other):
         """`other`, where `context` is: without what either has made of the numbers of its integrator."""
-        mine, theirs = context._moving_arrays(), other._moving_arrays()
+        mine, theirs = context._schedule.moving_arrays(), other._schedule.moving_arrays()
         for name in mine:
             if not name.startswith("friction of"):
                 theirs[name][...] = mine[name]
-        other._program.step = context.step_count
-        other.positions_changed()
+        other._store.program.step = context.step_count
+        other._store.positions_changed()
         other.step(4)
         return everything_in(other)
 

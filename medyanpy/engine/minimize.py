@@ -7,6 +7,7 @@ import numpy as np
 from medyanpy._kernels.kick import Kick
 from medyanpy._kernels.program import Sequence
 from medyanpy._tools.validation import number, whole_number
+from medyanpy.engine.schedule import Schedule
 from medyanpy.errors import ConvergenceWarning, warn_outside
 from medyanpy.flows import Stage
 
@@ -28,7 +29,7 @@ _ROUNDING = 1e-10
 
 
 class Relaxation:
-    """A context's beads with unit masses and velocities of their own: the context keeps its velocities.
+    """The beads of a store with unit masses and velocities of their own: the store keeps its velocities.
 
     Directors are measured as the lengths of their links, so that turning one by an angle and moving a node as far as
     that carries the link's end are alike: their mass is the square of that length, and `v` and `force` are as of such
@@ -36,28 +37,30 @@ class Relaxation:
     `force` follow those of the beads.
     """
 
-    def __init__(self, context) -> None:
-        self.context = context
-        n = context.layout.n
-        lengths = np.broadcast_to(context._step_lengths()[:, None], (n, 3))
-        self._length = np.concatenate([lengths, context._gyration_radii()])
+    def __init__(self, schedule: Schedule) -> None:
+        self.schedule = schedule
+        store = schedule.store
+        n = store.layout.n
+        lengths = np.broadcast_to(store.step_lengths()[:, None], (n, 3))
+        self._length = np.concatenate([lengths, store.gyration_radii()])
         #: Velocities of beads, and angular momenta over these lengths.
         self._v, self._spin = np.zeros((n, 3)), np.zeros((len(self._length) - n, 3))
         mass, inertia = self._length[:n, 0] ** 2, self._length[n:] ** 2
-        movable = context._movable_beads()
-        turns = context._turning_axes()
-        self.program = context.make_program(
+        movable = store.movable_beads()
+        turns = store.turning_axes()
+        self.program = store.make_program(
             self._v, mass, np.where(movable, 1.0 / mass, 0.0), self._spin, np.where(turns, 1.0 / inertia, 0.0)
         )
-        self.forces = context.make_force_sum(list(context.bound_forces.values()))
-        self.kick = Sequence(context.around(Stage(0, "B", 1.0, None), [Kick(self.forces, 1.0)]))
-        self.program.remember(context._positions())
-        self.largest_move = _LARGEST_MOVE * context._shortest_length()
+        self.forces = schedule.make_force_sum(list(schedule.bound))
+        self.kick = Sequence(schedule.around(Stage(0, "B", 1.0, None), [Kick(self.forces, 1.0)]))
+        self.program.remember(schedule.places())
+        self.shortest_length = store.shortest_length()
+        self.largest_move = _LARGEST_MOVE * self.shortest_length
         self.force = self._force()
 
     def _perform(self, operation) -> None:
         # The copy made before is the state to go back to, whatever the operation does.
-        self.context.perform(operation, self.program, changes_state=False)
+        self.schedule.perform(operation, self.program, changes_state=False)
 
     @property
     def v(self) -> np.ndarray:
@@ -83,8 +86,8 @@ class Relaxation:
         v = self.v + h * self.force
         fastest = sqrt(float(np.einsum("ij,ij->i", v, v).max()))
         self.v = v * min(1.0, self.largest_move / (fastest * h)) if fastest > 0.0 else v
-        move = self.context.around(Stage(0, "A", h, None), [self.context.drift(h)])
-        fly = self.context.around(Stage(1, "G", h, None), self.context.flight(h))
+        move = self.schedule.around(Stage(0, "A", h, None), [self.schedule.drift(h)])
+        fly = self.schedule.around(Stage(1, "G", h, None), self.schedule.flight(h))
         self._perform(Sequence([*move, *fly]))
         self.force = self._force()
 
@@ -133,10 +136,10 @@ def minimize(context, tolerance: float | None, max_iterations: int) -> Minimizat
         tolerance = number("minimize_energy: tolerance", tolerance, above=0.0)
     bound = whole_number("minimize_energy: max_iterations", max_iterations)
     before = context.get_state(energy=True).potential_energy
-    with context.counted_as_protocol():
-        relaxation = Relaxation(context)
+    with context._counted_as_protocol():
+        relaxation = Relaxation(context._schedule)
         if tolerance is None:
-            tolerance = _default_tolerance(context, relaxation.force)
+            tolerance = _default_tolerance(relaxation)
         largest, iterations = _relax(relaxation, tolerance, bound)
     after = context.get_state(energy=True).potential_energy
     report = Minimization(largest, tolerance, iterations, before, after)
@@ -152,13 +155,13 @@ def minimize(context, tolerance: float | None, max_iterations: int) -> Minimizat
     return report
 
 
-def _default_tolerance(context, force: np.ndarray) -> float:
+def _default_tolerance(r: Relaxation) -> float:
     """pN; what heat exceeds a hundred times over the shortest length. Without a temperature, a part of the forces at
     the start; in all cases not below their rounding."""
-    kT = context.integrator.kT
+    force, kT = r.force, r.schedule.integrator.kT
     largest = float(np.abs(force).max(initial=0.0))
     rms = sqrt(float(np.mean(force**2))) if force.size else 0.0
-    wanted = _SHARE_OF_FORCE * rms if kT is None else _SHARE_OF_HEAT * kT / context._shortest_length()
+    wanted = _SHARE_OF_FORCE * rms if kT is None else _SHARE_OF_HEAT * kT / r.shortest_length
     return max(wanted, _ROUNDING * largest)
 
 
@@ -188,7 +191,7 @@ def _relax(r: Relaxation, tolerance: float, bound: int) -> tuple[float, int]:
             r.program.restore()
             raise
         finally:
-            r.context.positions_changed()
+            r.schedule.store.positions_changed()
         largest = float(np.abs(r.force).max())
         iterations += 1
     return largest, iterations

@@ -19,9 +19,10 @@ from medyanpy.forces._stiffness import Start, longest_timestep
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from medyanpy.context import Context
     from medyanpy.forces import Force
     from medyanpy.handles import Handle
+    from medyanpy.integrators import SplittingIntegrator
+    from medyanpy.system import System
 
 __all__ = ["BeadRow", "ForceRow", "Worksheet"]
 
@@ -162,56 +163,61 @@ class Worksheet:
     __repr__ = __str__
 
 
-def look(context: "Context") -> Worksheet:
-    """The worksheet of a context."""
-    integrator = context.integrator
-    start = Start(context.system.topology, integrator.overdamped)
-    rates = [force.squared_frequencies(start) for force in context.system.forces]
-    beads = tuple(_bead_row(context, handle) for handle in context.system.topology.handles)
+def look(system: "System", integrator: "SplittingIntegrator") -> Worksheet:
+    """The worksheet of a system under an integrator."""
+    start = Start(system.topology, integrator.overdamped)
+    rates = [force.squared_frequencies(start) for force in system.forces]
+    beads = tuple(_bead_row(system, integrator, handle) for handle in system.topology.handles)
     forces = tuple(
-        _force_row(context, start, name, [(force, rate)])
-        for name, force, rate in zip(context.system.force_names, context.system.forces, rates, strict=True)
+        _force_row(system, integrator, start, name, [(force, rate)])
+        for name, force, rate in zip(system.force_names, system.forces, rates, strict=True)
     )
-    together = _force_row(context, start, "all together", list(zip(context.system.forces, rates, strict=True)))
+    together = _force_row(system, integrator, start, "all together", list(zip(system.forces, rates, strict=True)))
     remarks = [
-        *(_remarks_of_timesteps(context, context.system.forces, forces) or _remarks_of_their_sum(context, together)),
-        *_remarks_of_needles(context),
-        *_remarks_of_folds(context, forces),
-        *_remarks_of_friction(context),
-        *_remarks_of_temperatures(context),
-        *_remarks_of_units(context, start, rates, beads),
+        *(
+            _remarks_of_timesteps(system, integrator, system.forces, forces)
+            or _remarks_of_their_sum(system, integrator, together)
+        ),
+        *_remarks_of_needles(system, integrator),
+        *_remarks_of_folds(system, integrator, forces),
+        *_remarks_of_friction(system, integrator),
+        *_remarks_of_temperatures(system, integrator),
+        *_remarks_of_units(system, integrator, start, rates, beads),
     ]
     return Worksheet(
         integrator.timestep, integrator.kT, integrator.word, beads, forces, together, tuple(remarks)
     )
 
 
-def warn(context: "Context") -> None:
+def warn(system: "System", integrator: "SplittingIntegrator") -> None:
     """Of all that a worksheet remarks."""
-    for kind, text in look(context).remarks:
+    for kind, text in look(system, integrator).remarks:
         warn_outside(text, kind)
 
 
-def warn_of_timesteps(context: "Context", forces: "Sequence[Force]") -> None:
+def warn_of_timesteps(system: "System", integrator: "SplittingIntegrator", forces: "Sequence[Force]") -> None:
     """Of forces that have become too stiff for the time between their kicks."""
-    start = Start(context.system.topology, context.integrator.overdamped)
-    rows = [_force_row(context, start, force.name, [(force, force.squared_frequencies(start))]) for force in forces]
-    for kind, text in _remarks_of_timesteps(context, forces, rows):
+    start = Start(system.topology, integrator.overdamped)
+    rows = [
+        _force_row(system, integrator, start, force.name, [(force, force.squared_frequencies(start))])
+        for force in forces
+    ]
+    for kind, text in _remarks_of_timesteps(system, integrator, forces, rows):
         warn_outside(text, kind)
 
 
-def warn_of_integrator(context: "Context", longer: bool) -> None:
+def warn_of_integrator(system: "System", integrator: "SplittingIntegrator", longer: bool) -> None:
     """After its temperature has changed, or its timestep, which may be longer now."""
-    timesteps = [r for r in look(context).remarks if r[0] is TimestepWarning] if longer else []
-    for kind, text in [*timesteps, *_remarks_of_temperatures(context)]:
+    timesteps = [r for r in look(system, integrator).remarks if r[0] is TimestepWarning] if longer else []
+    for kind, text in [*timesteps, *_remarks_of_temperatures(system, integrator)]:
         warn_outside(text, kind)
 
 
 # Rows -----------------------------------------------------------------------------------------------------------
 
 
-def _bead_row(context: "Context", handle: "Handle") -> BeadRow:
-    integrator, moves = context.integrator, ~handle.fixed_beads
+def _bead_row(system: "System", integrator: "SplittingIntegrator", handle: "Handle") -> BeadRow:
+    integrator, moves = integrator, ~handle.fixed_beads
     mass, friction = (np.broadcast_to(values, (len(handle),))[moves] for values in (handle.mass, handle.friction))
     dt, kT = integrator.timestep, nan if integrator.kT is None else integrator.kT
     x, joined = handle.positions, handle.joined
@@ -223,9 +229,8 @@ def _bead_row(context: "Context", handle: "Handle") -> BeadRow:
     return BeadRow(handle.name, handle.kind, len(handle), bool(moves.any()), *ranges, length)
 
 
-def _force_row(context: "Context", start: Start, name: str, parts: list) -> ForceRow:
+def _force_row(system: "System", integrator: "SplittingIntegrator", start: Start, name: str, parts: list) -> ForceRow:
     """What some forces together bear: each by the way that beads go between its kicks."""
-    integrator = context.integrator
     total = None
     for force, rate in parts:
         if rate is None or integrator.kick.softens(force.name):
@@ -248,8 +253,9 @@ def _least_and_largest(values: np.ndarray) -> tuple[float, float]:
 # Remarks ----------------------------------------------------------------------------------------------------------
 
 
-def _remarks_of_timesteps(context: "Context", forces: "Sequence[Force]", rows: "Sequence[ForceRow]") -> list:
-    integrator = context.integrator
+def _remarks_of_timesteps(
+    system: "System", integrator: "SplittingIntegrator", forces: "Sequence[Force]", rows: "Sequence[ForceRow]"
+) -> list:
     return [
         (
             TimestepWarning,
@@ -259,31 +265,32 @@ def _remarks_of_timesteps(context: "Context", forces: "Sequence[Force]", rows: "
                "(2 over its highest frequency): " if force.exact_frequencies else
                "(2 over a bound of its highest frequency): ")
             + ("the energy will blow up" if force.exact_frequencies else "the energy will be wrong, or blow up")
-            + f". Take about {0.25 * row.limit:.2g} s, heavier beads, or a softer force" + _place(context, row)
+            + f". Take about {0.25 * row.limit:.2g} s, heavier beads, or a softer force"
+            + _place(system, integrator, row)
         )
         for force, row in zip(forces, rows, strict=True)
         if row.share is not None and row.share > 1.0
     ]  # fmt: skip
 
 
-def _remarks_of_their_sum(context: "Context", together: ForceRow) -> list:
+def _remarks_of_their_sum(system: "System", integrator: "SplittingIntegrator", together: ForceRow) -> list:
     """Of forces each of which bears the timestep alone, and which act on the same beads."""
     if together.share is None or together.share <= 1.0:
         return []
     return [(
         TimestepWarning,
-        f"the timestep {context.integrator.timestep:g} s is beyond the stability limit of all forces together, "
-        f"{together.limit:g} s with the word {context.integrator.word!r}, though each alone bears it: the energy will "
+        f"the timestep {integrator.timestep:g} s is beyond the stability limit of all forces together, "
+        f"{together.limit:g} s with the word {integrator.word!r}, though each alone bears it: the energy will "
         f"be wrong, or blow up. Take about {0.25 * together.limit:.2g} s, heavier beads, or softer forces"
-        + _place(context, together),
+        + _place(system, integrator, together),
     )]  # fmt: skip
 
 
-def _place(context: "Context", row: ForceRow) -> str:
+def _place(system: "System", integrator: "SplittingIntegrator", row: ForceRow) -> str:
     """Where a force is much stiffer than elsewhere: there it is the mesh, and not the force, that is to be mended."""
     if row.stiffest is None:
         return ""
-    handle = context.system.topology.handle_of(row.stiffest)
+    handle = system.topology.handle_of(row.stiffest)
     text = f". The stiffest is bead {row.stiffest} ({handle.name!r}, {handle.describe(row.stiffest) or handle.kind})"
     if isinstance(handle, Membrane):
         triangle, height = flattest(handle.mesh.vertices, handle.mesh.faces, row.stiffest - handle.first_bead)
@@ -291,13 +298,12 @@ def _place(context: "Context", row: ForceRow) -> str:
     return text + "; half of the others bear twice as long a timestep"
 
 
-def _remarks_of_needles(context: "Context") -> list:
+def _remarks_of_needles(system: "System", integrator: "SplittingIntegrator") -> list:
     """Of triangles so flat that heat turns them over in a step or a few: forces and flights there are not resolved."""
-    integrator = context.integrator
     if integrator.kT is None or integrator.overdamped:
         return []
     remarks = []
-    for membrane in context.system.topology.membranes:
+    for membrane in system.topology.membranes:
         mesh, moves = membrane.mesh, ~membrane.fixed_beads
         inverse_mass = np.divide(1.0, membrane.mass, out=np.zeros(len(membrane)), where=moves)
         height = heights(mesh.vertices[mesh.faces])
@@ -317,12 +323,12 @@ def _remarks_of_needles(context: "Context") -> list:
     return remarks
 
 
-def _remarks_of_folds(context: "Context", rows: "Sequence[ForceRow]") -> list:
+def _remarks_of_folds(system: "System", integrator: "SplittingIntegrator", rows: "Sequence[ForceRow]") -> list:
     """Of stars of triangles so sharply bent that heat crumples them, where bending energies are no longer smooth."""
-    integrator, remarks = context.integrator, []
+    integrator, remarks = integrator, []
     if integrator.kT is None or integrator.overdamped:
         return []
-    for force, row in zip(context.system.forces, rows, strict=True):
+    for force, row in zip(system.forces, rows, strict=True):
         if not isinstance(force, MembraneBending) or row.share is None:
             continue
         membrane, flatness, vertex = force.membrane, force.flatness(), force.discretization == "vertex"
@@ -343,9 +349,9 @@ def _remarks_of_folds(context: "Context", rows: "Sequence[ForceRow]") -> list:
     return remarks
 
 
-def _remarks_of_friction(context: "Context") -> list:
+def _remarks_of_friction(system: "System", integrator: "SplittingIntegrator") -> list:
     """Of handles that a thermostat does not reach. Beads that constraints join have one temperature."""
-    integrator, handles = context.integrator, context.system.topology.handles
+    integrator, handles = integrator, system.topology.handles
     if integrator.overdamped or not any(letter.kind == "O" for letter in integrator.letters):
         return []
     remarks = []
@@ -363,27 +369,28 @@ def _remarks_of_friction(context: "Context") -> list:
     return remarks
 
 
-def _remarks_of_temperatures(context: "Context") -> list:
+def _remarks_of_temperatures(system: "System", integrator: "SplittingIntegrator") -> list:
     """Of forces made for another temperature than the thermostat's, such as `FixmanPotential`."""
-    kT = context.integrator.kT
+    kT = integrator.kT
     return [
         (
             ThermostatWarning,
             f"{force.name} is made for kT = {force.kT:.6g} pN nm, and the thermostat keeps {kT:.6g}: set it too, "
             f"force.set(kT={kT:.6g})",
         )
-        for force in context.system.forces
+        for force in system.forces
         if kT is not None and "kT" in force.changeable and abs(force.kT - kT) > 1e-6 * kT
     ]
 
 
-def _remarks_of_units(context: "Context", start: Start, rates: list, beads: tuple[BeadRow, ...]) -> list:
+def _remarks_of_units(
+    system: "System", integrator: "SplittingIntegrator", start: Start, rates: list, beads: tuple[BeadRow, ...]
+) -> list:
     """Slips of units. Only where a temperature was given in kelvin are numbers in units at all."""
-    integrator = context.integrator
     if not integrator.in_kelvin:
         return []
     dt, kT, remarks = integrator.timestep, integrator.kT, []
-    places = [h.positions for h in context.system.topology.handles if h.in_space]
+    places = [h.positions for h in system.topology.handles if h.in_space]
     size = float(np.ptp(np.concatenate(places), axis=0).max())
     for row in beads:
         if not row.moving:
@@ -413,7 +420,7 @@ def _remarks_of_units(context: "Context", start: Start, rates: list, beads: tupl
                 "timesteps: no run brings it to its temperature. Masses are in pN s²/nm, which is 1 g "
                 "(units.dalton), frictions in pN s/nm"
             )
-    for name, rate in zip(context.system.force_names, rates, strict=True):
+    for name, rate in zip(system.force_names, rates, strict=True):
         if rate is None or not rate.any() or not size > 0.0:
             continue
         acts = (rate > 0.0) & (start.lightness > 0.0)

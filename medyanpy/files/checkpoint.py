@@ -105,7 +105,7 @@ def write_checkpoint(context: Any, path: Path, reporters: list[Any] | None = Non
     OutputError
         The file cannot be written.
     """
-    context._check_finite()
+    context._measure.check_finite()
     # First: the context follows what has been set, and counts time by it.
     state = context._dynamical_arrays()
     members: dict[str, np.ndarray] = {}
@@ -116,7 +116,7 @@ def write_checkpoint(context: Any, path: Path, reporters: list[Any] | None = Non
         "version": VERSION,
         "medyanpy": __version__,
         "step": context.step_count,
-        "since": context._since,
+        "since": context._schedule.since,
         "document": whole,
     }
     if reporters is not None:

@@ -203,23 +203,23 @@ class _Anywhere:
         word = "BAGAB" if topology.point_handles else "BAB"
         self.context = context = Context(system, SplittingIntegrator(word, 1e-3), threads=1)
         self.x = context.get_state(positions=True).positions
-        self.operation = context.bound_forces[system.force_names[0]]
-        self.sum = context.make_force_sum([self.operation])
+        self.operation = context._schedule.bound_forces[system.force_names[0]]
+        self.sum = context._schedule.make_force_sum([self.operation])
 
     def go(self, x: np.ndarray) -> None:
-        self.context._x[:] = x[self.context.layout.order]
-        self.context.positions_changed()
+        self.context._store.x[:] = x[self.context.layout.order]
+        self.context._store.positions_changed()
 
     def forces(self, x: np.ndarray) -> np.ndarray:
         self.go(x)
-        self.sum.alone(self.context._program, self.operation)
+        self.sum.alone(self.context._store.program, self.operation)
         return self.sum.f_array[self.context.layout.rank]
 
     def hessian(self, x: np.ndarray) -> np.ndarray:
         """(3n, 3n) as it comes: the mirror of every block is put in, and nothing is made symmetric."""
         self.go(x)
         collected = HessianBlocks(self.operation)
-        self.context.perform(collected, changes_state=False)
+        self.context._schedule.perform(collected, changes_state=False)
         out = np.zeros((len(x), len(x), 3, 3))
         order = self.context.layout.order
         for i, j, block in zip(*collected.blocks(), strict=True):
@@ -233,7 +233,7 @@ class _Anywhere:
         layout = self.context.layout
         out = np.zeros_like(x)
         contraction = Contraction(self.operation, np.ascontiguousarray(a[layout.order]), out)
-        self.context.perform(contraction, changes_state=False)
+        self.context._schedule.perform(contraction, changes_state=False)
         return out[layout.rank]
 
 

@@ -24,15 +24,15 @@ def measure(subdivisions: int, form: str, energy: bool, threads: int, repeats: i
     system = mp.System(topology)
     system.add_force(mp.forces.MembraneBending(sphere, bending_modulus=82.0, discretization=form))
     context = mp.Context(system, mp.VerletIntegrator(1e-9), threads=threads)
-    (forces,) = context._force_sums.values()
+    (forces,) = context._schedule.force_sums.values()
     loops = max(1, 50_000 // len(sphere))
     times = []
     for _ in range(repeats + 1):
         start = time.perf_counter()
         for _ in range(loops):
             # As if beads had moved, so that nothing is reused.
-            context._program.changed()
-            forces.refresh(context._program, energy)
+            context._store.program.changed()
+            forces.refresh(context._store.program, energy)
         times.append((time.perf_counter() - start) / loops)
     # The first one warms up.
     return len(sphere), 1e6 * statistics.median(times[1:]) / len(sphere)

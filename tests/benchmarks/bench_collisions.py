@@ -79,18 +79,18 @@ def measure(what, make, bound, steps, repeats):
     without = make(collide=False)[0]
     free = nanoseconds(lambda: without.step(steps), repeats) / steps
     context, shapes = make()
-    collisions = context.bound_forces["SoftCollisions"]
+    collisions = context._schedule.bound_forces["SoftCollisions"]
     builds, runs = collisions.builds, collisions.runs
     step = nanoseconds(lambda: context.step(steps), repeats) / steps
     every = (collisions.runs - runs) / max(1, collisions.builds - builds)
-    alone = context.make_force_sum([collisions])
-    evaluation = nanoseconds(lambda: alone.alone(context._program, collisions), 5 * repeats) / shapes
+    alone = context._schedule.make_force_sum([collisions])
+    evaluation = nanoseconds(lambda: alone.alone(context._store.program, collisions), 5 * repeats) / shapes
 
     def rebuild():
         # Everything is elsewhere, in the same shape.
-        context._x[:] += 20.0
-        context.positions_changed()
-        alone.alone(context._program, collisions)
+        context._store.x[:] += 20.0
+        context._store.positions_changed()
+        alone.alone(context._store.program, collisions)
 
     build = nanoseconds(rebuild, repeats) / shapes - evaluation
     searches = (collisions.first, collisions.second, collisions.third)

@@ -53,8 +53,8 @@ def main():
     print(machine(), "\n")
     # BAB without forces: one A with its projection, and two more projections.
     context = chains(n_filaments, 32, 1, "BAB", bending=False)
-    (project,) = next(iter(context.flows.values())).tangent()
-    tangent = median_ns(lambda: context.perform(project), 5 * repeats, context.layout.n)
+    (project,) = next(iter(context._schedule.flows.values())).tangent()
+    tangent = median_ns(lambda: context._schedule.perform(project), 5 * repeats, context.layout.n)
     a_step = step_ns(context, 5, repeats) - 2.0 * tangent
     row(f"A with projection, {n_filaments} filaments of 32 nodes", a_step, 40, "ns/node")
     print(f"    (a projection alone {tangent:.1f} ns/node)")

@@ -51,20 +51,20 @@ def seconds(action) -> float:
 def measure(n: int, threads: int) -> float:
     """Print one line; nanoseconds per bead and step."""
     context = fluid(n, threads)
-    neighbors = context.bound_forces["WCA"].neighbors
+    neighbors = context._schedule.bound_forces["WCA"].neighbors
     steps = max(20, 1_000_000 // n)
     builds, follows = neighbors.builds, neighbors.follows
     step = seconds(lambda: context.step(steps)) / steps / n
     rate = (neighbors.builds - builds) / (neighbors.follows - follows)
     # One bead moved far makes the list stale: with and without that, the difference is a build.
-    force_sum = context._force_sums[None]
+    force_sum = context._schedule.force_sums[None]
     x = context.get_state(positions=True).positions.copy()
-    evaluation = seconds(lambda: force_sum.refresh(context._program, True)) / n
+    evaluation = seconds(lambda: force_sum.refresh(context._store.program, True)) / n
 
     def build():
         x[0, 0] += 10.0 * rng.choice([-1.0, 1.0])
         context.set_positions(x)
-        force_sum.refresh(context._program, True)
+        force_sum.refresh(context._store.program, True)
 
     rng = np.random.default_rng(3)
     setting = seconds(lambda: context.set_positions(x)) / n

@@ -127,7 +127,7 @@ def test_what_is_measured_may_not_be_there_yet(checkpoint, tmp_path):
     made = simulation()
     made.save_checkpoint(path)
     assert b"after_o" in path.read_bytes()
-    assert np.isnan(made.context._after_o).all()
+    assert np.isnan(made.context._store.after_o).all()
     mp.Simulation.resume(path).step(1)
 
 

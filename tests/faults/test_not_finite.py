@@ -72,7 +72,7 @@ def test_a_good_checkpoint_stays(tmp_path, name, value):
 
 def test_bodies_and_points_are_named(tmp_path, vesicle):
     points = mp.Simulation(vesicle, mp.BAGOGABIntegrator(0.001, kT=1.0, seed=1), threads=1)
-    points.context._barycentric[3] = np.nan
+    points.context._store.barycentric[3] = np.nan
     with pytest.raises(mp.SimulationError, match=r"bead \d+ .'points'. has"):
         points.save_checkpoint(tmp_path / "points")
     topology = mp.Topology()

@@ -429,7 +429,7 @@ def everything_in(h):
 
 def listed(context):
     order = context.layout.order
-    pairs = context.bound_forces["collisions"].pairs()
+    pairs = context._schedule.bound_forces["collisions"].pairs()
     out = [tuple(tuple(order[list(shape)].tolist()) for shape in pair[1:]) for pair in pairs]
     assert len(set(out)) == len(out)
     return set(out)
@@ -444,7 +444,7 @@ def test_lists_hold_who_is_near_and_nobody_else():
         x = state.positions
         assert state.energies["collisions"] == pytest.approx(everything.energy(x), rel=1e-12)
         assert everything.entries(x, 0.0) <= listed(context)
-        builds = context.bound_forces["collisions"].builds
+        builds = context._schedule.bound_forces["collisions"].builds
         if builds > seen:
             # Just made: all within the skin, and no others.
             fresh = heap_context(n=30)[0]
@@ -453,7 +453,7 @@ def test_lists_hold_who_is_near_and_nobody_else():
             assert listed(fresh) == everything.entries(x, 0.3)
             seen = builds
         context.step(8)
-    assert 1 < seen < context.bound_forces["collisions"].runs / 2
+    assert 1 < seen < context._schedule.bound_forces["collisions"].runs / 2
 
 
 def test_bits_depend_neither_on_threads_nor_on_the_age_of_the_lists():
@@ -464,7 +464,7 @@ def test_bits_depend_neither_on_threads_nor_on_the_age_of_the_lists():
         state = context.get_state(positions=True, velocities=True, forces=True, energy=True)
         assert state.energies["collisions"] > 10.0
         runs.append((state.positions, state.velocities, state.forces, state.potential_energy))
-        builds.append(context.bound_forces["collisions"].builds)
+        builds.append(context._schedule.bound_forces["collisions"].builds)
     assert builds[3] > builds[0] > builds[4]
     for run in runs[1:]:
         for one, other in zip(run, runs[0], strict=True):
@@ -493,7 +493,7 @@ def test_momentum_is_conserved_through_points_and_all():
     after = sums()
     assert np.abs(after[0] - before[0]).max() < 1e-11 * scale
     assert np.abs(after[1] - before[1]).max() < 1e-11 * scale * 20.0
-    assert context.bound_forces["collisions"].acts_on_points
+    assert context._schedule.bound_forces["collisions"].acts_on_points
 
 
 def test_energy_of_a_run_is_conserved_to_second_order():
@@ -709,8 +709,8 @@ def test_only_forces_on_points_ask_for_the_points_pass():
     topology, h = scene()
     forces = [SoftCollisions(h["balls"], 1.0, name="balls"), SoftCollisions([h["points"], h["balls"]], 1.0, 1.0)]
     context = make_context(topology, *forces)
-    assert not context.bound_forces["balls"].acts_on_points
-    assert context.bound_forces["SoftCollisions"].acts_on_points
+    assert not context._schedule.bound_forces["balls"].acts_on_points
+    assert context._schedule.bound_forces["SoftCollisions"].acts_on_points
 
 
 # What is refused ---------------------------------------------------------------------------------------------------

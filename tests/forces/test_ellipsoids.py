@@ -394,8 +394,8 @@ def test_on_points():
     bodies = topology.handles[1]
     system.add_force(EllipsoidRepulsion(bodies, bodies, 1.0, AXES, name="alone"))
     context = mp.Context(system, mp.SplittingIntegrator("BAGAB", 1e-3))
-    assert context.bound_forces["EllipsoidRepulsion"].acts_on_points
-    assert not context.bound_forces["alone"].acts_on_points
+    assert context._schedule.bound_forces["EllipsoidRepulsion"].acts_on_points
+    assert not context._schedule.bound_forces["alone"].acts_on_points
 
 
 # What is refused -----------------------------------------------------------------------------------------------

@@ -200,5 +200,5 @@ def test_only_forces_on_points_ask_for_the_points_pass():
     system.add_force(UniformField(handles["balls"], [1.0, 0, 0], name="on balls"))
     system.add_force(UniformField([handles["points"]], [1.0, 0, 0], name="on points"))
     context = mp.Context(system, mp.VerletIntegrator(1e-3))
-    assert not context.bound_forces["on balls"].acts_on_points
-    assert context.bound_forces["on points"].acts_on_points
+    assert not context._schedule.bound_forces["on balls"].acts_on_points
+    assert context._schedule.bound_forces["on points"].acts_on_points

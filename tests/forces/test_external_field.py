@@ -170,8 +170,8 @@ def test_only_fields_on_points_ask_for_the_points_pass():
     system.add_force(ExternalField(membrane, "x", name="on vertices"))
     system.add_force(ExternalField(points, "x", name="on points"))
     context = mp.Context(system, mp.VerletIntegrator(1e-3))
-    assert not context.bound_forces["on vertices"].acts_on_points
-    assert context.bound_forces["on points"].acts_on_points
+    assert not context._schedule.bound_forces["on vertices"].acts_on_points
+    assert context._schedule.bound_forces["on points"].acts_on_points
 
 
 def test_a_run_stops_where_the_energy_is_no_number():

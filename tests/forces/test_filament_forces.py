@@ -281,8 +281,8 @@ def test_taut_filaments_have_no_fixman_potential():
     topology, filaments = chains([4, 3], fixed_nodes=[4, 6])
     context = context_of(topology, FixmanPotential(filaments, kT=1.0))
     # Past what the topology and the constraints refuse.
-    context._x[4:7] = [[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [2.0, 0.0, 0.0]]
-    context.positions_changed()
+    context._store.x[4:7] = [[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [2.0, 0.0, 0.0]]
+    context._store.positions_changed()
     with pytest.raises(SimulationError, match="FixmanPotential") as error:
         context.get_state(forces=True)
     assert (error.value.bead, error.value.force) == (4, "FixmanPotential")

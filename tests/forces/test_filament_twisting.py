@@ -59,8 +59,8 @@ def anywhere(topology, *forces):
     context = context_of(topology, *forces)
 
     def at(x):
-        context._x[:] = x[context.layout.order]
-        context.positions_changed()
+        context._store.x[:] = x[context.layout.order]
+        context._store.positions_changed()
         state = context.get_state(energy=True, forces=True)
         return state.potential_energy, state.forces
 
@@ -291,9 +291,9 @@ def test_taut_twistable_filaments_have_no_fixman_potential():
     topology, filaments = twistable([4, 3], fixed_nodes=[4, 6])
     context = context_of(topology, FixmanPotential(filaments, kT=1.0))
     # Past what the topology and the constraints refuse.
-    context._x[4:7] = [[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [2.0, 0.0, 0.0]]
-    context._x[7 + 3 : 7 + 5] = [0.0, 1.0, 0.0]
-    context.positions_changed()
+    context._store.x[4:7] = [[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [2.0, 0.0, 0.0]]
+    context._store.x[7 + 3 : 7 + 5] = [0.0, 1.0, 0.0]
+    context._store.positions_changed()
     with pytest.raises(SimulationError, match="FixmanPotential") as error:
         context.get_state(forces=True)
     assert (error.value.bead, error.value.force) == (4, "FixmanPotential")

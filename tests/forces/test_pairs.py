@@ -344,7 +344,7 @@ def test_the_same_bits_on_any_number_of_threads():
         context = fluid(soft_and_wca, threads=threads)
         context.step(60)
         runs.append(bits(context))
-        assert context.bound_forces["WCA"].neighbors.builds > 1
+        assert context._schedule.bound_forces["WCA"].neighbors.builds > 1
     for run in runs[1:]:
         assert_same(run, runs[0])
 
@@ -361,7 +361,7 @@ def test_forces_do_not_depend_on_the_age_of_the_list():
         new = fresh.get_state(forces=True, energy=True)
         np.testing.assert_array_equal(state.forces, new.forces)
         assert state.energies == new.energies
-        ages.append(context.bound_forces["WCA"].neighbors.builds)
+        ages.append(context._schedule.bound_forces["WCA"].neighbors.builds)
     assert 1 < len(set(ages)) < 12, "old and new lists must both occur"
 
 
@@ -405,7 +405,7 @@ def test_energy_error_of_a_fluid_falls_as_the_timestep_squared():
             context.step(n // 20)
             largest = max(largest, abs(context.get_state(energy=True).total_energy - start))
         errors.append(largest)
-        assert context.bound_forces["WCA"].neighbors.builds > 3
+        assert context._schedule.bound_forces["WCA"].neighbors.builds > 3
     order = np.log2(np.array(errors[:-1]) / errors[1:])
     assert (np.abs(order - 2.0) < 0.3).all(), (errors, order)
 
@@ -419,7 +419,7 @@ def test_a_pair_that_meets_during_a_run():
     context.step(6000)
     state = context.get_state(positions=True, velocities=True)
     np.testing.assert_allclose(state.velocities, [[-10.0, 0, 0], [10.0, 0, 0]], rtol=1e-3)
-    assert context.bound_forces["SoftSphere"].neighbors.builds > 20
+    assert context._schedule.bound_forces["SoftSphere"].neighbors.builds > 20
 
 
 # Sites -----------------------------------------------------------------------------------------------------
@@ -466,7 +466,7 @@ def test_bits_of_sites_depend_neither_on_threads_nor_on_the_age_of_the_list():
         context = fluid(of_sites, threads=threads)
         context.step(30)
         runs.append(bits(context))
-        assert context.bound_forces["soft"].neighbors.builds > 1
+        assert context._schedule.bound_forces["soft"].neighbors.builds > 1
         assert runs[-1][3][0] > 10.0
         assert runs[-1][3][1] > 10.0
     for run in runs[1:]:
@@ -481,7 +481,7 @@ def test_bits_of_sites_depend_neither_on_threads_nor_on_the_age_of_the_list():
         new = fresh.get_state(forces=True, energy=True)
         np.testing.assert_array_equal(state.forces, new.forces)
         assert state.energies == new.energies
-        ages.append(context.bound_forces["same"].neighbors.builds)
+        ages.append(context._schedule.bound_forces["same"].neighbors.builds)
     assert 1 < len(set(ages)) < 8, "old and new lists must both occur"
 
 
@@ -501,7 +501,7 @@ def test_derivatives_do_not_depend_on_the_age_of_the_list():
             old, new = (c.hessian([name]) for c in (context, fresh))
             assert old.nnz > 1000
             assert (old != new).nnz == 0
-        ages.append(context.bound_forces["plain"].neighbors.builds)
+        ages.append(context._schedule.bound_forces["plain"].neighbors.builds)
     assert ages[-1] > 1, "the old list must be another than the new one"
 
 
@@ -687,5 +687,5 @@ def test_only_forces_on_points_ask_for_the_points_pass():
     context = make_context(
         topology, WCA(h["beads"], h["balls"], 1.0, 0.1), SoftSphere(h["points"], h["beads"], 1.0, 0.1)
     )
-    assert not context.bound_forces["WCA"].acts_on_points
-    assert context.bound_forces["SoftSphere"].acts_on_points
+    assert not context._schedule.bound_forces["WCA"].acts_on_points
+    assert context._schedule.bound_forces["SoftSphere"].acts_on_points

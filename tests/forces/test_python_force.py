@@ -112,7 +112,7 @@ def test_an_exception_arrives_with_its_traceback_and_the_step():
     assert frames[-2:] == ["fails_later", "deep"]
     # An error of the past is forgotten.
     context.step(1)
-    assert context.bound_forces["mine"].error is None
+    assert context._schedule.bound_forces["mine"].error is None
 
 
 @pytest.mark.parametrize(

@@ -191,7 +191,7 @@ class Bundle:
         """What these filaments do after a letter A or before a letter O, by itself; "" for the tangent projection."""
         flow, stage = self.handle.bind(self.context.layout), Stage(letter, kind, h, kT)
         for operation in {"A": flow.after, "O": flow.before, "": lambda _: flow.tangent()}[kind](stage):
-            self.context.perform(operation)
+            self.context._schedule.perform(operation)
 
 
 def twisted(rng, x, closed):
@@ -285,7 +285,7 @@ def test_a_long_filament_that_moves_in_one_place(place, closed, tolerance, twist
 
 def fly(bundle, h):
     """One A of a time h, and nothing else."""
-    bundle.context.perform(drift.Drift(h, bundle.context._before))
+    bundle.context._schedule.perform(drift.Drift(h, bundle.context._before))
     bundle.perform("A", h=h)
 
 
@@ -419,7 +419,7 @@ def test_the_normal_part_has_the_maxwell_law(geometry):
     context, own, chain, root = copies(n, *GEOMETRIES[geometry], kT, 1e-3, 1.0, seed=5)
     handle = context.system.topology.handles[0]
     for operation in handle.bind(context.layout).before(Stage(2, "O", 1e-3, kT)):
-        context.perform(operation)
+        context._schedule.perform(operation)
     v = context.get_state(velocities=True).velocities[own].reshape(n, -1)
     normal, tangent = modes(chain)
     check_law("normal part", v * root @ normal.T, kT)
@@ -457,7 +457,7 @@ def test_the_normal_noise_is_not_that_of_o():
     drawn = []
     for letter, step in ((2, 0), (3, 0), (2, 1)):
         bundle.context.set_velocities(np.zeros_like(bundle.v))
-        bundle.context._program.step = step
+        bundle.context._store.program.step = step
         bundle.perform("O", kT=1.0, letter=letter)
         drawn.append(bundle.look()[1][5:])
     bundle.context.set_velocities(np.zeros_like(bundle.v))

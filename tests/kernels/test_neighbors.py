@@ -29,7 +29,7 @@ def context_of(x, group_a=None, group_b=None, *, diameter=1.0, skin=SKIN, exclus
 
 def neighbors_of(context):
     context.get_state(forces=True)
-    return context.bound_forces["pairs"].neighbors
+    return context._schedule.bound_forces["pairs"].neighbors
 
 
 def brute(x, a, b, reach, exclusions=()):
@@ -180,7 +180,7 @@ def test_empty_groups_have_no_neighbours(n_a, n_b):
     x = np.zeros((10, 3))
     context = context_of(x, np.arange(n_a), np.arange(n_b))
     assert (context.get_state(forces=True).forces == 0.0).all()
-    assert context.bound_forces["pairs"].neighbors.rows() == {}
+    assert context._schedule.bound_forces["pairs"].neighbors.rows() == {}
 
 
 def test_one_bead_alone():
@@ -259,8 +259,8 @@ def test_a_position_that_is_no_number_is_reported_with_its_bead(bad, built):
     if built:
         context.get_state(forces=True)
     # No public call lets such a number in; a run that blows up does.
-    context._x[context.layout.rank[[77, 431]], 1] = bad
-    context.positions_changed()
+    context._store.x[context.layout.rank[[77, 431]], 1] = bad
+    context._store.positions_changed()
     with pytest.raises(mp.SimulationError, match=r"bead 77 .*force pairs: .*finite") as caught:
         context.get_state(forces=True)
     assert (caught.value.bead, caught.value.force) == (77, "pairs")

@@ -50,7 +50,7 @@ def context_on(mesh, n=60, triangles=None, barycentric=None, velocities=None, fi
 
 
 def fly(context, time):
-    context.perform(geodesic.Geodesic(time, context.layout.n_points, context.corners))
+    context._schedule.perform(geodesic.Geodesic(time, context.layout.n_points, context._store.corners))
 
 
 def look(context):
@@ -186,9 +186,9 @@ def test_flight_back_in_time_is_that_of_reversed_velocities(make):
     for sense in (-1.0, 1.0):
         context, _membrane, points = context_on(make(), n=50)
         # Not by set_velocities, which projects into planes and so rounds.
-        context._v *= -sense
+        context._store.v *= -sense
         fly(context, sense * time)
-        context._v *= -sense
+        context._store.v *= -sense
         flown.append((look(context), context))
     (back, context), (reversed_twice, _) = flown
     assert (back.intriangle.triangles == reversed_twice.intriangle.triangles).all()
@@ -424,6 +424,6 @@ def test_a_flight_without_end_is_refused(time):
 
 def test_a_velocity_that_is_no_number_is_reported():
     context, _, points = context_on(bumpy_sphere(), n=3)
-    context._v[context.layout.rank[points.beads[1]]] = np.nan
+    context._store.v[context.layout.rank[points.beads[1]]] = np.nan
     with pytest.raises(mp.SimulationError, match=rf"bead {points.beads[1]} .*no longer a finite number"):
         fly(context, 1.0)

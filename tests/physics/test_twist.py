@@ -175,8 +175,8 @@ def stiffnesses(ring, context):
     n = len(ring)
 
     def forces(x):
-        context._x[:] = x[context.layout.order]
-        context.positions_changed()
+        context._store.x[:] = x[context.layout.order]
+        context._store.positions_changed()
         return context.get_state(forces=True).forces.ravel()
 
     assert np.abs(forces(x)).max() < 1e-13

@@ -122,7 +122,7 @@ def test_momentum_and_angular_momentum_of_the_cartesian_beads_are_conserved(orde
     """Points carry none of their own: recoil and chain rule hand on exactly what they take."""
     context = vesicle("BAGAB", 0.01, order=order)
     n = context.layout.n_cartesian
-    mass = context._mass[:n, None]
+    mass = context._store.mass[:n, None]
 
     def momenta():
         state = look(context)
@@ -141,22 +141,22 @@ def test_flight_of_vertices_keeps_lambda_and_its_momentum():
     layout = context.layout
 
     def p_lambda():
-        place, v = context._x, context._v[layout.n_cartesian :]
-        corners = context._faces[context._triangle]
+        place, v = context._store.x, context._store.v[layout.n_cartesian :]
+        corners = context._store.faces[context._store.triangle]
         e1, e2 = place[corners[:, 1]] - place[corners[:, 0]], place[corners[:, 2]] - place[corners[:, 0]]
         normal = np.cross(e1, e2)
         off_plane = np.abs(np.einsum("ij,ij->i", normal, v)).max()
         return np.column_stack([np.einsum("ij,ij->i", e1, v), np.einsum("ij,ij->i", e2, v)]), off_plane
 
     before, _ = p_lambda()
-    places = (context._triangle.copy(), context._barycentric.copy())
-    x, v = context._x.copy(), context._v.copy()
-    context.perform(drift.Drift(0.3, context._before))
+    places = (context._store.triangle.copy(), context._store.barycentric.copy())
+    x, v = context._store.x.copy(), context._store.v.copy()
+    context._schedule.perform(drift.Drift(0.3, context._before))
     after, off_plane = p_lambda()
     n = layout.n_cartesian
-    assert (context._x[:n] == x[:n] + 0.3 * v[:n]).all()
-    assert (context._triangle == places[0]).all()
-    assert (context._barycentric == places[1]).all()
+    assert (context._store.x[:n] == x[:n] + 0.3 * v[:n]).all()
+    assert (context._store.triangle == places[0]).all()
+    assert (context._store.barycentric == places[1]).all()
     np.testing.assert_allclose(after, before, atol=1e-12 * np.abs(before).max())
     assert off_plane < 1e-11
-    assert np.abs(context._v[n:] - v[n:]).max() > 0.1
+    assert np.abs(context._store.v[n:] - v[n:]).max() > 0.1

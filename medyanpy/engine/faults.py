@@ -1,0 +1,179 @@
+"""What failed in a kernel, in the user's words: which step, bead, object and force, and what is likely wrong."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import numpy as np
+
+from medyanpy._kernels.kick import Kick
+from medyanpy._kernels.program import ProgramFault
+from medyanpy._kernels.program import Sequence as Operations
+from medyanpy._tools.turns import Turn
+from medyanpy.engine.needles import flattest, heights
+from medyanpy.engine.schedule import Schedule
+from medyanpy.engine.store import Store
+from medyanpy.errors import SimulationError
+
+__all__ = ["Faults"]
+
+_CAUSES = {
+    "not finite": "the velocity or force is no longer a finite number. The timestep is too large for the "
+    "stiffest force, or beads start on top of each other: try a smaller timestep or minimize_energy() first",
+    "too many crossings": "an in-triangle point crosses edges without end. Its speed times the timestep is far "
+    "larger than a triangle: try a smaller timestep, or a larger mass",
+    "degenerate triangle": "a triangle here has lost its area. The membrane needs a force "
+    "that keeps its triangles in shape (MembraneEdgeSprings, MembraneArea(per_triangle=True)) or a smaller timestep",
+    "not solved": "the equations of a linearly implicit kick have no solution here, or Newton's method does not find "
+    "it. The timestep is too large, or the stiff forces push outwards: try a smaller timestep or another kick "
+    "(positive_definite=True)",
+    "not converged": "its links cannot keep their lengths: the constraint solve did not converge (relative residual "
+    "{value:.1e}). The timestep is too large for the forces or velocities here, or the filament is folded onto itself",
+    "lost surface": "it does not come back to its surface (distance {value:.1e} nm): Newton's method finds no root "
+    "near by, the gradient vanishes there, or another sheet was reached. The timestep is too large for the forces or "
+    "velocities here and for the curvature of the surface; or positions from outside were too far from it, and must "
+    "be brought onto it first: surface.project(positions)",
+    "runaway": "it has run away: its kinetic energy, {energy}, is more than the thermostat, the start of the run and "
+    "the forces can have given it. ",
+    "python": "Python code called from the step raised {error}",
+    "out of memory": "no memory for the neighbour list or the Hessian: are the beads far denser than the cutoff "
+    "suggests?",
+}
+
+#: What is likely wrong where a bead has run away: by whether it was a force, and whether it has a triangle.
+_SMALLER = "The timestep is too large for the stiffest force here: try a smaller one"
+_MEANT = ". If it is meant to be so fast, simulation.context.runaway = None lets it"
+_RUNAWAYS = {
+    (False, False): f"{_SMALLER}, a larger mass, or a force that keeps triangles in shape (MembraneEdgeSprings, "
+    f"MembraneArea(per_triangle=True)){_MEANT}",
+    (False, True): f"{_SMALLER}, or minimize_energy() first{_MEANT}",
+    (True, False): "No force gave it that but the flight of points in a triangle that has become flat: its height is "
+    "not large against speeds times the timestep. Try a smaller timestep, a larger mass, or a force that keeps "
+    f"triangles in shape (MembraneEdgeSprings, MembraneArea(per_triangle=True)){_MEANT}",
+    (True, True): f"{_SMALLER}{_MEANT}",
+}
+
+
+class Faults:
+    """Faults of the program of one Context. The schedule gives itself when it is made."""
+
+    def __init__(self, store: Store, turn: Turn) -> None:
+        self.store = store
+        self.turn = turn
+        self.schedule: Schedule
+
+    @contextmanager
+    def explained(self) -> Iterator[None]:
+        """Faults of kernels leave as SimulationError, with the exception of Python code as their cause."""
+        try:
+            with self.turn.running():
+                yield
+        except ProgramFault as fault:
+            if isinstance(fault.cause, KeyboardInterrupt):
+                raise fault.cause from None
+            raise self._explain(fault, self._culprits(fault)[:1]) from fault.cause
+
+    def recovered(self, fault: ProgramFault) -> BaseException:
+        """Go back to the last good state, and say what happened. An interrupt in Python code is one of the run."""
+        culprits = self._culprits(fault)
+        repeatable = all(operation.repeatable for operation in self.schedule.bound)
+        self.store.program.recover(repeatable)
+        if isinstance(fault.cause, KeyboardInterrupt):
+            return fault.cause
+        if fault.kind == "runaway":
+            culprits = self._accelerated_by(fault) if repeatable else []
+        elif len(culprits) > 1:
+            # Numbers that overflow spread within one step. One step earlier the cause is the strongest.
+            culprits = [self._strongest(culprits, fault.bead)]
+        back = f". The simulation is back at step {self.store.step}, "
+        back += "the last good state" if repeatable else "the last state that was kept"
+        return self._explain(fault, culprits, back)
+
+    def _explain(self, fault: ProgramFault, culprits: list[str], back: str = "") -> SimulationError:
+        """The fault of a kernel in the user's words."""
+        force = culprits[0] if culprits else None
+        bead = handle = triangle = None
+        if fault.bead >= 0:
+            bead = int(self.store.layout.order[fault.bead])
+            handle = self.store.layout.topology.handle_of(bead)
+        place = "" if bead is None else handle.describe(bead)
+        where = "" if bead is None else f", bead {bead} ({handle.name!r}, {place or handle.kind})"
+        of_force = "" if force is None else f", force {force}"
+        error = f"{type(fault.cause).__name__}: {fault.cause}"
+        if fault.kind == "runaway":
+            row = fault.bead - self.store.layout.n_cartesian
+            if row >= 0:
+                face = int(self.store.triangle[row])
+                found = face, float(heights(self.store.x[self.store.faces[face]]))
+            else:
+                found = flattest(self.store.x, self.store.faces, fault.bead)
+            if found is not None:
+                face, height = found
+                membranes = self.store.layout.topology.membranes
+                triangle = face - max(m.first_face for m in membranes if m.first_face <= face)
+                where += f", triangle {triangle} (height {height:.3g} nm)"
+        energy = self._in_words(fault.value)
+        cause = _CAUSES.get(fault.kind, fault.kind).format(value=fault.value, error=error, energy=energy)
+        if fault.kind == "runaway":
+            cause += _RUNAWAYS[force is None, triangle is None]
+        message = f"step {fault.step}{where}{of_force}: {cause}{back}"
+        return SimulationError(
+            message,
+            step=fault.step,
+            bead=bead,
+            object=None if handle is None else handle.name,
+            force=force,
+            triangle=triangle,
+        )
+
+    def _in_words(self, energy: float) -> str:
+        kT = self.schedule.integrator.kT
+        return f"{energy:.3g} pN nm" + ("" if kT is None else f" = {energy / kT:.3g} kT")
+
+    def _accelerated_by(self, fault: ProgramFault) -> list[str]:
+        """The strongest force on a bead that has run away; none where it was a flight that gave it its energy.
+
+        From the last good state on, the step that failed is taken again, letter by letter; then the state is put back.
+        """
+        program, operations = self.store.program, self.store.program.operations
+        program.keep()
+        try:
+            gained = np.diff(program.trace(fault.bead))
+            most = int(np.argmax(gained)) if gained.max(initial=0.0) > 0.0 else None
+            if most is None or not isinstance(operations[most], Kick):
+                return []
+            # Where beads were at that kick.
+            program.restore()
+            program.perform(Operations(operations[:most]), changes_state=False)
+            return [self._strongest(list(self.schedule.bound_forces), fault.bead)]
+        finally:
+            program.restore()
+
+    def _strongest(self, names: list[str], place: int) -> str:
+        return max(names, key=lambda name: self._strength(name, place))
+
+    def _culprits(self, fault: ProgramFault) -> list[str]:
+        """The force that failed; or those that, computed alone, give the bead a force that is not finite."""
+        # What collects derivatives of a force fails for that force.
+        failed = getattr(fault.operation, "force", fault.operation)
+        names = [name for name, operation in self.schedule.bound_forces.items() if operation is failed]
+        if names or fault.kind != "not finite" or fault.bead < 0:
+            return names
+        return [name for name in self.schedule.bound_forces if not np.isfinite(self._strength(name, fault.bead))]
+
+    def _strength(self, name: str, place: int) -> float:
+        """How strongly one force alone pulls at a bead, pN, or turns it, pN nm; inf where that is not a number, or not
+        to be computed."""
+        operation = self.schedule.bound_forces[name]
+        if not operation.repeatable:
+            return 0.0
+        force_sum = self.schedule.force_sum_of(operation)
+        try:
+            force_sum.alone(self.store.program, operation)
+        except ProgramFault:
+            return np.inf
+        with np.errstate(over="ignore"):
+            strength = float(np.linalg.norm(force_sum.f_array[place]))
+            row = place - self.store.layout.first_oriented
+            if 0 <= row < self.store.layout.n_oriented:
+                strength += float(np.linalg.norm(force_sum.torque_array[row]))
+        return strength if np.isfinite(strength) else np.inf

@@ -1,0 +1,266 @@
+"""What is read off a Context: states, energies, temperatures, virials and derivatives, of store and schedule."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from medyanpy import units
+from medyanpy._kernels.derivatives import Contraction, HessianBlocks
+from medyanpy._kernels.kick import KickForce
+from medyanpy._kernels.kinetic import KineticEnergies
+from medyanpy._kernels.points import Place
+from medyanpy._kernels.virial import Virial
+from medyanpy._tools.hessians import entries
+from medyanpy._tools.validation import words
+from medyanpy.engine.schedule import Schedule
+from medyanpy.engine.store import Store, frozen
+from medyanpy.errors import ParameterError, SimulationError
+from medyanpy.kicks import Explicit
+from medyanpy.state import State
+
+__all__ = ["Measure"]
+
+
+class Measure:
+    """Looking at a store through the forces of a schedule; nothing here changes a later step by a bit."""
+
+    def __init__(self, store: Store, schedule: Schedule) -> None:
+        self.store = store
+        self.schedule = schedule
+        self._now = np.empty(len(store.layout.handles))
+        self._kinetic_now = KineticEnergies(store.ranges, self._now, True)
+        self._place = Place()
+
+    def look(
+        self,
+        positions: bool,
+        velocities: bool,
+        forces: bool,
+        energy: bool,
+        virial: bool,
+        multipliers: bool,
+        physical_positions: bool,
+    ) -> State:
+        """As `get_state`, with forces as they are bound."""
+        parts: dict[str, Any] = {}
+        layout = self.store.layout
+        if positions:
+            self.schedule.perform(self._place, changes_state=False)
+            parts["positions"] = frozen(self.store.x[layout.rank])
+            parts["intriangle"] = self.store.intriangle()
+            parts["orientations"] = frozen(self.store.orientation.copy())
+        if velocities:
+            parts["velocities"] = frozen(self.store.v[layout.rank])
+            parts["angular_momenta"] = frozen(self.store.spin.copy())
+        if physical_positions:
+            parts["physical_positions"] = self.physical_positions()
+        if virial:
+            # Before forces: it leaves those of single forces where their sum belongs.
+            parts["virials"] = self._virials()
+        if forces or energy or multipliers:
+            for force_sum in self.schedule.force_sums.values():
+                with self.schedule.explained():
+                    force_sum.refresh(self.store.program, energy)
+        if forces or multipliers:
+            total = np.zeros((layout.n, 3))
+            torques = np.zeros((layout.n_oriented, 3))
+            for force_sum in self.schedule.force_sums.values():
+                if force_sum.forces.operations:
+                    total += force_sum.f_array
+                    torques += force_sum.torque_array
+            total = total[layout.rank]
+            if forces:
+                parts["forces"] = frozen(total)
+                parts["torques"] = frozen(torques)
+            if multipliers:
+                parts["multipliers"] = self._multipliers(total)
+        if energy:
+            parts["energies"] = {name: operation.energy for name, operation in self.schedule.bound_forces.items()}
+            self.schedule.perform(self._kinetic_now, changes_state=False)
+            names = [handle.name for handle in layout.handles]
+            parts["kinetic_energies"] = dict(zip(names, self._now.tolist(), strict=True))
+            parts.update(self._temperatures())
+            if self.schedule.meter is not None:
+                parts.update(self.schedule.meter.readings(sum(parts["energies"].values())))
+        return State(self.store.step, self.schedule.time, parts)
+
+    def _multipliers(self, forces: np.ndarray) -> dict[str, np.ndarray]:
+        """Those of every handle that has any; `forces` in topology order."""
+        x, v = self.store.x[self.store.layout.rank], self.store.v[self.store.layout.rank]
+        found = {
+            h.name: h.multipliers(x[h.beads], v[h.beads], forces[h.beads]) for h in self.store.layout.topology.handles
+        }
+        return {name: frozen(values) for name, values in found.items() if values is not None}
+
+    def _virials(self) -> dict[str, np.ndarray]:
+        """The virial of every force."""
+        self.schedule.perform(self._place, changes_state=False)
+        # About a bead, since places far from the origin would cost digits; then moved to the origin.
+        origin = self.store.x[0].copy()
+        tensor = np.empty((3, 3))
+        directors = self.store.layout.directors
+        measure = Virial(origin, tensor, self.store.layout.n, directors.start, directors.stop)
+        virials = {}
+        bound, forces = self.schedule.bound_forces, self.schedule.system.forces
+        for (name, operation), force in zip(bound.items(), forces, strict=True):
+            force_sum = self.schedule.force_sum_of(operation)
+            with self.schedule.explained():
+                force_sum.alone(self.store.program, operation)
+            self.schedule.perform(measure, changes_state=False)
+            out = tensor.copy()
+            if not force.conserves_momentum:
+                f = np.asarray(force_sum.f_array)
+                out += np.outer(origin, f[: directors.start].sum(axis=0) + f[directors.stop :].sum(axis=0))
+            virials[name] = frozen(out)
+        return virials
+
+    def _differentiable(self, names: Iterable[str] | None, derivatives: int) -> list:
+        """Bound forces by name, if they offer so many derivatives."""
+        bound = self.schedule.bound_forces
+        names = list(bound) if names is None else words("forces", names)
+        for name in names:
+            if name not in bound:
+                raise ParameterError(f"there is no force {name!r}; there are: {', '.join(bound) or 'none'}")
+            if bound[name].derivatives < derivatives:
+                which = {2: "second", 3: "third"}[derivatives]
+                raise ParameterError(f"{name} offers no {which} derivatives of its energy")
+        return [bound[name] for name in names]
+
+    def _temperatures(self) -> dict[str, Any]:
+        handles = self.store.layout.handles
+        measured = self._now if np.isnan(self.store.after_o).any() else self.store.after_o
+        energies = np.zeros(len(handles))
+        for handle, energy in zip(handles, measured, strict=True):
+            energies[handles.index(handle.moves_with)] += energy
+        freedom = np.array([handle.degrees_of_freedom for handle in handles])
+        by_handle = {
+            handle.name: float(2.0 * e / (f * units.boltzmann))
+            for handle, e, f in zip(handles, energies, freedom, strict=True)
+            if f
+        }
+        total, energy = freedom.sum(), energies.sum()
+        if self._momentum_is_conserved():
+            # Three degrees of freedom are frozen at what they started with: neither they nor their energy count.
+            rows = slice(0, self.store.layout.directors.start)
+            momentum = self.store.mass[rows] @ self.store.v[rows]
+            total -= 3
+            energy -= 0.5 * float(momentum @ momentum) / float(self.store.mass[rows].sum())
+        mean = float(2.0 * energy / (total * units.boltzmann)) if total > 0 else float("nan")
+        if self.schedule.integrator.overdamped:
+            # There are no velocities to measure it by.
+            mean, by_handle = float("nan"), dict.fromkeys(by_handle, float("nan"))
+        return {"temperature": mean, "temperatures": by_handle}
+
+    def _momentum_is_conserved(self) -> bool:
+        """Whether nothing changes the total momentum of the Cartesian beads."""
+        frictionless = self.schedule.coefficients is None or not any(h.has_friction for h in self.store.layout.handles)
+        return (
+            frictionless
+            and self.store.layout.n_cartesian > 0
+            and not any(handle.fixed_beads.any() for handle in self.store.layout.handles)
+            and all(force.conserves_momentum for force in self.schedule.system.forces)
+        )
+
+    def energies(self) -> tuple[float, float]:
+        """Kinetic and potential energy, pN nm, by the forces as they are bound now."""
+        for force_sum in self.schedule.force_sums.values():
+            with self.schedule.explained():
+                force_sum.refresh(self.store.program, True)
+        self.schedule.perform(self._kinetic_now, changes_state=False)
+        return sum(self._now.tolist()), sum(operation.energy for operation in self.schedule.bound)
+
+    def open_account(self) -> None:
+        """Note what beads and forces have before the first step after a change, for the watch."""
+        if self.schedule.integrator.overdamped or self.schedule.account.is_open(self.schedule.integrator.kT):
+            return
+        told = all(force.energy_tells_work for force in self.schedule.system.forces)
+        if not self.schedule.account.factor or not told:
+            self.schedule.account.open(self.schedule.integrator.kT, np.inf, 0.0)  # no bound
+            return
+        try:
+            _, potential = self.energies()
+            added = 0.0 if isinstance(self.schedule.integrator.kick, Explicit) else self._added_forces()
+        except (SimulationError, MemoryError):
+            return  # The step will fail likewise, and say what it was doing.
+        with np.errstate(over="ignore"):
+            speed = np.einsum("ij,ij->i", self.store.v, self.store.v)
+            turning = 0.5 * np.einsum("ij,ij,ij->i", self.store.inverse_inertia, self.store.spin, self.store.spin)
+            # Linearly implicit kicks conserve another energy: a step under the forces here is admitted.
+            kick = self.schedule.integrator.timestep * self.store.inverse_mass[:, None] * added
+            speed = np.maximum(speed, np.einsum("ij,ij->i", kick, kick))
+            kinetic = max(float((0.5 * self.store.mass * speed).max()), float(turning.max(initial=0.0)))
+        self.schedule.account.open(self.schedule.integrator.kT, kinetic, potential)
+
+    def _added_forces(self) -> np.ndarray:
+        """(n, 3) pN; by place, as last evaluated."""
+        total = np.zeros((self.store.layout.n, 3))
+        for force_sum in self.schedule.force_sums.values():
+            if force_sum.forces.operations:
+                total += force_sum.f_array
+        return total
+
+    def admit(self, bead: int, kinetic: float) -> bool:
+        """Whether the run goes on after the watch has found so much kinetic energy in a bead."""
+        try:
+            _, potential = self.energies()
+        except SimulationError:
+            return False
+        return self.schedule.account.admits(kinetic, potential)
+
+    def check_finite(self) -> None:
+        """Refuse a state that no file is to hold.
+
+        Raises
+        ------
+        SimulationError
+            A number of it is not finite.
+        """
+        points, oriented = self.store.layout.n_cartesian, self.store.layout.first_oriented
+        first = {"x": 0, "v": 0, "barycentric": points, "orientation": oriented, "spin": oriented}
+        for name, numbers in self.schedule.moving_arrays().items():
+            if name in first and not np.isfinite(numbers).all():
+                place = first[name] + int(np.argmin(np.isfinite(numbers).all(axis=1)))
+                bead = int(self.store.layout.order[place])
+                handle = self.store.layout.topology.handle_of(bead)
+                raise SimulationError(
+                    f"step {self.store.step}: bead {bead} ({handle.name!r}) has numbers that are not finite; no file "
+                    "is written of this state",
+                    step=self.store.step,
+                    object=handle.name,
+                    bead=bead,
+                )
+
+    def hessian(self, forces: Iterable[str] | None, positive: bool):
+        """See `Context.hessian`."""
+        from scipy import sparse
+
+        self.schedule.perform(self._place, changes_state=False)
+        n = self.store.layout.n
+        parts = [(np.empty(0), np.empty(0, np.int64), np.empty(0, np.int64))]
+        for operation in self._differentiable(forces, 2):
+            collected = HessianBlocks(operation, positive)
+            self.schedule.perform(collected, changes_state=False)
+            i, j, h = collected.blocks()
+            parts.append(entries(self.store.layout.order[i], self.store.layout.order[j], h))
+        values, rows, columns = (np.concatenate(part) for part in zip(*parts, strict=True))
+        return sparse.coo_array((values, (rows, columns)), shape=(3 * n, 3 * n)).tocsr()
+
+    def third_derivative(self, a: np.ndarray, forces: Iterable[str] | None) -> np.ndarray:
+        """See `Context.third_derivative`."""
+        self.schedule.perform(self._place, changes_state=False)
+        out = np.zeros((self.store.layout.n, 3))
+        by_place = np.ascontiguousarray(a[self.store.layout.order])
+        for operation in self._differentiable(forces, 3):
+            self.schedule.perform(Contraction(operation, by_place, out), changes_state=False)
+        return out[self.store.layout.rank]
+
+    def physical_positions(self) -> np.ndarray:
+        """See `State.physical_positions`."""
+        kicks = self.schedule.kicks()
+        self.schedule.perform(self._place, changes_state=False)
+        x = self.store.x
+        if self.schedule.integrator.kick.coordinates and kicks is not None:
+            self.schedule.perform(KickForce(*kicks), changes_state=False)
+            x = x + kicks[1].scale * kicks[1].acceleration
+        return frozen(x[self.store.layout.rank])

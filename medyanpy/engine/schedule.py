@@ -1,0 +1,355 @@
+"""The schedule: letters, kinds of beads and forces, compiled to a program. It knows no users."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from medyanpy._kernels.derivatives import HessianBlocks
+from medyanpy._kernels.kick import ForceSum, Kick
+from medyanpy._kernels.kinetic import KineticEnergies
+from medyanpy._kernels.program import Program
+from medyanpy._kernels.selected import brownian, drift, geodesic, rotation, thermostat, watch
+from medyanpy.beads import InTrianglePoints
+from medyanpy.engine.runaway import SLOW, Account
+from medyanpy.engine.store import Store
+from medyanpy.engine.work import WorkMeter
+from medyanpy.errors import ParameterError
+from medyanpy.flows import Flow, Stage, euler_maruyama, ornstein_uhlenbeck
+from medyanpy.integrators import Letter, SplittingIntegrator
+from medyanpy.system import System
+
+if TYPE_CHECKING:
+    from medyanpy.engine.faults import Faults
+    from medyanpy.layout import Layout
+
+__all__ = ["Schedule", "check_word"]
+
+
+class Schedule:
+    """What a step of one Context consists of.
+
+    Attributes
+    ----------
+    store : Store
+    system : System
+    integrator : SplittingIntegrator
+    flows : dict of handle to Flow
+        What the letters do to beads of some kinds.
+    bound : list
+        The operation of every force, in the order of the system.
+    force_sums : dict of group to ForceSum
+        As kicks name them; None is the sum of all.
+    meter : WorkMeter or None
+    account : Account
+        What kinetic energy a bead may have, for the watch.
+    coefficients : (c1, c2) or None
+        Of every bead for one O or D.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        system: System,
+        integrator: SplittingIntegrator,
+        faults: "Faults",
+    ) -> None:
+        self.store = store
+        self.system = system
+        self.integrator = integrator
+        self.explained = faults.explained
+        faults.schedule = self
+        self._take_numbers_of_integrator()
+        #: The time at a step since which steps have lasted what they last now.
+        self.since = (0.0, 0)
+        layout = store.layout
+        self.flows = {handle: flow for handle in layout.handles if (flow := handle.bind(layout)) is not None}
+        if integrator.overdamped:
+            self.check_displacement()
+        self.meter: WorkMeter | None = None
+        integrator.kick.check_context(self)
+        self.account = Account()
+        self.length = store.shortest_length()
+        self._bind_forces()
+        self.compile()
+
+    @property
+    def layout(self) -> "Layout":
+        return self.store.layout
+
+    def check_displacement(self) -> None:
+        """Beads that move without velocities have friction, and nothing holds them."""
+        for handle in self.layout.handles:
+            flow = self.flows.get(handle)
+            if flow is not None and flow.obstacle:
+                raise ParameterError(f"BrownianIntegrator cannot move {handle!r}: {flow.obstacle}")
+            still = ~handle.fixed_beads & (handle.friction == 0.0)
+            if flow is None and still.any():
+                i = int(np.argmax(still))
+                raise ParameterError(
+                    f"BrownianIntegrator: bead {handle.first_bead + i} ({handle.name!r}): friction[{i}] = 0 but must "
+                    "be > 0: the bead would move without bound"
+                )
+
+    def _thermostat_coefficients(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """c1 and c2 of every bead for one O or D, or None where the word has none."""
+        letters = [letter for letter in self.integrator.letters if letter.kind in "DO"]
+        if not letters:
+            return None
+        h = letters[0].fraction * self.integrator.timestep
+        friction = self.layout.gather("scalar_friction")
+        if self.integrator.overdamped:
+            return euler_maruyama(friction, h, self.integrator.kT, self.store.movable_beads())
+        return ornstein_uhlenbeck(friction, h, self.integrator.kT, self.store.inverse_mass)
+
+    def _take_numbers_of_integrator(self) -> None:
+        """Timestep and temperature as they are now."""
+        self._integrator_version = self.integrator.version
+        self._timestep = self.integrator.timestep
+        self.coefficients = self._thermostat_coefficients()
+
+    def _bind_forces(self) -> None:
+        """The operation of every force, and their sums by the group that a kick names."""
+        forces = self.system.forces
+        self._versions = [force.version for force in forces]
+        self.bound = [force.bind(self.layout) for force in forces]
+        groups = dict.fromkeys(letter.group for letter in self.integrator.letters if letter.kind in "BD")
+        self.force_sums = {group: self.make_force_sum(self._of_group(group)) for group in groups}
+
+    def _of_group(self, group: int | None) -> list:
+        """The bound forces of a group; all of them for None."""
+        return [b for b, f in zip(self.bound, self.system.forces, strict=True) if group is None or f.group == group]
+
+    @property
+    def bound_forces(self) -> dict[str, Any]:
+        """The operation of every force, by the force's name."""
+        return dict(zip(self.system.force_names, self.bound, strict=True))
+
+    def compile(self) -> None:
+        """Turn the word into operations."""
+        operations: list[Any] = []
+        self._rules: dict[float, Any] = {}
+        word = self._word()
+        last_o = max((stage.index for stage, _ in word if stage.kind == "O"), default=None)
+        around = self.integrator.kick.flows(self, [stage for stage, _ in word])
+        flows = [*self.flows.values(), *around, *self._instruments()]
+        for stage, letter in word:
+            operations += self.around(stage, self._operations_of(letter, stage), flows)
+            if stage.index == last_o:
+                operations.append(KineticEnergies(self.store.ranges, self.store.after_o, False))
+        if not self.integrator.overdamped:
+            looks = self._watch()
+            flights = (drift.Drift, rotation.Rotation)
+            last = next((operation for operation in reversed(operations) if not isinstance(operation, flights)), None)
+            if isinstance(last, Kick) and not self.layout.n_points:
+                # The kick has the velocities at hand, which free flight leaves, and compares them on its way.
+                last.tell(looks.limit, looks.calm)
+            operations.append(looks)
+        self.store.program.load(operations)
+        # The kinetic energies after O are nan until they are measured, and work is once an energy overflows, which
+        # says nothing of the state: they are remembered as bits.
+        moving = self.moving_arrays() | {"after_o": self.store.after_o}
+        self.store.program.remember(
+            [a.view(np.int64) if name in ("after_o", "work") else a for name, a in moving.items()]
+        )
+
+    def _watch(self) -> Any:
+        """The last operation of a step: looks for beads that have run away."""
+        slow = SLOW / self.integrator.timestep
+        speeds = slow * self.length / self.store.step_lengths()
+        return watch.Watch(self.account.bound, speeds**2, slow**2)
+
+    def _word(self) -> list[tuple[Stage, Letter]]:
+        """The letters that do something here. G does nothing where there are no in-triangle points; two As that then
+        meet are one flight. Not As of different parts of a composition: of constrained beads, and of beads that turn,
+        A(s) A(t) is A(s + t) to second order only, and the composition would be no better."""
+        word: list[tuple[Stage, Letter]] = []
+        for i, letter in enumerate(self.integrator.letters):
+            stage = Stage(i, letter.kind, letter.fraction * self.integrator.timestep, self.integrator.kT)
+            if letter.kind == "G" and not self.around(stage, self._operations_of(letter, stage)):
+                continue
+            meets = word and word[-1][0].kind == letter.kind and word[-1][1].substep == letter.substep
+            if letter.kind == "A" and meets:
+                before, letter = word.pop()
+                stage = replace(before, h=before.h + stage.h)
+            word.append((stage, letter))
+        return word
+
+    def _instruments(self) -> list[Flow]:
+        """Flows that only measure."""
+        return [] if self.meter is None else [self.meter]
+
+    def _operations_of(self, letter: Letter, stage: Stage) -> list:
+        """What a letter does to all beads."""
+        if letter.kind == "B":
+            return [Kick(self.force_sums[letter.group], stage.h, self._rule(letter))]
+        if letter.kind == "A":
+            return [self.drift(stage.h)]
+        if letter.kind == "G":
+            return self.flight(stage.h)
+        if letter.kind == "D":
+            return self._displacement(stage, self.force_sums[letter.group])
+        return [thermostat.Thermostat(stage.index, *self.coefficients)]
+
+    def _rule(self, letter: Letter) -> Any:
+        """What the kick of a letter makes of the forces; one for all letters of the same sub-step."""
+        if letter.substep not in self._rules:
+            self._rules[letter.substep] = self.integrator.kick.bind(self, letter.substep * self.integrator.timestep)
+        return self._rules[letter.substep]
+
+    def kicks(self) -> tuple[ForceSum, Any] | None:
+        """Force sum and kick rule of the first B of a step; None where kicks are explicit."""
+        letter = next((letter for letter in self.integrator.letters if letter.kind == "B"), None)
+        rule = None if letter is None or not self.bound else self._rule(letter)
+        return None if rule is None else (self.force_sums[letter.group], rule)
+
+    def _displacement(self, stage: Stage, forces: ForceSum) -> list:
+        """D by forces: first they are added up."""
+        plain = (c[: self.layout.first_oriented] for c in self.coefficients)
+        own = [operation for flow in self.flows.values() for operation in flow.displace(stage, forces)]
+        return [forces, brownian.Displacement(stage.index, forces, *plain), *own]
+
+    def drift(self, h: float) -> Any:
+        """A for a time h."""
+        return drift.Drift(h, self.store.before)
+
+    def flight(self, h: float) -> list:
+        """G for a time h; nothing where there are no in-triangle points."""
+        return [geodesic.Geodesic(h, self.layout.n_points, self.store.corners)] if self.layout.n_points else []
+
+    def around(self, stage: Stage, operations: Sequence, flows: Sequence[Flow] | None = None) -> list:
+        """Operations of a letter with those of flows around them: of the kinds of beads where none are given."""
+        flows = list(self.flows.values()) if flows is None else flows
+        before = [operation for flow in reversed(flows) for operation in flow.before(stage)]
+        after = [operation for flow in flows for operation in flow.after(stage)]
+        return [*before, *operations, *after]
+
+    def make_force_sum(self, forces: list) -> ForceSum:
+        """A sum of bound forces with arrays of its own."""
+        passes_on = forces and self.layout.n_points and self.store.membranes_move
+        return ForceSum(
+            forces,
+            np.zeros((self.layout.n if forces else 0, 3)),
+            np.zeros((self.layout.n_oriented if forces else 0, 3)),
+            np.zeros((self.layout.n_vertices if passes_on else 0, 3)),
+            self.layout.n_points,
+            self.store.corners,
+        )
+
+    # Following changes --------------------------------------------------------------------------------------
+
+    def stale(self) -> list[int]:
+        """Forces, by number, whose numbers have changed since they were bound."""
+        # Asked in every call of `step`: the numbers themselves, not the properties that show them.
+        forces, versions = self.system._forces, self._versions
+        return [i for i, force in enumerate(forces) if force._version != versions[i]]
+
+    @property
+    def follows_integrator(self) -> bool:
+        """Whether timestep and temperature are those that this was made for."""
+        return self.integrator._version == self._integrator_version
+
+    def take_forces(self, bound: dict[int, Any]) -> None:
+        """Operations of forces, by number, take the place of those there were."""
+        for i, operation in bound.items():
+            self.bound[i] = operation
+            self._versions[i] = self.system.forces[i].version
+        for group, force_sum in self.force_sums.items():
+            force_sum.take(self._of_group(group))
+        self.store.program.changed()
+        if any(rule is not None for rule in self._rules.values()):
+            # The equations of implicit kicks are made of what is bound.
+            self.compile()
+
+    def follow_integrator(self) -> bool:
+        """Timestep or temperature have changed: all that was made of them is made anew. Whether steps are longer."""
+        longer = self.integrator.timestep > self._timestep
+        self.set_time(self.time, self.integrator.timestep)
+        self._take_numbers_of_integrator()
+        self.compile()
+        return longer
+
+    @property
+    def time(self) -> float:
+        """s; of all steps taken, the timestep that each was taken with."""
+        time, step = self.since
+        return time + (self.store.program.step - step) * self._timestep
+
+    def set_time(self, time: float, timestep: float) -> None:
+        """It is now `time`, and steps last `timestep` from now on."""
+        step = self.store.program.step
+        # Where all steps might have been of this length, time is their number times it, to the last bit.
+        self.since = (0.0, 0) if time == step * timestep else (time, step)
+
+    def perform(self, operation: Any, program: Program | None = None, changes_state: bool = True) -> None:
+        """Run one operation, now."""
+        with self.explained():
+            (program or self.store.program).perform(operation, changes_state)
+
+    def coupled_places(self, operations: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
+        """(k,), (k,) pairs of places that the Hessians of bound forces couple, where beads were when they were added:
+        whatever has happened since, it is the same."""
+        now = self.store.x.copy()
+        try:
+            for handle in self.layout.handles:
+                if not isinstance(handle, InTrianglePoints):
+                    self.store.x[self.layout.slice_of(handle)] = handle.positions
+            self.store.program.changed()
+            pairs = [np.empty((2, 0), np.int64)]
+            for operation in operations:
+                collected = HessianBlocks(operation)
+                self.perform(collected, changes_state=False)
+                pairs.append(np.array(collected.blocks()[:2]))
+        finally:
+            self.store.x[:] = now
+            self.store.program.changed()
+        return tuple(np.concatenate(pairs, axis=1))
+
+    def force_sum_of(self, operation: Any) -> ForceSum:
+        return next(s for s in self.force_sums.values() if operation in s.forces.operations)
+
+    def moving_arrays(self) -> dict[str, np.ndarray]:
+        """What steps change: with the step number, the state."""
+        arrays = {
+            "x": self.store.x[: self.layout.n_cartesian],
+            "v": self.store.v,
+            "triangle": self.store.triangle,
+            "barycentric": self.store.barycentric,
+        }
+        if self.layout.n_oriented:
+            arrays |= {"orientation": self.store.orientation, "spin": self.store.spin}
+        arrays["runaway"] = self.account.array
+        for flow in [*self.flows.values(), *self._instruments()]:
+            arrays.update(flow.arrays())
+        return arrays
+
+    def places(self) -> list[np.ndarray]:
+        """The arrays that say where everything is."""
+        arrays = self.moving_arrays()
+        return [arrays[name] for name in ("x", "triangle", "barycentric", "orientation") if name in arrays]
+
+    def settle(self) -> None:
+        """Positions have been set from outside: bring beads to where their kinds can be."""
+        for flow in self.flows.values():
+            for operation in flow.settle():
+                self.perform(operation)
+
+
+def check_word(system: System, integrator: SplittingIntegrator) -> None:
+    kinds = {letter.kind for letter in integrator.letters}
+    points = system.topology.point_handles
+    if points and integrator.overdamped:
+        raise ParameterError(f"BrownianIntegrator cannot move {points[0]!r}: it moves by G alone, with velocities")
+    if points and "G" not in kinds:
+        raise ParameterError(
+            f"the word {integrator.word!r} has no G, but {points[0]!r} moves by G alone: "
+            "use BAGOGAB instead of BAOAB, BAGAB instead of BAB"
+        )
+    groups = {letter.group for letter in integrator.letters if letter.kind in "BD"}
+    if groups != {None}:
+        for name, force in zip(system.force_names, system.forces, strict=True):
+            if force.group not in groups:
+                raise ParameterError(
+                    f"the word {integrator.word!r} never kicks group {force.group}, to which {name} belongs"
+                )
