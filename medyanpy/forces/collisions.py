@@ -12,7 +12,7 @@ from medyanpy.beads import Balls, InTrianglePoints, Membrane
 from medyanpy.beads.chains import Chains
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.forces._base import Force
-from medyanpy.forces.pairs import excluded_beads, exclusion_pairs
+from medyanpy.forces._pair_force import excluded_beads, exclusion_pairs
 from medyanpy.handles import Handle
 
 __all__ = ["SoftCollisions"]

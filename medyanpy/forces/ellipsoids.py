@@ -7,7 +7,8 @@ import numpy as np
 from medyanpy._kernels.selected import ellipsoids
 from medyanpy._tools.validation import number, vectors
 from medyanpy.errors import ParameterError, TopologyError
-from medyanpy.forces.pairs import _WCA_END, _PairForce
+from medyanpy.forces._pair_force import PairForce
+from medyanpy.forces.pairs import _WCA_END
 from medyanpy.handles import bead_numbers
 from medyanpy.sites import Sites
 
@@ -17,7 +18,7 @@ __all__ = ["EllipsoidRepulsion"]
 _FORMS = {"WCA": 0, "soft": 1}
 
 
-class EllipsoidRepulsion(_PairForce):
+class EllipsoidRepulsion(PairForce):
     r"""Repulsion of ellipsoids, by how much two of them must grow to touch.
 
     .. math:: U = \sum_{(i, j)} 4 \varepsilon \left[\mu_{ij}^{-12} - \mu_{ij}^{-6}\right] + \varepsilon

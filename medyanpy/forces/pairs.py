@@ -1,22 +1,16 @@
 """Energies of all pairs of beads, or of those that come near each other."""
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from medyanpy import units
-from medyanpy._kernels.neighbors import NeighborList, near_pairs
-from medyanpy._kernels.program import Operation
-from medyanpy._kernels.selected import all_pairs, pairs
-from medyanpy._kernels.sites import SiteTable
-from medyanpy._tools.validation import array, number, per_item
+from medyanpy._tools.validation import number, per_item
 from medyanpy.beads import Balls
-from medyanpy.errors import ParameterError, TopologyError
-from medyanpy.forces._base import Force
-from medyanpy.forces._stiffness import Start
+from medyanpy.errors import ParameterError
+from medyanpy.forces._pair_force import PairForce
 from medyanpy.handles import bead_numbers, handles_in
-from medyanpy.sites import Sites, as_sites
+from medyanpy.sites import Sites
 from medyanpy.topology import Topology
 
 __all__ = ["WCA", "Coulomb", "LennardJones", "Ricker", "SoftSphere"]
@@ -33,213 +27,9 @@ _WCA_END = 2.0 ** (1.0 / 6.0)
 _RICKER_END = 4.0
 # The largest second derivative of Ricker's well, in U_e/r_e²: at ρ² = (5 - √10)/3, where the third is zero.
 _RICKER_STEEPEST = 12.4695
-# Neighbours of a bead, beyond which a start is a heap that will be parted first, and says nothing about a run.
-_CROWDED = 200
-# Of more members than these together, so many neighbourhoods of so many are looked at when a Context is made: it is
-# to tell a timestep that is too long, not to cost as much as a run's first steps.
-_NEIGHBORHOODS = 4
-_NEIGHBORHOOD = 4096
-# Share of the range. Wider means fewer builds of the list and longer rows; see
-# tests/benchmarks/bench_pairs.py.
-_SKIN = 0.4
 
 
-class _PairForce(Force):
-    """A radial energy of all pairs of two groups that are within range."""
-
-    # What the constructor calls its groups.
-    _called = ("group_a", "group_b")
-
-    def __init__(
-        self, group_a: Any, group_b: Any, *, exclusions: Any, name: str | None, group: int, **numbers: Any
-    ) -> None:
-        super().__init__(name=name, group=group)
-        groups = list(zip(self._called, (group_a, group_b), strict=True))
-        if any(isinstance(beads, Sites) for _, beads in groups):
-            self._groups = tuple(as_sites(f"{self.name}: {which}", beads) for which, beads in groups)
-        else:
-            self._groups = tuple(_frozen_group(f"{self.name}: {which}", beads) for which, beads in groups)
-        self._exclusions = exclusion_pairs(self.name, exclusions)
-        self._declare(**numbers)
-
-    @property
-    def handles(self):
-        return tuple(h for g in self._groups for h in (g.handles if isinstance(g, Sites) else handles_in(g)))
-
-    @property
-    def conserves_momentum(self) -> bool:
-        """Whether no site is an anchor."""
-        return not any(isinstance(g, Sites) and len(g.anchor_positions) for g in self._groups)
-
-    @property
-    def exclusions(self) -> np.ndarray:
-        """(E, 2) pairs of bead numbers that do not interact; where groups are sites, of numbers of sites."""
-        return self._exclusions
-
-    def _skin(self, skin: Any) -> float | None:
-        return None if skin is None else number(f"{self.name}: skin", skin, at_least=0.0)
-
-    def _members(self, layout) -> "_Members":
-        if isinstance(self._groups[0], Sites):
-            return self._members_of_sites(layout)
-        topology = layout.topology
-        in_a, in_b = (
-            topology.bead_indices(f"{self.name}: {which}", beads)
-            for which, beads in zip(self._called, self._groups, strict=True)
-        )
-        for which, beads in zip(self._called, (in_a, in_b), strict=True):
-            topology.expect_places(f"{self.name}: {which}", beads)
-        # 1: in A only, 2: in B only, 3: in both.
-        membership = np.zeros(layout.n, np.int32)
-        if len(in_a) and len(in_b):
-            membership[layout.internal(in_a)] += 1
-            membership[layout.internal(in_b)] += 2
-        row = np.flatnonzero(membership).astype(np.int32)
-        return _Members(
-            SiteTable(),
-            row,
-            membership[row],
-            layout.order[row],
-            layout.order[row],
-            layout.n,
-            "beads",
-            bool((row >= layout.n_cartesian).any()),
-        )
-
-    def _members_of_sites(self, layout) -> "_Members":
-        a, b = self._groups
-        for which, sites in zip(self._called, (a, b), strict=True):
-            sites.check(f"{self.name}: {which}", layout.topology)
-        same = a is b
-        sites = a if same else a + b
-        membership = np.repeat(np.array([3 if same else 1, 2], np.int32), [len(a), 0 if same else len(b)])
-        beads = sites.single_beads
-        twice = np.sort(beads[beads >= 0])
-        twice = twice[1:][twice[1:] == twice[:-1]]
-        if len(twice):
-            i, k = np.flatnonzero(beads == twice[0])[:2]
-            raise TopologyError(
-                f"{self.name}: sites {i} and {k} are both bead {twice[0]}; give one Sites object for both groups, "
-                "or groups that share no bead"
-            )
-        row = np.arange(len(sites) if len(a) and len(b) else 0, dtype=np.int32)
-        return _Members(
-            sites.bind(layout),
-            row,
-            membership[row],
-            beads[row],
-            row,
-            len(sites),
-            "sites",
-            sites.on_points(layout),
-        )
-
-    def _frequencies(
-        self, start: Start, reach: float, stiffness: Callable[..., Any], least: float
-    ) -> np.ndarray | None:
-        """Squared frequencies of what touches: `stiffness` of distances and members (P,), no more than `least` of two
-        that are where they stay; those nearer than that are to be parted before a run. None of a crowd. Of very many
-        members, samples are looked at."""
-        members = self._members(start.layout)
-        a, b = self._groups
-        if isinstance(a, Sites):
-            sites = a if a is b else a + b
-            coordinates, x = start.sites(sites)[members.row], start.site_positions(sites)[members.row]
-        else:
-            coordinates, x = start.coordinates(members.bead), start.positions[members.bead]
-        if not np.abs(x).max(initial=0.0) < 1e100:
-            return None  # too far apart for their distances
-        found = [np.empty(0, int)]
-        for near in _neighborhoods(x):
-            pairs = near_pairs(x[near], reach)
-            if 2 * len(pairs) > _CROWDED * len(near):
-                return None
-            found.append(near[pairs] @ [len(x), 1])
-        touching = np.column_stack(np.divmod(np.unique(np.concatenate(found)), max(1, len(x))))
-        g = members.group[touching]
-        met = ((g[:, 0] & 1) & (g[:, 1] >> 1)) | ((g[:, 0] >> 1) & (g[:, 1] & 1))
-        keys = np.sort(members.number[touching], axis=1) @ [members.n_numbers, 1]
-        left_out = np.isin(keys, np.sort(self._exclusions, axis=1) @ [members.n_numbers, 1])
-        touching = touching[(met > 0) & ~left_out]
-        distance = np.linalg.norm(x[touching[:, 1]] - x[touching[:, 0]], axis=1)
-        k = np.clip(stiffness(distance, members.bead[touching]), 0.0, least)
-        return start.contacts(coordinates, members.group, touching, k, least)
-
-    def _bind(self, layout, kind: int, parameters: tuple[float, ...], radius_of) -> Operation:
-        """The operation for one radial function; `radius_of` gives half the range of members by their bead numbers."""
-        members = self._members(layout)
-        radius = radius_of(members.bead) if len(members.row) else np.zeros(0)
-        operation = pairs.Pairs(self.name, kind, parameters, self._neighbors(members, radius), members.table)
-        operation.acts_on_points = members.on_points
-        return operation
-
-    def _bind_all(self, layout, kind: int, parameters: tuple[float, ...], weight_of=None) -> Operation:
-        """The operation for all pairs at any distance; `weight_of` gives factors of members by their rows and bead
-        numbers."""
-        members = self._members(layout)
-        # Those in A only, in both and in B only: the partners of each are a range.
-        order = np.argsort(np.array([0, 0, 2, 1])[members.group], kind="stable")
-        members = members._replace(**{k: getattr(members, k)[order] for k in ("row", "group", "bead", "number")})
-        n = len(members.row)
-        only_a, only_b = (members.group == 1).sum(), (members.group == 2).sum()
-        first = np.where(members.group == 1, only_a, 0).astype(np.int32)
-        last = np.where(members.group == 2, n - only_b, n).astype(np.int32)
-        start, ignored = _excluded(self.name, self._exclusions, members)
-        place = np.full(members.n_numbers, -1)
-        place[members.number] = np.arange(n)
-        # Nobody is a partner of itself.
-        owner = np.concatenate([np.repeat(np.arange(n), np.diff(start)), np.arange(n)])
-        ignored = np.concatenate([place[ignored], np.arange(n)])
-        ignored = ignored[np.lexsort((ignored, owner))].astype(np.int32)
-        weight = np.ones(n) if weight_of is None else weight_of(members.row, members.bead)
-        row, start = members.row, (start + np.arange(n + 1)).astype(np.int32)
-        operation = all_pairs.AllPairs(
-            self.name, kind, parameters, row, weight, first, last, start, ignored, members.table
-        )
-        operation.acts_on_points = members.on_points
-        return operation
-
-    def _neighbors(self, members: "_Members", radius: np.ndarray) -> NeighborList:
-        """The list of members, given half the range of each."""
-        reach = 0.0
-        if len(members.row):
-            reach = float(radius[members.group != 2].max() + radius[members.group != 1].max())
-        skin = self._numbers["skin"]
-        return NeighborList(
-            members.row,
-            members.group,
-            radius,
-            reach,
-            _SKIN * reach if skin is None else skin,
-            *_excluded(self.name, self._exclusions, members),
-        )
-
-
-def _neighborhoods(x: np.ndarray) -> list[np.ndarray]:
-    """Rows of x (n, 3), ascending in each: all of them, or those around a few that are spread over the list."""
-    n = len(x)
-    if n <= _NEIGHBORHOODS * _NEIGHBORHOOD:
-        return [np.arange(n)]
-    centers = (np.arange(_NEIGHBORHOODS) + 0.5) * (n / _NEIGHBORHOODS)
-    ways = (x - x[int(center)] for center in centers)
-    squares = (np.einsum("ij,ij->i", way, way) for way in ways)
-    return [np.sort(np.argpartition(s, _NEIGHBORHOOD)[:_NEIGHBORHOOD]) for s in squares]
-
-
-class _Members(NamedTuple):
-    """The sites of both groups of a force, in the arrays of one Context."""
-
-    table: SiteTable
-    row: np.ndarray  # in the table, ascending
-    group: np.ndarray  # 1: in A only, 2: in B only, 3: in both
-    bead: np.ndarray  # topology number, -1 of sites that are not a single bead
-    number: np.ndarray  # what users call it, and sums are ordered by
-    n_numbers: int
-    noun: str
-    on_points: bool
-
-
-class SoftSphere(_PairForce):
+class SoftSphere(PairForce):
     r"""Soft repulsion: beads of two groups push each other apart when they overlap.
 
     .. math:: U = \sum_{(i, j)} \tfrac12 k (d_{ij} - r_{ij})^2 \quad\text{for}\; r_{ij} = |x_j - x_i| < d_{ij}
@@ -366,7 +156,7 @@ class SoftSphere(_PairForce):
         return self._bind(layout, _SOFT_SPHERE, numbers, lambda beads: self._radii(layout.topology, beads))
 
 
-class WCA(_PairForce):
+class WCA(PairForce):
     r"""The repulsive part of the Lennard-Jones energy (Weeks, Chandler & Andersen).
 
     .. math:: U = \sum_{(i, j)} 4 \varepsilon \left[(\sigma/r)^{12} - (\sigma/r)^6\right] + \varepsilon
@@ -452,7 +242,7 @@ class WCA(_PairForce):
         return self._bind(layout, _WCA, (epsilon, sigma), lambda beads: np.full(len(beads), 0.5 * _WCA_END * sigma))
 
 
-class LennardJones(_PairForce):
+class LennardJones(PairForce):
     r"""Repulsion of what overlaps, and attraction beyond it: the energy of Lennard-Jones.
 
     .. math:: U = \sum_{(i, j)} 4 \varepsilon \left[(\sigma/r)^{12} - (\sigma/r)^6\right] - U_c
@@ -547,7 +337,7 @@ class LennardJones(_PairForce):
         return self._bind(layout, _LENNARD_JONES, parameters, lambda beads: np.full(len(beads), 0.5 * cutoff))
 
 
-class Coulomb(_PairForce):
+class Coulomb(PairForce):
     r"""Electrostatics of charges in empty space, or in a uniform medium.
 
     .. math:: U = \sum_{(i, j)} \frac{k\, q_i q_j}{r}, \qquad r = |x_j - x_i|
@@ -636,7 +426,7 @@ class Coulomb(_PairForce):
         return self._bind_all(layout, _COULOMB, (self._numbers["constant"],), weight_of)
 
 
-class Ricker(_PairForce):
+class Ricker(PairForce):
     r"""A soft well: beads of two groups repel each other below a distance and attract each other beyond it.
 
     .. math:: U = \sum_{(i, j)} \tfrac12 U_e (1 - 3 \rho^2)\, e^{3/2\, (1 - \rho^2)} - U_c
@@ -747,49 +537,3 @@ def _lennard_jones(r: Any) -> Any:
         along = 4.0 * (156.0 * np.asarray(r) ** -14.0 - 42.0 * np.asarray(r) ** -8.0)
         across = 4.0 * (6.0 * np.asarray(r) ** -8.0 - 12.0 * np.asarray(r) ** -14.0)
     return np.nan_to_num(np.maximum(along, across), nan=np.inf)
-
-
-def _frozen_group(what: str, beads: Any) -> Any:
-    """Handles as they are; bead numbers copied, so that nobody changes them later."""
-    handles = handles_in(beads)
-    if handles:
-        return handles
-    out = array(what, beads, (None,), dtype=np.int64, error=TopologyError).copy()
-    out.flags.writeable = False
-    return out
-
-
-def exclusion_pairs(force: str, exclusions: Any) -> np.ndarray:
-    """Pairs of numbers as a user gives them: (E, 2), read-only."""
-    given = np.empty((0, 2), np.int64) if exclusions is None else exclusions
-    out = array(f"{force}: exclusions", given, (None, 2), dtype=np.int64, error=TopologyError).copy()
-    out.flags.writeable = False
-    return out
-
-
-def excluded_beads(force: str, pairs: np.ndarray, layout) -> tuple[np.ndarray, np.ndarray]:
-    """For every place, the beads that the one there ignores: where its list starts, and the lists, sorted."""
-    row, order = np.arange(layout.n, dtype=np.int32), layout.order
-    return _excluded(force, pairs, _Members(SiteTable(), row, row, order, order, layout.n, "beads", True))
-
-
-def _excluded(force: str, pairs: np.ndarray, members: _Members) -> tuple[np.ndarray, np.ndarray]:
-    """For every member, the numbers it ignores: where its list starts, and the lists, sorted."""
-    n, noun = members.n_numbers, members.noun
-    bad = ((pairs < 0) | (pairs >= n)).any(axis=1)
-    if bad.any():
-        e = int(np.argmax(bad))
-        owner = "topology has beads" if noun == "beads" else "groups have sites"
-        raise TopologyError(f"{force}: exclusions[{e}] names {noun} {pairs[e].tolist()}, but the {owner} 0 to {n - 1}")
-    bad = pairs[:, 0] == pairs[:, 1]
-    if bad.any():
-        e = int(np.argmax(bad))
-        raise TopologyError(f"{force}: exclusions[{e}] excludes {noun[:-1]} {pairs[e, 0]} from itself")
-    member = np.full(n, -1)
-    member[members.number] = np.arange(len(members.row))
-    both = np.concatenate([pairs, pairs[:, ::-1]])
-    both = both[(member[both] >= 0).all(axis=1)]
-    owner, ignored = member[both[:, 0]], both[:, 1]
-    order = np.lexsort((ignored, owner))
-    start = np.concatenate([[0], np.cumsum(np.bincount(owner, minlength=len(members.row)))])
-    return start.astype(np.int32), ignored[order].astype(np.int32)
