@@ -467,10 +467,8 @@ class Context(Guarded):
     def _dynamical_arrays(self) -> dict[str, np.ndarray]:
         """All that a step reads and is not given by topology, forces and word: the content of a checkpoint."""
         self._refresh()
-        arrays = {**self._schedule.moving_arrays(), "after_o": self._store.after_o}
-        if self._schedule.coefficients is not None:
-            arrays["c1"], arrays["c2"] = self._schedule.coefficients
-        return arrays
+        schedule = self._schedule
+        return {**schedule.moving_arrays(), "after_o": self._store.after_o, **schedule.coefficient_arrays()}
 
     @one_at_a_time(in_reports=False)
     def _set_dynamical_arrays(

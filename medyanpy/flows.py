@@ -22,7 +22,7 @@ class Stage:
     index : int
         Place of the letter in the word.
     kind : str
-        ``"A"``, ``"B"``, ``"D"``, ``"G"`` or ``"O"``.
+        Its symbol: ``"A"``, ``"B"``, ``"D"``, ``"G"``, ``"O"`` or one that `add_letter` has added.
     h : float, s
         For how long the letter runs.
     kT : float or None, pN nm
@@ -53,32 +53,42 @@ def euler_maruyama(
 
 
 class Flow:
-    """Operations around the letters of a word.
+    """Operations around the letters of a word, and in place of them.
 
     Every letter acts on all beads alike: B kicks, A drifts, O mixes in friction and noise. A kind of bead that
-    needs more (a constraint, a rotation, another friction) or an instrument that measures says here what runs
-    before and after the letter. A handle's `bind` makes the flow of its beads; see "How to give letters a meaning
-    for a new kind of bead" in the documentation.
+    needs more (a constraint, a rotation) has methods named after the letters: ``before_a(stage)``, ``after_b(stage)``
+    and so on, each of which returns operations. ``in_place_of_o(stage)`` is its own O: the common one then leaves its
+    beads alone; ``in_place_of_d(stage, forces)`` is its D, by forces that have been added up. A handle's `bind` makes
+    the flow of its beads; see "How to give letters a meaning for a new kind of bead" in the documentation. An
+    instrument that measures has something to do with all letters: it overrides `before` or `after`.
 
     Attributes
     ----------
     obstacle : str
-        Why the letter D, which knows no velocities, cannot move these beads; empty where `displace` does.
+        Why the letter D, which knows no velocities, cannot move these beads; empty where ``in_place_of_d`` does.
     """
 
     obstacle = "what holds or moves it is written for velocities"
 
     def before(self, stage: Stage) -> Sequence["Operation"]:
         """Operations to run before a letter."""
-        return ()
+        return self._own("before", stage)
 
     def after(self, stage: Stage) -> Sequence["Operation"]:
         """Operations to run after a letter."""
-        return ()
+        return self._own("after", stage)
 
-    def displace(self, stage: Stage, forces: "ForceSum") -> Sequence["Operation"]:
-        """Operations that are the letter D for these beads, by forces that have been added up."""
-        return ()
+    def in_place(self, stage: Stage, *given: "ForceSum") -> Sequence["Operation"]:
+        """Operations that are the letter for these beads, after those that are it for all others."""
+        return self._own("in_place_of", stage, *given)
+
+    def replaces(self, letter: str) -> bool:
+        """Whether these beads have a letter of their own, which the common one leaves to them."""
+        return hasattr(self, f"in_place_of_{letter.lower()}")
+
+    def _own(self, when: str, stage: Stage, *given: "ForceSum") -> Sequence["Operation"]:
+        method = getattr(self, f"{when}_{stage.kind.lower()}", None)
+        return () if method is None else method(stage, *given)
 
     def tangent(self) -> Sequence["Operation"]:
         """Operations that take out of velocities what these beads cannot have: run when velocities come from

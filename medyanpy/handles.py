@@ -102,11 +102,6 @@ class Handle(Guarded):
         """Whether the letter O does anything to any of these beads."""
         return bool(self.friction.any())
 
-    @property
-    def scalar_friction(self) -> np.ndarray:
-        """(n,) what the letter O is to use of `friction` for these beads: zero where their flow does it."""
-        return self.friction
-
     def bind(self, layout: "Layout") -> "Flow | None":
         """What the letters do to these beads beyond what they do to all, in one Context; None for nothing."""
         return None

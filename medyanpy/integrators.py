@@ -1,4 +1,4 @@
-"""Integrators: words of the letters A, B, G and O, and the word D."""
+"""Integrators: words of letters, which are read, checked and composed here; what letters do is in `letters.py`."""
 
 import functools
 import re
@@ -17,13 +17,16 @@ from medyanpy._tools.validation import number, thermal_energy, whole_number
 from medyanpy._tools.validation import seed as check_seed
 from medyanpy.errors import ParameterError
 from medyanpy.kicks import Explicit, Kick
+from medyanpy.letters import LETTERS
 
 if TYPE_CHECKING:
     from medyanpy.context import Context
 
 __all__ = ["BAGOGABIntegrator", "BrownianIntegrator", "Letter", "SplittingIntegrator", "VerletIntegrator"]
 
-_TOKEN = re.compile(r"(B\d+|[ABGO])")
+def _letters(alone: bool) -> str:
+    """Symbols of letters that stand alone, or with others."""
+    return "".join(sorted(symbol for symbol, kind in LETTERS.items() if kind.alone == alone))
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,7 @@ def parse_word(word: str, symmetric: bool = True) -> tuple[Letter, ...]:
         palindrome though `symmetric`. The message shows the word with a caret under the place.
     """
     if not isinstance(word, str):
-        raise ParameterError(f"word must be text of the letters A, B, G, O, not {word!r}")
+        raise ParameterError(f"word must be text of the letters {', '.join(_letters(False))}, not {word!r}")
 
     def refuse(place: int, problem: str) -> ParameterError:
         return ParameterError(f"{problem}\n    {word}\n    {' ' * place}^")
@@ -63,22 +66,25 @@ def parse_word(word: str, symmetric: bool = True) -> tuple[Letter, ...]:
     tokens: list[tuple[str, int]] = []
     place = 0
     upper = word.upper()
-    if upper.strip() == "D":
-        return (Letter("D", 1.0),)
+    if len(upper.strip()) == 1 and upper.strip() in _letters(True):
+        return (Letter(upper.strip(), 1.0),)
+    token = re.compile(rf"B\d+|[{_letters(False)}]")
     while place < len(word):
         if word[place].isspace():
             place += 1
             continue
-        found = _TOKEN.match(upper, place)
+        found = token.match(upper, place)
         if upper[place] == "D":
             raise refuse(place, "D moves beads without velocities: it is a word of its own, without other letters")
         if found is None:
-            raise refuse(place, f"{word[place]!r} is not a letter of a word: A, B (or B0 to B31), G and O are")
+            *others, last = _letters(False).replace("B", "")
+            known = f"{others[0]}, B (or B0 to B31), {', '.join(others[1:])} and {last}"
+            raise refuse(place, f"{word[place]!r} is not a letter of a word: {known} are")
         tokens.append((found.group(), place))
         place = found.end()
-    for letter, meaning in (("A", "flight of the beads"), ("B", "kick by the forces")):
+    for letter in "AB":
         if not any(t[0] == letter for t, _ in tokens):
-            raise refuse(len(word), f"the word has no {letter} ({meaning})")
+            raise refuse(len(word), f"the word has no {letter} ({LETTERS[letter].does})")
     kicks = [(t, p) for t, p in tokens if t[0] == "B"]
     grouped = [len(t) > 1 for t, _ in kicks]
     if any(grouped) and not all(grouped):
@@ -117,9 +123,9 @@ def compose(letters: tuple[Letter, ...], word: str) -> tuple[Letter, ...]:
     """
     kinds = [(letter.kind, letter.group) for letter in letters]
     inner = letters[1:-1] if kinds[0] == kinds[-1] == ("O", None) else letters
-    if kinds != kinds[::-1] or any(letter.kind == "D" for letter in letters):
+    if kinds != kinds[::-1] or any(LETTERS[letter.kind].alone for letter in letters):
         raise ParameterError(f"the word {word!r} is not a palindrome without D: order=4 composes those only")
-    if any(letter.kind == "O" for letter in inner):
+    if any(LETTERS[letter.kind].thermal for letter in inner):
         inside = " ".join(part for part in word.split() if part != "O")
         raise ParameterError(
             f"order=4 has a part that goes back in time, which friction and noise cannot: the word {word!r} has O "
@@ -243,7 +249,7 @@ class SplittingIntegrator(Described, Guarded):
         self._timestep = number("timestep", timestep, above=0.0)
         self._kT = thermal_energy(temperature, kT)
         self._in_kelvin = temperature is not None
-        noise = next((letter.kind for letter in self._letters if letter.kind in "DO"), None)
+        noise = next((letter.kind for letter in self._letters if LETTERS[letter.kind].thermal), None)
         if self._kT is None and noise is not None:
             has = "has an O" if noise == "O" else "has noise"
             raise ParameterError(f"the word {self.word!r} {has}: it needs temperature= (kelvin) or kT= (pN nm)")
@@ -292,7 +298,7 @@ class SplittingIntegrator(Described, Guarded):
         BAGOGABIntegrator('B A G O G A B', timestep=2e-07, kT=4.28001)
         """
         energy = thermal_energy(temperature, kT)
-        if energy is not None and not any(letter.kind in "DO" for letter in self._letters):
+        if energy is not None and not any(LETTERS[letter.kind].thermal for letter in self._letters):
             raise self._no_thermostat(temperature, kT)
         changed = {} if timestep is None else {"timestep": number("timestep", timestep, above=0.0)}
         changed |= {} if energy is None else {"kT": energy}

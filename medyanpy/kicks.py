@@ -270,7 +270,7 @@ class ZhangSkeelSimplified(_Choice):
         if not len(solved):
             return
         if any(letter.kind == "O" for letter in schedule.integrator.letters):
-            damping = schedule.layout.gather("scalar_friction")[solved] * schedule.integrator.timestep
+            damping = schedule.layout.gather("friction")[solved] * schedule.integrator.timestep
             damping /= schedule.store.masses()[solved]
             least = int(np.argmin(damping))
             if damping[least] >= _LEAST_DAMPING:

@@ -1,8 +1,11 @@
 """Layout: where the beads of a topology are in the arrays of a Context."""
 
+from collections.abc import Collection
+
 import numpy as np
 
 from medyanpy.beads import Directors, InTrianglePoints, Membrane, OrientedBeads
+from medyanpy.handles import Handle
 from medyanpy.topology import Topology
 
 __all__ = ["Layout"]
@@ -91,10 +94,11 @@ class Layout:
         """(F, 3) int32 triangles of a membrane, by place."""
         return (membrane.mesh.faces + np.int32(self.slice_of(membrane).start)).astype(np.int32)
 
-    def gather(self, name: str) -> np.ndarray:
-        """A per-bead number of every handle, by place."""
-        out = np.empty(self.n)
+    def gather(self, name: str, zero: Collection[Handle] = ()) -> np.ndarray:
+        """A per-bead number of every handle, by place; 0 of some handles."""
+        out = np.zeros(self.n)
         for handle in self.handles:
-            values = np.broadcast_to(getattr(handle, name), (len(handle),))
-            out[self.slice_of(handle)] = self.in_order(handle, values)
+            if handle not in zero:
+                values = np.broadcast_to(getattr(handle, name), (len(handle),))
+                out[self.slice_of(handle)] = self.in_order(handle, values)
         return out

@@ -9,6 +9,7 @@ from typing import Any
 
 from medyanpy._tools.interrupts import Interrupts
 from medyanpy._tools.names import Guarded, plainly_called
+from medyanpy._tools.outputs import Lock
 from medyanpy._tools.progress import Progress
 from medyanpy._tools.validation import file_path, whole_number
 from medyanpy.context import Context
@@ -16,7 +17,6 @@ from medyanpy.engine.minimize import Minimization, minimize
 from medyanpy.engine.worksheet import Worksheet, look
 from medyanpy.errors import MedyanError, ParameterError, SimulationError
 from medyanpy.files.checkpoint import load_into, read_checkpoint, write_checkpoint
-from medyanpy.files.outputs import Lock
 from medyanpy.integrators import SplittingIntegrator
 from medyanpy.reporters import CheckpointReporter, Reporter
 from medyanpy.reporters._base import new_file

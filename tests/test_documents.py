@@ -114,9 +114,12 @@ def test_the_kernel_of_the_page_on_forces_compiles_and_keeps_the_contract(tmp_pa
 
 
 @pytest.mark.slow
-def test_the_kernel_of_the_page_on_kinds_of_beads_compiles_and_its_laws_hold(tmp_path):
-    blocks = compile_kernel(ROOT / "docs" / "add_a_kind_of_bead.md", "rails", tmp_path)
-    assert len(blocks) == 3
+@pytest.mark.parametrize(
+    ("page", "kernel", "parts"), [("add_a_kind_of_bead", "rails", 3), ("add_a_letter", "gyration", 2)]
+)
+def test_the_kernel_of_a_page_compiles_and_the_laws_on_it_hold(page, kernel, parts, tmp_path):
+    blocks = compile_kernel(ROOT / "docs" / f"{page}.md", kernel, tmp_path)
+    assert len(blocks) == parts
     script = "\n".join([f"import sys; sys.path.insert(0, {str(tmp_path)!r})", *blocks, "print('all of it')"])
     done = run_script(script, tmp_path / "laws.py", tmp_path)
     assert done.returncode == 0, done.stderr

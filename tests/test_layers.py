@@ -20,7 +20,7 @@ LAYERS = [
     {"errors", "units", "_version"},
     {"_tools"},
     {"flows", "rigid"},
-    {"kicks", "presets"},
+    {"letters", "kicks", "presets"},
     {"mesh"},
     {"surfaces"},
     {"handles"},

@@ -8,7 +8,7 @@ from medyanpy._kernels.selected import constraints, constraints_twistable, therm
 from medyanpy.beads.chains import carried_along
 from medyanpy.flows import Flow, Stage, ornstein_uhlenbeck
 
-__all__ = ["FilamentFlow", "parallel_directors"]
+__all__ = ["AlongAcrossFlow", "FilamentFlow", "parallel_directors"]
 
 _LANES = constraints.LANE_COUNT
 # Filaments with more links are cut into as many segments as there are lanes.
@@ -16,8 +16,7 @@ _LONG = 32 * _LANES
 
 
 class FilamentFlow(Flow):
-    """Joint constraint solves around A, B and O (_kernels/constraints.pxi), and a friction of its own in O where it
-    differs along and across (_kernels/thermostat.pyx).
+    """Joint constraint solves around A, B and O (_kernels/constraints.pxi).
 
     Parameters
     ----------
@@ -40,16 +39,18 @@ class FilamentFlow(Flow):
             self._solve = partial(kernel.Constraints, *tables, work, tolerance=filaments.tolerance)
             self._tangent = self._solve(action="tangent", h=0.0, kT=0.0, letter=0)
 
-    def before(self, stage: Stage):
-        if stage.kind == "O" and self._solve and not self._is_even:
+    def after_a(self, stage: Stage):
+        return (self._solve(action="flight", h=stage.h, kT=0.0, letter=0),) if self._solve else ()
+
+    def after_b(self, _: Stage):
+        return self.tangent()
+
+    def before_o(self, stage: Stage):
+        if self._solve and not self._is_even:
             return (self._solve(action="normal", h=0.0, kT=stage.kT, letter=stage.index),)
         return ()
 
-    def after(self, stage: Stage):
-        if stage.kind == "A":
-            return (self._solve(action="flight", h=stage.h, kT=0.0, letter=0),) if self._solve else ()
-        operations = [self._friction(stage)] if stage.kind == "O" and self._filaments.friction_along is not None else []
-        return [*operations, *self.tangent()] if stage.kind in "BO" else ()
+    after_o = after_b
 
     @property
     def obstacle(self):
@@ -81,7 +82,12 @@ class FilamentFlow(Flow):
         # Up to a rounding of a user's products.
         return bool((np.abs(rate - first[filament]) <= 1e-14 * rate).all())
 
-    def _friction(self, stage: Stage):
+
+
+class AlongAcrossFlow(FilamentFlow):
+    """Filaments with another friction along them than across: an O of their own (_kernels/thermostat.pyx)."""
+
+    def in_place_of_o(self, stage: Stage):
         f = self._filaments
         if self._made_for != (stage.h, stage.kT):
             self._made_for = stage.h, stage.kT
@@ -91,7 +97,7 @@ class FilamentFlow(Flow):
         neighbors = np.full((2, len(f)), -1, np.int32)
         a, b = f.links.T
         neighbors[0, b], neighbors[1, a] = self._first + a, self._first + b
-        return thermostat.AlongAcross(stage.index, self._first, *neighbors, *self._coefficients)
+        return (thermostat.AlongAcross(stage.index, self._first, *neighbors, *self._coefficients),)
 
 
 def _tables(filaments, first: int, first_director: int) -> tuple[np.ndarray, ...]:

@@ -10,7 +10,7 @@ from medyanpy._tools.described import scalar_if_one
 from medyanpy._tools.validation import array, number, one_or_many, per_item
 from medyanpy.beads.adding import chains_of, enough_nodes, inertia_of, positions_of
 from medyanpy.beads.chains import Chains
-from medyanpy.beads.filament_flow import FilamentFlow, parallel_directors
+from medyanpy.beads.filament_flow import AlongAcrossFlow, FilamentFlow, parallel_directors
 from medyanpy.beads.free import Beads
 from medyanpy.errors import ParameterError, SimulationError, TopologyError
 from medyanpy.sites import Sites
@@ -257,15 +257,13 @@ class Filaments(Chains, Beads):
         return self.chain_of(bead)
 
     def bind(self, layout):
-        return FilamentFlow(self, layout) if self.constrained or self.friction_along is not None else None
+        if self.friction_along is not None:
+            return AlongAcrossFlow(self, layout)
+        return FilamentFlow(self, layout) if self.constrained else None
 
     @property
     def has_friction(self) -> bool:
         return super().has_friction or (self.friction_along is not None and bool(self.friction_along.any()))
-
-    @property
-    def scalar_friction(self) -> np.ndarray:
-        return self.friction if self.friction_along is None else np.broadcast_to(0.0, (len(self),))
 
     def _arguments_now(self) -> dict[str, Any]:
         d = self.directors

@@ -192,12 +192,13 @@ class OrientedFlow(Flow):
         self._matrices: np.ndarray | None = None
         self._made_for: tuple = ()
 
-    def after(self, stage: Stage):
-        if stage.kind == "A":
-            return (rotation.Rotation(self._first, len(self._beads), stage.h, self._beads.rotation_parts),)
-        return (self._stir(stage),) if stage.kind == "O" and self._beads.has_friction else ()
+    def after_a(self, stage: Stage):
+        return (rotation.Rotation(self._first, len(self._beads), stage.h, self._beads.rotation_parts),)
 
-    def displace(self, stage, forces):
+    def in_place_of_o(self, stage: Stage):
+        return (self._stir(stage),) if self._beads.has_friction else ()
+
+    def in_place_of_d(self, stage, forces):
         beads = self._beads
 
         def rows(first: int, numbers: np.ndarray) -> np.ndarray:

@@ -40,13 +40,16 @@ class SurfaceFlow(Flow):
             tolerance=points.tolerance, length=surface.length, reach=REACH * surface.length,
         )  # fmt: skip
 
-    def before(self, stage: Stage):
-        return (self._make("start"),) if stage.kind == "A" else ()
+    def before_a(self, _: Stage):
+        return (self._make("start"),)
 
-    def after(self, stage: Stage):
-        if stage.kind == "A":
-            return (self._make("flight", h=stage.h),)
-        return (self._make("tangent"),) if stage.kind in "BO" else ()
+    def after_a(self, stage: Stage):
+        return (self._make("flight", h=stage.h),)
+
+    def after_b(self, _: Stage):
+        return (self._make("tangent"),)
+
+    after_o = after_b
 
     def tangent(self):
         return (self._make("admit"),)

@@ -17,6 +17,7 @@ from medyanpy.engine.schedule import Schedule
 from medyanpy.engine.store import Store, frozen
 from medyanpy.errors import ParameterError, SimulationError
 from medyanpy.kicks import Explicit
+from medyanpy.letters import LETTERS
 from medyanpy.state import State
 
 __all__ = ["Measure"]
@@ -154,7 +155,8 @@ class Measure:
 
     def _momentum_is_conserved(self) -> bool:
         """Whether nothing changes the total momentum of the Cartesian beads."""
-        frictionless = self.schedule.coefficients is None or not any(h.has_friction for h in self.store.layout.handles)
+        thermal = any(LETTERS[letter.kind].thermal for letter in self.schedule.integrator.letters)
+        frictionless = not thermal or not any(h.has_friction for h in self.store.layout.handles)
         return (
             frictionless
             and self.store.layout.n_cartesian > 0

@@ -86,8 +86,8 @@ class Relaxation:
         v = self.v + h * self.force
         fastest = sqrt(float(np.einsum("ij,ij->i", v, v).max()))
         self.v = v * min(1.0, self.largest_move / (fastest * h)) if fastest > 0.0 else v
-        move = self.schedule.around(Stage(0, "A", h, None), [self.schedule.drift(h)])
-        fly = self.schedule.around(Stage(1, "G", h, None), self.schedule.flight(h))
+        move = self.schedule.operations(Stage(0, "A", h, None))
+        fly = self.schedule.operations(Stage(1, "G", h, None))
         self._perform(Sequence([*move, *fly]))
         self.force = self._force()
 

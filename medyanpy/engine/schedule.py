@@ -10,7 +10,7 @@ from medyanpy._kernels.derivatives import HessianBlocks
 from medyanpy._kernels.kick import ForceSum, Kick
 from medyanpy._kernels.kinetic import KineticEnergies
 from medyanpy._kernels.program import Program
-from medyanpy._kernels.selected import brownian, drift, geodesic, rotation, thermostat, watch
+from medyanpy._kernels.selected import drift, rotation, watch
 from medyanpy.beads import InTrianglePoints
 from medyanpy.engine.runaway import SLOW, Account
 from medyanpy.engine.store import Store
@@ -18,6 +18,7 @@ from medyanpy.engine.work import WorkMeter
 from medyanpy.errors import ParameterError
 from medyanpy.flows import Flow, Stage, euler_maruyama, ornstein_uhlenbeck
 from medyanpy.integrators import Letter, SplittingIntegrator
+from medyanpy.letters import LETTERS
 from medyanpy.system import System
 
 if TYPE_CHECKING:
@@ -44,8 +45,6 @@ class Schedule:
     meter : WorkMeter or None
     account : Account
         What kinetic energy a bead may have, for the watch.
-    coefficients : (c1, c2) or None
-        Of every bead for one O or D.
     """
 
     def __init__(
@@ -92,29 +91,40 @@ class Schedule:
                     "be > 0: the bead would move without bound"
                 )
 
-    def _thermostat_coefficients(self) -> tuple[np.ndarray, np.ndarray] | None:
-        """c1 and c2 of every bead for one O or D, or None where the word has none."""
-        letters = [letter for letter in self.integrator.letters if letter.kind in "DO"]
-        if not letters:
-            return None
-        h = letters[0].fraction * self.integrator.timestep
-        friction = self.layout.gather("scalar_friction")
-        if self.integrator.overdamped:
-            return euler_maruyama(friction, h, self.integrator.kT, self.store.movable_beads())
-        return ornstein_uhlenbeck(friction, h, self.integrator.kT, self.store.inverse_mass)
+    def coefficients(self, stage: Stage) -> tuple[np.ndarray, np.ndarray]:
+        """c1 and c2 of every bead for a letter O or D of this time; of beads with one of their own as without friction.
+        Made once for each letter and time, and kept by checkpoints, since NumPy's last bits may differ elsewhere."""
+        key = stage.kind, stage.h
+        if key not in self._coefficients:
+            own = [handle for handle, flow in self.flows.items() if flow.replaces(stage.kind)]
+            friction = self.layout.gather("friction", zero=own)
+            if stage.kind == "D":
+                made = euler_maruyama(friction, stage.h, stage.kT, self.store.movable_beads())
+            else:
+                made = ornstein_uhlenbeck(friction, stage.h, stage.kT, self.store.inverse_mass)
+            self._coefficients[key] = made
+        return self._coefficients[key]
+
+    def coefficient_arrays(self) -> dict[str, np.ndarray]:
+        """Those made so far, by name."""
+        return {
+            f"c{c + 1}" + (f" of time {k}" if k else ""): made[c]
+            for k, made in enumerate(self._coefficients.values())
+            for c in range(2)
+        }
 
     def _take_numbers_of_integrator(self) -> None:
         """Timestep and temperature as they are now."""
         self._integrator_version = self.integrator.version
         self._timestep = self.integrator.timestep
-        self.coefficients = self._thermostat_coefficients()
+        self._coefficients: dict[tuple[str, float], tuple[np.ndarray, np.ndarray]] = {}
 
     def _bind_forces(self) -> None:
         """The operation of every force, and their sums by the group that a kick names."""
         forces = self.system.forces
         self._versions = [force.version for force in forces]
         self.bound = [force.bind(self.layout) for force in forces]
-        groups = dict.fromkeys(letter.group for letter in self.integrator.letters if letter.kind in "BD")
+        groups = dict.fromkeys(letter.group for letter in self.integrator.letters if LETTERS[letter.kind].forces)
         self.force_sums = {group: self.make_force_sum(self._of_group(group)) for group in groups}
 
     def _of_group(self, group: int | None) -> list:
@@ -135,7 +145,7 @@ class Schedule:
         around = self.integrator.kick.flows(self, [stage for stage, _ in word])
         flows = [*self.flows.values(), *around, *self._instruments()]
         for stage, letter in word:
-            operations += self.around(stage, self._operations_of(letter, stage), flows)
+            operations += self.operations(stage, letter, flows)
             if stage.index == last_o:
                 operations.append(KineticEnergies(self.store.ranges, self.store.after_o, False))
         if not self.integrator.overdamped:
@@ -167,10 +177,10 @@ class Schedule:
         word: list[tuple[Stage, Letter]] = []
         for i, letter in enumerate(self.integrator.letters):
             stage = Stage(i, letter.kind, letter.fraction * self.integrator.timestep, self.integrator.kT)
-            if letter.kind == "G" and not self.around(stage, self._operations_of(letter, stage)):
+            if not LETTERS[letter.kind].operations(self, letter, stage) and not self.operations(stage, letter):
                 continue
             meets = word and word[-1][0].kind == letter.kind and word[-1][1].substep == letter.substep
-            if letter.kind == "A" and meets:
+            if LETTERS[letter.kind].adds_up and meets:
                 before, letter = word.pop()
                 stage = replace(before, h=before.h + stage.h)
             word.append((stage, letter))
@@ -180,19 +190,7 @@ class Schedule:
         """Flows that only measure."""
         return [] if self.meter is None else [self.meter]
 
-    def _operations_of(self, letter: Letter, stage: Stage) -> list:
-        """What a letter does to all beads."""
-        if letter.kind == "B":
-            return [Kick(self.force_sums[letter.group], stage.h, self._rule(letter))]
-        if letter.kind == "A":
-            return [self.drift(stage.h)]
-        if letter.kind == "G":
-            return self.flight(stage.h)
-        if letter.kind == "D":
-            return self._displacement(stage, self.force_sums[letter.group])
-        return [thermostat.Thermostat(stage.index, *self.coefficients)]
-
-    def _rule(self, letter: Letter) -> Any:
+    def rule(self, letter: Letter) -> Any:
         """What the kick of a letter makes of the forces; one for all letters of the same sub-step."""
         if letter.substep not in self._rules:
             self._rules[letter.substep] = self.integrator.kick.bind(self, letter.substep * self.integrator.timestep)
@@ -201,25 +199,21 @@ class Schedule:
     def kicks(self) -> tuple[ForceSum, Any] | None:
         """Force sum and kick rule of the first B of a step; None where kicks are explicit."""
         letter = next((letter for letter in self.integrator.letters if letter.kind == "B"), None)
-        rule = None if letter is None or not self.bound else self._rule(letter)
+        rule = None if letter is None or not self.bound else self.rule(letter)
         return None if rule is None else (self.force_sums[letter.group], rule)
 
-    def _displacement(self, stage: Stage, forces: ForceSum) -> list:
-        """D by forces: first they are added up."""
-        plain = (c[: self.layout.first_oriented] for c in self.coefficients)
-        own = [operation for flow in self.flows.values() for operation in flow.displace(stage, forces)]
-        return [forces, brownian.Displacement(stage.index, forces, *plain), *own]
-
-    def drift(self, h: float) -> Any:
-        """A for a time h."""
-        return drift.Drift(h, self.store.before)
-
-    def flight(self, h: float) -> list:
-        """G for a time h; nothing where there are no in-triangle points."""
-        return [geodesic.Geodesic(h, self.layout.n_points, self.store.corners)] if self.layout.n_points else []
+    def operations(self, stage: Stage, letter: Letter | None = None, flows: Sequence[Flow] | None = None) -> list:
+        """What a letter does: to all beads, to those that have a letter of their own, and what flows do around it, of
+        the kinds of beads where no others are given."""
+        letter = Letter(stage.kind, 1.0) if letter is None else letter
+        common = LETTERS[stage.kind].operations(self, letter, stage)
+        given = (self.force_sums[letter.group],) if stage.kind == "D" else ()
+        flows = list(self.flows.values()) if flows is None else flows
+        own = [operation for flow in flows for operation in flow.in_place(stage, *given)]
+        return self.around(stage, [*common, *own], flows)
 
     def around(self, stage: Stage, operations: Sequence, flows: Sequence[Flow] | None = None) -> list:
-        """Operations of a letter with those of flows around them: of the kinds of beads where none are given."""
+        """Operations with those of flows before and after a letter around them."""
         flows = list(self.flows.values()) if flows is None else flows
         before = [operation for flow in reversed(flows) for operation in flow.before(stage)]
         after = [operation for flow in flows for operation in flow.after(stage)]
@@ -346,7 +340,7 @@ def check_word(system: System, integrator: SplittingIntegrator) -> None:
             f"the word {integrator.word!r} has no G, but {points[0]!r} moves by G alone: "
             "use BAGOGAB instead of BAOAB, BAGAB instead of BAB"
         )
-    groups = {letter.group for letter in integrator.letters if letter.kind in "BD"}
+    groups = {letter.group for letter in integrator.letters if LETTERS[letter.kind].forces}
     if groups != {None}:
         for name, force in zip(system.force_names, system.forces, strict=True):
             if force.group not in groups:

@@ -5,6 +5,7 @@ import numpy as np
 from medyanpy._kernels.kinetic import KineticEnergies
 from medyanpy._kernels.work import KineticChange, add_to
 from medyanpy.flows import Flow, Stage
+from medyanpy.letters import LETTERS
 
 __all__ = ["WorkMeter"]
 
@@ -39,7 +40,7 @@ class WorkMeter(Flow):
         }
 
     def after(self, stage: Stage):
-        return (self._after["heat" if stage.kind == "O" else "shadow"],)
+        return (self._after["heat" if LETTERS[stage.kind].thermal and not self._overdamped else "shadow"],)
 
     def arrays(self) -> dict[str, np.ndarray]:
         return {"work": self._tallies}

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
+from medyanpy._tools.outputs import remove_left_over, write_atomically
 from medyanpy._tools.validation import array, number
 from medyanpy._version import __version__
 from medyanpy.beads.intriangle_points import check_places
@@ -35,7 +36,6 @@ from medyanpy.files.documents import (
     text_of,
     tree_of,
 )
-from medyanpy.files.outputs import remove_left_over, write_atomically
 
 if TYPE_CHECKING:
     import zipfile

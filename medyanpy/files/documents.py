@@ -22,10 +22,10 @@ import numpy as np
 
 from medyanpy._tools.described import Described, Recorded, made_anew
 from medyanpy._tools.names import plainly_called
+from medyanpy._tools.outputs import write_atomically
 from medyanpy._tools.validation import file_path
 from medyanpy._version import __version__
 from medyanpy.errors import MedyanError, MeshError, ParameterError, TopologyError, foreign_errors, shortened, shown
-from medyanpy.files.outputs import write_atomically
 from medyanpy.forces import Force
 from medyanpy.handles import Handle
 from medyanpy.integrators import SplittingIntegrator

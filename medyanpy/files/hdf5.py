@@ -22,8 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from medyanpy._tools.interrupts import Interrupts
-from medyanpy.errors import MedyanError, OutputError, ParameterError
-from medyanpy.files.outputs import (
+from medyanpy._tools.outputs import (
     Lock,
     beside,
     check_in_place,
@@ -32,6 +31,7 @@ from medyanpy.files.outputs import (
     unwritable,
     writing,
 )
+from medyanpy.errors import MedyanError, OutputError, ParameterError
 
 if TYPE_CHECKING:
     import h5py

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
+from medyanpy._tools.outputs import write_atomically
 from medyanpy._tools.validation import file_path
 from medyanpy.errors import MeshError, ParameterError, shortened
-from medyanpy.files.outputs import write_atomically
 from medyanpy.mesh import ply
 
 FORMATS = (".ply", ".obj", ".off", ".stl")

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from medyanpy._tools.described import Recorded
+from medyanpy._tools.outputs import holds_no_file
 from medyanpy._tools.validation import file_path, whole_number
 from medyanpy.errors import ParameterError, shown
-from medyanpy.files.outputs import holds_no_file
 
 if TYPE_CHECKING:
     from medyanpy.simulation import Simulation

@@ -4,10 +4,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from medyanpy._tools.outputs import remove_left_over
 from medyanpy._tools.validation import file_path
 from medyanpy.errors import ParameterError
 from medyanpy.files.checkpoint import is_checkpoint
-from medyanpy.files.outputs import remove_left_over
 from medyanpy.reporters._base import Reporter, check_replaceable, new_file
 
 if TYPE_CHECKING:

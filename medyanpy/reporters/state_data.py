@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import numpy as np
 
+from medyanpy._tools.outputs import check_in_place, hold, let_go, unwritable
 from medyanpy._tools.validation import whole_number
 from medyanpy.errors import OutputError, ParameterError, shortened
-from medyanpy.files.outputs import check_in_place, hold, let_go, unwritable
 from medyanpy.mesh import geometry
 from medyanpy.reporters._base import Reporter, new_file
 from medyanpy.topology import Topology

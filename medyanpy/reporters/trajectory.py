@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from medyanpy._tools.interrupts import Interrupts
+from medyanpy._tools.outputs import Lock, remove_left_over, writing
 from medyanpy._tools.validation import whole_number
 from medyanpy._version import __version__
 from medyanpy.beads import InTrianglePoints, Membrane, OrientedBeads, SurfacePoints
@@ -33,7 +34,6 @@ from medyanpy.files.hdf5 import (
     open_to_read,
     read_handle_rows,
 )
-from medyanpy.files.outputs import Lock, remove_left_over, writing
 from medyanpy.reporters._base import Reporter, check_replaceable, new_file
 from medyanpy.surfaces import PythonSurface
 from medyanpy.topology import Topology

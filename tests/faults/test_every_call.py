@@ -11,8 +11,8 @@ import pytest
 from fault_runs import frames, make
 
 import medyanpy as mp
+from medyanpy._tools import outputs
 from medyanpy.files import hdf5 as layout
-from medyanpy.files import outputs
 from medyanpy.reporters import trajectory
 
 OURS = {outputs.__file__, layout.__file__, trajectory.__file__}

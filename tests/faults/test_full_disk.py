@@ -14,7 +14,7 @@ import pytest
 from fault_runs import frames, make, rows, run
 
 import medyanpy as mp
-from medyanpy.files import outputs
+from medyanpy._tools import outputs
 
 
 @pytest.fixture

@@ -1,0 +1,104 @@
+"""The letters of words, as a table: what each is called, what it needs, and what it does to all beads.
+
+What a letter does to one kind of bead besides, or instead, stands with the kind: methods ``before_a``,
+``in_place_of_o``, ``after_b`` of its `Flow`. A letter of another package is one entry more: `add_letter`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from medyanpy._kernels.kick import Kick
+from medyanpy._kernels.selected import brownian, drift, geodesic, thermostat
+from medyanpy.errors import ParameterError
+
+if TYPE_CHECKING:
+    from medyanpy.engine.schedule import Schedule
+    from medyanpy.flows import Stage
+    from medyanpy.integrators import Letter
+
+__all__ = ["LETTERS", "LetterKind", "add_letter"]
+
+
+@dataclass(frozen=True)
+class LetterKind:
+    """One letter.
+
+    Attributes
+    ----------
+    symbol : str
+        One capital letter of A to Z.
+    does : str
+        In a few words, for messages.
+    operations : callable (Schedule, Letter, Stage) -> list of Operation
+        What it does to all beads of a Context, for a time ``stage.h``. A letter that gives none, and around which no
+        kind of bead does anything, is left out of the word.
+    thermal : bool
+        Whether it draws random numbers at a temperature: its work is heat, and it cannot go back in time.
+    forces : bool
+        Whether it applies forces, of all groups or of one (``B1``).
+    adds_up : bool
+        Whether two that meet are one of twice the time, exactly.
+    alone : bool
+        Whether it is a word of its own.
+    """
+
+    symbol: str
+    does: str
+    operations: "Callable[[Schedule, Letter, Stage], list[Any]]"
+    thermal: bool = False
+    forces: bool = False
+    adds_up: bool = False
+    alone: bool = False
+
+
+LETTERS: dict[str, LetterKind] = {}
+
+
+def add_letter(kind: LetterKind) -> LetterKind:
+    """Let words have one letter more.
+
+    Raises
+    ------
+    ParameterError
+        A symbol that is no capital letter of A to Z, or that is taken.
+    """
+    symbol = kind.symbol
+    if not (isinstance(symbol, str) and len(symbol) == 1 and "A" <= symbol <= "Z"):
+        raise ParameterError(f"add_letter: symbol must be one capital letter of A to Z, not {symbol!r}")
+    if symbol in LETTERS:
+        raise ParameterError(f"add_letter: {symbol} is taken: {LETTERS[symbol].does}")
+    LETTERS[symbol] = kind
+    return kind
+
+
+def _kick(schedule: "Schedule", letter: "Letter", stage: "Stage") -> list:
+    return [Kick(schedule.force_sums[letter.group], stage.h, schedule.rule(letter))]
+
+
+def _fly(schedule: "Schedule", _: "Letter", stage: "Stage") -> list:
+    return [drift.Drift(stage.h, schedule.store.before)]
+
+
+def _fly_over_meshes(schedule: "Schedule", _: "Letter", stage: "Stage") -> list:
+    store = schedule.store
+    n = store.layout.n_points
+    return [geodesic.Geodesic(stage.h, n, store.corners)] if n else []
+
+
+def _mix(schedule: "Schedule", _: "Letter", stage: "Stage") -> list:
+    return [thermostat.Thermostat(stage.index, *schedule.coefficients(stage))]
+
+
+def _displace(schedule: "Schedule", letter: "Letter", stage: "Stage") -> list:
+    """By forces: first they are added up."""
+    forces = schedule.force_sums[letter.group]
+    plain = (c[: schedule.layout.first_oriented] for c in schedule.coefficients(stage))
+    return [forces, brownian.Displacement(stage.index, forces, *plain)]
+
+
+add_letter(LetterKind("A", "flight of the beads", _fly, adds_up=True))
+add_letter(LetterKind("B", "kick by the forces", _kick, forces=True))
+add_letter(LetterKind("G", "flight of in-triangle points over their mesh", _fly_over_meshes))
+add_letter(LetterKind("O", "friction and noise", _mix, thermal=True))
+add_letter(LetterKind("D", "displacement without velocities", _displace, thermal=True, forces=True, alone=True))
