@@ -53,6 +53,10 @@ class Force(Described, Guarded, ABC):
 
     # For users ----------------------------------------------------------------------------------------------
 
+    def _named(self, *names: str) -> tuple[Any, ...]:
+        """Numbers by their names, as they are now."""
+        return tuple(self._numbers[name] for name in names)
+
     @property
     def parameters(self) -> dict[str, Any]:
         """The numbers of this force as they are now; change them with `set`."""

@@ -81,7 +81,7 @@ class HarmonicBonds(Force):
 
     def bind(self, layout):
         check_beads(self.name, self._pairs, layout.topology)
-        return bind_pairs(self.name, _HARMONIC, layout, self._pairs, self._numbers.values())
+        return bind_pairs(self.name, _HARMONIC, layout, self._pairs, self._named("stiffness", "length"))
 
 
 class MembraneEdgeSprings(HarmonicBonds):

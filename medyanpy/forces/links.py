@@ -369,7 +369,7 @@ class Links(_SiteTerms):
             table, ends = SiteTable(), layout.internal(beads)
         else:
             table, ends = self._table(layout), np.arange(2 * len(self)).reshape(-1, 2)
-        return bind_rows(self.name, kind, table, ends, self._numbers.values())
+        return bind_rows(self.name, kind, table, ends, self._named("stiffness", "length"))
 
 
 class _Angles(_SiteTerms):

@@ -339,7 +339,7 @@ class MembraneArea(_MembraneForce):
         }
 
     def squared_frequencies(self, start):
-        mesh, (k, rest) = self._membrane.mesh, self._numbers.values()
+        mesh, (k, rest) = self._membrane.mesh, self._named("area_modulus", "area")
         if not self._per_triangle:
             stretched = k * (mesh.area - rest) / rest
             return self._of_area(start, self._area_gradients(), k / rest) + self._tense(start, stretched)
@@ -348,7 +348,7 @@ class MembraneArea(_MembraneForce):
         return start.springs(growth, k / rest) + self._tense(start, k * (area - rest) / rest)
 
     def bind(self, layout):
-        k, area = self._numbers.values()
+        k, area = self._named("area_modulus", "area")
         if self._per_triangle:
             k, area = np.ascontiguousarray(k), np.ascontiguousarray(area)
             return membrane_totals.TriangleAreas(*self._place(layout), k, area)
@@ -484,7 +484,7 @@ class MembraneVolume(_MembraneForce):
         }
 
     def squared_frequencies(self, start):
-        mesh, (k, rest) = self._membrane.mesh, self._numbers.values()
+        mesh, (k, rest) = self._membrane.mesh, self._named("volume_modulus", "volume")
         gradient = np.zeros_like(mesh.vertices)
         np.add.at(gradient, mesh.faces, (mesh.face_normals * mesh.face_areas[:, None] / 3.0)[:, None])
         # Under a pressure P an edge couples its ends as P/6 times the distance of the corners opposite to it.
@@ -496,4 +496,4 @@ class MembraneVolume(_MembraneForce):
         return self._of_area(start, gradient, k / rest) + start.bonds(pairs + self._membrane.first_bead, pressure)
 
     def bind(self, layout):
-        return membrane_totals.Volume(*self._place(layout), *self._numbers.values())
+        return membrane_totals.Volume(*self._place(layout), *self._named("volume_modulus", "volume"))

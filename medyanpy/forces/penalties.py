@@ -99,17 +99,17 @@ class LinkLengthPenalty(Force):
         """(..., B) pN/nm; ω² g with g = r² - ℓ² of each pair, r apart, at positions (..., n, 3) of all beads: what
         stands for the multiplier λ of a constraint, whose force is -λ ∇g. `analysis.constraint_multipliers` averages
         over its oscillations."""
-        omega, length = self._numbers.values()
+        omega, length = self._named("omega", "length")
         return _multipliers(positions, self._pairs, omega, length)
 
     def squared_frequencies(self, start):
         check_beads(self.name, self._pairs, start.topology)
-        omega, length = self._numbers.values()
+        omega, length = self._named("omega", "length")
         return start.bonds(self._pairs, 4.0 * (omega * length) ** 2)
 
     def bind(self, layout):
         check_beads(self.name, self._pairs, layout.topology)
-        omega, length = self._numbers.values()
+        omega, length = self._named("omega", "length")
         return bind_pairs(self.name, _PENALTY, layout, self._pairs, (omega * omega, length))
 
 
@@ -204,7 +204,7 @@ class RigidTrianglePenalty(_TriplePenalty):
 
     def _terms(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """(3M, 2), (3M,) or (), (3M,): pairs of beads, their ω and lengths."""
-        omega, lengths = self._numbers.values()
+        omega, lengths = self._named("omega", "lengths")
         pairs = np.stack([self._triples, np.roll(self._triples, -1, axis=1)], axis=-1).reshape(-1, 2)
         return pairs, np.repeat(omega, 3), np.broadcast_to(lengths, self._triples.shape).ravel()
 
@@ -290,14 +290,14 @@ class OrthonormalFramePenalty(_TriplePenalty):
     def multipliers(self, positions: Any) -> np.ndarray:
         """(..., M, 3, 3) pN/nm; Λ = ω² (QᵀQ - ℓ² 1) at positions (..., n, 3) of all beads: what takes the place of the
         symmetric matrix of multipliers of the constraints QᵀQ = ℓ² 1, whose force is -2 QΛ."""
-        omega, length = (np.asarray(v)[..., None, None] for v in self._numbers.values())
+        omega, length = (np.asarray(v)[..., None, None] for v in self._named("omega", "length"))
         # A column of Q in each row.
         rows = np.asarray(positions, float)[..., self._triples, :]
         return omega**2 * (rows @ np.swapaxes(rows, -1, -2) - length**2 * np.eye(3))
 
     def squared_frequencies(self, start):
         check_beads(self.name, self._triples, start.topology)
-        omega, length = (np.broadcast_to(v, (len(self._triples),)) for v in self._numbers.values())
+        omega, length = (np.broadcast_to(v, (len(self._triples),)) for v in self._named("omega", "length"))
         k = 2.0 * (omega * length) ** 2
         # Stretching a column and moving it towards either of the others are at right angles: none adds to another.
         parts = [start.springs(start.coordinates(column), 2.0 * k) for column in self._triples.T]
@@ -307,7 +307,7 @@ class OrthonormalFramePenalty(_TriplePenalty):
     def bind(self, layout):
         check_beads(self.name, self._triples, layout.topology)
         place = layout.internal(self._triples)
-        numbers = np.column_stack([v * v for v in self._numbers.values()])
+        numbers = np.column_stack([v * v for v in self._named("omega", "length")])
         operation = Frames(self.name, place.astype(np.int32), numbers)
         operation.acts_on_points = bool((place >= layout.n_cartesian).any())
         return operation

@@ -138,9 +138,9 @@ class RodElasticity(Force):
 
     def _rows(self) -> np.ndarray:
         """(J, 12), or (1, 12) where all segments are alike: C, B, Γ⁰, Ω⁰."""
-        parts = [np.atleast_1d(np.asarray(value, float)) for value in self._numbers.values()]
-        parts = [p[:, None] if key in ("extension", "twist") else p
-                 for key, p in zip(self._numbers, parts, strict=True)]  # fmt: skip
+        names = ("shear", "extension", "bending", "twist", "rest_strain", "rest_curvature")
+        parts = [np.atleast_1d(np.asarray(value, float)) for value in self._named(*names)]
+        parts = [p[:, None] if key in ("extension", "twist") else p for key, p in zip(names, parts, strict=True)]
         parts = [p if p.ndim == 2 else p[None] for p in parts]
         n = max(map(len, parts))
         return np.concatenate([np.broadcast_to(p, (n, p.shape[1])) for p in parts], axis=1)
