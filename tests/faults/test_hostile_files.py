@@ -15,7 +15,7 @@ from hostile_files import SUM_LENGTH, members_of, npy, packed, peak_of, simulati
 
 import medyanpy as mp
 
-pytestmark = pytest.mark.filterwarnings("ignore::medyanpy.errors.TimestepWarning")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore::medyanpy.errors.TimestepWarning")]
 
 @pytest.fixture(scope="module")
 def checkpoint(tmp_path_factory):
@@ -241,12 +241,12 @@ PLY = "ply\nformat {form} 1.0\nelement vertex {v}\nproperty float x\nproperty fl
 THREE = "\nproperty list uchar int a\nproperty list uchar int b\nproperty list uchar int c\n"
 FACES = "\nproperty list uchar uchar vertex_indices\n"
 HOLLOW_MESHES = {
-    "lists of nothing": (".ply", "<", "more 300000" + THREE, bytes(900_000), "holds no surface"),
-    "one of them is something": (".ply", "<", "more 300000" + THREE, bytes(899_999) + b"\1\0\0\0\0", "no surface"),
-    "text of them": (".ply", "a", "more 300000" + THREE, b"0 " * 900_000, "holds no surface"),
-    "short words": (".ply", "a", "more 900000\nproperty float a\n", b"00 " * 900_000, "holds no surface"),
-    "faces of nothing": (".ply", "<", "face 900000" + FACES, bytes(900_000), "a face with 0 vertices"),
-    "faces of 0 and 1": (".ply", "<", "face 600000" + FACES, b"\0\1\0" * 300_000, "a face with 0 vertices"),
+    "lists of nothing": (".ply", "<", "more 100000" + THREE, bytes(300_000), "holds no surface"),
+    "one of them is something": (".ply", "<", "more 100000" + THREE, bytes(299_999) + b"\1\0\0\0\0", "no surface"),
+    "text of them": (".ply", "a", "more 100000" + THREE, b"0 " * 300_000, "holds no surface"),
+    "short words": (".ply", "a", "more 300000\nproperty float a\n", b"00 " * 300_000, "holds no surface"),
+    "faces of nothing": (".ply", "<", "face 300000" + FACES, bytes(300_000), "a face with 0 vertices"),
+    "faces of 0 and 1": (".ply", "<", "face 200000" + FACES, b"\0\1\0" * 100_000, "a face with 0 vertices"),
     "many columns": (".ply", "<", "face 1" + "\nproperty float a" * 60_000 + "\n", b"", "its header has"),
     "many elements": (".ply", "<", "a 0\nelement " * 90_000 + "a 0\n", b"", "its header has"),
     "lists that would be long": (".ply", "<", "a 1\nproperty list uint uchar a\n", b"\xff" * 99, "ends within"),

@@ -17,7 +17,7 @@ from hostile_files import members_of, npy, packed, simulation, summed
 
 import medyanpy as mp
 
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
 # What is read may take ten times the file and this, in bytes; and seconds of processor time.
 ROOM, SECONDS = 4e6, 5.0

@@ -11,6 +11,8 @@ from hostile_files import members_of, packed, simulation
 
 import medyanpy as mp
 
+pytestmark = pytest.mark.slow
+
 CALLED = []
 #: What Python has been asked to open, truncate, rename or remove.
 TOUCHED = []

@@ -10,6 +10,8 @@ import pytest
 import medyanpy as mp
 from medyanpy.surfaces.expressions import MAX_LENGTH
 
+pytestmark = pytest.mark.slow
+
 # Beyond what Python's own recursion takes, several times.
 MANY = 4000
 

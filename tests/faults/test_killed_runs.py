@@ -5,6 +5,8 @@ import json
 import pytest
 from fault_runs import run
 
+pytestmark = pytest.mark.slow
+
 # Each trial is a random system, whose script is killed at random moments until it comes to its end.
 KILLS = """
     import json, random, shutil, time
