@@ -56,7 +56,8 @@ def test_mass_and_friction_follow_their_beads(scene):
     context = mp.Context(mp.System(topology), mp.BAGOGABIntegrator(0.1, kT=1.0), threads=1)
     places = context.layout.rank[heavy.beads]
     assert (context._store.mass[places] == mass).all()
-    np.testing.assert_allclose(context._schedule.coefficients[0][places], np.exp(-0.1 * mass[::-1] / mass), rtol=1e-15)
+    c1 = context._schedule.coefficient_arrays()["c1"]
+    np.testing.assert_allclose(c1[places], np.exp(-0.1 * mass[::-1] / mass), rtol=1e-15)
 
 
 def test_what_was_not_asked_for_says_so(scene):

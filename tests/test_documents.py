@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import medyanpy as mp
-from medyanpy import context
 from medyanpy._kernels import program
+from medyanpy.engine import faults
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -170,8 +170,8 @@ def test_the_page_on_failures_lists_every_kind():
     table = text[text.index("## What can happen") :].split("\n\n")[1]
     phrases = [row.split("|")[1].strip() for row in table.splitlines()[2:]]
     for kind in program.FAULTS.values():
-        assert kind in context._CAUSES, f"{kind}: no message"
-        assert any(phrase in context._CAUSES[kind] for phrase in phrases), f"{kind}: no row in when_a_run_fails.md"
+        assert kind in faults._CAUSES, f"{kind}: no message"
+        assert any(phrase in faults._CAUSES[kind] for phrase in phrases), f"{kind}: no row in when_a_run_fails.md"
 
 
 @pytest.mark.parametrize("page", ["docs/when_a_run_fails.md", "docs/theory/geodesic.md"])

@@ -575,16 +575,26 @@ MEMORY = """
     import medyanpy as mp
     from medyanpy import forces
 
+    held = []
+
     def bound(extra):
         "Let the process have so many bytes more than it has now; no bound for None."
         hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+        def limit(extra):
+            size = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+            resource.setrlimit(resource.RLIMIT_AS, (size + extra, hard))
+        held.clear()
         if extra is None:
             resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
             return
         # Without what earlier calls have left free, which needs no more from the system.
         ctypes.CDLL(None).malloc_trim(0)
-        size = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
-        resource.setrlimit(resource.RLIMIT_AS, (size + extra, hard))
+        limit(0)
+        try:
+            while True:
+                held.append(bytearray(2**19))
+        except MemoryError:
+            limit(extra)
 
     def context(n, make, box=1.0, kick=None):
         topology = mp.Topology()

@@ -101,7 +101,7 @@ def test_the_same_whatever_the_threads_copies_and_cuts(word, tmp_path):
 
     def with_copies():
         while True:
-            copied._program.keep()
+            copied._store.program.keep()
             copied.step(2)
 
     with pytest.raises(mp.SimulationError) as in_parts:

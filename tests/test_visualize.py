@@ -339,7 +339,7 @@ def test_a_solid_sphere_looks_like_a_ball(monkeypatch):
     ball = mp.Context(mp.System(topology), mp.VerletIntegrator(1.0))
     turns = [[0.5, 0.5, -0.5, 0.5], [0.6, 0.0, 0.8, 0.0]]
     body = rigid((2.0, 2.0, 2.0), [[0.0, 0.0, 0.0], [3.0, 1.0, 0.5]], turns)
-    monkeypatch.setattr(visualize, "TIP", 2.0)
+    monkeypatch.setattr(renderer, "TIP", 2.0)
     difference = np.abs(pixels(draw(body, size=SIZE)) - pixels(draw(ball, size=SIZE)))
     assert difference.max() < 0.1
     assert difference.mean() < 1e-4

@@ -9,6 +9,7 @@ from fault_runs import frames, make, run
 
 import medyanpy as mp
 from medyanpy._tools.interrupts import Interrupts
+from medyanpy.engine.measure import Measure
 from medyanpy.reporters import trajectory as layout
 
 # Each trial is interrupted at a random moment of a run with all reporters, its first steps with the creation of files
@@ -161,14 +162,14 @@ def test_a_signal_after_the_last_step_does_not_cost_its_report(handlers, monkeyp
 
 
 def test_a_signal_while_the_watch_looks(handlers, monkeypatch):
-    reference, admit, signals = make(), mp.Context._admit, [signal.SIGINT]
+    reference, admit, signals = make(), Measure.admit, [signal.SIGINT]
 
     def interrupted(self, *arguments):
         if signals:
             signal.raise_signal(signals.pop())
         return admit(self, *arguments)
 
-    monkeypatch.setattr(mp.Context, "_admit", interrupted)
+    monkeypatch.setattr(Measure, "admit", interrupted)
     simulation = make()
     with pytest.raises(KeyboardInterrupt):
         simulation.step(100)

@@ -102,6 +102,7 @@ def aim(path, place, *, append=True, load=None):
     code, _ = run(
         f"""
         from medyanpy.files import hdf5 as layout
+        from medyanpy.reporters import trajectory
         import h5py
         owner, name = {place}
         keep = getattr(owner, name)
@@ -122,7 +123,7 @@ def aim(path, place, *, append=True, load=None):
 
 
 PLACES = [
-    '(layout, "_describe")', '(layout, "truncate")', '(h5py.File, "__init__")', '(os, "fsync")', '(os, "replace")',
+    '(trajectory, "_describe")', '(layout, "truncate")', '(h5py.File, "__init__")', '(os, "fsync")', '(os, "replace")',
 ]  # fmt: skip
 
 

@@ -99,7 +99,7 @@ def test_a_body_falls_as_it_should():
     context.step(100)
     state = context.get_state(positions=True, velocities=True)
     np.testing.assert_allclose(state.velocities, [[0.5, 0, -1.5]], rtol=1e-12)
-    assert not context._momentum_is_conserved()
+    assert not context._measure._momentum_is_conserved()
 
 
 def test_numbers_set_during_a_run_take_effect():

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import medyanpy as mp
+from medyanpy._tools import quaternions
 from medyanpy.testing import ForceCase, check_force
 from medyanpy.testing import forces as contract
 
@@ -39,7 +40,7 @@ def build_on_a_body():
 
 
 def energy_on_a_body(x, q):
-    away = x + mp.quaternions.turned(q, np.array([ARM])) - [1.0, -2.0, 3.0]
+    away = x + quaternions.turned(q, np.array([ARM])) - [1.0, -2.0, 3.0]
     return 0.5 * 3.0 * np.sum(away**2)
 
 

@@ -285,7 +285,7 @@ def test_a_long_filament_that_moves_in_one_place(place, closed, tolerance, twist
 
 def fly(bundle, h):
     """One A of a time h, and nothing else."""
-    bundle.context._schedule.perform(drift.Drift(h, bundle.context._before))
+    bundle.context._schedule.perform(drift.Drift(h, bundle.context._store.before))
     bundle.perform("A", h=h)
 
 

@@ -151,7 +151,7 @@ def test_flight_of_vertices_keeps_lambda_and_its_momentum():
     before, _ = p_lambda()
     places = (context._store.triangle.copy(), context._store.barycentric.copy())
     x, v = context._store.x.copy(), context._store.v.copy()
-    context._schedule.perform(drift.Drift(0.3, context._before))
+    context._schedule.perform(drift.Drift(0.3, context._store.before))
     after, off_plane = p_lambda()
     n = layout.n_cartesian
     assert (context._store.x[:n] == x[:n] + 0.3 * v[:n]).all()

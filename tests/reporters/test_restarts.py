@@ -670,7 +670,7 @@ import json, os, signal, sys
 from pathlib import Path
 sys.path.insert(0, {here!r})
 import medyanpy as mp
-import medyanpy._tools.outputs, medyanpy.files.checkpoint, medyanpy.simulation, medyanpy.files.hdf5
+import medyanpy._tools.outputs, medyanpy.files.checkpoint, medyanpy.simulation, medyanpy.reporters.trajectory
 import h5py
 from test_restarts import bare
 
@@ -712,7 +712,7 @@ for place in [
     (mp.Simulation, "__init__"), (mp.reporters.Reporter, "__init__"), (mp.reporters.StateDataReporter, "_put"),
     (os, "open"), (os, "fsync"), (os, "replace"), (os, "unlink"), (h5py.File, "__init__"),
     (medyanpy._tools.outputs, "hold"), (medyanpy.files.checkpoint, "_write"), (medyanpy.simulation, "Lock"),
-    (medyanpy.reporters.state_data, "hold"), (medyanpy.files.hdf5, "Lock"),
+    (medyanpy.reporters.state_data, "hold"), (medyanpy.reporters.trajectory, "Lock"),
 ]:
     count = 1
     while (code := once(place, count)) == -signal.SIGKILL:
