@@ -30,10 +30,13 @@ class Extent(mp.reporters.Reporter):
     def describe_next_report(self, simulation):
         if not self._started:
             self._file.seek(0)
-            lines = self._file.readlines()
-            kept = [x for x in lines if x.endswith("\n") and int(x.split()[0]) <= simulation.current_step]
-            self._file.truncate(0)
-            self._file.writelines(kept)
+            end = 0
+            for line in self._file.readlines():
+                if not line.endswith("\n") or int(line.split()[0]) > simulation.current_step:
+                    break
+                end += len(line.encode())
+            self._file.truncate(end)
+            self._file.seek(end)
             self._started = True
         return super().describe_next_report(simulation)
 
