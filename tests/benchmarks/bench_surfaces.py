@@ -129,7 +129,7 @@ def main():
     times = np.array([[step_ns(c, max(1, 40_000 // c.layout.n), 1) for c in contexts] for _ in range(repeats)])
     medians = np.median(times, axis=0)
     for c, size, time in zip(contexts, sizes, medians, strict=True):
-        entries = c.bound_forces["Ricker"].neighbors.entries / size
+        entries = c._schedule.bound_forces["Ricker"].neighbors.entries / size
         whole = f"{1e-3 * size * time:.0f} us a step"
         print(f"    ({size} in wells: {time:.1f} ns/bead, {whole}, {entries:.0f} in a row of neighbours)")
     row(f"in wells: slowest against fastest of {sizes[0]} to {sizes[-1]}", medians.max() / medians.min(), 1.15, "x")
