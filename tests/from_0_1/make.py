@@ -32,12 +32,14 @@ def main(out):
     plain = t.add_filament(line, 1.0, 0.5, name="filament")
     t.add_filaments([line + [0, 5, 0], line + [0, 9, 0]], 1.0, (0.2, 0.4), name="along and across")
     twistable = t.add_filament(
-        ring, 1.0, 0.5, closed=True, directors="parallel", director_mass=0.1, director_friction=0.05, name="twistable ring"
-    )
+        ring, 1.0, 0.5, closed=True, directors="parallel", director_mass=0.1, director_friction=0.05,
+        name="twistable ring",
+    )  # fmt: skip
     springs = t.add_filament(line + [0, 15, 0], 1.0, 0.5, constrained=False, name="springs")
     torus = mp.surfaces.Torus(9.0, 2.0)
     walkers = t.add_surface_points(torus, torus.sample(7, 1), mass=1.0, friction=0.5, name="walkers")
-    bodies = t.add_rigid_bodies(rng.normal(0, 3, (3, 3)) - 20, unit(rng, 3), 1.0, (1.0, 1.5, 2.0), (0.4, 0.6), name="bodies")
+    places, turns = rng.normal(0, 3, (3, 3)) - 20, unit(rng, 3)
+    bodies = t.add_rigid_bodies(places, turns, 1.0, (1.0, 1.5, 2.0), (0.4, 0.6), name="bodies")
     x, q = mp.rods.uniform(5, 2.0, curvature=[0.0, 0.05, 0.02])
     rod = t.add_rod(
         x + [0, 0, 50], q, 2.0, 1.0, [1.0, 1.0, 1.5], friction=(0.5, 1.0), rotational_friction=0.3, name="rod"
