@@ -1,0 +1,85 @@
+"""The engine under a Context: who owns which array, and who knows whom."""
+
+import ast
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import medyanpy as mp
+from medyanpy.engine.store import Store
+
+FOLDER = Path(__file__).parent / "from_0_1"
+ENGINE = Path(mp.__file__).parent / "engine"
+
+
+@pytest.fixture
+def simulation():
+    """Every kind of bead."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return mp.Simulation.resume(FOLDER / "run.checkpoint", threads=1)
+
+
+def pointers(store):
+    return {name: a.__array_interface__["data"][0] for name, a in vars(store).items() if isinstance(a, np.ndarray)}
+
+
+def test_arrays_stay_where_the_program_points_to(simulation, tmp_path):
+    """Whatever is set, loaded, minimised or restored: kernels hold addresses."""
+    context, store = simulation.context, simulation.context._store
+    before = pointers(store)
+    assert {"x", "v", "mass", "inverse_mass", "orientation", "spin", "triangle", "barycentric", "faces"} <= set(before)
+    state = context.get_state(positions=True, velocities=True)
+    simulation.save_checkpoint(tmp_path / "checkpoint")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", mp.ConvergenceWarning)
+        simulation.minimize_energy(max_iterations=3)
+    context.set_positions(state.positions)
+    context.set_velocities(state.velocities)
+    context.set_orientations(state.orientations)
+    context.set_angular_momenta(state.angular_momenta)
+    context.set_intriangle(state.intriangle.triangles, state.intriangle.barycentric)
+    context.set_velocities_to_temperature(kT=1.0, seed=1)
+    context.set_state(state)
+    simulation.load_checkpoint(tmp_path / "checkpoint")
+    context.integrator.set(timestep=0.004)
+    simulation.report_work = True
+    simulation.step(2)
+    store.v[0] = np.nan
+    store.program.changed()
+    with pytest.raises(mp.SimulationError):
+        simulation.step(1)
+    assert pointers(store) == before
+    # And the program moves these arrays, not copies of them.
+    context.set_state(state)
+    x = store.x.copy()
+    simulation.step(1)
+    assert (store.x != x).any()
+
+
+def test_a_store_needs_a_topology_alone(simulation):
+    store = Store(simulation.topology, 1, seed=3)
+    assert store.step == 0
+    assert pointers(store).keys() == pointers(simulation.context._store).keys()
+    np.testing.assert_array_equal(store.mass, simulation.context._store.mass)
+
+
+# What each part may know, beside NumPy and kernels. The store knows no forces, the schedule no users.
+MAY_KNOW = {
+    "store": {"beads", "layout", "state", "topology"},
+    "schedule": {"beads", "engine", "errors", "flows", "integrators", "layout", "letters", "system"},
+    "measure": {"_tools", "engine", "errors", "kicks", "letters", "state", "units"},
+    "faults": {"_tools", "engine", "errors"},
+}
+
+
+@pytest.mark.parametrize("part", MAY_KNOW)
+def test_parts_of_the_engine_know_only_what_they_may(part):
+    found = set()
+    for node in ast.walk(ast.parse((ENGINE / f"{part}.py").read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("medyanpy"):
+            modules = [node.module] if node.module != "medyanpy" else [f"medyanpy.{a.name}" for a in node.names]
+            found |= {module.split(".")[1] for module in modules}
+    assert found - {"_kernels"} <= MAY_KNOW[part]
