@@ -1,1 +1,3 @@
-"""What a Context is made of: who has run away, which triangles are needles, work, worksheets, minimisation."""
+"""What a Context is made of: store (all arrays), schedule (letters, beads and forces as a program), measure, faults; and
+what else watches or uses them: worksheets, work, runaways, needles, minimisation.
+"""
