@@ -1,3 +1,4 @@
-"""What a Context is made of: store (all arrays), schedule (letters, beads and forces as a program), measure, faults; and
-what else watches or uses them: worksheets, work, runaways, needles, minimisation.
+"""What a Context is made of: store (all arrays), schedule (letters, beads and forces as a program), measure, faults.
+
+Beside them what watches or uses them: worksheets, work, runaways, needles, minimisation.
 """
