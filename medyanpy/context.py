@@ -113,13 +113,12 @@ class Context(Guarded):
     @property
     def step_count(self) -> int:
         """Steps taken so far."""
-        return self._store.program.step
+        return self._store.step
 
     @property
     def time(self) -> float:
         """s; of all steps taken, the timestep that each was taken with."""
-        time, step = self._schedule.since
-        return time + (self._store.program.step - step) * self._schedule._timestep
+        return self._schedule.time
 
     @one_at_a_time(in_reports=False)
     def step(self, n: int) -> None:
@@ -461,7 +460,7 @@ class Context(Guarded):
             self.set_angular_momenta(state.angular_momenta)
         self.set_velocities(v)
         self._store.program.step = state.step
-        self._schedule.set_time(state.time, self._schedule._timestep)
+        self._schedule.set_time(state.time)
 
     @one_at_a_time
     def _dynamical_arrays(self) -> dict[str, np.ndarray]:

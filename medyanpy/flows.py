@@ -58,9 +58,9 @@ class Flow:
     Every letter acts on all beads alike: B kicks, A drifts, O mixes in friction and noise. A kind of bead that
     needs more (a constraint, a rotation) has methods named after the letters: ``before_a(stage)``, ``after_b(stage)``
     and so on, each of which returns operations. ``in_place_of_o(stage)`` is its own O: the common one then leaves its
-    beads alone; ``in_place_of_d(stage, forces)`` is its D, by forces that have been added up. A handle's `bind` makes
-    the flow of its beads; see "How to give letters a meaning for a new kind of bead" in the documentation. An
-    instrument that measures has something to do with all letters: it overrides `before` or `after`.
+    beads alone. Of a letter that applies forces it is given their sum: ``in_place_of_d(stage, forces)``. A handle's
+    `bind` makes the flow of its beads; see "How to give letters a meaning for a new kind of bead" in the documentation.
+    An instrument that measures has something to do with all letters: it overrides `before` or `after`.
 
     Attributes
     ----------

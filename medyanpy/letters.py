@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from medyanpy._kernels.kick import Kick
 from medyanpy._kernels.selected import brownian, drift, geodesic, thermostat
 from medyanpy.errors import ParameterError
+from medyanpy.flows import euler_maruyama, ornstein_uhlenbeck
 
 if TYPE_CHECKING:
     from medyanpy.engine.schedule import Schedule
@@ -87,13 +88,15 @@ def _fly_over_meshes(schedule: "Schedule", _: "Letter", stage: "Stage") -> list:
 
 
 def _mix(schedule: "Schedule", _: "Letter", stage: "Stage") -> list:
-    return [thermostat.Thermostat(stage.index, *schedule.coefficients(stage))]
+    coefficients = schedule.coefficients(stage, ornstein_uhlenbeck, schedule.store.inverse_mass)
+    return [thermostat.Thermostat(stage.index, *coefficients)]
 
 
 def _displace(schedule: "Schedule", letter: "Letter", stage: "Stage") -> list:
     """By forces: first they are added up."""
     forces = schedule.force_sums[letter.group]
-    plain = (c[: schedule.layout.first_oriented] for c in schedule.coefficients(stage))
+    coefficients = schedule.coefficients(stage, euler_maruyama, schedule.store.movable_beads())
+    plain = (c[: schedule.layout.first_oriented] for c in coefficients)
     return [forces, brownian.Displacement(stage.index, forces, *plain)]
 
 

@@ -42,6 +42,15 @@ def chains_of(what: str, nodes: Any, starts: Any) -> tuple[np.ndarray, np.ndarra
     return x, starts
 
 
+def joined(what: str, given: Any, columns: int) -> Any:
+    """Arrays (n_i, columns) of each chain, one after the other; what is no list of such, as it is."""
+    if isinstance(given, list) and given and np.ndim(given[0]) == 2:
+        return np.concatenate(
+            [array(f"{what}[{i}]", p, (None, columns), error=TopologyError) for i, p in enumerate(given)]
+        )
+    return given
+
+
 def enough_nodes(what: str, chain: str, starts: np.ndarray, closed: bool) -> None:
     """Refuse chains with less than two nodes, rings with less than three."""
     fewest = 3 if closed else 2

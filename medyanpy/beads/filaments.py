@@ -8,7 +8,7 @@ import numpy as np
 
 from medyanpy._tools.described import scalar_if_one
 from medyanpy._tools.validation import array, number, one_or_many, per_item
-from medyanpy.beads.adding import chains_of, enough_nodes, inertia_of, positions_of
+from medyanpy.beads.adding import chains_of, enough_nodes, inertia_of, joined, positions_of
 from medyanpy.beads.chains import Chains
 from medyanpy.beads.filament_flow import AlongAcrossFlow, FilamentFlow, parallel_directors
 from medyanpy.beads.free import Beads
@@ -437,10 +437,7 @@ def add_filaments(
     what = "add_filaments"
     x, starts = chains_of(what, nodes, starts)
     fixed = _fixed_nodes(what, fixed_nodes, len(x), 0)
-    if isinstance(directors, list) and directors and np.ndim(directors[0]) == 2:
-        directors = np.concatenate(
-            [array(f"{what}: directors[{i}]", p, (None, 3), error=TopologyError) for i, p in enumerate(directors)]
-        )
+    directors = joined(f"{what}: directors", directors, 3)
     return _add_filaments(
         topology, what, x, starts, node_mass, node_friction, node_friction_along, constrained, closed, link_lengths,
         fixed, tolerance, name, directors, director_mass, director_friction,

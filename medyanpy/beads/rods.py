@@ -8,7 +8,7 @@ import numpy as np
 from medyanpy._tools.described import kept, scalar_if_one
 from medyanpy._tools.quaternions import matrices, product, turned
 from medyanpy._tools.validation import array, per_item, whole_number
-from medyanpy.beads.adding import chains_of, enough_nodes, moments_of, positions_of, row_if_one
+from medyanpy.beads.adding import chains_of, enough_nodes, joined, moments_of, positions_of, row_if_one
 from medyanpy.beads.chains import Chains
 from medyanpy.beads.oriented import OrientedBeads, rod_friction, unit_quaternions
 from medyanpy.errors import ParameterError, TopologyError
@@ -270,11 +270,7 @@ def add_rods(
     """
     what = "add_rods"
     x, starts = chains_of(what, nodes, starts)
-    if isinstance(orientations, list) and orientations and np.ndim(orientations[0]) == 2:
-        orientations = np.concatenate([
-            array(f"{what}: orientations[{i}]", p, (None, 4), error=TopologyError)
-            for i, p in enumerate(orientations)
-        ])  # fmt: skip
+    orientations = joined(f"{what}: orientations", orientations, 4)
     return _add_rods(
         topology, what, x, orientations, starts, segment_length, linear_density, inertia_density, friction,
         rotational_friction, ends, closed, rotation_parts, name,

@@ -64,12 +64,7 @@ class Measure:
                 with self.schedule.explained():
                     force_sum.refresh(self.store.program, energy)
         if forces or multipliers:
-            total = np.zeros((layout.n, 3))
-            torques = np.zeros((layout.n_oriented, 3))
-            for force_sum in self.schedule.force_sums.values():
-                if force_sum.forces.operations:
-                    total += force_sum.f_array
-                    torques += force_sum.torque_array
+            total, torques = self._added()
             total = total[layout.rank]
             if forces:
                 parts["forces"] = frozen(total)
@@ -182,7 +177,7 @@ class Measure:
             return
         try:
             _, potential = self.energies()
-            added = 0.0 if isinstance(self.schedule.integrator.kick, Explicit) else self._added_forces()
+            added = 0.0 if isinstance(self.schedule.integrator.kick, Explicit) else self._added()[0]
         except (SimulationError, MemoryError):
             return  # The step will fail likewise, and say what it was doing.
         with np.errstate(over="ignore"):
@@ -194,13 +189,15 @@ class Measure:
             kinetic = max(float((0.5 * self.store.mass * speed).max()), float(turning.max(initial=0.0)))
         self.schedule.account.open(self.schedule.integrator.kT, kinetic, potential)
 
-    def _added_forces(self) -> np.ndarray:
-        """(n, 3) pN; by place, as last evaluated."""
+    def _added(self) -> tuple[np.ndarray, np.ndarray]:
+        """(n, 3) pN, by place, and (m, 3) pN nm: forces and torques of all groups, as last evaluated."""
         total = np.zeros((self.store.layout.n, 3))
+        torques = np.zeros((self.store.layout.n_oriented, 3))
         for force_sum in self.schedule.force_sums.values():
             if force_sum.forces.operations:
                 total += force_sum.f_array
-        return total
+                torques += force_sum.torque_array
+        return total, torques
 
     def admit(self, bead: int, kinetic: float) -> bool:
         """Whether the run goes on after the watch has found so much kinetic energy in a bead."""

@@ -43,8 +43,8 @@ class Degradation:
     """
 
     def __init__(self, layout: "Layout") -> None:
-        self._watched = [m for m in layout.topology.membranes if not m.fixed_beads.all()]
-        self._places = [layout.rank[m.beads] for m in self._watched]
+        #: Those not yet warned of, and the places of their vertices.
+        self._watched = {m: layout.rank[m.beads] for m in layout.topology.membranes if not m.fixed_beads.all()}
         self._looked = 0
 
     def look(self, step: int, x: np.ndarray) -> None:
@@ -59,14 +59,13 @@ class Degradation:
         if not self._watched or 0 <= step - self._looked < _EVERY:
             return
         self._looked = step
-        for membrane, places in list(zip(self._watched, self._places, strict=True)):
+        for membrane, places in list(self._watched.items()):
             quality = radius_ratios(x[places], membrane.mesh.faces)
             worst = int(np.argmin(quality))
             first = float(membrane.mesh.quality.min())
             if quality[worst] >= min(_NEEDLE, 0.5 * first):
                 continue
-            i = self._watched.index(membrane)
-            del self._watched[i], self._places[i]
+            del self._watched[membrane]
             warn_outside(
                 f"{membrane.name!r}: triangle {worst} has become a needle of quality {quality[worst]:.2g} "
                 f"(equilateral: 1; the lowest of its mesh was {first:.2g}) by step {step}. Bending energies of such "

@@ -1,6 +1,6 @@
 """The schedule: letters, kinds of beads and forces, compiled to a program. It knows no users."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ from medyanpy.engine.runaway import SLOW, Account
 from medyanpy.engine.store import Store
 from medyanpy.engine.work import WorkMeter
 from medyanpy.errors import ParameterError
-from medyanpy.flows import Flow, Stage, euler_maruyama, ornstein_uhlenbeck
+from medyanpy.flows import Flow, Stage
 from medyanpy.integrators import Letter, SplittingIntegrator
 from medyanpy.letters import LETTERS
 from medyanpy.system import System
@@ -91,18 +91,17 @@ class Schedule:
                     "be > 0: the bead would move without bound"
                 )
 
-    def coefficients(self, stage: Stage) -> tuple[np.ndarray, np.ndarray]:
-        """c1 and c2 of every bead for a letter O or D of this time; of beads with one of their own as without friction.
-        Made once for each letter and time, and kept by checkpoints, since NumPy's last bits may differ elsewhere."""
+    def coefficients(
+        self, stage: Stage, formula: Callable[..., tuple[np.ndarray, np.ndarray]], of_beads: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """c1 and c2 of every bead for a thermal letter, by ``formula(friction, h, kT, of_beads)``; of beads with such
+        a letter of their own as without friction. Made once for each letter and time, and kept by checkpoints, since
+        NumPy's last bits may differ elsewhere."""
         key = stage.kind, stage.h
         if key not in self._coefficients:
             own = [handle for handle, flow in self.flows.items() if flow.replaces(stage.kind)]
             friction = self.layout.gather("friction", zero=own)
-            if stage.kind == "D":
-                made = euler_maruyama(friction, stage.h, stage.kT, self.store.movable_beads())
-            else:
-                made = ornstein_uhlenbeck(friction, stage.h, stage.kT, self.store.inverse_mass)
-            self._coefficients[key] = made
+            self._coefficients[key] = formula(friction, stage.h, stage.kT, of_beads)
         return self._coefficients[key]
 
     def coefficient_arrays(self) -> dict[str, np.ndarray]:
@@ -207,7 +206,7 @@ class Schedule:
         the kinds of beads where no others are given."""
         letter = Letter(stage.kind, 1.0) if letter is None else letter
         common = LETTERS[stage.kind].operations(self, letter, stage)
-        given = (self.force_sums[letter.group],) if stage.kind == "D" else ()
+        given = (self.force_sums[letter.group],) if LETTERS[stage.kind].forces else ()
         flows = list(self.flows.values()) if flows is None else flows
         own = [operation for flow in flows for operation in flow.in_place(stage, *given)]
         return self.around(stage, [*common, *own], flows)
@@ -258,9 +257,9 @@ class Schedule:
 
     def follow_integrator(self) -> bool:
         """Timestep or temperature have changed: all that was made of them is made anew. Whether steps are longer."""
-        longer = self.integrator.timestep > self._timestep
-        self.set_time(self.time, self.integrator.timestep)
+        time, longer = self.time, self.integrator.timestep > self._timestep
         self._take_numbers_of_integrator()
+        self.set_time(time)
         self.compile()
         return longer
 
@@ -268,13 +267,13 @@ class Schedule:
     def time(self) -> float:
         """s; of all steps taken, the timestep that each was taken with."""
         time, step = self.since
-        return time + (self.store.program.step - step) * self._timestep
+        return time + (self.store.step - step) * self._timestep
 
-    def set_time(self, time: float, timestep: float) -> None:
-        """It is now `time`, and steps last `timestep` from now on."""
-        step = self.store.program.step
+    def set_time(self, time: float) -> None:
+        """It is now `time`, and steps last what they last now from now on."""
+        step = self.store.step
         # Where all steps might have been of this length, time is their number times it, to the last bit.
-        self.since = (0.0, 0) if time == step * timestep else (time, step)
+        self.since = (0.0, 0) if time == step * self._timestep else (time, step)
 
     def perform(self, operation: Any, program: Program | None = None, changes_state: bool = True) -> None:
         """Run one operation, now."""

@@ -191,7 +191,7 @@ class Trajectory:
     Examples
     --------
     >>> import medyanpy as mp, tempfile, pathlib
-    >>> from medyanpy.files.trajectory import Trajectory
+    >>> from medyanpy import Trajectory
     >>> topology = mp.Topology()
     >>> beads = topology.add_beads([[0.0, 0, 0], [1.0, 0, 0]], mass=1.0)
     >>> simulation = mp.Simulation(mp.System(topology), mp.VerletIntegrator(0.5))
