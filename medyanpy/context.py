@@ -3,6 +3,7 @@
 import inspect
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -10,13 +11,14 @@ import numpy as np
 from medyanpy._kernels.numerics import PURPOSES, normals
 from medyanpy._kernels.points import Flatten
 from medyanpy._kernels.program import ProgramFault
-from medyanpy._tools.names import Guarded
+from medyanpy._tools.names import Guarded, look_up
 from medyanpy._tools.threads import choose_threads
 from medyanpy._tools.turns import Turn, one_at_a_time
 from medyanpy._tools.validation import array, thermal_energy, whole_number
 from medyanpy._tools.validation import seed as check_seed
-from medyanpy.beads.intriangle_points import check_places
-from medyanpy.beads.oriented import unit_quaternions
+from medyanpy.beads.intriangle_points import BARYCENTRIC, TRIANGLES
+from medyanpy.beads.oriented import ANGULAR_MOMENTA, ORIENTATIONS
+from medyanpy.columns import BEADS, Column
 from medyanpy.engine import worksheet
 from medyanpy.engine.faults import Faults
 from medyanpy.engine.measure import Measure
@@ -332,18 +334,7 @@ class Context(Guarded):
         TopologyError
             Wrong shapes, a triangle that does not exist, a point outside its triangle.
         """
-        n = self.layout.n_points
-        faces = array("set_intriangle: triangles", triangles, (n,), dtype=np.int64, error=TopologyError)
-        weights = array("set_intriangle: barycentric", barycentric, (n, 3), error=TopologyError)
-        places = []
-        for handle in self.layout.topology.point_handles:
-            what = f"set_intriangle: {handle.name}"
-            places.append(check_places(what, handle.membrane.mesh, faces[handle.points], weights[handle.points]))
-        with self._counted_as_protocol():
-            for handle, (f, w) in zip(self.layout.topology.point_handles, places, strict=True):
-                self._store.put_points(handle, f, w[:, 1:])
-            self._store.positions_changed()
-            self._schedule.perform(self._flatten)
+        self._set_columns("set_intriangle", {TRIANGLES: triangles, BARYCENTRIC: barycentric})
 
     @one_at_a_time
     def set_velocities(self, velocities: Any) -> None:
@@ -381,10 +372,7 @@ class Context(Guarded):
         TopologyError
             Wrong shape, or a quaternion that is not of length 1.
         """
-        q = unit_quaternions("set_orientations: orientations", orientations, self.layout.n_oriented)
-        with self._counted_as_protocol():
-            self._store.orientation[:] = q
-            self._store.positions_changed()
+        self._set_columns("set_orientations", {ORIENTATIONS: orientations})
 
     @one_at_a_time
     def set_angular_momenta(self, angular_momenta: Any) -> None:
@@ -400,11 +388,44 @@ class Context(Guarded):
         TopologyError
             Wrong shape, or a number that is not finite.
         """
-        shape = self._store.spin.shape
-        spin = array("set_angular_momenta: angular_momenta", angular_momenta, shape, error=TopologyError)
+        self._set_columns("set_angular_momenta", {ANGULAR_MOMENTA: angular_momenta})
+
+    @one_at_a_time
+    def set_column(self, name: str, values: Any) -> None:
+        """Set one of the columns that a kind of bead declares.
+
+        Parameters
+        ----------
+        name : str
+            Of one of ``topology.columns``, but for positions, velocities and those of in-triangle points, which have
+            methods of their own.
+        values : (m, ...) array
+            In its unit; of all beads that have a row, in topology order. Momenta of what does not move are
+            taken as zero.
+
+        Raises
+        ------
+        ParameterError
+            A name that is none.
+        TopologyError
+            Wrong shape, or a number that is not finite or that the kind refuses.
+        """
+        own = {c.name: c for c in self.layout.topology.columns if c.of not in (BEADS, TRIANGLES.of)}
+        self._set_columns("set_column", {look_up(own, name, "column to set", ParameterError): values})
+
+    def _set_columns(self, what: str, given: dict[Column, Any]) -> None:
+        """Set columns of one role and `of`, which not all beads have."""
+        rows = self._store.checked(what, given)
         with self._counted_as_protocol():
-            self._store.spin[:] = spin
-            self._admit_velocities()
+            for column, values in rows.items():
+                self._store.arrays[column.array][:] = values
+            if any(column.is_momentum for column in rows):
+                self._admit_velocities()
+                return
+            self._store.positions_changed()
+            if TRIANGLES in rows:
+                # Velocities belonged to the old ones.
+                self._schedule.perform(self._flatten)
 
     @one_at_a_time
     def set_velocities_to_temperature(
@@ -431,9 +452,16 @@ class Context(Guarded):
         with self._counted_as_protocol():
             normals(self._store.v, self.layout.order, seed, 0, 0, 0, PURPOSES["velocities"])
             self._store.v *= np.sqrt(energy / self._store.mass)[:, None]
-            oriented = self.layout.order[self.layout.oriented_places]
-            normals(self._store.spin, oriented, seed, 0, 0, 1, PURPOSES["velocities"])
-            self._store.spin *= np.sqrt(energy * self._store.inertia)
+            # Three numbers at a time, each with a counter of its own.
+            counter = count(1)
+            for momenta in self._store.momenta.values():
+                three = np.empty((len(momenta.p), 3))
+                for first in range(0, momenta.p.shape[1], 3):
+                    own = momenta.p[:, first : first + 3]
+                    beads = self.layout.order[momenta.places]
+                    normals(three, beads, seed, 0, 0, next(counter), PURPOSES["velocities"])
+                    own[:] = three[:, : own.shape[1]]
+                momenta.p[:] *= np.sqrt(energy * momenta.mass)
             self._admit_velocities()
 
     @one_at_a_time(in_reports=False)
@@ -451,13 +479,14 @@ class Context(Guarded):
         if not isinstance(state, State):
             made = "a State, as get_state(positions=True, velocities=True) gives"
             raise ParameterError(f"set_state: state must be {made}, not {shown(state)}")
-        x, v, places = state.positions, state.velocities, state.intriangle
+        x, v = state.positions, state.velocities
+        groups: dict[tuple[str, str], dict[Column, np.ndarray]] = {}
+        for column in self.layout.topology.columns:
+            if column.of != BEADS and self.layout.topology.n_rows(column.of):
+                groups.setdefault((column.of, column.role), {})[column] = state.column(column.name)
         self.set_positions(x)
-        if self.layout.n_points:
-            self.set_intriangle(places.triangles, places.barycentric)
-        if self.layout.n_oriented:
-            self.set_orientations(state.orientations)
-            self.set_angular_momenta(state.angular_momenta)
+        for given in groups.values():
+            self._set_columns("set_state", given)
         self.set_velocities(v)
         self._store.program.step = state.step
         self._schedule.set_time(state.time)
@@ -497,6 +526,8 @@ class Context(Guarded):
         if "work" in arrays:
             wanted |= WorkMeter(self._store.ranges, self.integrator.overdamped).arrays()
         for name, target in wanted.items():
+            if name not in arrays and not target.size:
+                continue
             if name not in arrays:
                 raise ParameterError(f"checkpoint: {name} is missing")
             if (arrays[name].shape, arrays[name].dtype) != (target.shape, target.dtype):
@@ -505,7 +536,8 @@ class Context(Guarded):
                     f"not {target.dtype} of shape {target.shape}"
                 )
         for name, target in targets.items():
-            target[...] = arrays[name]
+            if target.size:
+                target[...] = arrays[name]
         if "runaway" not in arrays:
             self._schedule.account.close()
         self._store.program.changed()
@@ -521,7 +553,8 @@ class Context(Guarded):
         """Velocities have been set from outside: leave of them what each kind of bead can have."""
         none = self.integrator.overdamped
         self._store.v[none | (self._store.inverse_mass == 0.0)] = 0.0
-        self._store.spin[none | (self._store.inverse_inertia == 0.0)] = 0.0
+        for momenta in self._store.momenta.values():
+            momenta.p[none | (momenta.inverse_mass == 0.0)] = 0.0
         self._store.after_o[:] = np.nan
         self._schedule.perform(self._flatten)
         for flow in self._schedule.flows.values():

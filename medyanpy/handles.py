@@ -9,6 +9,7 @@ import numpy as np
 
 from medyanpy._tools.described import scalar_if_one
 from medyanpy._tools.names import Guarded
+from medyanpy.columns import BEADS, POSITIONS, VELOCITIES, Column
 
 if TYPE_CHECKING:
     from medyanpy.flows import Flow
@@ -46,6 +47,8 @@ class Handle(Guarded):
     degrees_of_freedom_per_bead = 3
     #: Whether its positions are places in space; else they are directions.
     in_space = True
+    #: The arrays that beads of this kind have.
+    columns: tuple[Column, ...] = (POSITIONS, VELOCITIES)
     #: What a kind defined elsewhere was given besides positions, mass and friction.
     _own: Mapping[str, Any] = MappingProxyType({})
 
@@ -56,6 +59,7 @@ class Handle(Guarded):
         self.mass = mass
         self.friction = friction
         self.fixed = False
+        self._first_row = 0
 
     def __len__(self) -> int:
         return len(self.mass)
@@ -71,6 +75,41 @@ class Handle(Guarded):
     @property
     def fixed_beads(self) -> np.ndarray:
         return np.broadcast_to(self.fixed, (len(self),))
+
+    # Columns of its own --------------------------------------------------------------------------------------
+
+    @classmethod
+    def rows_of(cls) -> str:
+        """The `of` of the columns that not all beads have; empty without any."""
+        return next((column.of for column in cls.columns if column.of != BEADS), "")
+
+    @property
+    def rows(self) -> slice:
+        """Its rows in the columns that not all beads have: ``state.orientations[handle.rows]``."""
+        return slice(self._first_row, self._first_row + len(self))
+
+    def start_of(self, column: Column) -> np.ndarray:
+        """Where the beads start in a column, as memory holds it: by default what the attribute of this name holds;
+        momenta start at 0."""
+        return np.zeros(column.shape) if column.is_momentum else getattr(self, column.name)
+
+    def moves(self, column: Column) -> np.ndarray:
+        """(n, ...) of momenta, which may be other than 0."""
+        return ~self.fixed_beads.reshape(-1, *(1 for _ in column.shape))
+
+    def shown(self, column: Column, rows: np.ndarray) -> np.ndarray:
+        """Rows of a column, in topology order, as users see them, where the column says that these are others."""
+        return rows
+
+    def taken(self, what: str, given: dict[Column, np.ndarray]) -> dict[Column, np.ndarray]:
+        """Rows that users give for columns of one role, as memory holds them; of right shapes and finite, the rest is
+        checked here. TopologyError naming the first bad row."""
+        return given
+
+    def beside_frames(self) -> dict[str, Any]:
+        """What a trajectory holds of these beads beside frames, by name: bool, int, str, Surface, an array, or an array
+        and its unit. Pictures draw what is called faces (F, 3), links (l, 2), radius (n,) and semi_axes (n, 3)."""
+        return {"fixed": self.fixed, "in_space": self.in_space}
 
     @property
     def joined(self) -> np.ndarray:

@@ -5,6 +5,7 @@ from collections.abc import Collection
 import numpy as np
 
 from medyanpy.beads import Directors, InTrianglePoints, Membrane, OrientedBeads
+from medyanpy.columns import BEADS, Column
 from medyanpy.handles import Handle
 from medyanpy.topology import Topology
 
@@ -42,6 +43,8 @@ class Layout:
         #: Handles of oriented beads, in topology order.
         self.oriented = oriented = list(topology.oriented_handles)
         others = [h for h in handles if not isinstance(h, Membrane | InTrianglePoints | Directors | OrientedBeads)]
+        # Those with columns of their own follow each other: rows of a column are places, counted from its first.
+        others.sort(key=lambda h: ["", *topology.row_counts].index(h.rows_of()))
         #: Handles in internal order.
         self.handles = vertices + others + oriented + directors + points
         self.n = topology.n_beads
@@ -55,6 +58,12 @@ class Layout:
         self.order = np.concatenate([self._order_of(h) for h in self.handles])
         self.rank = np.empty(self.n, np.int32)
         self.rank[self.order] = np.arange(self.n, dtype=np.int32)
+        #: The arrays themselves, by the name of each column in memory; a store makes them.
+        self.arrays: dict[str, np.ndarray] = {}
+        #: Columns of momenta beside m v that have rows, in the order of `World.momenta`.
+        self.momenta = tuple(
+            c for c in topology.columns if c.is_momentum and c.of != BEADS and topology.row_counts.get(c.of)
+        )
 
     @property
     def oriented_places(self) -> slice:
@@ -82,9 +91,25 @@ class Layout:
         start = self._start[handle]
         return slice(start, start + len(handle))
 
-    def points_of(self, handle) -> np.ndarray:
-        """Rows of a handle's points, in topology order, in arrays that have a row per in-triangle point."""
-        return self.rank[handle.first_bead : handle.first_bead + len(handle)] - self.n_cartesian
+    def first_place(self, of: str) -> int:
+        """The place of the bead that has the first row in the columns of an `of`."""
+        return 0 if of == BEADS else next((self._start[h] for h in self.handles if h.rows_of() == of), 0)
+
+    def rows_of(self, handle) -> slice:
+        """A handle's rows in the columns that not all beads have, in the order of places."""
+        places, first = self.slice_of(handle), self.first_place(handle.rows_of())
+        return slice(places.start - first, places.stop - first)
+
+    def shown_rows(self, of: str) -> np.ndarray:
+        """Rows of the columns of an `of`, in topology order."""
+        if of == BEADS:
+            return self.rank
+        beads = [np.arange(0), *(h.beads for h in self.topology.handles if h.rows_of() == of)]
+        return self.rank[np.concatenate(beads)] - self.first_place(of)
+
+    def number_of(self, column: Column) -> int:
+        """Of a column of momenta, in `World.momenta`."""
+        return self.momenta.index(column)
 
     def in_order(self, handle, values: np.ndarray) -> np.ndarray:
         """A handle's numbers, one for each of its beads, in the order of their places."""

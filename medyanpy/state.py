@@ -82,6 +82,9 @@ class State(Named):
         The temperature by handle name; handles that cannot move are left out.
     intriangle : InTriangle
         With `positions`.
+
+    What else the kinds of beads of the topology have is under its name: ``state.column(name)``; ``topology.columns``
+    lists all.
     """
 
     step: int
@@ -93,13 +96,31 @@ class State(Named):
             raise ParameterError(f"this State holds no {name}: ask for them with get_state({keyword}=True)")
         return self._parts[name]
 
+    def column(self, name: str) -> np.ndarray:
+        """What a kind of bead declares under a name, a row for each bead that has it, in topology order.
+
+        Raises
+        ------
+        ParameterError
+            A name that is none, or that `get_state` was not asked for: positions or velocities (momenta).
+        """
+        if not isinstance(self._parts.get(name), np.ndarray):
+            known = ", ".join(key for key, value in self._parts.items() if isinstance(value, np.ndarray)) or "none"
+            raise ParameterError(
+                f"this State holds no column {name!r}, only {known}: places come with get_state(positions=True), "
+                "momenta with velocities=True"
+            )
+        return self._parts[name]
+
     @property
     def positions(self) -> np.ndarray:
         return self._part("positions", "positions")
 
     @property
     def intriangle(self) -> InTriangle:
-        return self._part("intriangle", "positions")
+        if "triangles" not in self._parts:
+            self._part("intriangle", "positions")
+        return InTriangle(self._parts["triangles"], self._parts["barycentric"])
 
     @property
     def velocities(self) -> np.ndarray:

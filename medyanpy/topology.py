@@ -8,7 +8,7 @@ import numpy as np
 
 from medyanpy._tools.names import Guarded, look_up
 from medyanpy._tools.validation import array, whole_number
-from medyanpy.beads import filaments, free, intriangle_points, membranes, rigid_bodies, rods, surface_points
+from medyanpy.beads import COLUMNS, filaments, free, intriangle_points, membranes, rigid_bodies, rods, surface_points
 from medyanpy.beads.filaments import Directors, Filaments
 from medyanpy.beads.free import Balls, Beads
 from medyanpy.beads.intriangle_points import InTrianglePoints
@@ -17,6 +17,7 @@ from medyanpy.beads.oriented import OrientedBeads
 from medyanpy.beads.rigid_bodies import RigidBodies
 from medyanpy.beads.rods import Rods
 from medyanpy.beads.surface_points import SurfacePoints
+from medyanpy.columns import BEADS, Column
 from medyanpy.errors import TopologyError, UnknownNameError
 from medyanpy.handles import MAX_BEADS, Handle, bead_numbers, handles_in
 
@@ -62,6 +63,9 @@ class Topology(Guarded):
     def __init__(self) -> None:
         self._handles: list[Handle] = []
         self._n_beads = 0
+        self._columns = {column.name: column for column in COLUMNS}
+        #: How many rows the columns have that not all beads have, by their `of`.
+        self.row_counts: dict[str, int] = {}
         self._contexts: weakref.WeakSet = weakref.WeakSet()
 
     # What is there ------------------------------------------------------------------------------------------
@@ -130,6 +134,15 @@ class Topology(Guarded):
         parts = ", ".join(f"{len(h)} {h.kind} of {h.name!r}" for h in self._handles)
         return f"Topology({self._n_beads} beads{': ' if parts else ''}{parts})"
 
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The arrays that its beads have, and those of the kinds of beads of this package."""
+        return tuple(self._columns.values())
+
+    def n_rows(self, of: str) -> int:
+        """How many beads have a row in the columns of an `of`."""
+        return self._n_beads if of == BEADS else self.row_counts.get(of, 0)
+
     # Adding -------------------------------------------------------------------------------------------------
 
     def _room(self, what: str, n: int, name: str | None, default: str) -> tuple[int, str]:
@@ -157,9 +170,26 @@ class Topology(Guarded):
             if isinstance(value, np.ndarray) and not name.startswith("_"):
                 # Nothing would follow if somebody wrote into it.
                 value.flags.writeable = False
+        self._declare(handle)
         self._handles.append(handle)
         self._n_beads += len(handle)
         return handle
+
+    def _declare(self, handle: Handle) -> None:
+        """Take the columns of a handle, and give it rows in them."""
+        for column in handle.columns:
+            if column.of == BEADS and column.name not in self._columns:
+                raise TopologyError(f"{type(handle).__name__}: column {column.name!r} cannot be of all beads")
+            if column.of not in (BEADS, handle.rows_of()):
+                raise TopologyError(
+                    f"{type(handle).__name__}: column {column.name!r} is of {column.of!r}, others of this kind are of "
+                    f"{handle.rows_of()!r}"
+                )
+            if self._columns.setdefault(column.name, column) != column:
+                raise TopologyError(f"{type(handle).__name__}: another kind of bead has a column {column.name!r}")
+        if of := handle.rows_of():
+            handle._first_row = self.row_counts.get(of, 0)
+            self.row_counts[of] = handle._first_row + len(handle)
 
     def expect_places(self, what: str, beads: np.ndarray) -> None:
         """Refuse directors among beads, by number: what acts between places does not act on directions.

@@ -23,7 +23,8 @@ def simulation():
 
 
 def pointers(store):
-    return {name: a.__array_interface__["data"][0] for name, a in vars(store).items() if isinstance(a, np.ndarray)}
+    arrays = {name: a for name, a in vars(store).items() if isinstance(a, np.ndarray)} | store.arrays
+    return {name: a.__array_interface__["data"][0] for name, a in arrays.items()}
 
 
 def test_arrays_stay_where_the_program_points_to(simulation, tmp_path):
@@ -68,9 +69,9 @@ def test_a_store_needs_a_topology_alone(simulation):
 
 # What each part may know, beside NumPy and kernels. The store knows no forces, the schedule no users.
 MAY_KNOW = {
-    "store": {"beads", "layout", "state", "topology"},
-    "schedule": {"beads", "engine", "errors", "flows", "integrators", "layout", "letters", "system"},
-    "measure": {"_tools", "engine", "errors", "kicks", "letters", "state", "units"},
+    "store": {"_tools", "beads", "columns", "errors", "handles", "layout", "topology"},
+    "schedule": {"engine", "errors", "flows", "integrators", "layout", "letters", "system"},
+    "measure": {"_tools", "columns", "engine", "errors", "kicks", "letters", "state", "units"},
     "faults": {"_tools", "engine", "errors"},
 }
 

@@ -19,7 +19,7 @@ LAYERS = [
     {"_kernels"},
     {"errors", "units", "_version"},
     {"_tools"},
-    {"flows", "rigid"},
+    {"columns", "flows", "rigid"},
     {"letters", "kicks", "presets"},
     {"mesh"},
     {"surfaces"},

@@ -6,6 +6,7 @@ import pytest
 import medyanpy as mp
 from medyanpy import visualize
 from medyanpy._tools import quaternions
+from medyanpy.beads import rigid_bodies
 from medyanpy.files.trajectory import Trajectory
 from medyanpy.visualize import draw, figures, renderer, scene
 
@@ -422,10 +423,10 @@ def test_elastic_rods_are_tubes_of_their_thickness(tmp_path):
 def test_semi_axes_of_inertia_and_given_ones():
     mass = np.array([2.0, 2.0])
     moments = np.array([mp.rigid.ellipsoid_inertia((5.0, 2.0, 3.0), 2.0), [1.0, 1.0, 2.0]])
-    a = scene._solid(mass, moments)
+    a = rigid_bodies.solid_semi_axes(mass, moments)
     np.testing.assert_allclose(a[0], [5.0, 2.0, 3.0], rtol=1e-14)
     # A disc of no thickness gets some.
-    np.testing.assert_allclose(a[1], np.sqrt(2.5) * np.array([1.0, 1.0, scene.THINNEST]), rtol=1e-14)
+    np.testing.assert_allclose(a[1], np.sqrt(2.5) * np.array([1.0, 1.0, rigid_bodies.THINNEST]), rtol=1e-14)
     flat = rigid(None, inertia=[1.0, 1.0, 2.0])
     flat_seen = [like(pixels(draw(flat, size=SIZE, **more)), renderer.POINT_COLORS[0], 0.4)[:240].sum() for more in (
         {}, {"semi_axes": {"bodies": (1e-9, 1.0, 1e-9)}}, {"semi_axes": {"bodies": [[1.0, 1.0, 1.0]]}},

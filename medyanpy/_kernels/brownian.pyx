@@ -234,6 +234,6 @@ cdef class TensorDisplacement(Operation):
         task.f = task.torque = NULL
         if self.forces.forces.count > 0:
             task.f = &self.forces.f[0, 0]
-            task.torque = &self.forces.torque[0, 0]
+            task.torque = self.forces.drive[0]
         world.positions += 1
         return over_blocks(_displace_and_turn, &task, world, self.species.shape[0], BLOCK)

@@ -7,7 +7,8 @@ cdef class ForceSum(Operation):
     """The forces of one or more groups, added up when beads have moved since the last time."""
     cdef readonly Sequence forces
     cdef double[:, ::1] f             # (n, 3) -dPE/d(3D position of each bead)
-    cdef double[:, ::1] torque        # (n_oriented, 3) in the frame of each body
+    cdef list drives                  # (n, width) arrays of what drives each of world.momenta: torques first
+    cdef double** drive               # where they are
     cdef double[:, ::1] chain         # (n_vertices, 3) what points pass on to the corners of their triangles
     cdef double[::1] largest          # per block of points: largest squared force
     cdef Accumulator corners

@@ -2,6 +2,7 @@
 
     free bead         v += h F / M
     oriented bead     the same, and L += h T, torque and angular momentum in the frame of the body
+    other momenta     p += h f likewise, with what forces add for them
     in-triangle point p_lambda += h A^T f, that is, v += h P f / m with P the projection into its plane,
                       and lambda_i f on corner i of its triangle (the chain rule through r = sum_i lambda_i R_i)
 
@@ -12,12 +13,15 @@ import numpy as np
 
 from libc.math cimport sqrt
 from libc.stdint cimport int32_t
+from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
 from medyanpy._kernels.accumulate cimport Accumulator, Sum, to_grid
 from medyanpy._kernels.parallel cimport n_blocks, ordered_max, over_blocks, record_fault
 from medyanpy._kernels.points cimport Frame, frame_of, place, project
-from medyanpy._kernels.program cimport NOT_FINITE, PYTHON_EXCEPTION, WATCHED, Operation, Program, Sequence, World
+from medyanpy._kernels.program cimport (
+    NOT_FINITE, PYTHON_EXCEPTION, WATCHED, Momenta, Operation, Program, Sequence, World,
+)
 from medyanpy._kernels.vec3 cimport all_finite, all_slow
 
 cdef Py_ssize_t POINTS = 1024
@@ -72,14 +76,25 @@ cdef int _pass_on(void* task, World* world, Py_ssize_t first, Py_ssize_t last, i
 cdef class ForceSum(Operation):
     """The forces of one or more groups."""
 
-    def __init__(self, list forces, double[:, ::1] f, double[:, ::1] torque, double[:, ::1] chain,
+    def __init__(self, list forces, double[:, ::1] f, list drives, double[:, ::1] chain,
                  Py_ssize_t n_points, Accumulator corners):
+        cdef double[:, ::1] a
+        cdef Py_ssize_t k
         self.f = f
-        self.torque = torque
+        self.drives = list(drives)
+        self.drive = <double**> malloc((len(drives) + 1) * sizeof(double*))
+        if self.drive == NULL:
+            raise MemoryError
+        for k in range(len(drives)):
+            a = self.drives[k]
+            self.drive[k] = &a[0, 0] if a.shape[0] > 0 else NULL
         self.chain = chain
         self.largest = np.zeros(max(1, n_blocks(n_points, POINTS)))
         self.corners = corners
         self.take(forces)
+
+    def __dealloc__(self):
+        free(self.drive)
 
     def take(self, list forces):
         """Add up these forces from now on."""
@@ -93,9 +108,10 @@ cdef class ForceSum(Operation):
         return np.asarray(self.f)
 
     @property
-    def torque_array(self):
-        """(n_oriented, 3) torques likewise, in the frame of each body."""
-        return np.asarray(self.torque)
+    def drive_arrays(self):
+        """What drives each of the momenta beside m v, likewise: (n_oriented, 3) torques, in the frame of each body,
+        first."""
+        return list(self.drives)
 
     def refresh(self, Program program, bint want_energy):
         """Evaluate now if beads have moved, or in any case if energies are wanted."""
@@ -114,11 +130,16 @@ cdef class ForceSum(Operation):
         program.perform(force, changes_state=False)
 
     cdef void clear(self, World* world) noexcept nogil:
+        cdef Momenta* m
+        cdef Py_ssize_t k
         world.f = &self.f[0, 0]
         memset(world.f, 0, 3 * world.n * sizeof(double))
+        for k in range(world.n_momenta):
+            m = &world.momenta[k]
+            m.force = self.drive[k]
+            memset(m.force, 0, m.width * m.n * sizeof(double))
         if world.n_oriented > 0:
-            world.torque = &self.torque[0, 0]
-            memset(world.torque, 0, 3 * world.n_oriented * sizeof(double))
+            world.torque = world.momenta[0].force
 
     cdef int run(self, World* world) noexcept nogil:
         if self.forces.count == 0 or self.evaluated == world.positions:
@@ -157,7 +178,8 @@ cdef class ForceSum(Operation):
 cdef struct KickTask:
     const double* f
     const double* chain       # NULL where no point has passed anything on
-    const double* torque
+    const Momenta* momenta
+    const double* drive
     double h
     const double* limit       # (n,) squared speed; NULL where nobody wants to know
     signed char* calm
@@ -193,20 +215,20 @@ cdef int _kick_beads(void* task, World* world, Py_ssize_t first, Py_ssize_t last
     return 0
 
 
-cdef int _kick_spins(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+cdef int _kick_momenta(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
     cdef KickTask* t = <KickTask*> task
-    cdef const double* torque = t.torque
-    cdef const double* rate = world.inverse_inertia
-    cdef double* spin = world.spin
+    cdef const double* drive = t.drive
+    cdef const double* rate = t.momenta.inverse_mass
+    cdef double* p = t.momenta.p
     cdef double h = t.h
-    cdef Py_ssize_t i
-    for i in range(3 * first, 3 * last):
-        spin[i] += (h if rate[i] > 0.0 else 0.0) * torque[i]
-    if all_finite(spin + 3 * first, 3 * (last - first)):
+    cdef Py_ssize_t i, width = t.momenta.width
+    for i in range(width * first, width * last):
+        p[i] += (h if rate[i] > 0.0 else 0.0) * drive[i]
+    if all_finite(p + width * first, width * (last - first)):
         return 0
     for i in range(first, last):
-        if not all_finite(spin + 3 * i, 3):
-            return record_fault(world, NOT_FINITE, world.first_oriented + i, -1)
+        if not all_finite(p + width * i, width):
+            return record_fault(world, NOT_FINITE, t.momenta.first + i, -1)
     return 0
 
 
@@ -259,6 +281,7 @@ cdef class Kick(Operation):
 
     cdef int run(self, World* world) noexcept nogil:
         cdef KickTask task
+        cdef Py_ssize_t k
         cdef int fault = self.forces.run(world)
         if fault != 0 or self.forces.forces.count == 0:
             return fault
@@ -277,9 +300,11 @@ cdef class Kick(Operation):
         task.limit = &self.limit[0] if self.limit.shape[0] > 0 else NULL
         task.calm = &self.calm[0] if self.limit.shape[0] > 0 else NULL
         fault = over_blocks(_kick_beads, &task, world, world.n_cartesian, WATCHED)
-        if fault == 0 and world.n_oriented > 0:
-            task.torque = &self.forces.torque[0, 0]
-            fault = over_blocks(_kick_spins, &task, world, world.n_oriented, WATCHED)
+        for k in range(world.n_momenta):
+            if fault == 0:
+                task.momenta = &world.momenta[k]
+                task.drive = self.forces.drive[k]
+                fault = over_blocks(_kick_momenta, &task, world, task.momenta.n, WATCHED)
         if fault == 0 and self.forces.acts_on_points:
             fault = over_blocks(_kick_points, &task, world, world.n_points, POINTS)
         return fault

@@ -2,7 +2,7 @@
 import numpy as np
 
 from medyanpy._kernels.parallel cimport n_blocks, ordered_sum, over_blocks
-from medyanpy._kernels.program cimport Operation, World
+from medyanpy._kernels.program cimport Momenta, Operation, World
 
 cdef Py_ssize_t BLOCK = 4096
 
@@ -16,17 +16,23 @@ cdef int _kinetic(void* task, World* world, Py_ssize_t first, Py_ssize_t last, i
     cdef KineticTask* t = <KineticTask*> task
     cdef const double* v
     cdef const double* w
-    cdef double total = 0.0
-    cdef Py_ssize_t i
+    cdef const Momenta* m
+    cdef double twice, total = 0.0
+    cdef Py_ssize_t i, k, c
     for i in range(t.start + first, t.start + last):
         v = world.v + 3 * i
         total += 0.5 * world.mass[i] * (v[0] * v[0] + v[1] * v[1] + v[2] * v[2])
-    # The beads of a handle are oriented or not, all of them.
-    if world.first_oriented <= t.start + first < world.first_oriented + world.n_oriented:
-        for i in range(t.start + first - world.first_oriented, t.start + last - world.first_oriented):
-            v = world.spin + 3 * i
-            w = world.inverse_inertia + 3 * i
-            total += 0.5 * (w[0] * v[0] * v[0] + w[1] * v[1] * v[1] + w[2] * v[2] * v[2])
+    for k in range(world.n_momenta):
+        m = &world.momenta[k]
+        # All beads of a handle have such momenta, or none.
+        if m.first <= t.start + first < m.first + m.n:
+            for i in range(t.start + first - m.first, t.start + last - m.first):
+                v = m.p + m.width * i
+                w = m.inverse_mass + m.width * i
+                twice = 0.0
+                for c in range(m.width):
+                    twice += w[c] * v[c] * v[c]
+                total += 0.5 * twice
     t.partial[first // BLOCK] = total
     return 0
 

@@ -36,6 +36,16 @@ cdef enum:
     WATCHED = 2048
 
 
+# Momenta of beads beside m v: so many numbers of each of n beads, from place `first` on.
+cdef struct Momenta:
+    Py_ssize_t first
+    Py_ssize_t n
+    Py_ssize_t width
+    double* p                 # (n, width)
+    double* inverse_mass      # (n, width); 0 where nothing moves: the kinetic energy is sum p^2/2m
+    double* force             # (n, width) what drives them is added here; set by whoever asks forces to be added up
+
+
 cdef struct World:
     long long step            # steps taken so far
     long long positions       # raised whenever beads have moved: forces computed at another value are stale
@@ -63,6 +73,10 @@ cdef struct World:
     double* spin              # (n_oriented, 3) angular momenta in the frame of each body
     double* inverse_inertia   # (n_oriented, 3) of the principal axes, which are those of the body frame; 0 for fixed
 
+    # All momenta beside m v: those of rotation first, if there are oriented beads; then what other kinds declare.
+    Py_ssize_t n_momenta
+    Momenta* momenta
+
     # Triangles of all membranes, and the points in them.
     Py_ssize_t n_faces
     int32_t* faces            # (n_faces, 3) internal beads
@@ -74,7 +88,7 @@ cdef struct World:
 
     # Set by whoever asks forces to be added up.
     double* f                 # (n, 3) forces are added here
-    double* torque            # (n_oriented, 3) and torques here, in the frame of each body
+    double* torque            # (n_oriented, 3) and torques here, in the frame of each body: momenta[0].force
     int want_energy           # whether each force shall also compute its energy
 
 

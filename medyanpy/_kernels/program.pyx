@@ -165,10 +165,14 @@ cdef class Program:
         double[:, ::1] orientation=None,
         double[:, ::1] spin=None,
         double[:, ::1] inverse_inertia=None,
+        momenta=(),
     ):
         cdef World* w = &self.world
+        cdef double[:, ::1] p
+        cdef double[:, ::1] inverse
         self.arrays = (
             x, v, mass, inverse_mass, id, faces, opposite, triangle, barycentric, orientation, spin, inverse_inertia,
+            momenta,
         )
         self.word = Sequence([])
         w.step = 0
@@ -187,6 +191,16 @@ cdef class Program:
         w.orientation = NULL if orientation is None else _doubles(orientation)
         w.spin = NULL if spin is None else _doubles(spin)
         w.inverse_inertia = NULL if inverse_inertia is None else _doubles(inverse_inertia)
+        w.n_momenta = 0
+        w.momenta = <Momenta*> malloc((len(momenta) + 1) * sizeof(Momenta))
+        if w.momenta == NULL:
+            raise MemoryError
+        if w.n_oriented > 0:
+            w.momenta[0] = Momenta(first_oriented, w.n_oriented, 3, w.spin, w.inverse_inertia, NULL)
+            w.n_momenta = 1
+        for first, p, inverse in momenta:
+            w.momenta[w.n_momenta] = Momenta(first, p.shape[0], p.shape[1], _doubles(p), _doubles(inverse), NULL)
+            w.n_momenta += 1
         w.n_faces = faces.shape[0]
         w.x = _doubles(x)
         w.v = _doubles(v)
@@ -249,6 +263,7 @@ cdef class Program:
 
     def __dealloc__(self):
         self.free_copy()
+        free(self.world.momenta)
 
     cdef void free_copy(self) noexcept:
         cdef Py_ssize_t k
@@ -414,15 +429,19 @@ cdef class Program:
         return energies
 
     cdef double kinetic_energy(self, Py_ssize_t bead) noexcept:
-        """Of one bead: of its motion, and of its rotation if it has one."""
+        """Of one bead: of its motion, and of its other momenta."""
         cdef World* w = &self.world
-        cdef Py_ssize_t row = bead - w.first_oriented
+        cdef Momenta* m
         cdef double energy = 0.0
-        cdef int c
-        for c in range(3):
-            energy += 0.5 * w.mass[bead] * w.v[3 * bead + c] * w.v[3 * bead + c]
-            if 0 <= row < w.n_oriented:
-                energy += 0.5 * w.inverse_inertia[3 * row + c] * w.spin[3 * row + c] * w.spin[3 * row + c]
+        cdef Py_ssize_t k, i, row
+        for i in range(3 * bead, 3 * bead + 3):
+            energy += 0.5 * w.mass[bead] * w.v[i] * w.v[i]
+        for k in range(w.n_momenta):
+            m = &w.momenta[k]
+            row = bead - m.first
+            if 0 <= row < m.n:
+                for i in range(m.width * row, m.width * (row + 1)):
+                    energy += 0.5 * m.inverse_mass[i] * m.p[i] * m.p[i]
         return energy
 
     cdef int advance(self, long long n) except? -1:

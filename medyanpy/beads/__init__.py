@@ -10,7 +10,10 @@ from medyanpy.beads.rods import Rods
 from medyanpy.beads.surface_points import SurfacePoints
 from medyanpy.handles import Handle
 
+#: Of the kinds that are here: every State shows them, with no rows where there are no such beads.
+COLUMNS = tuple(dict.fromkeys([*Handle.columns, *InTrianglePoints.columns, *OrientedBeads.columns]))
+
 __all__ = [
-    "Balls", "Beads", "Directors", "Filaments", "Handle", "InTrianglePoints", "Membrane", "OrientedBeads",
+    "COLUMNS", "Balls", "Beads", "Directors", "Filaments", "Handle", "InTrianglePoints", "Membrane", "OrientedBeads",
     "RigidBodies", "Rods", "SurfacePoints",
 ]  # fmt: skip

@@ -1,5 +1,7 @@
 """Chains and rings: how beads that follow each other are joined."""
 
+from typing import Any
+
 import numpy as np
 
 from medyanpy._tools.quaternions import product, smallest_turn, turned
@@ -37,6 +39,9 @@ class Chains:
     @property
     def joined(self) -> np.ndarray:
         return self.links
+
+    def beside_frames(self) -> dict[str, Any]:
+        return {**super().beside_frames(), "links": self.links}
 
     @property
     def link_starts(self) -> np.ndarray:

@@ -35,6 +35,9 @@ class Balls(Beads):
         super().__init__(topology, name, first, positions, mass, friction)
         self.radius = radius
 
+    def beside_frames(self) -> dict[str, Any]:
+        return {**super().beside_frames(), "radius": (self.radius, "nm")}
+
     def _arguments_now(self) -> dict[str, Any]:
         return {**super()._arguments_now(), "radius": scalar_if_one(self.radius)}
 

@@ -8,12 +8,18 @@ from medyanpy._tools.validation import array, whole_number
 from medyanpy._tools.validation import seed as check_seed
 from medyanpy.beads.adding import inertia_of
 from medyanpy.beads.membranes import Membrane
+from medyanpy.columns import Column
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.handles import MAX_BEADS, Handle
 from medyanpy.mesh import TriangleMesh
 
 if TYPE_CHECKING:
     from medyanpy.topology import Topology
+
+TRIANGLES = Column("triangles", "intriangle", dtype=np.int32, array="triangle", entry="triangle", shown=())
+BARYCENTRIC = Column(
+    "barycentric", "intriangle", (2,), array="barycentric", entry="barycentric", shown=(3,)
+)
 
 # How far barycentric coordinates given by a user may miss "inside, sum 1" before they are an error (then they
 # are put right): a few roundings of a coordinate of order 1.
@@ -31,28 +37,43 @@ class InTrianglePoints(Handle):
     barycentric : (n, 3) float array
         Weights of that face's corners.
     points : slice
-        Its rows among all in-triangle points of the topology: ``state.intriangle.triangles[handle.points]``.
+        The same as `rows`, those among all in-triangle points of the topology:
+        ``state.intriangle.triangles[handle.points]``.
     """
 
     kind = "points"
     degrees_of_freedom_per_bead = 2
     added_by = "add_intriangle_points"
+    columns = (*Handle.columns, TRIANGLES, BARYCENTRIC)
 
-    def __init__(self, topology, name, first, membrane, first_point, triangles, weights, mass, friction) -> None:
+    def __init__(self, topology, name, first, membrane, triangles, weights, mass, friction) -> None:
         super().__init__(topology, name, first, mass, friction)
         self.membrane = membrane
-        self._first_point = first_point
         self.triangles = triangles
         self._weights = weights
 
     @property
     def barycentric(self) -> np.ndarray:
-        second, third = self._weights.T
-        return np.column_stack([(1.0 - second) - third, second, third])
+        return _all_three(self._weights)
 
     @property
     def points(self) -> slice:
-        return slice(self._first_point, self._first_point + len(self))
+        return self.rows
+
+    # Memory counts the faces of all membranes together, and holds the weights of the second and third corner.
+
+    def start_of(self, column):
+        return {TRIANGLES: self.triangles + self.membrane.first_face, BARYCENTRIC: self._weights}[column]
+
+    def shown(self, column, rows):
+        return rows - self.membrane.first_face if column is TRIANGLES else _all_three(rows)
+
+    def taken(self, what, given):
+        faces, weights = check_places(what, self.membrane.mesh, given[TRIANGLES], given[BARYCENTRIC])
+        return {TRIANGLES: faces + self.membrane.first_face, BARYCENTRIC: weights[:, 1:]}
+
+    def beside_frames(self) -> dict[str, Any]:
+        return {**super().beside_frames(), "membrane": self.membrane.name}
 
     @property
     def positions(self) -> np.ndarray:
@@ -124,8 +145,13 @@ def add_intriangle_points(
         a.flags.writeable = False
     inertia = inertia_of(what, "", len(faces), mass, friction)
     first, name = topology._room(what, len(faces), name, "points")
-    before = sum(map(len, topology.point_handles))
-    return topology._keep(InTrianglePoints(topology, name, first, membrane, before, faces, weights, *inertia))
+    return topology._keep(InTrianglePoints(topology, name, first, membrane, faces, weights, *inertia))
+
+
+def _all_three(weights: np.ndarray) -> np.ndarray:
+    """(n, 3) of the weights (n, 2) of the second and third corner."""
+    second, third = weights.T
+    return np.column_stack([(1.0 - second) - third, second, third])
 
 
 def check_places(what: str, mesh: TriangleMesh, triangles: Any, barycentric: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -37,6 +37,9 @@ class Membrane(Handle):
     def joined(self) -> np.ndarray:
         return self.mesh.edges
 
+    def beside_frames(self) -> dict[str, Any]:
+        return {**super().beside_frames(), "faces": self.mesh.faces}
+
     def _arguments_now(self) -> dict[str, Any]:
         return {
             "mesh": self.mesh,

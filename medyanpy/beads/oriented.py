@@ -8,12 +8,19 @@ import numpy as np
 from medyanpy._kernels.selected import brownian, rotation
 from medyanpy._tools.validation import array, dimensions, number, vector
 from medyanpy.beads.free import Beads
+from medyanpy.columns import Column
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.flows import Flow, Stage
 from medyanpy.rigid.tensors import check_tensor, check_tensors, friction_to_diffusion, move_friction
 from medyanpy.sites import Sites
 
 __all__ = ["OrientedBeads", "OrientedFlow", "friction_tensors", "rod_friction", "unit_quaternions"]
+
+ORIENTATIONS = Column("orientations", "oriented", (4,), array="orientation", entry="orientation")
+ANGULAR_MOMENTA = Column(
+    "angular_momenta", "oriented", (3,), "pN nm s", "momentum", mass="inertia", drive="torques", array="spin",
+    entry="angular_momentum",
+)  # fmt: skip
 
 # How far the length of a quaternion given by a user may be from 1, before that is an error (it is put right).
 _UNIT_TOLERANCE = 1e-6
@@ -105,9 +112,10 @@ class OrientedBeads(Beads):
     """
 
     kind = "oriented beads"
+    columns = (*Beads.columns, ORIENTATIONS, ANGULAR_MOMENTA)
 
     def __init__(
-        self, topology, name, first, positions, mass, orientations, inertia, friction, first_row, parts, held
+        self, topology, name, first, positions, mass, orientations, inertia, friction, parts, held
     ) -> None:
         # Of translation and rotation it is in the tensors.
         super().__init__(topology, name, first, positions, mass, np.broadcast_to(0.0, (len(mass),)))
@@ -115,7 +123,6 @@ class OrientedBeads(Beads):
         self.inertia = inertia
         self.friction_tensors = friction
         self.rotation_parts = parts
-        self._first_row = first_row
         self.held = held
 
     @property
@@ -127,12 +134,21 @@ class OrientedBeads(Beads):
         return 3 * int(np.count_nonzero(~self.held))
 
     @property
-    def rows(self) -> slice:
-        return slice(self._first_row, self._first_row + len(self))
-
-    @property
     def has_friction(self) -> bool:
         return bool(self.friction_tensors.any())
+
+    def moves(self, column):
+        return ~self.held[:, 1:]
+
+    def taken(self, what, given):
+        out = dict(given)
+        if ORIENTATIONS in given:
+            out[ORIENTATIONS] = unit_quaternions(f"{what}: orientations", given[ORIENTATIONS], len(self))
+        return out
+
+    def beside_frames(self) -> dict[str, Any]:
+        # For those who look into files, and older pictures.
+        return {**super().beside_frames(), "inertia": (self.inertia, "pN s+2 nm")}
 
     def bind(self, layout):
         return OrientedFlow(self, layout)
@@ -187,7 +203,7 @@ class OrientedFlow(Flow):
 
     def __init__(self, beads, layout) -> None:
         self._beads = beads
-        self._first = layout.slice_of(beads).start - layout.first_oriented
+        self._first = layout.rows_of(beads).start
         #: Of every species, and the time and kT of the O or D that they are for.
         self._matrices: np.ndarray | None = None
         self._made_for: tuple = ()

@@ -14,11 +14,25 @@ if TYPE_CHECKING:
     from medyanpy.topology import Topology
 
 
+# They are drawn no thinner than this, relative to their length.
+THINNEST = 0.05
+
+
+def solid_semi_axes(mass: np.ndarray, inertia: np.ndarray) -> np.ndarray:
+    """(n, 3) of solid ellipsoids of masses (n,) and principal moments (n, 3), I1 = m(a2² + a3²)/5 and so on."""
+    square = 2.5 * (inertia.sum(axis=1)[:, None] - 2.0 * inertia) / mass[:, None]
+    a = np.sqrt(np.maximum(square, 0.0))
+    return np.maximum(a, THINNEST * a.max(axis=1)[:, None])
+
+
 class RigidBodies(OrientedBeads):
     """Rigid molecules: oriented beads at their centres of mass."""
 
     kind = "rigid bodies"
     added_by = "add_rigid_bodies"
+
+    def beside_frames(self) -> dict[str, Any]:
+        return {**super().beside_frames(), "semi_axes": (solid_semi_axes(self.mass, self.inertia), "nm")}
 
     def _arguments_now(self) -> dict[str, Any]:
         tensors = self.friction_tensors
@@ -106,5 +120,4 @@ def add_rigid_bodies(
         raise TopologyError(f"{what}: fixed must be True or False, or {n} of these, not {fixed!r}")
     held = np.repeat(np.broadcast_to(fixed, (n,))[:, None], 2, axis=1)
     held.flags.writeable = False
-    row = sum(map(len, topology.oriented_handles))
-    return topology._keep(RigidBodies(topology, name, first, x, mass, q, moments, tensors, row, parts, held))
+    return topology._keep(RigidBodies(topology, name, first, x, mass, q, moments, tensors, parts, held))

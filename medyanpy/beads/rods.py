@@ -43,8 +43,8 @@ class Rods(Chains, OrientedBeads):
     added_by = "add_rods"
 
     def __init__(
-        self, topology, name, first, positions, orientations, linear_density, inertia_density, friction, row, parts,
-        starts, closed, segment_length, ends, given,
+        self, topology, name, first, positions, orientations, linear_density, inertia_density, friction, parts, starts,
+        closed, segment_length, ends, given,
     ) -> None:  # fmt: skip
         self.starts = starts
         self.closed = closed
@@ -62,8 +62,11 @@ class Rods(Chains, OrientedBeads):
         length = np.where(held[:, 0], 0.5, 1.0) * np.repeat(segment_length, np.diff(starts))
         mass, inertia = linear_density * length, inertia_density * length[:, None]
         super().__init__(
-            topology, name, first, positions, mass, orientations, inertia, friction, row, parts, held
+            topology, name, first, positions, mass, orientations, inertia, friction, parts, held
         )
+
+    def beside_frames(self) -> dict[str, Any]:
+        return {**super().beside_frames(), "radius": (round_section(self.mass, self.inertia), "nm")}
 
     @property
     def n_rods(self) -> int:
@@ -300,12 +303,16 @@ def _add_rods(
     tensors = rod_friction(what, friction, rotational, n)
     parts = whole_number(f"{what}: rotation_parts", parts, at_least=1, at_most=1000)
     first, name = topology._room(what, n, name, "rod" if len(starts) == 2 else "rods")
-    row = sum(map(len, topology.oriented_handles))
     handle = Rods(
-        topology, name, first, x, q, density, inertia, tensors, row, parts, starts.copy(), closed, length, ends, given,
+        topology, name, first, x, q, density, inertia, tensors, parts, starts.copy(), closed, length, ends, given,
     )  # fmt: skip
     check_frames(what, x, q, handle.links, handle.describe_link)
     return topology._keep(handle)
+
+
+def round_section(mass: np.ndarray, inertia: np.ndarray) -> np.ndarray:
+    """(n,) radii of slices with a round section, of masses (n,) and moments (n, 3): I1 = m r²/4 of a thin one."""
+    return 2.0 * np.sqrt(inertia[:, :2].min(axis=1) / mass)
 
 
 def strains(

@@ -86,6 +86,9 @@ class SurfacePoints(Beads):
         bends = np.einsum("i,ij,ijk,ik->i", self.mass, velocities, hessian, velocities)
         return (bends + np.einsum("ij,ij->i", gradient, forces)) / np.einsum("ij,ij->i", gradient, gradient)
 
+    def beside_frames(self) -> dict[str, Any]:
+        return {**super().beside_frames(), "surface": self.surface}
+
     def _arguments_now(self) -> dict[str, Any]:
         return {"surface": self.surface, **super()._arguments_now(), "tolerance": self.tolerance}
 

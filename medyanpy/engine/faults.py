@@ -173,7 +173,7 @@ class Faults:
             return np.inf
         with np.errstate(over="ignore"):
             strength = float(np.linalg.norm(force_sum.f_array[place]))
-            row = place - self.store.layout.first_oriented
-            if 0 <= row < self.store.layout.n_oriented:
-                strength += float(np.linalg.norm(force_sum.torque_array[row]))
+            for momenta, drive in zip(self.store.momenta.values(), force_sum.drive_arrays, strict=True):
+                if momenta.places.start <= place < momenta.places.stop:
+                    strength += float(np.linalg.norm(drive[place - momenta.places.start]))
         return strength if np.isfinite(strength) else np.inf

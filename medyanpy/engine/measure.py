@@ -13,6 +13,7 @@ from medyanpy._kernels.points import Place
 from medyanpy._kernels.virial import Virial
 from medyanpy._tools.hessians import entries
 from medyanpy._tools.validation import words
+from medyanpy.columns import Column
 from medyanpy.engine.schedule import Schedule
 from medyanpy.engine.store import Store, frozen
 from medyanpy.errors import ParameterError, SimulationError
@@ -48,12 +49,9 @@ class Measure:
         layout = self.store.layout
         if positions:
             self.schedule.perform(self._place, changes_state=False)
-            parts["positions"] = frozen(self.store.x[layout.rank])
-            parts["intriangle"] = self.store.intriangle()
-            parts["orientations"] = frozen(self.store.orientation.copy())
-        if velocities:
-            parts["velocities"] = frozen(self.store.v[layout.rank])
-            parts["angular_momenta"] = frozen(self.store.spin.copy())
+        for column in layout.topology.columns:
+            if velocities if column.is_momentum else positions:
+                parts[column.name] = self.store.shown(column)
         if physical_positions:
             parts["physical_positions"] = self.physical_positions()
         if virial:
@@ -64,11 +62,14 @@ class Measure:
                 with self.schedule.explained():
                     force_sum.refresh(self.store.program, energy)
         if forces or multipliers:
-            total, torques = self._added()
+            total, drives = self._added()
             total = total[layout.rank]
             if forces:
                 parts["forces"] = frozen(total)
-                parts["torques"] = frozen(torques)
+                for column in layout.topology.columns:
+                    if column.drive:
+                        added = drives.get(column, column.empty(0)).reshape(-1, *column.shape)
+                        parts[column.drive] = self.store.shown(column, added)
             if multipliers:
                 parts["multipliers"] = self._multipliers(total)
         if energy:
@@ -182,22 +183,23 @@ class Measure:
             return  # The step will fail likewise, and say what it was doing.
         with np.errstate(over="ignore"):
             speed = np.einsum("ij,ij->i", self.store.v, self.store.v)
-            turning = 0.5 * np.einsum("ij,ij,ij->i", self.store.inverse_inertia, self.store.spin, self.store.spin)
+            others = [0.5 * np.einsum("ij,ij,ij->i", m.inverse_mass, m.p, m.p) for m in self.store.momenta.values()]
             # Linearly implicit kicks conserve another energy: a step under the forces here is admitted.
             kick = self.schedule.integrator.timestep * self.store.inverse_mass[:, None] * added
             speed = np.maximum(speed, np.einsum("ij,ij->i", kick, kick))
-            kinetic = max(float((0.5 * self.store.mass * speed).max()), float(turning.max(initial=0.0)))
+            kinetic = max(float(energies.max()) for energies in [0.5 * self.store.mass * speed, *others])
         self.schedule.account.open(self.schedule.integrator.kT, kinetic, potential)
 
-    def _added(self) -> tuple[np.ndarray, np.ndarray]:
-        """(n, 3) pN, by place, and (m, 3) pN nm: forces and torques of all groups, as last evaluated."""
+    def _added(self) -> tuple[np.ndarray, dict[Column, np.ndarray]]:
+        """(n, 3) pN, by place: the forces of all groups, as last evaluated; and what drives other momenta likewise."""
         total = np.zeros((self.store.layout.n, 3))
-        torques = np.zeros((self.store.layout.n_oriented, 3))
+        drives = {column: np.zeros(momenta.p.shape) for column, momenta in self.store.momenta.items()}
         for force_sum in self.schedule.force_sums.values():
             if force_sum.forces.operations:
                 total += force_sum.f_array
-                torques += force_sum.torque_array
-        return total, torques
+                for drive, added in zip(drives.values(), force_sum.drive_arrays, strict=True):
+                    drive += added
+        return total, drives
 
     def admit(self, bead: int, kinetic: float) -> bool:
         """Whether the run goes on after the watch has found so much kinetic energy in a bead."""
@@ -215,11 +217,12 @@ class Measure:
         SimulationError
             A number of it is not finite.
         """
-        points, oriented = self.store.layout.n_cartesian, self.store.layout.first_oriented
-        first = {"x": 0, "v": 0, "barycentric": points, "orientation": oriented, "spin": oriented}
-        for name, numbers in self.schedule.moving_arrays().items():
-            if name in first and not np.isfinite(numbers).all():
-                place = first[name] + int(np.argmin(np.isfinite(numbers).all(axis=1)))
+        moving = self.store.moving()
+        for column in self.store.layout.topology.columns:
+            numbers = moving[column.array].reshape(-1, column.width)
+            if not np.isfinite(numbers).all():
+                row = int(np.argmin(np.isfinite(numbers).all(axis=1)))
+                place = self.store.layout.first_place(column.of) + row
                 bead = int(self.store.layout.order[place])
                 handle = self.store.layout.topology.handle_of(bead)
                 raise SimulationError(

@@ -29,31 +29,34 @@ _ROUNDING = 1e-10
 
 
 class Relaxation:
-    """The beads of a store with unit masses and velocities of their own: the store keeps its velocities.
+    """The beads of a store with unit masses and momenta of their own: the store keeps its own.
 
-    Directors are measured as the lengths of their links, so that turning one by an angle and moving a node as far as
-    that carries the link's end are alike: their mass is the square of that length, and `v` and `force` are as of such
-    coordinates. The axes of oriented beads are measured as the distance of mass from them: their rows of `v` and
-    `force` follow those of the beads.
+    Every coordinate is measured as a length. Directors as the lengths of their links, so that turning one by an angle
+    and moving a node as far as that carries the link's end are alike; coordinates with momenta beside m v as how far
+    they move mass, orientations as the distance of mass from the axes. The square of that length is their mass, and `v`
+    and `force` are as of such coordinates: (k,) numbers, those of the velocities first.
     """
 
     def __init__(self, schedule: Schedule) -> None:
         self.schedule = schedule
         store = schedule.store
-        n = store.layout.n
-        lengths = np.broadcast_to(store.step_lengths()[:, None], (n, 3))
-        self._length = np.concatenate([lengths, store.gyration_radii()])
-        #: Velocities of beads, and angular momenta over these lengths.
-        self._v, self._spin = np.zeros((n, 3)), np.zeros((len(self._length) - n, 3))
-        mass, inertia = self._length[:n, 0] ** 2, self._length[n:] ** 2
-        movable = store.movable_beads()
-        turns = store.turning_axes()
+        length = store.step_lengths()
+        #: Velocities of beads, and what a length is of their coordinates; the same of other momenta.
+        self._v, self._length = np.zeros((len(length), 3)), np.repeat(length[:, None], 3, axis=1)
+        others = list(store.momenta.values())
+        self._momenta, self._radii = [np.zeros(m.p.shape) for m in others], [store.radii(m) for m in others]
         self.program = store.make_program(
-            self._v, mass, np.where(movable, 1.0 / mass, 0.0), self._spin, np.where(turns, 1.0 / inertia, 0.0)
+            self._v,
+            length**2,
+            np.where(store.movable_beads(), 1.0 / length**2, 0.0),
+            [
+                (p, np.where(m.inverse_mass > 0.0, 1.0 / radius**2, 0.0))
+                for m, p, radius in zip(others, self._momenta, self._radii, strict=True)
+            ],
         )
         self.forces = schedule.make_force_sum(list(schedule.bound))
         self.kick = Sequence(schedule.around(Stage(0, "B", 1.0, None), [Kick(self.forces, 1.0)]))
-        self.program.remember(schedule.places())
+        self.program.remember(store.places())
         self.shortest_length = store.shortest_length()
         self.largest_move = _LARGEST_MOVE * self.shortest_length
         self.force = self._force()
@@ -64,14 +67,21 @@ class Relaxation:
 
     @property
     def v(self) -> np.ndarray:
-        n = len(self._v)
-        return np.concatenate([self._v * self._length[:n], self._spin / self._length[n:]])
+        others = [(p / radius).ravel() for p, radius in zip(self._momenta, self._radii, strict=True)]
+        return np.concatenate([(self._v * self._length).ravel(), *others])
 
     @v.setter
     def v(self, v: np.ndarray) -> None:
-        n = len(self._v)
-        np.divide(v[:n], self._length[:n], out=self._v)
-        np.multiply(v[n:], self._length[n:], out=self._spin)
+        of_beads, *others = self._parts(v)
+        np.divide(of_beads, self._length, out=self._v)
+        for own, p, radius in zip(others, self._momenta, self._radii, strict=True):
+            np.multiply(own, radius, out=p)
+
+    def _parts(self, v: np.ndarray) -> list[np.ndarray]:
+        """Rows of each bead: of velocities, and of other momenta."""
+        shapes = [self._v.shape, *(p.shape for p in self._momenta)]
+        ends = np.cumsum([n * width for n, width in shapes])
+        return [part.reshape(shape) for part, shape in zip(np.split(v, ends[:-1]), shapes, strict=True)]
 
     def _force(self) -> np.ndarray:
         """Generalised forces: with what points pass on to vertices, and in the plane of their triangles."""
@@ -84,7 +94,7 @@ class Relaxation:
 
     def advance(self, h: float) -> None:
         v = self.v + h * self.force
-        fastest = sqrt(float(np.einsum("ij,ij->i", v, v).max()))
+        fastest = sqrt(max(float(np.einsum("ij,ij->i", p, p).max(initial=0.0)) for p in self._parts(v)))
         self.v = v * min(1.0, self.largest_move / (fastest * h)) if fastest > 0.0 else v
         move = self.schedule.operations(Stage(0, "A", h, None))
         fly = self.schedule.operations(Stage(1, "G", h, None))

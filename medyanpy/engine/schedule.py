@@ -11,7 +11,6 @@ from medyanpy._kernels.kick import ForceSum, Kick
 from medyanpy._kernels.kinetic import KineticEnergies
 from medyanpy._kernels.program import Program
 from medyanpy._kernels.selected import drift, rotation, watch
-from medyanpy.beads import InTrianglePoints
 from medyanpy.engine.runaway import SLOW, Account
 from medyanpy.engine.store import Store
 from medyanpy.engine.work import WorkMeter
@@ -224,7 +223,7 @@ class Schedule:
         return ForceSum(
             forces,
             np.zeros((self.layout.n if forces else 0, 3)),
-            np.zeros((self.layout.n_oriented if forces else 0, 3)),
+            [np.zeros(m.p.shape if forces else (0, m.p.shape[1])) for m in self.store.momenta.values()],
             np.zeros((self.layout.n_vertices if passes_on else 0, 3)),
             self.layout.n_points,
             self.store.corners,
@@ -285,9 +284,7 @@ class Schedule:
         whatever has happened since, it is the same."""
         now = self.store.x.copy()
         try:
-            for handle in self.layout.handles:
-                if not isinstance(handle, InTrianglePoints):
-                    self.store.x[self.layout.slice_of(handle)] = handle.positions
+            self.store.place_at_start()
             self.store.program.changed()
             pairs = [np.empty((2, 0), np.int64)]
             for operation in operations:
@@ -304,23 +301,10 @@ class Schedule:
 
     def moving_arrays(self) -> dict[str, np.ndarray]:
         """What steps change: with the step number, the state."""
-        arrays = {
-            "x": self.store.x[: self.layout.n_cartesian],
-            "v": self.store.v,
-            "triangle": self.store.triangle,
-            "barycentric": self.store.barycentric,
-        }
-        if self.layout.n_oriented:
-            arrays |= {"orientation": self.store.orientation, "spin": self.store.spin}
-        arrays["runaway"] = self.account.array
+        arrays = self.store.moving() | {"runaway": self.account.array}
         for flow in [*self.flows.values(), *self._instruments()]:
             arrays.update(flow.arrays())
         return arrays
-
-    def places(self) -> list[np.ndarray]:
-        """The arrays that say where everything is."""
-        arrays = self.moving_arrays()
-        return [arrays[name] for name in ("x", "triangle", "barycentric", "orientation") if name in arrays]
 
     def settle(self) -> None:
         """Positions have been set from outside: bring beads to where their kinds can be."""

@@ -1,16 +1,30 @@
 """The store: every array of one Context, by place in memory, and the program that runs on them. It knows no forces."""
 
+from typing import NamedTuple
 
 import numpy as np
 
 from medyanpy._kernels.accumulate import Accumulator
 from medyanpy._kernels.program import Program
+from medyanpy._tools.validation import array
 from medyanpy.beads import InTrianglePoints
+from medyanpy.columns import BEADS, Column
+from medyanpy.errors import TopologyError
+from medyanpy.handles import Handle
 from medyanpy.layout import Layout
-from medyanpy.state import InTriangle
 from medyanpy.topology import Topology
 
-__all__ = ["Store", "frozen"]
+__all__ = ["Momenta", "Store", "frozen"]
+
+
+class Momenta(NamedTuple):
+    """Momenta beside m v: whose they are, by place, and (n, width) arrays."""
+
+    places: slice
+    p: np.ndarray
+    mass: np.ndarray
+    #: 0 where nothing moves.
+    inverse_mass: np.ndarray
 
 
 class Store:
@@ -20,16 +34,20 @@ class Store:
     ----------
     layout : Layout
         Which place in memory a bead has.
+    arrays : dict of str to array
+        All columns, by their names in memory; those that kernels know have attributes too.
     x, v : (n, 3) float arrays, nm and nm/s
         Of in-triangle points x is derived, and v in their plane.
     mass, inverse_mass : (n,) float arrays, pN s²/nm and its inverse
         The inverse is 0 of beads that are fixed.
     orientation : (m, 4) float array
         Unit quaternions of the oriented beads.
-    spin, inertia, inverse_inertia : (m, 3) float arrays
-        Angular momenta and moments in the body frames.
+    spin : (m, 3) float arrays
+        Angular momenta in the body frames.
     triangle, barycentric : (p,) int32 and (p, 2) float arrays
         Of the in-triangle points: faces of all membranes together, and the weights of their second and third corners.
+    momenta : dict of Column to Momenta
+        All momenta beside m v.
     faces, opposite : (F, 3) int32 arrays
         Of all membranes: corners by place, and the corner opposite each across an edge.
     program : Program
@@ -40,27 +58,20 @@ class Store:
         self.threads = threads
         self.seed = seed
         self.layout = layout = Layout(topology, threads)
-        n = layout.n
-        self.x = np.zeros((n, 3))
-        self.v = np.zeros((n, 3))
+        self.arrays = {c.array: c.empty(topology.n_rows(c.of)) for c in topology.columns}
+        layout.arrays = self.arrays
+        self.x, self.v, self.orientation, self.spin, self.triangle, self.barycentric = (
+            self.arrays[name] for name in ("x", "v", "orientation", "spin", "triangle", "barycentric")
+        )
         self.mass = layout.gather("mass")
         self.inverse_mass = 1.0 / self.mass
         for handle in layout.handles:
             self.inverse_mass[layout.slice_of(handle)][layout.in_order(handle, handle.fixed_beads)] = 0.0
-        self.orientation = np.empty((layout.n_oriented, 4))
-        self.spin = np.zeros((layout.n_oriented, 3))
-        self.inertia = np.ones((layout.n_oriented, 3))
-        self.inverse_inertia = np.empty((layout.n_oriented, 3))
-        for handle in layout.oriented:
-            self.orientation[handle.rows] = handle.orientations
-            self.inertia[handle.rows] = handle.inertia
-            self.inverse_inertia[handle.rows] = np.where(handle.held[:, 1:], 0.0, 1.0 / handle.inertia)
-        self.triangle = np.empty(layout.n_points, np.int32)
-        self.barycentric = np.empty((layout.n_points, 2))
+        self.momenta = {column: self._momenta(column) for column in layout.momenta}
         self.faces, self.opposite = self._join_meshes()
         self.membranes_move = moving = any(not p.membrane.fixed for p in topology.point_handles)
         self.program = self.make_program(
-            self.v, self.mass, self.inverse_mass, self.spin, self.inverse_inertia
+            self.v, self.mass, self.inverse_mass, [(m.p, m.inverse_mass) for m in self.momenta.values()]
         )
         #: What points push on the corners of their triangles is added up here.
         self.corners = Accumulator(layout.n_vertices if moving else 0, self.threads)
@@ -72,6 +83,22 @@ class Store:
         )
         #: Kinetic energies by handle after the word's last O in the last step of a run; nan if not measured.
         self.after_o = np.full(len(layout.handles), np.nan)
+
+    def _momenta(self, column: Column) -> Momenta:
+        """As (n, width), with the masses that handles give."""
+        n, first = self.layout.topology.n_rows(column.of), self.layout.first_place(column.of)
+        mass, inverse = np.ones((n, *column.shape)), np.zeros((n, *column.shape))
+        for handle in self._handles_of(column):
+            rows = self.layout.rows_of(handle)
+            own = np.broadcast_to(getattr(handle, column.mass), (len(handle), *column.shape))
+            mass[rows] = self.layout.in_order(handle, own)
+            moves = np.broadcast_to(handle.moves(column), own.shape)
+            inverse[rows] = self.layout.in_order(handle, np.where(moves, 1.0 / own, 0.0))
+        flat = (a.reshape(n, column.width) for a in (self.arrays[column.array], mass, inverse))
+        return Momenta(slice(first, first + n), *flat)
+
+    def _handles_of(self, column: Column) -> list[Handle]:
+        return [handle for handle in self.layout.handles if column in handle.columns]
 
     def _join_meshes(self) -> tuple[np.ndarray, np.ndarray]:
         """Faces and opposite corners of all membranes together."""
@@ -85,27 +112,68 @@ class Store:
 
     def _place_initially(self) -> None:
         for handle in self.layout.handles:
-            rows = self.layout.slice_of(handle)
-            if isinstance(handle, InTrianglePoints):
-                self.put_points(handle, handle.triangles, handle._weights)
-            else:
-                self.x[rows] = handle.positions
+            for column in handle.columns:
+                if column.of != BEADS:
+                    start = np.broadcast_to(handle.start_of(column), (len(handle), *column.shape))
+                    rows = self.layout.rows_of(handle)
+                    self.arrays[column.array][rows] = self.layout.in_order(handle, start)
+        self.place_at_start()
 
-    def put_points(self, handle: InTrianglePoints, triangles: np.ndarray, weights: np.ndarray) -> None:
-        """Write faces (n,) of the handle's own mesh and the weights (n, 2) of their second and third corners."""
-        rows = self.layout.points_of(handle)
-        self.triangle[rows] = triangles + handle.membrane.first_face
-        self.barycentric[rows] = weights
+    def place_at_start(self) -> None:
+        """Put the beads that have positions of their own where they were when they were added."""
+        for handle in self.layout.handles:
+            if not isinstance(handle, InTrianglePoints):
+                self.x[self.layout.slice_of(handle)] = handle.positions
+
+    def moving(self) -> dict[str, np.ndarray]:
+        """What steps change, by the names that checkpoints use; positions of in-triangle points are derived."""
+        return self.arrays | {"x": self.x[: self.layout.n_cartesian]}
+
+    def places(self) -> list[np.ndarray]:
+        """The arrays that say where everything is."""
+        moving = self.moving()
+        return [moving[column.array] for column in self.layout.topology.columns if not column.is_momentum]
+
+    def shown(self, column: Column, held: np.ndarray | None = None) -> np.ndarray:
+        """The rows of a column, or of another array of its kind, in topology order, as users see them."""
+        rows = (self.arrays[column.array] if held is None else held)[self.layout.shown_rows(column.of)]
+        if column.shown is None:
+            return frozen(rows)
+        out = np.empty((len(rows), *column.shown), column.dtype)
+        for handle in self._handles_of(column):
+            out[handle.rows] = handle.shown(column, rows[handle.rows])
+        return frozen(out)
+
+    def checked(self, what: str, given: dict[Column, np.ndarray]) -> dict[Column, np.ndarray]:
+        """Rows that users give for columns of one role and `of`, as memory is to hold them; TopologyError naming the
+        first bad one."""
+        of = next(iter(given)).of
+        n, rows = self.layout.topology.n_rows(of), self.layout.shown_rows(of)
+        given = {
+            c: array(
+                f"{what}: {c.name}",
+                values,
+                (n, *c.shown_shape),
+                dtype=np.float64 if c.dtype is np.float64 else np.int64,
+                error=TopologyError,
+            )
+            for c, values in given.items()
+        }
+        out = {c: c.empty(n) for c in given}
+        for handle in self.layout.topology.handles:
+            own = {c: values[handle.rows] for c, values in given.items() if c in handle.columns}
+            if own:
+                for c, taken in handle.taken(f"{what}: {handle.name}", own).items():
+                    out[c][rows[handle.rows]] = taken
+        return out
 
     def make_program(
-        self,
-        v: np.ndarray,
-        mass: np.ndarray,
-        inverse_mass: np.ndarray,
-        spin: np.ndarray,
-        inverse_inertia: np.ndarray,
+        self, v: np.ndarray, mass: np.ndarray, inverse_mass: np.ndarray, momenta: list[tuple[np.ndarray, np.ndarray]]
     ) -> Program:
-        """A program that moves the beads of this context, with velocities, angular momenta and masses of its own."""
+        """A program that moves the beads of this context, with velocities, momenta and masses of its own."""
+        oriented = self.layout.n_oriented > 0
+        spin, inverse_inertia = momenta[0] if oriented else (None, None)
+        others = list(zip(self.layout.momenta, momenta, strict=True))[oriented:]
         return Program(
             x=self.x,
             v=v,
@@ -124,6 +192,7 @@ class Store:
             orientation=self.orientation,
             spin=spin,
             inverse_inertia=inverse_inertia,
+            momenta=[(self.layout.first_place(column.of), *own) for column, own in others],
         )
 
     @property
@@ -144,17 +213,14 @@ class Store:
         """(n,) pN s²/nm; by place."""
         return self.mass.copy()
 
-    def turning_axes(self) -> np.ndarray:
-        """(m, 3) whether each oriented bead is free to turn about each of its axes."""
-        return self.inverse_inertia > 0.0
-
     def step_lengths(self) -> np.ndarray:
         """(n,) nm; how far each bead, by place, moves while its coordinates change by 1."""
         return self.layout.gather("step_lengths")
 
-    def gyration_radii(self) -> np.ndarray:
-        """(m, 3) nm; how far mass is from each axis of the oriented beads: what turning by 1 radian moves it."""
-        return np.sqrt(self.inertia / self.mass[self.layout.oriented_places, None])
+    def radii(self, momenta: "Momenta") -> np.ndarray:
+        """(n, width) nm per unit of the coordinates that belong to momenta: how far they move mass, by the ratio of
+        generalised and plain masses; of rotations the radii of gyration."""
+        return np.sqrt(momenta.mass / self.mass[momenta.places, None])
 
     def shortest_length(self) -> float:
         """nm; the shortest edge of meshes and link of filaments, or, without any, roughly the distance of beads."""
@@ -169,16 +235,6 @@ class Store:
         with np.errstate(over="ignore"):
             extent = float(np.linalg.norm(np.ptp(self.x, axis=0)))
         return extent / self.layout.n ** (1 / 3) if 0.0 < extent < np.inf else 1.0
-
-    def intriangle(self) -> InTriangle:
-        triangles = np.empty(self.layout.n_points, np.int32)
-        barycentric = np.empty((self.layout.n_points, 3))
-        for handle in self.layout.topology.point_handles:
-            rows = self.layout.points_of(handle)
-            triangles[handle.points] = self.triangle[rows] - handle.membrane.first_face
-            barycentric[handle.points, 1:] = self.barycentric[rows]
-        barycentric[:, 0] = (1.0 - barycentric[:, 1]) - barycentric[:, 2]
-        return InTriangle(frozen(triangles), frozen(barycentric))
 
 
 def frozen(a: np.ndarray) -> np.ndarray:

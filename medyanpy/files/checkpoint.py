@@ -20,8 +20,7 @@ import numpy as np
 from medyanpy._tools.outputs import remove_left_over, write_atomically
 from medyanpy._tools.validation import array, number
 from medyanpy._version import __version__
-from medyanpy.beads.intriangle_points import check_places
-from medyanpy.beads.oriented import unit_quaternions
+from medyanpy.columns import BEADS, Column
 from medyanpy.errors import MedyanError, ParameterError, foreign_errors, shown
 from medyanpy.files.documents import (
     DTYPES,
@@ -289,7 +288,6 @@ def _check_values(arrays: dict[str, np.ndarray], context: Any) -> None:
     """What no state of a context has: numbers that are not finite, points outside their triangles, quaternions of
     other lengths, and coefficients that are not those of its friction and noise. Missing arrays and other shapes and
     types are the context's to refuse."""
-    layout = context.layout
     targets = context._dynamical_arrays()
     fitting = {
         name: arrays[name]
@@ -305,15 +303,15 @@ def _check_values(arrays: dict[str, np.ndarray], context: Any) -> None:
             if (off > most).any():
                 index = tuple(np.argwhere(off > most)[0].tolist())
                 raise ParameterError(f"{name}{list(index)} = {given[index]}, but here it is {targets[name][index]}")
-    if fitting.keys() >= {"triangle", "barycentric"}:
-        for handle in layout.topology.point_handles:
-            rows = layout.points_of(handle)
-            rest = fitting["barycentric"][rows]
-            weights = np.column_stack([(1.0 - rest[:, 0]) - rest[:, 1], rest])
-            faces = fitting["triangle"][rows] - handle.membrane.first_face
-            check_places(handle.name, handle.membrane.mesh, faces, weights)
-    if "orientation" in fitting:
-        unit_quaternions("orientation", fitting["orientation"], layout.n_oriented)
+    groups: dict[tuple[str, str], list[Column]] = {}
+    for column in context.layout.topology.columns:
+        if column.of != BEADS:
+            groups.setdefault((column.of, column.role), []).append(column)
+    for columns in groups.values():
+        if all(column.array in fitting for column in columns):
+            context._store.checked(
+                "state", {column: context._store.shown(column, fitting[column.array]) for column in columns}
+            )
 
 
 # Going on in a simulation that is there ----------------------------------------------------------------------------

@@ -31,6 +31,7 @@ from medyanpy._tools.outputs import (
     unwritable,
     writing,
 )
+from medyanpy.columns import POSITIONS, VELOCITIES
 from medyanpy.errors import MedyanError, OutputError, ParameterError
 
 if TYPE_CHECKING:
@@ -58,12 +59,9 @@ _SWMR = 5
 _ASIDE = 2**16, 1e-3
 # Files that HDF5 could not write to, and would not survive to close.
 _ABANDONED: list[Any] = []
-POSITION = "particles/all/position"
-VELOCITY = "particles/all/velocity"
-TRIANGLE = "medyanpy/intriangle/triangle"
-BARYCENTRIC = "medyanpy/intriangle/barycentric"
-ORIENTATION = "medyanpy/oriented/orientation"
-ANGULAR_MOMENTUM = "medyanpy/oriented/angular_momentum"
+POSITION = POSITIONS.path
+#: What a handle calls its first row in the columns that not all beads have, if not ``first_row``: as 0.1 did.
+FIRST_ROW = {"intriangle": "first_point"}
 ENERGIES = ("potential_energy", "kinetic_energy", "temperature")
 
 
@@ -443,8 +441,10 @@ def has_no_frames(path: Path) -> bool:
 
 def element_paths(file: "h5py.File") -> list[str]:
     """The time-dependent elements of a trajectory."""
-    known = [POSITION, VELOCITY, TRIANGLE, BARYCENTRIC, ORIENTATION, ANGULAR_MOMENTUM]
-    return [path for path in (*known, *(f"observables/{name}" for name in ENERGIES)) if path in file]
+    known = [POSITION, VELOCITIES.path, *(f"observables/{name}" for name in ENERGIES)]
+    groups = {f"medyanpy/{of}": group for of, group in file["medyanpy"].items() if of != "handles"}
+    own = [f"{path}/{entry}" for path, group in groups.items() for entry in group if f"{entry}/value" in group]
+    return [*(path for path in known if path in file), *own]
 
 
 def truncate(file: "h5py.File", n: int) -> None:

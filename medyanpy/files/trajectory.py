@@ -4,12 +4,16 @@ import os
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from medyanpy._tools.names import plainly_called
 from medyanpy._tools.validation import array, file_path
+from medyanpy.beads import COLUMNS
+from medyanpy.beads.rigid_bodies import solid_semi_axes
+from medyanpy.beads.rods import round_section
+from medyanpy.columns import BEADS
 from medyanpy.errors import ParameterError, foreign_errors
 from medyanpy.files import hdf5
 from medyanpy.files.documents import deserialize
@@ -34,7 +38,7 @@ class TrajectoryHandle:
     membrane : str or None
         On which in-triangle points live; None for other kinds.
     points : slice or None
-        Their rows in ``frame.triangles`` and ``frame.barycentric``.
+        Of in-triangle points: their rows in ``frame.triangles`` and ``frame.barycentric``.
     links : (l, 2) int array or None
         Of filaments: pairs of their own nodes, counted from their first.
     surface : Surface or None
@@ -43,24 +47,55 @@ class TrajectoryHandle:
         Whether positions are places in space; those of directors are directions.
     mass : (n,) float array, pN s²/nm
     rows : slice or None
-        Of oriented beads: their rows in ``frame.orientations`` and ``frame.angular_momenta``.
+        Their rows in the columns that not all beads have, such as ``frame.orientations`` and
+        ``frame.angular_momenta`` of oriented beads.
+    rows_of : str
+        Which columns these are, as `Column.of`; empty where there are none.
     inertia : (n, 3) float array or None, pN s² nm
         Of oriented beads: principal moments of inertia.
+    beside : dict
+        All that stands beside the frames under a name of its own, such as ``"radius"``; see `Handle.beside_frames`.
     """
 
     name: str
     kind: str
     beads: np.ndarray
-    fixed: bool
-    faces: np.ndarray | None
-    membrane: str | None
-    points: slice | None
-    links: np.ndarray | None
-    surface: Surface | None
-    in_space: bool
     mass: np.ndarray
     rows: slice | None
-    inertia: np.ndarray | None
+    rows_of: str
+    beside: dict[str, Any]
+
+    @property
+    def fixed(self) -> bool:
+        return self.beside["fixed"]
+
+    @property
+    def in_space(self) -> bool:
+        return self.beside.get("in_space", True)
+
+    @property
+    def faces(self) -> np.ndarray | None:
+        return self.beside.get("faces")
+
+    @property
+    def membrane(self) -> str | None:
+        return self.beside.get("membrane")
+
+    @property
+    def links(self) -> np.ndarray | None:
+        return self.beside.get("links")
+
+    @property
+    def surface(self) -> Surface | None:
+        return self.beside.get("surface")
+
+    @property
+    def inertia(self) -> np.ndarray | None:
+        return self.beside.get("inertia")
+
+    @property
+    def points(self) -> slice | None:
+        return self.rows if self.rows_of == "intriangle" else None
 
     def __len__(self) -> int:
         return len(self.beads)
@@ -86,6 +121,8 @@ class Frame:
         Of the same, in the frame of each body; ParameterError if velocities were not written.
     potential_energy, kinetic_energy : float, pN nm
     temperature : float, kelvin
+
+    What else kinds of beads have is under its name: ``frame.column(name)``.
     """
 
     def __init__(self, trajectory: "Trajectory", index: int) -> None:
@@ -98,35 +135,47 @@ class Frame:
     def handles(self) -> dict[str, TrajectoryHandle]:
         return self._trajectory.handles
 
-    def _read(self, name: str) -> np.ndarray:
+    def column(self, name: str) -> np.ndarray:
+        """What a kind of bead declares under a name, as `State.column`.
+
+        Raises
+        ------
+        ParameterError
+            A name that the file does not hold.
+        """
         return self._trajectory._rows(name, self._index)
+
+    def drawn_of(self, handle: TrajectoryHandle) -> dict[str, str]:
+        """What pictures take columns of a handle for, by the names of these."""
+        elements = self._trajectory._elements
+        return {name: e.drawn for name, e in elements.items() if e.drawn and e.of == handle.rows_of}
 
     def _number(self, name: str) -> float:
         return float(self._trajectory._rows(name, self._index, ()))
 
     @property
     def positions(self) -> np.ndarray:
-        return self._read("positions")
+        return self.column("positions")
 
     @property
     def velocities(self) -> np.ndarray:
-        return self._read("velocities")
+        return self.column("velocities")
 
     @property
     def triangles(self) -> np.ndarray:
-        return self._read("triangles")
+        return self.column("triangles")
 
     @property
     def barycentric(self) -> np.ndarray:
-        return self._read("barycentric")
+        return self.column("barycentric")
 
     @property
     def orientations(self) -> np.ndarray:
-        return self._read("orientations")
+        return self.column("orientations")
 
     @property
     def angular_momenta(self) -> np.ndarray:
-        return self._read("angular_momenta")
+        return self.column("angular_momenta")
 
     @property
     def potential_energy(self) -> float:
@@ -144,23 +193,26 @@ class Frame:
         return f"Frame(step {self.step}, {self.time:g} s)"
 
 
-_PATHS = {
-    "positions": "particles/all/position",
-    "velocities": "particles/all/velocity",
-    "triangles": "medyanpy/intriangle/triangle",
-    "barycentric": "medyanpy/intriangle/barycentric",
-    "orientations": "medyanpy/oriented/orientation",
-    "angular_momenta": "medyanpy/oriented/angular_momentum",
-    "potential_energy": "observables/potential_energy",
-    "kinetic_energy": "observables/kinetic_energy",
-    "temperature": "observables/temperature",
+class _Element(NamedTuple):
+    """Where frames hold something, which beads have rows there (as `Column.of`), and what pictures take it for."""
+
+    path: str
+    of: str
+    drawn: str = ""
+
+
+_KNOWN = {c.name: _Element(c.path, c.of, c.drawn) for c in COLUMNS} | {
+    name: _Element(f"observables/{name}", "") for name in hdf5.ENERGIES
 }
-# Which beads have rows in the elements of a group, and the attribute of a handle that says which are its own.
-_ROWS = {
-    "particles/all": ("beads", "beads"),
-    "medyanpy/intriangle": ("in-triangle points", "points"),
-    "medyanpy/oriented": ("oriented beads", "rows"),
-}
+# In messages.
+_BEADS_OF = {BEADS: "beads", "intriangle": "in-triangle points", "oriented": "oriented beads"}
+# What handles have in files under other names than those of `TrajectoryHandle.beside`.
+_HEAD = ("name", "kind", "first_bead", "n_beads", "fixed", "rows_of", "first_row", "first_point")
+
+
+def _read_beside(dataset: Any) -> Any:
+    """An array, or the object that a document describes."""
+    return deserialize(dataset.asstr()[()]) if dataset.dtype.kind == "O" else dataset[()]
 
 
 class Trajectory:
@@ -239,11 +291,11 @@ class Trajectory:
                     hdf5.check_format(file, self._path)
                     own = file["medyanpy"]
                     timestep, word = float(own.attrs["timestep"]), str(own.attrs["word"])
-                    handles = dict(self._read_handles(file))
+                    handles, elements = dict(self._read_handles(file)), self._read_columns(file)
             stack.pop_all()
         self.close()
         self._file, self._there = new, there
-        self.timestep, self.word, self.handles = timestep, word, handles
+        self.timestep, self.word, self.handles, self._elements = timestep, word, handles, elements
         self.faces = {name: h.faces for name, h in handles.items() if h.faces is not None}
 
     @staticmethod
@@ -251,22 +303,35 @@ class Trajectory:
         mass = file["particles/all/mass"][()]
         for k, (name, kind, first, n) in enumerate(hdf5.read_handle_rows(file)):
             group = file[f"medyanpy/handles/{k}"]
-            start, row = group.attrs.get("first_point"), group.attrs.get("first_row")
-            yield name, TrajectoryHandle(
-                name,
-                kind,
-                np.arange(first, first + n),
-                bool(group.attrs["fixed"]),
-                group["faces"][()] if "faces" in group else None,
-                str(group.attrs["membrane"]) if "membrane" in group.attrs else None,
-                None if start is None else slice(int(start), int(start) + n),
-                group["links"][()] if "links" in group else None,
-                deserialize(group["surface"].asstr()[()]) if "surface" in group else None,
-                bool(group.attrs.get("in_space", True)),
-                mass[first : first + n],
-                None if row is None else slice(int(row), int(row) + n),
-                group["inertia"][()] if "inertia" in group else None,
-            )
+            beside = {key: _read_beside(dataset) for key, dataset in group.items()}
+            beside |= {key: value for key, value in group.attrs.items() if key not in _HEAD}
+            beside["fixed"] = bool(group.attrs["fixed"])
+            # In 0.1 nothing said which rows these are, and pictures were made of moments of inertia.
+            first_rows = {"intriangle": "first_point", "oriented": "first_row"}
+            of = next((of for of, name in first_rows.items() if name in group.attrs), "")
+            of = str(group.attrs.get("rows_of", of))
+            own, rows = mass[first : first + n], None
+            if of:
+                row = int(group.attrs[hdf5.FIRST_ROW.get(of, "first_row")])
+                rows = slice(row, row + n)
+            if "inertia" in beside and not {"radius", "semi_axes"} & set(beside):
+                if "links" in beside:
+                    beside["radius"] = round_section(own, beside["inertia"])
+                else:
+                    beside["semi_axes"] = solid_semi_axes(own, beside["inertia"])
+            yield name, TrajectoryHandle(name, kind, np.arange(first, first + n), own, rows, of, beside)
+
+    @staticmethod
+    def _read_columns(file: Any) -> dict[str, _Element]:
+        """What frames hold, by name: what this package knows, there or not, and what else the file has."""
+        out = dict(_KNOWN)
+        paths = {element.path for element in out.values()}
+        for path in hdf5.element_paths(file):
+            if path not in paths:
+                _, of, entry = path.split("/")
+                about = file[path].attrs
+                out[str(about.get("name", entry))] = _Element(path, of, str(about.get("drawn", "")))
+        return out
 
     @property
     def n_beads(self) -> int:
@@ -300,18 +365,16 @@ class Trajectory:
         return self._file
 
     def _dataset(self, name: str) -> Any:
-        file, path = self._open_file(), _PATHS.get(name)
-        if path is None:
-            raise ParameterError(f"trajectory: {name!r} is none of {', '.join(_PATHS)}")
+        file, element = self._open_file(), self._elements.get(name)
+        if element is None:
+            raise ParameterError(f"trajectory: {name!r} is none of {', '.join(self._elements)}")
         with foreign_errors(f"{self._path} is damaged: {name}"):
-            if path in file:
-                return file[path]["value"]
-        group = path.rpartition("/")[0]
-        if group not in _ROWS:
+            if element.path in file:
+                return file[element.path]["value"]
+        if not element.of:
             raise ParameterError(f"{self._path} is damaged: it holds no {name}")
-        kind, rows = _ROWS[group]
-        there = any(getattr(h, rows) is not None for h in self.handles.values())
-        why = "TrajectoryReporter was not asked to" if there else f"there are no {kind}"
+        there = element.of == BEADS or any(h.rows_of == element.of for h in self.handles.values())
+        why = "TrajectoryReporter was not asked to" if there else f"there are no {_BEADS_OF[element.of]}"
         raise ParameterError(f"{self._path} holds no {name}: {why}")
 
     def _rows(self, name: str, rows: Any, shape: tuple[int, ...] | None = None) -> np.ndarray:
@@ -367,15 +430,15 @@ class Trajectory:
             out = self._rows(name, np.s_[start:stop:step])
         return out[::-1] if backwards else out
 
-    @staticmethod
-    def _rows_of(name: str, handle: TrajectoryHandle) -> np.ndarray:
+    def _rows_of(self, name: str, handle: TrajectoryHandle) -> np.ndarray:
         """Which rows of an element are those of a handle."""
-        kind, attribute = _ROWS.get(_PATHS[name].rpartition("/")[0], ("", ""))
-        rows = getattr(handle, attribute, None)
-        if rows is None:
-            only = f", only of {kind}" if kind else ""
+        of = self._elements[name].of
+        if of == BEADS:
+            return handle.beads
+        if not of or handle.rows_of != of:
+            only = f", only of {_BEADS_OF.get(of, of)}" if of else ""
             raise ParameterError(f"read: {name} has no rows of the {handle.kind} of {handle.name!r}{only}")
-        return np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
+        return np.arange(handle.rows.start, handle.rows.stop)
 
     def __len__(self) -> int:
         return len(self.steps)

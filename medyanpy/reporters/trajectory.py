@@ -13,19 +13,14 @@ from medyanpy._tools.interrupts import Interrupts
 from medyanpy._tools.outputs import Lock, remove_left_over, writing
 from medyanpy._tools.validation import whole_number
 from medyanpy._version import __version__
-from medyanpy.beads import InTrianglePoints, Membrane, OrientedBeads, SurfacePoints
-from medyanpy.beads.chains import Chains
+from medyanpy.columns import VELOCITIES, Column
 from medyanpy.errors import ParameterError, foreign_errors
 from medyanpy.files.documents import serialize
 from medyanpy.files.hdf5 import (
-    ANGULAR_MOMENTUM,
-    BARYCENTRIC,
     ENERGIES,
+    FIRST_ROW,
     FORMAT,
-    ORIENTATION,
     POSITION,
-    TRIANGLE,
-    VELOCITY,
     File,
     Writer,
     check_format,
@@ -35,7 +30,7 @@ from medyanpy.files.hdf5 import (
     read_handle_rows,
 )
 from medyanpy.reporters._base import Reporter, check_replaceable, new_file
-from medyanpy.surfaces import PythonSurface
+from medyanpy.surfaces import PythonSurface, Surface
 from medyanpy.topology import Topology
 
 if TYPE_CHECKING:
@@ -131,16 +126,7 @@ class TrajectoryReporter(Reporter):
         return super().describe_next_report(simulation)
 
     def report(self, simulation: "Simulation", state: "State") -> None:
-        values = {POSITION: state.positions}
-        if self._velocities:
-            values[VELOCITY] = state.velocities
-        if simulation.topology.point_handles:
-            values[TRIANGLE] = state.intriangle.triangles
-            values[BARYCENTRIC] = state.intriangle.barycentric
-        if _oriented(simulation.topology):
-            values[ORIENTATION] = state.orientations
-            if self._velocities:
-                values[ANGULAR_MOMENTUM] = state.angular_momenta
+        values: dict[str, Any] = {c.path: state.column(c.name) for c in self._columns(simulation.topology)}
         for name in ENERGIES:
             values[f"observables/{name}"] = getattr(state, name)
         self._attach(simulation).add(state.step, state.time, values)
@@ -221,19 +207,18 @@ class TrajectoryReporter(Reporter):
             self._writer = writer
             stack.pop_all()
 
+    def _columns(self, topology: Topology) -> list[Column]:
+        """What is written of every frame."""
+        wanted = [c for c in topology.columns if c.in_trajectory and (self._velocities or not c.is_momentum)]
+        return [column for column in wanted if topology.n_rows(column.of)]
+
     def _elements(self, topology: Topology) -> dict[str, tuple[tuple[int, ...], np.dtype, str]]:
         """Shape, type and unit of a frame's part of each time-dependent element."""
-        n, points = topology.n_beads, sum(map(len, topology.point_handles))
-        out = {POSITION: ((n, 3), self._real, "nm")}
-        if self._velocities:
-            out[VELOCITY] = ((n, 3), self._real, "nm s-1")
-        if points:
-            out[TRIANGLE] = ((points,), np.dtype("<i4"), "")
-            out[BARYCENTRIC] = ((points, 3), self._real, "")
-        if oriented := sum(map(len, _oriented(topology))):
-            out[ORIENTATION] = ((oriented, 4), self._real, "")
-            if self._velocities:
-                out[ANGULAR_MOMENTUM] = ((oriented, 3), self._real, "pN nm s")
+        out: dict[str, tuple[tuple[int, ...], np.dtype, str]] = {}
+        for column in self._columns(topology):
+            shape = (topology.n_rows(column.of), *column.shown_shape)
+            dtype = self._real if column.dtype is np.float64 else np.dtype(column.dtype).newbyteorder("<")
+            out[column.path] = (shape, dtype, column.unit)
         for name in ENERGIES:
             out[f"observables/{name}"] = ((), np.dtype("<f8"), "K" if name == "temperature" else "pN nm")
         return out
@@ -246,6 +231,7 @@ class TrajectoryReporter(Reporter):
         frames = int(np.clip(_CHUNK // frame, 1, _MOST_FRAMES))
         file["medyanpy"].attrs["frames_per_chunk"] = frames
         step = time = None
+        own = {column.path: column for column in self._columns(simulation.topology)}
         for path, (shape, dtype, unit) in elements.items():
             group = file.create_group(path)
             # Numbers that are not compressed may be added one by one.
@@ -254,10 +240,12 @@ class TrajectoryReporter(Reporter):
             value = group.create_dataset(
                 "value", shape=(0, *shape), maxshape=(None, *shape), dtype=dtype, chunks=chunk, **packed
             )
+            if path in own:
+                group.attrs["name"], group.attrs["drawn"] = own[path].name, own[path].drawn
             if unit:
                 # MDAnalysis refuses a file whose velocities carry a unit that it does not know, as it does nm/s:
                 # theirs stands where it does not look.
-                (group if path == VELOCITY else value).attrs["unit"] = unit
+                (group if path == VELOCITIES.path else value).attrs["unit"] = unit
             if step is None:
                 step = group.create_dataset("step", shape=(0,), maxshape=(None,), dtype="<i8", chunks=(512,))
                 time = group.create_dataset("time", shape=(0,), maxshape=(None,), dtype="<f8", chunks=(512,))
@@ -273,9 +261,10 @@ class TrajectoryReporter(Reporter):
         if mine != theirs:
             raise ParameterError(f"{what}it holds {_tell(theirs)}, the simulation {_tell(mine)}")
         for k, handle in enumerate(topology.handles):
-            if isinstance(handle, Membrane):
+            mine = handle.beside_frames().get("faces")
+            if mine is not None:
                 faces = file[f"medyanpy/handles/{k}/faces"]
-                if faces.shape != handle.mesh.faces.shape or not (faces[()] == handle.mesh.faces).all():
+                if faces.shape != mine.shape or not (faces[()] == mine).all():
                     raise ParameterError(f"{what}the triangles of {handle.name!r} are others")
         for path, (shape, dtype, _) in self._elements(topology).items():
             if path not in file:
@@ -288,12 +277,8 @@ class TrajectoryReporter(Reporter):
                     f"{what}{path} is {value.dtype} {value.shape[1:]} there and {dtype} {shape} here; "
                     "append with the options it was written with"
                 )
-        if not self._velocities and VELOCITY in file:
+        if not self._velocities and VELOCITIES.path in file:
             raise ParameterError(f"{what}it has velocities; append with velocities=True")
-
-
-def _oriented(topology: Topology) -> list[OrientedBeads]:
-    return [h for h in topology.handles if isinstance(h, OrientedBeads)]
 
 
 def _handle_rows(topology: Topology) -> list[tuple[str, str, int, int]]:
@@ -336,20 +321,24 @@ def _describe(file: "h5py.File", simulation: "Simulation") -> None:
         group = handles.create_group(str(k))
         for name, value in zip(("name", "kind", "first_bead", "n_beads"), row, strict=True):
             group.attrs[name] = value
-        group.attrs["fixed"] = handle.fixed
-        group.attrs["in_space"] = handle.in_space
-        if isinstance(handle, Chains):
-            group.create_dataset("links", data=handle.links, compression="gzip", shuffle=True)
-        if isinstance(handle, Membrane):
-            group.create_dataset("faces", data=handle.mesh.faces, compression="gzip", shuffle=True)
-        if isinstance(handle, InTrianglePoints):
-            group.attrs["membrane"] = handle.membrane.name
-            group.attrs["first_point"] = handle.points.start
-        if isinstance(handle, OrientedBeads):
-            group.attrs["first_row"] = handle.rows.start
-            # Mostly that of one species.
-            inertia = group.create_dataset("inertia", data=handle.inertia, compression="gzip", shuffle=True)
-            inertia.attrs["unit"] = "pN s+2 nm"
+        if handle.rows_of():
+            group.attrs["rows_of"] = handle.rows_of()
+            group.attrs[FIRST_ROW.get(handle.rows_of(), "first_row")] = handle.rows.start
+        for name, value in handle.beside_frames().items():
+            _write_beside(group, name, value)
+
+
+def _write_beside(group: "h5py.Group", name: str, value: Any) -> None:
+    """One of the things that a handle has beside frames: see `Handle.beside_frames`."""
+    value, unit = value if isinstance(value, tuple) else (value, "")
+    if isinstance(value, Surface):
         # What calls Python functions, a file cannot hold.
-        if isinstance(handle, SurfacePoints) and not isinstance(handle.surface, PythonSurface):
-            group.create_dataset("surface", data=serialize(handle.surface))
+        if not isinstance(value, PythonSurface):
+            group.create_dataset(name, data=serialize(value))
+    elif isinstance(value, np.ndarray):
+        # Masses, radii and the like are mostly those of one species.
+        dataset = group.create_dataset(name, data=value, compression="gzip", shuffle=True)
+        if unit:
+            dataset.attrs["unit"] = unit
+    else:
+        group.attrs[name] = value

@@ -9,8 +9,6 @@ import numpy as np
 
 from medyanpy._tools.quaternions import matrices
 from medyanpy._tools.validation import array
-from medyanpy.beads import Balls, InTrianglePoints, Membrane, OrientedBeads, Rods, SurfacePoints
-from medyanpy.beads.chains import Chains
 from medyanpy.context import Context
 from medyanpy.errors import MedyanError, ParameterError
 from medyanpy.files.trajectory import Frame
@@ -24,8 +22,6 @@ INSIDE_COLOR = (0.62, 0.50, 0.58)
 # Surfaces that beads are held to: there, but not part of what is simulated.
 SURFACE_COLOR = (0.80, 0.80, 0.78)
 SURFACE_INSIDE_COLOR = (0.64, 0.64, 0.66)
-# Rigid bodies are drawn no thinner than this, relative to their length.
-THINNEST = 0.05
 # Cubes along the longest side of the box in which the mesh of a surface is made: so many of them over its `length`,
 # but no fewer or more than this.
 CUBES_PER_LENGTH, LEAST_CUBES, MOST_CUBES = 3.0, 72, 128
@@ -102,20 +98,22 @@ def scene_of(what: Any, semi_axes: Mapping[str, np.ndarray]) -> Scene:
     return scene._replace(parts=[bodies.get(p.name, p) for p in scene.parts])
 
 
-def _solid(mass: np.ndarray, inertia: np.ndarray) -> np.ndarray:
-    """Semi-axes (n, 3) of solid ellipsoids by masses and principal moments (n, 3), I1 = m(a2² + a3²)/5 and so on."""
-    square = 2.5 * (inertia.sum(axis=1)[:, None] - 2.0 * inertia) / mass[:, None]
-    a = np.sqrt(np.maximum(square, 0.0))
-    return np.maximum(a, THINNEST * a.max(axis=1)[:, None])
-
-
-def _tube(mass: np.ndarray, inertia: np.ndarray) -> np.ndarray:
-    """(n,) radii of rods with a round section, I1 = m r²/4 of a thin slice."""
-    return 2.0 * np.sqrt(inertia[:, :2].min(axis=1) / mass)
-
-
-def _is_body(handle: Any) -> bool:
-    return isinstance(handle, OrientedBeads) and not isinstance(handle, Rods)
+def _part(
+    name: str, beads: np.ndarray, rows: slice, beside: Mapping[str, Any], drawn: Mapping[str, str], column: Any
+) -> _Part:
+    """Beads of one handle, by what stands beside the frames of a trajectory; `column` reads what is in them."""
+    of = beside.get
+    radius = next((column(key)[rows] for key, as_what in drawn.items() if as_what == "radius"), of("radius"))
+    return _Part(
+        name,
+        beads,
+        of("faces"),
+        (of("membrane"), column("triangles")[rows]) if "membrane" in beside else None,
+        radius,
+        of("links"),
+        of("surface"),
+        *((of("semi_axes"), column("orientations")[rows]) if "semi_axes" in beside else ()),
+    )
 
 
 def _found(what: Any) -> Scene:
@@ -123,35 +121,16 @@ def _found(what: Any) -> Scene:
         what = what.context
     if isinstance(what, Context):
         state = what.get_state(positions=True)
-        triangles = state.intriangle.triangles
-        parts = [
-            _Part(
-                h.name,
-                h.beads,
-                h.mesh.faces if isinstance(h, Membrane) else None,
-                (h.membrane.name, triangles[h.points]) if isinstance(h, InTrianglePoints) else None,
-                h.radius if isinstance(h, Balls) else _tube(h.mass, h.inertia) if isinstance(h, Rods) else None,
-                h.links if isinstance(h, Chains) else None,
-                h.surface if isinstance(h, SurfacePoints) else None,
-                *((_solid(h.mass, h.inertia), state.orientations[h.rows]) if _is_body(h) else ()),
-            )
-            for h in what.system.topology.handles
-            if h.in_space
-        ]
+        parts = []
+        for h in what.system.topology.handles:
+            beside = {key: v[0] if isinstance(v, tuple) else v for key, v in h.beside_frames().items()}
+            drawn = {c.name: c.drawn for c in h.columns if c.drawn}
+            if h.in_space:
+                parts.append(_part(h.name, h.beads, h.rows, beside, drawn, state.column))
         return Scene(state.positions, parts)
     if isinstance(what, Frame):
         parts = [
-            _Part(
-                h.name,
-                h.beads,
-                h.faces,
-                None if h.points is None else (h.membrane, what.triangles[h.points]),
-                radius=None if h.rows is None or h.links is None else _tube(h.mass, h.inertia),
-                links=h.links,
-                surface=h.surface,
-                semi_axes=None if h.rows is None or h.links is not None else _solid(h.mass, h.inertia),
-                orientations=None if h.rows is None else what.orientations[h.rows],
-            )
+            _part(h.name, h.beads, h.rows, h.beside, what.drawn_of(h), what.column)
             for h in what.handles.values()
             if h.in_space
         ]

@@ -239,7 +239,7 @@ def oriented_program(threads=1):
 
     def force_sum(*forces):
         operations = [force.bind(None) for force in forces]
-        return ForceSum(operations, np.zeros((3, 3)), np.zeros((2, 3)), np.zeros((0, 3)), 0, Accumulator(0, 1))
+        return ForceSum(operations, np.zeros((3, 3)), [np.zeros((2, 3))], np.zeros((0, 3)), 0, Accumulator(0, 1))
 
     return program, x, q, force_sum
 
@@ -259,13 +259,13 @@ def test_the_second_form_gets_orientations_and_returns_torques():
     np.testing.assert_array_equal(orientations, q)
     assert not orientations.flags.writeable
     np.testing.assert_array_equal(forces.f_array, -x - x - K * x)
-    np.testing.assert_array_equal(forces.torque_array, 4.0 * q[:, 1:])
+    np.testing.assert_array_equal(forces.drive_arrays[0], 4.0 * q[:, 1:])
     # Cleared before every evaluation.
     forces.refresh(program, False)
-    np.testing.assert_array_equal(forces.torque_array, 4.0 * q[:, 1:])
+    np.testing.assert_array_equal(forces.drive_arrays[0], 4.0 * q[:, 1:])
     q[0] = [1.0, 0, 0, 0]
     forces.refresh(program, True)
-    np.testing.assert_array_equal(forces.torque_array[0], 0.0)
+    np.testing.assert_array_equal(forces.drive_arrays[0][0], 0.0)
 
 
 @pytest.mark.parametrize(

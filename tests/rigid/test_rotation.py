@@ -575,7 +575,7 @@ def test_set_orientations():
     q = turns(3, 9)
     context.set_orientations(q)
     np.testing.assert_allclose(look(context).orientations, q, rtol=0.0, atol=1e-16)
-    with pytest.raises(mp.TopologyError, match=r"set_orientations: orientations\[1\] = .* has length"):
+    with pytest.raises(mp.TopologyError, match=r"set_orientations: rigid bodies: orientations\[1\] = .* has length"):
         context.set_orientations(q * [[1.0], [1.1], [1.0]])
     with pytest.raises(mp.TopologyError, match=r"angular_momenta must have shape \(3, 3\)"):
         context.set_angular_momenta(q)

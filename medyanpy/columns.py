@@ -1,0 +1,110 @@
+"""Columns: the arrays that beads of some kinds have, declared once.
+
+A kind of bead lists its columns. The store makes the arrays; states, what sets them, checkpoints, the last good state,
+trajectories, their reader and pictures go over the list, and know no kind by name.
+"""
+
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from medyanpy.errors import ParameterError
+
+__all__ = ["BEADS", "POSITIONS", "VELOCITIES", "Column"]
+
+#: The rows that all beads have.
+BEADS = "beads"
+
+
+@dataclass(frozen=True)
+class Column:
+    """An array with a row for each bead of some kinds.
+
+    Parameters
+    ----------
+    name : str
+        As a State shows it, `Context.set_column` takes it and `Trajectory.read` reads it, such as ``"orientations"``.
+    of : str
+        Which beads have a row: those of every handle whose kind has a column of the same `of`, in topology order. All
+        have ``"beads"``; a kind has columns of one other `of` at most.
+    shape : tuple of int
+        Of a row.
+    unit : str
+        As H5MD writes units, such as ``"nm s-1"``; empty for numbers without one.
+    role : str
+        ``"position"``: where something is. ``"momentum"``: momenta p, with the masses m that the attribute `mass` of
+        the handle holds, add Σ p²/2m to the kinetic energy, are drawn from Maxwell's distribution, and kicked by B
+        with what forces add up for them.
+    dtype : type
+        np.float64, all of which must be finite, or an integer type.
+    mass : str
+        Of momenta: the attribute of a handle that holds their masses, of the same shape, > 0.
+    drive : str
+        Of momenta: what a State calls the forces that drive them, such as ``"torques"``.
+    drawn : str
+        ``"radius"`` where pictures draw a bead as large as this says, nm.
+    array : str
+        In memory and in checkpoints; `name` where none is given.
+    entry : str
+        In trajectories, under ``medyanpy/of/``; `name` where none is given.
+    shown : tuple of int, optional
+        The shape of a row as users see it, where the kind's methods `shown` and `taken` translate.
+    in_trajectory : bool
+        Momenta are written where velocities are.
+    """
+
+    name: str
+    of: str
+    shape: tuple[int, ...] = ()
+    unit: str = ""
+    role: str = "position"
+    dtype: type = np.float64
+    mass: str = ""
+    drive: str = ""
+    drawn: str = ""
+    array: str = ""
+    entry: str = ""
+    shown: tuple[int, ...] | None = None
+    in_trajectory: bool = True
+
+    def __post_init__(self) -> None:
+        if self.role not in ("position", "momentum"):
+            raise ParameterError(f'Column {self.name}: role = {self.role!r} but must be "position" or "momentum"')
+        own = self.is_momentum and self.of != BEADS
+        if (bool(self.mass), bool(self.drive)) != (own, own):
+            raise ParameterError(f"Column {self.name}: momenta, and nothing else, have mass= and drive=")
+        if self.dtype is not np.float64 and (self.is_momentum or not np.issubdtype(self.dtype, np.integer)):
+            kinds = "np.float64 or, of positions, an integer type"
+            raise ParameterError(f"Column {self.name}: dtype = {self.dtype} but must be {kinds}")
+        if self.drawn not in ("", "radius"):
+            raise ParameterError(f'Column {self.name}: drawn = {self.drawn!r} but must be "radius", or nothing')
+        for name in ("array", "entry"):
+            if not getattr(self, name):
+                object.__setattr__(self, name, self.name)
+
+    @property
+    def path(self) -> str:
+        """Where it is in trajectories."""
+        return f"particles/all/{self.entry}" if self.of == BEADS else f"medyanpy/{self.of}/{self.entry}"
+
+    @property
+    def is_momentum(self) -> bool:
+        return self.role == "momentum"
+
+    @property
+    def width(self) -> int:
+        """Numbers in a row."""
+        return prod(self.shape)
+
+    @property
+    def shown_shape(self) -> tuple[int, ...]:
+        return self.shape if self.shown is None else self.shown
+
+    def empty(self, n: int) -> np.ndarray:
+        """n rows of zeros."""
+        return np.zeros((n, *self.shape), self.dtype)
+
+
+POSITIONS = Column("positions", BEADS, (3,), "nm", array="x", entry="position")
+VELOCITIES = Column("velocities", BEADS, (3,), "nm s-1", "momentum", array="v", entry="velocity")
