@@ -167,7 +167,7 @@ def a_body_is_turned_faster_than_it_can_have_come_to_be():
     return scene
 
 
-@fault("kick.pyx", "_kick_spins", "NOT_FINITE", "Kick", SMALLER)
+@fault("kick.pyx", "_kick_momenta", "NOT_FINITE", "Kick", SMALLER)
 def a_torque_overflows():
     return bodies_in_a_field(1.7e308)
 

@@ -8,7 +8,6 @@ ten times; links do not vibrate, they are constrained.
 """
 
 from math import tanh
-from typing import Any, TextIO
 
 import numpy as np
 
@@ -24,6 +23,7 @@ from medyanpy.demo.report import (
     Line,
     Report,
     bound_line,
+    demo,
     facts_of,
     mean_line,
     sampling_interval,
@@ -67,43 +67,17 @@ LENGTH_TOLERANCE = 1e-10
 SIDE_FILAMENTS, SIDE_START, SIDE_INTERVAL, SIDE_LOOKS = 200, 2000, 200, 10
 
 
-def run_filament_demo(
-    out: Any = "medyanpy-demo-filaments",
-    *,
-    filaments: int = 300,
-    steps: int = 10_000,
-    threads: int | None = None,
-    seed: int = 1,
-    overwrite: bool = False,
-    stream: TextIO | None = None,
-) -> Demo:
+@demo("medyanpy-demo-filaments")
+def run_filament_demo(report: Report, *, filaments: int = 300, steps: int = 10_000) -> Demo:
     """Run the demo of filaments and write its files.
 
-    Parameters
-    ----------
-    out : path
-        Folder for the files; made if need be.
     filaments : int, 1 to 1000
         Of 0.33 µm; a quarter of them is tied to proteins of the membrane.
     steps : int, >= 1
-    threads : int, optional
-    seed : int
-    overwrite : bool
-        Replace files of an earlier demo.
-    stream : text stream, optional
-        Where to print; standard output where none is given.
-
-    Raises
-    ------
-    ParameterError
-        Numbers outside their domain, or files that exist.
-    SimulationError
-        The run failed.
     """
     filaments = whole_number("filaments", filaments, at_least=1, at_most=1000)
-    report = Report(out, steps=steps, threads=threads, seed=seed, overwrite=overwrite, stream=stream)
     mesh = TriangleMesh.icosphere(RADIUS, SUBDIVISIONS)
-    report.begin(f"vesicle: {size_of(mesh)}")
+    report.begin(steps, f"vesicle: {size_of(mesh)}")
     system, notes = _build(mesh, filaments, report.seed)
     vesicle, proteins, actin = system.topology.handles
     for note in notes:

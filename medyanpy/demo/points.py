@@ -10,7 +10,7 @@ import heapq
 import itertools
 from math import exp, sqrt, tanh
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import numpy as np
 
@@ -31,6 +31,7 @@ from medyanpy.demo.report import (
     Demo,
     Line,
     Report,
+    demo,
     facts_of,
     not_measured,
     size_of,
@@ -59,48 +60,20 @@ LARGEST_PHASE = 0.25
 VERTEX_X = 0.05
 
 
-def run_demo(
-    out: Any = "medyanpy-demo",
-    *,
-    mesh: Any = None,
-    points: int = 2000,
-    steps: int = 6000,
-    threads: int | None = None,
-    seed: int = 1,
-    overwrite: bool = False,
-    stream: TextIO | None = None,
-) -> Demo:
+@demo("medyanpy-demo")
+def run_demo(report: Report, *, mesh: Any = None, points: int = 2000, steps: int = 6000) -> Demo:
     """Run the demo and write its files.
 
-    Parameters
-    ----------
-    out : path
-        Folder for the files; made if need be.
     mesh : path, optional
-        A mesh to use instead of the red blood cell; it is scaled to the size of a cell.
+        A mesh to use instead of the red blood cell; it is scaled to the size of a cell. MeshError for one that cannot
+        carry a membrane.
     points : int, >= 1
         Proteins.
     steps : int, >= 1
-    threads : int, optional
-    seed : int
-    overwrite : bool
-        Replace files of an earlier demo.
-    stream : text stream, optional
-        Where to print; standard output where none is given.
-
-    Raises
-    ------
-    MeshError
-        A mesh that cannot carry a membrane.
-    ParameterError
-        Numbers outside their domain, or files that exist.
-    SimulationError
-        The run failed.
     """
     points = whole_number("points", points, at_least=1)
-    report = Report(out, steps=steps, threads=threads, seed=seed, overwrite=overwrite, stream=stream)
     surface, about = _load(mesh)
-    report.begin(about)
+    report.begin(steps, about)
     system, notes = _build(surface, points, report.seed)
     vesicle, proteins = system.topology.handles
     for note in notes:

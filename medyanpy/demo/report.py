@@ -6,6 +6,8 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import wraps
+from inspect import Parameter, Signature, cleandoc, signature
 from math import sqrt
 from pathlib import Path
 from typing import Any, TextIO
@@ -74,13 +76,69 @@ class Demo:
     summary: dict[str, Any]
 
 
+_DOC = """{about}
+
+Parameters
+----------
+out : path
+    Folder for the files; made if need be.
+{own}
+threads : int, optional
+seed : int
+overwrite : bool
+    Replace files of an earlier demo.
+stream : text stream, optional
+    Where to print; standard output where none is given.
+
+Raises
+------
+ParameterError
+    Numbers outside their domain, or files that exist.
+SimulationError
+    The run failed.
+"""
+
+
+def demo(out: str, *, outputs: Sequence[str] = OUTPUTS) -> Callable[[Callable[..., Demo]], Callable[..., Demo]]:
+    """Makes of a function ``f(report, *, own options, steps)`` the one that users call: with the options of all demos
+    besides. Its docstring says what it does in the first paragraph, and what its own options are in the second."""
+
+    def made(f: Callable[..., Demo]) -> Callable[..., Demo]:
+        def option(name: str, default: Any, kind: Any) -> Parameter:
+            return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+
+        common = [
+            option("threads", None, int | None),
+            option("seed", 1, int),
+            option("overwrite", False, bool),
+            option("stream", None, TextIO | None),
+        ]
+        _, *own = signature(f).parameters.values()
+        folder = Parameter("out", Parameter.POSITIONAL_OR_KEYWORD, default=out, annotation=Any)
+        call = Signature([folder, *own, *common], return_annotation=Demo)
+
+        @wraps(f)
+        def run(*args: Any, **options: Any) -> Demo:
+            given = call.bind(*args, **options)
+            given.apply_defaults()
+            mine = {parameter.name: given.arguments.pop(parameter.name) for parameter in own}
+            report = Report(**given.arguments, outputs=outputs)
+            return f(report, **mine)
+
+        about, _, rest = cleandoc(f.__doc__ or "").partition("\n\n")
+        run.__signature__, run.__doc__ = call, _DOC.format(about=about, own=rest)
+        return run
+
+    return made
+
+
 class Report:
     """What a demo is asked for, its run, and all that it prints and writes.
 
     Parameters
     ----------
-    out, steps, threads, seed, overwrite, stream
-        As `run_demo`; checked here, before anything is written.
+    out, threads, seed, overwrite, stream
+        As of every demo; checked here, before anything is written.
     outputs : sequence of str
         Names of the files.
     """
@@ -89,7 +147,6 @@ class Report:
         self,
         out: Any,
         *,
-        steps: int,
         threads: int | None,
         seed: int,
         overwrite: bool,
@@ -98,7 +155,6 @@ class Report:
     ) -> None:
         self.started = time.perf_counter()
         self.out = Path(out)
-        self.steps = whole_number("steps", steps, at_least=1)
         self.seed = check_seed("seed", seed)
         self.threads = choose_threads(threads)
         self._may_choose = threads is None
@@ -115,8 +171,9 @@ class Report:
     def say(self, text: str) -> None:
         print(text, file=self._stream or sys.stdout, flush=True)
 
-    def begin(self, about: str, what: str = "mesh") -> None:
-        """Make the folder and say what the mesh is; nothing that was given is wrong."""
+    def begin(self, steps: int, about: str, what: str = "mesh") -> None:
+        """Make the folder and say what there is; nothing else that was given is wrong."""
+        self.steps = whole_number("steps", steps, at_least=1)
         self.out.mkdir(parents=True, exist_ok=True)
         self.say(f"medyanpy {__version__}")
         self.say(f"{what:<10}{about}")

@@ -10,7 +10,7 @@ largest (flat ones). Slides from which these examples are taken have it the othe
 
 from dataclasses import replace
 from math import tanh
-from typing import Any, TextIO
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +19,7 @@ from medyanpy._tools import quaternions
 from medyanpy._tools.validation import whole_number
 from medyanpy.beads import RigidBodies
 from medyanpy.context import Context
-from medyanpy.demo.report import TEMPERATURE, Demo, Line, Report, mean_line, near_line
+from medyanpy.demo.report import TEMPERATURE, Demo, Line, Report, demo, mean_line, near_line
 from medyanpy.forces import EllipsoidRepulsion, HarmonicTrap, UniformField
 from medyanpy.integrators import BrownianIntegrator, SplittingIntegrator, VerletIntegrator
 from medyanpy.state import State
@@ -47,44 +47,18 @@ TOPS = {"prolate": (3.0, 3.0, 1.0), "oblate": (1.0, 1.0, 1.8)}
 LEAN, FLIPPING = 0.6, (1.0, 2.0, 3.0)
 
 
-def run_rigid_demo(
-    out: Any = "medyanpy-demo-rigid",
-    *,
-    bodies: int = 400,
-    steps: int = 8000,
-    threads: int | None = None,
-    seed: int = 1,
-    overwrite: bool = False,
-    stream: TextIO | None = None,
-) -> Demo:
+@demo("medyanpy-demo-rigid")
+def run_rigid_demo(report: Report, *, bodies: int = 400, steps: int = 8000) -> Demo:
     """Run the demo of rigid bodies and write its files.
 
-    Parameters
-    ----------
-    out : path
-        Folder for the files; made if need be.
     bodies : int, 20 to 10 000
         Ellipsoids in the trap, half of them rods; the measurements take three times as many of each shape.
     steps : int, >= 1
         Of those in the trap.
-    threads : int, optional
-    seed : int
-    overwrite : bool
-        Replace files of an earlier demo.
-    stream : text stream, optional
-        Where to print; standard output where none is given.
-
-    Raises
-    ------
-    ParameterError
-        Numbers outside their domain, or files that exist.
-    SimulationError
-        The run failed.
     """
     bodies = whole_number("bodies", bodies, at_least=20, at_most=10_000)
-    report = Report(out, steps=steps, threads=threads, seed=seed, overwrite=overwrite, stream=stream)
     system = _trapped(bodies, report.seed)
-    report.begin(f"{bodies} ellipsoids in water, {_about_shapes()}", "bodies")
+    report.begin(steps, f"{bodies} ellipsoids in water, {_about_shapes()}", "bodies")
     report.say(f"          in a harmonic trap of {TRAP:g} pN/nm; they repel each other")
     integrator = SplittingIntegrator("BAOAB", TIMESTEP, temperature=TEMPERATURE, seed=report.seed)
     temperatures, _ = report.run(system, integrator, semi_axes=SHAPES)

@@ -5,7 +5,7 @@ Young's modulus Y = 1 and Poisson's ratio 0.3, and is 20 π d long. The unit of 
 crosses the diameter.
 """
 
-from typing import Any, TextIO
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from medyanpy._tools import quaternions
 from medyanpy._tools.validation import whole_number
 from medyanpy.beads import Rods
 from medyanpy.context import Context
-from medyanpy.demo.report import Demo, Line, Report, bound_line, mean_line, near_line
+from medyanpy.demo.report import Demo, Line, Report, bound_line, demo, mean_line, near_line
 from medyanpy.forces import RodElasticity, RodLoad
 from medyanpy.integrators import SplittingIntegrator
 from medyanpy.reporters import Reporter
@@ -47,49 +47,23 @@ STIFFNESS = {"shear": 40.0, "extension": 60.0, "bending": 5.0, "twist": 4.0}
 START, LOOK, LOOKS = 2000, 50, 60
 
 
-def run_rod_demo(
-    out: Any = "medyanpy-demo-rod",
-    *,
-    segments: int = SEGMENTS,
-    rods: int = 200,
-    steps: int | None = None,
-    threads: int | None = None,
-    seed: int = 1,
-    overwrite: bool = False,
-    stream: TextIO | None = None,
-) -> Demo:
+@demo("medyanpy-demo-rod")
+def run_rod_demo(report: Report, *, segments: int = SEGMENTS, rods: int = 200, steps: int | None = None) -> Demo:
     """Run the demo of elastic rods and write its files.
 
-    Parameters
-    ----------
-    out : path
-        Folder for the files; made if need be.
     segments : int, 20 to 2000
         Of the rod that is drawn. More of them need a shorter timestep.
     rods : int, >= 20
         Thermal rods of the measurements.
     steps : int, >= 1, optional
         Of the rod that is drawn; up to 1500 t0 where none are given, 7500 of them for 63 segments.
-    threads : int, optional
-    seed : int
-    overwrite : bool
-        Replace files of an earlier demo.
-    stream : text stream, optional
-        Where to print; standard output where none is given.
-
-    Raises
-    ------
-    ParameterError
-        Numbers outside their domain, or files that exist.
-    SimulationError
-        The run failed.
     """
     segments = whole_number("segments", segments, at_least=20, at_most=2000)
     rods = whole_number("rods", rods, at_least=20)
     timestep = _timestep(segments)
     steps = round(DURATION / timestep) if steps is None else steps
-    report = Report(out, steps=steps, threads=threads, seed=seed, overwrite=overwrite, stream=stream)
-    report.begin(f"{LENGTH:.4g} long, 1 thick, {segments} segments; lengths in d, times in t0, no other units", "rod")
+    about = f"{LENGTH:.4g} long, 1 thick, {segments} segments; lengths in d, times in t0, no other units"
+    report.begin(steps, about, "rod")
     report.say("          bent into a circle and let go; nothing damps it")
     errors = [_errors(TIMESTEP / n) for n in (1, 2, 4)]
     system, _, _ = _rod(CIRCLE, segments)

@@ -7,7 +7,7 @@ of the lemniscate.
 
 from importlib.util import find_spec
 from math import exp, tanh
-from typing import Any, TextIO
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from medyanpy.demo.report import (
     Line,
     Report,
     bound_line,
+    demo,
     mean_line,
     near_line,
     temperature_line,
@@ -50,51 +51,18 @@ TOLERANCE = 1e-12
 VIEW, LOOKS = (38.0, -20.0), {"unit": "", "point_radius": 0.022}
 
 
-def run_surface_demo(
-    out: Any = "medyanpy-demo-surface",
-    *,
-    walkers: int = 4000,
-    steps: int = 2000,
-    threads: int | None = None,
-    seed: int = 1,
-    overwrite: bool = False,
-    stream: TextIO | None = None,
-) -> Demo:
+@demo("medyanpy-demo-surface", outputs=(*OUTPUTS, "movie.gif"))
+def run_surface_demo(report: Report, *, walkers: int = 4000, steps: int = 2000) -> Demo:
     """Run the demo of beads on surfaces and write its files.
 
-    Parameters
-    ----------
-    out : path
-        Folder for the files; made if need be.
     walkers : int, >= 100
         Brownian points of the measurements, on the same surface and on a sphere.
     steps : int, >= 1
         Of the 25 beads that are drawn.
-    threads : int, optional
-    seed : int
-    overwrite : bool
-        Replace files of an earlier demo.
-    stream : text stream, optional
-        Where to print; standard output where none is given.
-
-    Raises
-    ------
-    ParameterError
-        Numbers outside their domain, or files that exist.
-    SimulationError
-        The run failed.
     """
     walkers = whole_number("walkers", walkers, at_least=100)
-    report = Report(
-        out,
-        steps=steps,
-        threads=threads,
-        seed=seed,
-        overwrite=overwrite,
-        stream=stream,
-        outputs=(*OUTPUTS, "movie.gif"),
-    )
-    report.begin(f"lemniscate of genus {SURFACE.foci}, a = {SURFACE.a:g}, r = {SURFACE.r:.3g}; no units", "surface")
+    about = f"lemniscate of genus {SURFACE.foci}, a = {SURFACE.a:g}, r = {SURFACE.r:.3g}; no units"
+    report.begin(steps, about, "surface")
     if find_spec("skimage") is None:
         report.say("          not in the pictures, for want of scikit-image: pip install 'medyanpy[surfaces]'")
     report.say(f"          {BILLIARDS} beads start at its top with speed 1 in all directions, under gravity")
