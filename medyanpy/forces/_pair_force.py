@@ -9,11 +9,11 @@ from medyanpy._kernels.neighbors import NeighborList, near_pairs
 from medyanpy._kernels.program import Operation
 from medyanpy._kernels.selected import all_pairs, pairs
 from medyanpy._kernels.sites import SiteTable
-from medyanpy._tools.validation import array, number
+from medyanpy._tools.validation import array
 from medyanpy.errors import TopologyError
-from medyanpy.forces._base import Force
+from medyanpy.forces._base import Domain, Force
 from medyanpy.forces._stiffness import Start
-from medyanpy.handles import handles_in
+from medyanpy.handles import bead_numbers, handles_in
 from medyanpy.sites import Sites, as_sites
 
 # Neighbours of a bead, beyond which a start is a heap that will be parted first, and says nothing about a run.
@@ -25,6 +25,9 @@ _NEIGHBORHOOD = 4096
 # Share of the range. Wider means fewer builds of the list and longer rows; see
 # tests/benchmarks/bench_pairs.py.
 _SKIN = 0.4
+
+#: How far beyond the range neighbours are listed; None: that share of the range.
+SKIN = Domain("nm", at_least=0.0, optional=True)
 
 
 class PairForce(Force):
@@ -59,8 +62,16 @@ class PairForce(Force):
         """(E, 2) pairs of bead numbers that do not interact; where groups are sites, of numbers of sites."""
         return self._exclusions
 
-    def _skin(self, skin: Any) -> float | None:
-        return None if skin is None else number(f"{self.name}: skin", skin, at_least=0.0)
+    @property
+    def _beads_a(self) -> Any:
+        """The beads of the first group by their numbers, or its sites, in the order of numbers given for each."""
+        a = self._groups[0]
+        return a if isinstance(a, Sites) else bead_numbers(a)
+
+    @property
+    def _beads_b(self) -> Any:
+        b = self._groups[1]
+        return b if isinstance(b, Sites) else bead_numbers(b)
 
     def _members(self, layout) -> "_Members":
         if isinstance(self._groups[0], Sites):

@@ -7,10 +7,10 @@ import numpy as np
 from medyanpy._kernels.program import Operation
 from medyanpy._kernels.selected import bonds
 from medyanpy._kernels.sites import SiteTable
-from medyanpy._tools.validation import array, per_item
+from medyanpy._tools.validation import array
 from medyanpy.beads import Membrane
 from medyanpy.errors import TopologyError
-from medyanpy.forces._base import Force, check_beads, expect_handle
+from medyanpy.forces._base import Domain, Force, check_beads, domain_table, expect_handle
 
 __all__ = ["HarmonicBonds", "MembraneEdgeSprings"]
 
@@ -53,7 +53,10 @@ class HarmonicBonds(Force):
     HarmonicBonds(stiffness=100, length=27)
     """
 
-    changeable = ("stiffness", "length")
+    domains = domain_table(
+        stiffness=Domain("pN/nm", at_least=0.0, per="pairs"),
+        length=Domain("nm", at_least=0.0, per="pairs"),
+    )
     conserves_momentum = True
 
     def __init__(
@@ -67,13 +70,6 @@ class HarmonicBonds(Force):
     def pairs(self) -> np.ndarray:
         """(B, 2) bead numbers."""
         return self._pairs
-
-    def _checked(self, *, stiffness: Any, length: Any) -> dict[str, Any]:
-        n = len(self._pairs)
-        return {
-            "stiffness": per_item(f"{self.name}: stiffness", stiffness, n, at_least=0.0),
-            "length": per_item(f"{self.name}: length", length, n, at_least=0.0),
-        }
 
     def squared_frequencies(self, start):
         check_beads(self.name, self._pairs, start.topology)

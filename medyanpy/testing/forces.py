@@ -2,11 +2,15 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any
 
 import numpy as np
 
 from medyanpy._kernels.derivatives import Contraction, HessianBlocks
 from medyanpy._tools import quaternions
+from medyanpy._tools.described import made_anew
+from medyanpy._tools.domains import Domain
 from medyanpy.beads import Directors
 from medyanpy.context import Context
 from medyanpy.errors import ParameterError
@@ -81,8 +85,12 @@ def check_force(case: ForceCase) -> None:
     force; third ones equal differences of the second. No term of the case may be near a place where they jump.
 
     Its numbers can be read as attributes; assigning to one that can be set does what `set` does, all else is refused.
+    Values just outside the domain of a number are refused by `set` and by the constructor, which name the number, the
+    place and the bound, and leave all as it was; so are nan, infinities, other shapes and other types. Made anew from
+    its arguments it has the same numbers, to the bit.
     """
     check_numbers(case)
+    check_domains(case)
     state, x = _state(case)
     f, q, torques = state.forces, state.orientations, state.torques
     turns = len(q) > 0
@@ -191,6 +199,93 @@ def check_numbers(case: ForceCase) -> None:
             except ParameterError:
                 continue
             raise AssertionError(f"{case.name}: {name} can be assigned to, and nothing follows")
+
+
+def check_domains(case: ForceCase) -> None:
+    """What `force.domains` says of each number is what is taken, and nothing else; what is refused changes nothing."""
+    _, force = case.build()
+    again = made_anew(type(force), force._arguments_now(), force._rest_now())
+    for name, value in force.parameters.items():
+        same = np.array_equal(np.broadcast_to(again.parameters[name], np.shape(value)), value)
+        assert same, f"{case.name}: made anew from its arguments it has another {name}"
+    for name, domain in force.domains.items():
+        n = None if domain.per is None else len(attrgetter(domain.per)(force))
+        for value in _inside(domain):
+            try:
+                force._in_domain(name, value)
+            except ParameterError as error:
+                raise AssertionError(f"{case.name}: {value!r} is in the domain of {name}, but: {error}") from error
+        for value, said in _outside(domain, n):
+            numbers, version = force._numbers, force.version
+            for done in (_set, _made_with):
+                refusal = _refusal(done, force, name, value)
+                assert refusal, f"{case.name}: {name} = {value!r} is not refused"
+                wanted = f"{force.name}: {name}{said}"
+                assert refusal.startswith(wanted), f"{case.name}: {refusal!r} should begin with {wanted!r}"
+            unchanged = force._numbers is numbers and force.version == version
+            assert unchanged, f"{case.name}: {name} = {value!r} is refused and changes something"
+
+
+def _set(force: Force, name: str, value: Any) -> None:
+    force.set(**{name: value})
+
+
+def _made_with(force: Force, name: str, value: Any) -> None:
+    """The constructor, where it takes this number; None may be what it has a number of its own for."""
+    arguments = force._arguments_now()
+    takes = [place for place in force._places(arguments) if name in place]
+    parameter = type(force).__signature__.parameters.get(name)
+    if not takes or (value is None and parameter is not None and parameter.default is None):
+        _set(force, name, value)
+        return
+    for place in takes:
+        place[name] = value
+    made_anew(type(force), arguments, {})
+
+
+def _refusal(done: Callable[..., None], *given: Any) -> str:
+    """What an error says; empty where there is none."""
+    try:
+        done(*given)
+    except ParameterError as error:
+        return str(error)
+    return ""
+
+
+def _inside(domain: Domain) -> list[Any]:
+    """The outermost values that a number may have, all components the same, one for all."""
+    lowest = domain.at_least if domain.above is None else np.nextafter(domain.above, np.inf)
+    highest = domain.at_most if domain.below is None else np.nextafter(domain.below, -np.inf)
+    ends = [-1e300 if lowest is None else lowest, 1e300 if highest is None else highest]
+    values = [float(end) if domain.size is None else [float(end)] * domain.size for end in ends]
+    return [*values, None] if domain.optional else values
+
+
+def _outside(domain: Domain, n: int | None) -> list[tuple[Any, str]]:
+    """Values that are to be refused, just outside and of every wrong kind, and how messages go on after the name."""
+    bad = [np.nan, np.inf, -np.inf]
+    bad += [b for b in (domain.above, domain.below) if b is not None]
+    bad += [np.nextafter(domain.at_least, -np.inf)] if domain.at_least is not None else []
+    bad += [np.nextafter(domain.at_most, np.inf)] if domain.at_most is not None else []
+    good = float(np.ravel(_inside(domain)[0])[0])
+    shapes: list[tuple[int, ...]] = [] if domain.size else [()]
+    shapes += [()] if domain.or_number else []
+    shapes += [(domain.size,)] if domain.size else []
+    # Where there are none, one for each is no number at all.
+    shapes += [(n, domain.size) if domain.size else (n,)] if n else []
+    out: list[tuple[Any, str]] = []
+    for shape in shapes:
+        last = tuple(k - 1 for k in shape)
+        place = f"[{', '.join(map(str, last))}]" if shape else ""
+        for value in map(float, bad):
+            given = np.full(shape, good)
+            given[last] = value
+            out.append((given if shape else value, f"{place} = {value} but must be finite"))
+        more = np.full([k + 1 for k in (shape or (1, 1))], good)
+        # One number more in each direction, and one direction more.
+        out += [(more, ""), (more[None, None, None], "")]
+    out += [("text", ""), (object(), ""), (1j, ""), ([1.0, [2.0]], "")]
+    return out if domain.optional else [*out, (None, "")]
 
 
 class _Anywhere:

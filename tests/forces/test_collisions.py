@@ -724,7 +724,7 @@ def test_only_forces_on_points_ask_for_the_points_pass():
         (lambda h: SoftCollisions(h["balls"], -1.0), "SoftCollisions: stiffness = -1.0 but must be finite and >= 0"),
         (lambda h: SoftCollisions([h["balls"], h["beads"]], [1.0, np.nan], 1.0), r"stiffness\[1\] = nan"),
         (lambda h: SoftCollisions([h["balls"], h["beads"]], [1.0] * 3, 1.0), r"stiffness must be .* shape \(2,\)"),
-        (lambda h: SoftCollisions(h["beads"], 1.0, 0.0), r"radius\[0\] = 0.0 but must be finite and > 0"),
+        (lambda h: SoftCollisions(h["beads"], 1.0, 0.0), "SoftCollisions: radius = 0.0 but must be finite and > 0"),
         (lambda h: SoftCollisions([h["beads"], h["balls"]], 1.0, [2.0, "x"]), r"radius\[1\] = 'x' but must be a num"),
         (
             lambda h: SoftCollisions([h["beads"], h["balls"]], 1.0, [2.0]),

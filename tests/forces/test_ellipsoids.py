@@ -406,7 +406,7 @@ def test_on_points():
     [
         ((-1.0, AXES), {}, mp.ParameterError, "EllipsoidRepulsion: epsilon = -1.0 but must be finite and >= 0"),
         ((1.0, [1.0, 2.0]), {}, mp.ParameterError, r"EllipsoidRepulsion: semi_axes must have shape \(3,\), not \(2,\)"),
-        ((1.0, [1.0, 0.0, 1.0]), {}, mp.ParameterError, r"semi_axes\[1\] = 0.0 but must be > 0"),
+        ((1.0, [1.0, 0.0, 1.0]), {}, mp.ParameterError, r"semi_axes\[1\] = 0.0 but must be finite and > 0"),
         ((1.0, np.ones((3, 3))), {}, mp.ParameterError, r"semi_axes must have shape \(4, 3\), not \(3, 3\)"),
         (
             (1.0, [[1.0] * 3] * 3 + [[1.0, 1.0]]),
@@ -418,7 +418,7 @@ def test_on_points():
             (1.0, [[1.0] * 3] * 3 + [[1.0, -2.0, 1.0]]),
             {},
             mp.ParameterError,
-            r"semi_axes\[3, 1\] = -2.0 but must be > 0",
+            r"semi_axes\[3, 1\] = -2.0 but must be finite and > 0",
         ),
         ((1.0, AXES, [np.nan, 1.0, 1.0]), {}, mp.ParameterError, r"semi_axes_b\[0\] = nan but must be finite"),
         ((1.0, AXES), {"form": "hard"}, mp.ParameterError, "form = 'hard' but must be 'WCA' or 'soft'"),

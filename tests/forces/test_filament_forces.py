@@ -416,8 +416,8 @@ def test_what_constraints_exclude_is_refused():
         ({"bending_modulus": [1.0, 1.0, np.nan]}, r"bending_modulus\[2\] = nan"),
         ({"bending_modulus": [1.0, 2.0]}, r"bending_modulus must be a number or have shape \(3,\), not \(2,\)"),
         ({"bending_modulus": 1.0, "rest_angle": -0.1}, r"rest_angle = -0.1 but must be finite and >= 0"),
-        ({"bending_modulus": 1.0, "rest_angle": np.pi}, r"rest_angle = 3.14159\d* but must be < π"),
-        ({"bending_modulus": 1.0, "rest_angle": [0.0, 4.0, 0.0]}, r"rest_angle\[1\] = 4.0 but must be < π"),
+        ({"bending_modulus": 1.0, "rest_angle": np.pi}, r"rest_angle = 3.14159\d* but must be .* < π"),
+        ({"bending_modulus": 1.0, "rest_angle": [0.0, 4.0, 0.0]}, r"rest_angle\[1\] = 4.0 but must be .* < π"),
     ],
 )
 def test_bad_numbers_of_bending(arguments, message):

@@ -211,10 +211,10 @@ def test_a_joint_turned_by_almost_pi():
         ({"extension": -1.0}, r"RodElasticity: extension = -1.0 but must be"),
         ({"bending": np.where(np.arange(78).reshape(39, 2) == 7, 0.0, 1.0)}, r"bending\[3, 1\] = 0.0 but must be"),
         ({"twist": np.full(39, np.nan)}, r"twist\[0\] = nan but must be finite"),
-        ({"twist": np.ones(38)}, r"twist must have shape \(39,\), not \(38,\)"),
+        ({"twist": np.ones(38)}, r"twist must be a number or have shape \(39,\), not \(38,\)"),
         ({"rest_strain": (0.0, 1.0)}, r"rest_strain must have shape"),
         ({"rest_curvature": [[1.0], [1.0, 2.0]]}, r"rest_curvature must have shape \(3,\) or \(39, 3\)"),
-        ({"extension": "stiff"}, r"extension = 'stiff' but must be a number"),
+        ({"extension": "stiff"}, r"extension must be a number or 39 numbers: text, not numbers: 'stiff'"),
     ],
 )
 def test_refusals(change, match):
