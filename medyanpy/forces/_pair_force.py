@@ -7,6 +7,7 @@ import numpy as np
 
 from medyanpy._kernels.neighbors import NeighborList, near_pairs
 from medyanpy._kernels.program import Operation
+from medyanpy._kernels.radial import Radial
 from medyanpy._kernels.selected import all_pairs, pairs
 from medyanpy._kernels.sites import SiteTable
 from medyanpy._tools.validation import array
@@ -159,7 +160,7 @@ class PairForce(Force):
         k = np.clip(stiffness(distance, members.bead[touching]), 0.0, least)
         return start.contacts(coordinates, members.group, touching, k, least)
 
-    def _bind(self, layout, kind: int, parameters: tuple[float, ...], radius_of) -> Operation:
+    def _bind(self, layout, kind: Radial, parameters: tuple[float, ...], radius_of) -> Operation:
         """The operation for one radial function; `radius_of` gives half the range of members by their bead numbers."""
         members = self._members(layout)
         radius = radius_of(members.bead) if len(members.row) else np.zeros(0)
@@ -167,7 +168,7 @@ class PairForce(Force):
         operation.acts_on_points = members.on_points
         return operation
 
-    def _bind_all(self, layout, kind: int, parameters: tuple[float, ...], weight_of=None) -> Operation:
+    def _bind_all(self, layout, kind: Radial, parameters: tuple[float, ...], weight_of=None) -> Operation:
         """The operation for all pairs at any distance; `weight_of` gives factors of members by their rows and bead
         numbers."""
         members = self._members(layout)

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from medyanpy._kernels.program import Operation
+from medyanpy._kernels.radial import Radial
 from medyanpy._kernels.selected import bonds
 from medyanpy._kernels.sites import SiteTable
 from medyanpy._tools.validation import array
@@ -13,9 +14,6 @@ from medyanpy.errors import TopologyError
 from medyanpy.forces._base import Domain, Force, check_beads, domain_table, expect_handle
 
 __all__ = ["HarmonicBonds", "MembraneEdgeSprings"]
-
-# Number of the radial function in _kernels/radial.pxd.
-_HARMONIC = 0
 
 
 class HarmonicBonds(Force):
@@ -77,7 +75,7 @@ class HarmonicBonds(Force):
 
     def bind(self, layout):
         check_beads(self.name, self._pairs, layout.topology)
-        return bind_pairs(self.name, _HARMONIC, layout, self._pairs, self._named("stiffness", "length"))
+        return bind_pairs(self.name, Radial.HARMONIC, layout, self._pairs, self._named("stiffness", "length"))
 
 
 class MembraneEdgeSprings(HarmonicBonds):
@@ -137,7 +135,7 @@ def check_pairs(force: str, pairs: Any) -> np.ndarray:
     return out
 
 
-def bind_pairs(name: str, kind: int, layout, pairs: np.ndarray, parameters) -> Operation:
+def bind_pairs(name: str, kind: Radial, layout, pairs: np.ndarray, parameters) -> Operation:
     """The operation for one radial function over fixed pairs of beads, by topology number."""
     place = layout.internal(pairs)
     operation = bind_rows(name, kind, SiteTable(), place, parameters)
@@ -145,7 +143,7 @@ def bind_pairs(name: str, kind: int, layout, pairs: np.ndarray, parameters) -> O
     return operation
 
 
-def bind_rows(name: str, kind: int, table: SiteTable, ends: np.ndarray, parameters) -> Operation:
+def bind_rows(name: str, kind: Radial, table: SiteTable, ends: np.ndarray, parameters) -> Operation:
     """The same over pairs (n, 2) of rows of a table: each row owns its bonds, in the order given."""
     owner_of = ends.T.ravel()
     # Stable, so that a site adds up its bonds in the order in which they were given; both ends of a bond have the

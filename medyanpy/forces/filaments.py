@@ -5,13 +5,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from medyanpy._kernels import numerics
+from medyanpy._kernels.radial import Radial
 from medyanpy._kernels.selected import filament_bending, filament_twisting, fixman, fixman_twistable
 from medyanpy._tools.validation import thermal_energy
 from medyanpy.beads import Filaments
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.forces._base import Domain, Force, domain_table, expect_handle
 from medyanpy.forces._stiffness import Coordinates, Start
-from medyanpy.forces.bonds import _HARMONIC, bind_pairs
+from medyanpy.forces.bonds import bind_pairs
 
 if TYPE_CHECKING:
     from medyanpy.layout import Layout
@@ -217,7 +218,7 @@ class FilamentStretching(_FilamentForce):
         handle = self._filaments
         length = handle.link_lengths
         stiffness = self._numbers["stretching_modulus"] / length
-        return bind_pairs(self.name, _HARMONIC, layout, handle.links + handle.first_bead, (stiffness, length))
+        return bind_pairs(self.name, Radial.HARMONIC, layout, handle.links + handle.first_bead, (stiffness, length))
 
 
 class FilamentTwisting(_JointForce):

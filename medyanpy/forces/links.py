@@ -8,6 +8,7 @@ import numpy as np
 
 from medyanpy._kernels import numerics
 from medyanpy._kernels.program import Operation
+from medyanpy._kernels.radial import Radial
 from medyanpy._kernels.selected import angles
 from medyanpy._kernels.sites import SiteTable
 from medyanpy._tools.validation import array, one_or_many, whole_number
@@ -18,10 +19,6 @@ from medyanpy.forces.bonds import bind_rows
 from medyanpy.sites import Sites, as_sites
 
 __all__ = ["AngleLinks", "DirectionLinks", "Links"]
-
-# Numbers of the radial functions in _kernels/radial.pxd.
-_HARMONIC = 0
-_ROPE = 3
 
 
 class _SiteTerms(Force):
@@ -362,7 +359,7 @@ class Links(_SiteTerms):
         return start.springs(start.sites(a) + start.sites(b), self._numbers["stiffness"])
 
     def _operation(self, layout):
-        kind = _ROPE if self._one_sided else _HARMONIC
+        kind = Radial.ROPE if self._one_sided else Radial.HARMONIC
         beads = np.column_stack([sites.single_beads for sites in self._sites])
         if (beads >= 0).all():
             table, ends = SiteTable(), layout.internal(beads)

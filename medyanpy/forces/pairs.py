@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from medyanpy import units
+from medyanpy._kernels.radial import Radial
 from medyanpy.beads import Balls
 from medyanpy.errors import ParameterError
 from medyanpy.forces._base import Domain, domain_table
@@ -15,12 +16,6 @@ from medyanpy.topology import Topology
 
 __all__ = ["WCA", "Coulomb", "LennardJones", "Ricker", "SoftSphere"]
 
-# Numbers of the radial functions in _kernels/radial.pxd.
-_SOFT_SPHERE = 1
-_WCA = 2
-_RICKER = 4
-_LENNARD_JONES = 6
-_COULOMB = 7
 # Where WCA ends, in units of sigma.
 _WCA_END = 2.0 ** (1.0 / 6.0)
 # Where Ricker ends, in units of the distance of its minimum: what is left of the energy there is 4e-9 of the depth.
@@ -152,7 +147,7 @@ class SoftSphere(PairForce):
     def bind(self, layout):
         k, d = self._numbers["stiffness"], self._numbers["diameter"]
         numbers = (k, 0.0 if d is None else d)
-        return self._bind(layout, _SOFT_SPHERE, numbers, lambda beads: self._radii(layout.topology, beads))
+        return self._bind(layout, Radial.SOFT_SPHERE, numbers, lambda beads: self._radii(layout.topology, beads))
 
 
 class WCA(PairForce):
@@ -231,7 +226,8 @@ class WCA(PairForce):
 
     def bind(self, layout):
         epsilon, sigma = self._numbers["epsilon"], self._numbers["sigma"]
-        return self._bind(layout, _WCA, (epsilon, sigma), lambda beads: np.full(len(beads), 0.5 * _WCA_END * sigma))
+        half = 0.5 * _WCA_END * sigma
+        return self._bind(layout, Radial.WCA, (epsilon, sigma), lambda beads: np.full(len(beads), half))
 
 
 class LennardJones(PairForce):
@@ -321,9 +317,9 @@ class LennardJones(PairForce):
     def bind(self, layout):
         epsilon, sigma, cutoff = (self._numbers[name] for name in ("epsilon", "sigma", "cutoff"))
         if cutoff is None:
-            return self._bind_all(layout, _LENNARD_JONES, (epsilon, sigma))
+            return self._bind_all(layout, Radial.LENNARD_JONES, (epsilon, sigma))
         parameters = epsilon, sigma, cutoff
-        return self._bind(layout, _LENNARD_JONES, parameters, lambda beads: np.full(len(beads), 0.5 * cutoff))
+        return self._bind(layout, Radial.LENNARD_JONES, parameters, lambda beads: np.full(len(beads), 0.5 * cutoff))
 
 
 class Coulomb(PairForce):
@@ -407,7 +403,7 @@ class Coulomb(PairForce):
             of[beads] = charges
             return of[bead]
 
-        return self._bind_all(layout, _COULOMB, (self._numbers["constant"],), weight_of)
+        return self._bind_all(layout, Radial.COULOMB, (self._numbers["constant"],), weight_of)
 
 
 class Ricker(PairForce):
@@ -509,7 +505,7 @@ class Ricker(PairForce):
     def bind(self, layout):
         depth, distance, cutoff = (self._numbers[name] for name in ("depth", "distance", "cutoff"))
         end = _RICKER_END * distance if cutoff is None else cutoff
-        return self._bind(layout, _RICKER, (depth, distance, end), lambda beads: np.full(len(beads), 0.5 * end))
+        return self._bind(layout, Radial.RICKER, (depth, distance, end), lambda beads: np.full(len(beads), 0.5 * end))
 
 
 def _lennard_jones(r: Any) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from medyanpy._kernels.frames import Frames
+from medyanpy._kernels.radial import Radial
 from medyanpy._tools.validation import array
 from medyanpy.beads import Filaments
 from medyanpy.errors import ParameterError, TopologyError
@@ -17,9 +18,6 @@ from medyanpy.forces.bonds import bind_pairs, check_pairs
 from medyanpy.forces.filaments import refuse_constrained
 
 __all__ = ["LinkLengthPenalty", "OrthonormalFramePenalty", "RigidTrianglePenalty"]
-
-# Number of the radial function in _kernels/radial.pxd.
-_PENALTY = 5
 
 
 class LinkLengthPenalty(Force):
@@ -106,7 +104,7 @@ class LinkLengthPenalty(Force):
     def bind(self, layout):
         check_beads(self.name, self._pairs, layout.topology)
         omega, length = self._named("omega", "length")
-        return bind_pairs(self.name, _PENALTY, layout, self._pairs, (omega * omega, length))
+        return bind_pairs(self.name, Radial.PENALTY, layout, self._pairs, (omega * omega, length))
 
 
 def _multipliers(positions: Any, pairs: np.ndarray, omega: np.ndarray, length: np.ndarray) -> np.ndarray:
@@ -216,7 +214,7 @@ class RigidTrianglePenalty(_TriplePenalty):
     def bind(self, layout):
         check_beads(self.name, self._triples, layout.topology)
         pairs, omega, lengths = self._terms()
-        return bind_pairs(self.name, _PENALTY, layout, pairs, (omega * omega, lengths))
+        return bind_pairs(self.name, Radial.PENALTY, layout, pairs, (omega * omega, lengths))
 
 
 class OrthonormalFramePenalty(_TriplePenalty):
