@@ -183,7 +183,7 @@ class SoftCollisions(Force):
         if _is_one(value):
             return [value] * n
         if len(value) != n:
-            raise ParameterError(f"{self.name}: {what} has {len(value)} values, but there are {n} handles")
+            raise ParameterError(f"{self.name}: {what} must be one for all or have shape ({n},), not ({len(value)},)")
         return list(value)
 
     def _masks(self, what: str, value: Any) -> np.ndarray:

@@ -234,12 +234,26 @@ def careless(force, **numbers):
     SPRING.set(force, **numbers)
 
 
+def stubborn(force, layout):
+    now = force._numbers
+    force._numbers = force.__dict__.setdefault("_first", now)
+    operation = SPRING.bind(force, layout)
+    force._numbers = now
+    return operation
+
+
+def tolerant(force, **numbers):
+    SPRING.set(force, **{name: value for name, value in numbers.items() if name in force.changeable})
+
+
 @pytest.mark.parametrize(
     ("members", "match"),
     [
+        ({"set": tolerant}, "any name can be set"),
+        ({"bind": stubborn}, "a run does not follow where stiffness is set"),
         ({"_in_domain": unbounded}, "stiffness = -5e-324 is not refused"),
         ({"_in_domain": cautious}, "0.0 is in the domain of stiffness, but: "),
-        ({"_checked": mute}, "a number is wrong' should begin with 'HarmonicBonds: stiffness = nan but must be'"),
+        ({"_checked": mute}, "a number is wrong' should begin with 'HarmonicBonds: stiffness = nan but must"),
         ({"set": hasty}, "stiffness = nan is refused and changes something"),
         ({"set": careless}, "stiffness = nan is refused and changes something"),
         (
