@@ -74,22 +74,26 @@ def test_code_on_a_page_runs(page, tmp_path):
 
 def compile_kernel(page, name, folder):
     """As somebody else's package would: against the installed .pxd files, and nothing of this checkout."""
+    (folder / f"{name}.pyx").write_text(fences(page, "cython")[0][1], encoding="utf-8")
+    compile_module(name, folder, Path(mp.__file__).parents[1])
+    return [text for _, text, before in fences(page, "python") if before.startswith(WITH_KERNEL)]
+
+
+def compile_module(name, folder, declared):
+    """The .pyx file of this name, with the .pxd files of a folder."""
     pytest.importorskip("Cython", reason="Cython is not installed here")
     compiler = shutil.which("cc") or shutil.which("gcc")
     include = Path(sysconfig.get_paths()["include"])
     if compiler is None or not (include / "Python.h").exists():
         pytest.skip("there is no C compiler, or no header of Python")
-    (folder / f"{name}.pyx").write_text(fences(page, "cython")[0][1], encoding="utf-8")
     directives = "language_level=3,wraparound=False,cdivision=True,boundscheck=False"
-    installed = Path(mp.__file__).parents[1]
     for command in (
-        [sys.executable, "-m", "cython", "-X", directives, "-I", str(installed), f"{name}.pyx"],
+        [sys.executable, "-m", "cython", "-X", directives, "-I", str(declared), f"{name}.pyx"],
         [compiler, "-shared", "-fPIC", "-O1", "-ffp-contract=off", f"-I{include}", f"{name}.c", "-o"]
         + [name + sysconfig.get_config_var("EXT_SUFFIX")],
     ):
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False)
         assert done.returncode == 0, done.stderr
-    return [text for _, text, before in fences(page, "python") if before.startswith(WITH_KERNEL)]
 
 
 @pytest.mark.slow
@@ -107,6 +111,48 @@ def test_the_kernel_of_the_page_on_forces_compiles_and_keeps_the_contract(tmp_pa
             "force = CASES[0].build()[1]",
             "force.set(point=[0.0, 0.0, 1.0])",
             "assert force.parameters['point'].tolist() == [0.0, 0.0, 1.0]",
+        ]
+    )
+    done = run_script(script, tmp_path / "contract.py", tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.slow
+def test_the_radial_energy_of_the_page_on_forces_is_a_function_a_class_and_a_row(tmp_path):
+    """The function is put into a copy of radial.pxd, and the loop over neighbours compiled with that: nothing else."""
+    page, kernels = ROOT / "docs" / "add_a_force.md", ROOT / "medyanpy" / "_kernels"
+    parts = {before: text for _, text, before in fences(page, "cython") if before.startswith("<!-- radial.pxd")}
+    number, function, branch = (parts[f"<!-- radial.pxd: {part} -->"] for part in ("number", "function", "branch"))
+    declared = tmp_path / "declared" / "medyanpy" / "_kernels"
+    shutil.copytree(kernels, declared, ignore=shutil.ignore_patterns("*.pyx", "*.py", "baseline", "avx*"))
+    for package in (declared, declared.parent):
+        (package / "__init__.py").touch()
+    text = (kernels / "radial.pxd").read_text(encoding="utf-8")
+    for place, new in (
+        ("\n\n\ncdef extern from", f"\n{number}"),
+        ("cdef inline void evaluate(", f"{function}\n\n\n"),
+        ("    else:\n        spring_at(", f"{branch}\n"),
+    ):
+        assert text.count(place) == 1
+        text = text.replace(place, new + place)
+    (declared / "radial.pxd").write_text(text, encoding="utf-8")
+    shutil.copy(declared / "radial.pxd", tmp_path)
+    for name in ("radial", "pairs"):
+        shutil.copy(kernels / f"{name}.pyx", tmp_path)
+        compile_module(name, tmp_path, declared.parents[1])
+    *_, morse, row = [text for _, text, before in fences(page, "python") if before.startswith(WITH_KERNEL)]
+    script = "\n".join(
+        [
+            f"import sys; sys.path.insert(0, {str(tmp_path)!r})",
+            "from typing import Any",
+            "import numpy as np, medyanpy as mp, pairs",
+            "from medyanpy.forces import _pair_force",
+            "from medyanpy.forces._base import Domain, domain_table",
+            "from medyanpy.testing import ForceCase, check_force",
+            "_pair_force.pairs = pairs",
+            morse.replace("medyanpy._kernels.radial", "radial"),
+            row,
+            "check_force(*CASES)",
         ]
     )
     done = run_script(script, tmp_path / "contract.py", tmp_path)

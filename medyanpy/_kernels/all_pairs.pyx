@@ -17,7 +17,7 @@ from libc.string cimport memset
 from medyanpy._kernels.box cimport displacement, displacements
 from medyanpy._kernels.parallel cimport SUM_BLOCK, n_blocks, over_blocks, sum_in_blocks
 from medyanpy._kernels.program cimport AddBlock, Operation, World
-from medyanpy._kernels.radial cimport COULOMB, LENNARD_JONES, Derivative, derive, evaluate, pull
+from medyanpy._kernels.radial cimport COULOMB, LENNARD_JONES, Derivative, derive, evaluate, pull, slope
 from medyanpy._kernels.sites cimport SiteArrays, SiteTable
 from medyanpy._kernels.vec3 cimport dot
 
@@ -26,12 +26,15 @@ cdef enum:
     PART = 32
     # Members of a block.
     ROWS = 16
+    # In place of a kind: any that has no shortcut.
+    ANY = -1
 
 
 cdef struct AllTask:
     SiteArrays sites
     int kind
-    double a                  # parameters of the radial function
+    const double* p           # parameters of the radial function
+    double a                  # the first two of them
     double b
     const int32_t* row        # (n,) of the table of sites
     const int32_t* first      # (n,) of the range of partners
@@ -103,13 +106,16 @@ cdef inline void _row(int kind, const AllTask* t, World* world, Py_ssize_t m) no
                 w[t.ignored[e] - base] = 0.0
             e += 1
         for k in range(PART):
-            s = w[k] * pull(kind, t.a, t.b, 0.0, rr[k], &u)
+            s = w[k] * (slope(t.kind, t.p, rr[k], &u) if kind == ANY else pull(kind, t.a, t.b, 0.0, rr[k], &u))
             total[k] += s * d[k]
             total[PART + k] += s * d[PART + k]
             total[2 * PART + k] += s * d[2 * PART + k]
         if world.want_energy:
             for k in range(PART):
-                pull(kind, t.a, t.b, 0.0, rr[k], &u)
+                if kind == ANY:
+                    slope(t.kind, t.p, rr[k], &u)
+                else:
+                    pull(kind, t.a, t.b, 0.0, rr[k], &u)
                 energy[k] += w[k] * u
         base += PART
     # Summed apart and added once: two equal forces give exactly twice one.
@@ -126,8 +132,10 @@ cdef int _rows(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int 
     for m in range(first, last):
         if t.kind == COULOMB:
             _row(COULOMB, t, world, m)
-        else:
+        elif t.kind == LENNARD_JONES:
             _row(LENNARD_JONES, t, world, m)
+        else:
+            _row(ANY, t, world, m)
     return 0
 
 
@@ -137,8 +145,8 @@ cdef class AllPairs(Operation):
     Parameters
     ----------
     name : str
-    kind : int
-        Number of the radial function in radial.pxd: LENNARD_JONES or COULOMB.
+    kind : Radial
+        The radial function.
     parameters : sequence of 1 or 2 float
         Those of the function; without a cutoff.
     row : (n,) int32
@@ -176,6 +184,7 @@ cdef class AllPairs(Operation):
             self.p[k] = parameters[k]
         self.p[2] = np.inf
         self.task.kind = kind
+        self.task.p = self.p
         self.task.a = self.p[0]
         self.task.b = self.p[1]
         self.arrays = (row, first, last, ignored_from, ignored, weights, x, energies)

@@ -16,22 +16,25 @@ from medyanpy._kernels.neighbors cimport AHEAD, ROWS_PER_BLOCK, NeighborList, Ne
 from medyanpy._kernels.parallel cimport SUM_BLOCK, n_blocks, over_blocks, sum_in_blocks
 from medyanpy._kernels.program cimport AddBlock, Operation, World
 from medyanpy._kernels.radial cimport (
-    LENNARD_JONES, RICKER, SOFT_SPHERE, WCA, Derivative, derive, evaluate, lennard_jones_end, pull, ricker,
+    LENNARD_JONES, RICKER, SOFT_SPHERE, WCA, Derivative, derive, evaluate, lennard_jones_end, pull, ricker, slope,
 )
 from medyanpy._kernels.sites cimport SiteTable
 from medyanpy._kernels.vec3 cimport dot
 
-# Entries of a row that are worked on at a time; most rows are shorter.
 cdef enum:
+    # Entries of a row that are worked on at a time; most rows are shorter.
     PART = 64
+    # In place of a kind: any that has no shortcut.
+    ANY = -1
 
 
 cdef struct PairTask:
     const Neighbors* list
     int kind
-    double a                  # parameters of the radial function
+    const double* p           # parameters of the radial function
+    double a                  # the first two of them
     double b                  # for SOFT_SPHERE: the sum of two radii, where all are equal
-    double end                # of all but SOFT_SPHERE: what is taken off the energy
+    double end                # what `pull` takes off the energy
     double end_squared        # square of the range, where it is the same for all pairs
     double* energy            # by member
 
@@ -74,14 +77,20 @@ cdef inline void _block(
                 # predictor.
                 n += rr[n] < end_squared
             for k in range(n):
-                c[k] = pull(kind, t.a, t.b if equal else b[k], t.end, rr[k], &u)
+                if kind == ANY:
+                    c[k] = slope(t.kind, t.p, rr[k], &u)
+                else:
+                    c[k] = pull(kind, t.a, t.b if equal else b[k], t.end, rr[k], &u)
             for k in range(n):
                 total[0] += c[k] * d[3 * k]
                 total[1] += c[k] * d[3 * k + 1]
                 total[2] += c[k] * d[3 * k + 2]
             if world.want_energy:
                 for k in range(n):
-                    pull(kind, t.a, t.b if equal else b[k], t.end, rr[k], &u)
+                    if kind == ANY:
+                        slope(t.kind, t.p, rr[k], &u)
+                    else:
+                        pull(kind, t.a, t.b if equal else b[k], t.end, rr[k], &u)
                     # Half from each end: both see the same r, so the two halves make one whole exactly.
                     energy += 0.5 * u
             row += part
@@ -102,6 +111,8 @@ cdef int _pairs(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int
         _block(WCA, True, t, world, first, last)
     elif t.kind == RICKER:
         _block(RICKER, True, t, world, first, last)
+    elif t.kind != SOFT_SPHERE:
+        _block(ANY, True, t, world, first, last)
     elif t.list.equal:
         _block(SOFT_SPHERE, True, t, world, first, last)
     else:
@@ -115,8 +126,8 @@ cdef class Pairs(Operation):
     Parameters
     ----------
     name : str
-    kind : int
-        Number of the radial function in radial.pxd: SOFT_SPHERE, WCA, RICKER or LENNARD_JONES.
+    kind : Radial
+        The radial function: one that ends.
     parameters : sequence of 2 or 3 float
         Those of the function. For SOFT_SPHERE the second is not read: beads touch at the sum of their radii.
     neighbors : NeighborList
@@ -146,12 +157,13 @@ cdef class Pairs(Operation):
             # Where all radii are equal; where not, the loop adds up those of each pair.
             self.p[1] = neighbors.list.radius[0] + neighbors.list.radius[0]
         self.end = 0.0
-        self.end_squared = self.p[1] * self.p[1]
-        if kind == WCA or kind == LENNARD_JONES:
+        self.end_squared = self.p[2] * self.p[2]
+        if kind == SOFT_SPHERE:
+            self.end_squared = self.p[1] * self.p[1]
+        elif kind == WCA or kind == LENNARD_JONES:
             self.end = lennard_jones_end(kind, self.p, &self.end_squared)
         elif kind == RICKER:
-            self.end = ricker(self.p[0], self.p[2] * self.p[2] / self.end_squared, &e)
-            self.end_squared = self.p[2] * self.p[2]
+            self.end = ricker(self.p[0], self.end_squared / (self.p[1] * self.p[1]), &e)
         self.neighbors = neighbors
         self.energies = np.zeros(max(1, neighbors.list.n))
         self.partial = np.zeros(max(1, n_blocks(neighbors.list.n, SUM_BLOCK)))
@@ -168,6 +180,7 @@ cdef class Pairs(Operation):
             return fault
         task.list = &self.neighbors.list
         task.kind = self.kind
+        task.p = self.p
         task.a = self.p[0]
         task.b = self.p[1]
         task.end = self.end

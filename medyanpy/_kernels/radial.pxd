@@ -1,7 +1,7 @@
 """Energies of two beads that depend on their distance alone, with up to three derivatives.
 
-One branch a function: its energy and derivatives in r, and how many parameters it reads. The loops over
-bonds and over neighbours are written once and know nothing else.
+One number and one function each: the energy and its derivatives in r. The loops over bonds and over neighbours are
+written once and know nothing else, but for shortcuts of those that are used most, in `pull`.
 """
 from libc.math cimport sqrt
 
@@ -10,7 +10,9 @@ from medyanpy._kernels.program cimport AddBlock
 from medyanpy._kernels.sites cimport SiteTable
 
 
-cdef enum Radial:
+# All are proportional to p[0]. Those that end at a distance have it in p[2], are 0 from there on, and less what
+# they would be there. SOFT_SPHERE and WCA end where their other parameters say.
+cpdef enum Radial:
     HARMONIC = 0       # p = (k, r0):          k/2 (r - r0)^2
     SOFT_SPHERE = 1    # p = (k, d):           k/2 (d - r)^2 for r < d, else 0
     WCA = 2            # p = (epsilon, sigma): 4 epsilon [(sigma/r)^12 - (sigma/r)^6] + epsilon for r < 2^(1/6) sigma
@@ -47,75 +49,108 @@ cdef inline double lennard_jones_end(int kind, const double* p, double* end_squa
     return 4.0 * p[0] * (s * s - s)
 
 
+cdef inline void nothing(int order, double* u) noexcept nogil:
+    u[0] = u[1] = 0.0
+    if order > 1:
+        u[2] = u[3] = 0.0
+
+
+cdef inline void spring_at(int kind, const double* p, double r, int order, double* u) noexcept nogil:
+    cdef double s = r - p[1]
+    # At r = L, where the second derivative jumps, a rope has that of its taut side: with L = 0 it is a spring.
+    if (kind == SOFT_SPHERE and s >= 0.0) or (kind == ROPE and s < 0.0):
+        nothing(order, u)
+        return
+    u[0] = 0.5 * p[0] * s * s
+    u[1] = p[0] * s
+    if order > 1:
+        # Of a spring without length U'' is U'/r, to the bit: `third` divides what is left of it by r.
+        u[2] = u[1] / r if p[1] == 0.0 and r > 0.0 else p[0]
+        u[3] = 0.0
+
+
+cdef inline void penalty_at(const double* p, double r, int order, double* u) noexcept nogil:
+    cdef double s = r * r - p[1] * p[1]
+    cdef double q = 2.0 * p[0]
+    u[0] = 0.5 * p[0] * s * s
+    u[1] = q * s * r
+    if order > 1:
+        # U'/r + r (U'/r)': `third` divides what the first leaves by r, so its bits must be the same there, however
+        # short r is: 4 w r^2 or nothing.
+        u[2] = (u[1] / r if r > 0.0 else q * s) + 2.0 * q * r * r
+        u[3] = 6.0 * q * r
+
+
+cdef inline void ricker_at(const double* p, double r, int order, double* u) noexcept nogil:
+    cdef double s, e, q
+    if r >= p[2]:
+        nothing(order, u)
+        return
+    q = 1.0 / (p[1] * p[1])
+    u[0] = -ricker(p[0], p[2] * p[2] * q, &e)
+    s = r * r * q
+    u[0] += ricker(p[0], s, &e)
+    q = 4.5 * e * q
+    u[1] = q * (s - 1.0) * r
+    if order > 1:
+        # U'/r + r (U'/r)', as above.
+        u[2] = (u[1] / r if r > 0.0 else -q) + q * s * (5.0 - 3.0 * s)
+        u[3] = q * r / (p[1] * p[1]) * (15.0 - 30.0 * s + 9.0 * s * s)
+
+
+cdef inline void lennard_jones_at(int kind, const double* p, double r, int order, double* u) noexcept nogil:
+    cdef double s, s2, s6, e
+    cdef double q = lennard_jones_end(kind, p, &s2)
+    if r * r >= s2:
+        nothing(order, u)
+        return
+    s = 1.0 / r
+    s2 = p[1] * p[1] * s * s
+    s6 = s2 * s2 * s2
+    e = 4.0 * p[0]
+    u[0] = e * (s6 * s6 - s6) - q
+    u[1] = -e * s * (12.0 * s6 * s6 - 6.0 * s6)
+    if order > 1:
+        u[2] = e * s * s * (156.0 * s6 * s6 - 42.0 * s6)
+        u[3] = -e * s * s * s * (2184.0 * s6 * s6 - 336.0 * s6)
+
+
+cdef inline void coulomb_at(const double* p, double r, int order, double* u) noexcept nogil:
+    cdef double s = 1.0 / r
+    u[0] = p[0] * s
+    u[1] = -u[0] * s
+    if order > 1:
+        u[2] = -2.0 * u[1] * s
+        u[3] = -3.0 * u[2] * s
+
+
 cdef inline void evaluate(int kind, const double* p, double r, int order, double* u) noexcept nogil:
-    """u[0..order]: energy and derivatives at distance r >= 0."""
-    cdef double s, s2, s6, e, q
+    """u[0..order]: energy and derivatives at distance r >= 0; order is 1 or 3."""
     if kind == RICKER:
-        if r >= p[2]:
-            u[0] = u[1] = 0.0
-            if order > 1:
-                u[2] = u[3] = 0.0
-            return
-        q = 1.0 / (p[1] * p[1])
-        u[0] = -ricker(p[0], p[2] * p[2] * q, &e)
-        s = r * r * q
-        u[0] += ricker(p[0], s, &e)
-        q = 4.5 * e * q
-        u[1] = q * (s - 1.0) * r
-        if order > 1:
-            # U'/r + r (U'/r)': `third` divides what the first leaves by r, so its bits must be the same there.
-            u[2] = (u[1] / r if r > 0.0 else -q) + q * s * (5.0 - 3.0 * s)
-            u[3] = q * r / (p[1] * p[1]) * (15.0 - 30.0 * s + 9.0 * s * s)
+        ricker_at(p, r, order, u)
     elif kind == PENALTY:
-        s = r * r - p[1] * p[1]
-        q = 2.0 * p[0]
-        u[0] = 0.5 * p[0] * s * s
-        u[1] = q * s * r
-        if order > 1:
-            # U'/r + r (U'/r)', as above: what `third` divides by r is 4 w r^2 or nothing, however short r is.
-            u[2] = (u[1] / r if r > 0.0 else q * s) + 2.0 * q * r * r
-            u[3] = 6.0 * q * r
+        penalty_at(p, r, order, u)
     elif kind == COULOMB:
-        s = 1.0 / r
-        u[0] = p[0] * s
-        u[1] = -u[0] * s
-        if order > 1:
-            u[2] = -2.0 * u[1] * s
-            u[3] = -3.0 * u[2] * s
-    elif kind != WCA and kind != LENNARD_JONES:
-        s = r - p[1]
-        # At r = L, where the second derivative jumps, a rope has that of its taut side: with L = 0 it is a spring.
-        if (kind == SOFT_SPHERE and s >= 0.0) or (kind == ROPE and s < 0.0):
-            u[0] = u[1] = 0.0
-            if order > 1:
-                u[2] = u[3] = 0.0
-            return
-        u[0] = 0.5 * p[0] * s * s
-        u[1] = p[0] * s
-        if order > 1:
-            # Of a spring without length U'' is U'/r, to the bit: `third` divides what is left of it by r.
-            u[2] = u[1] / r if p[1] == 0.0 and r > 0.0 else p[0]
-            u[3] = 0.0
+        coulomb_at(p, r, order, u)
+    elif kind == WCA or kind == LENNARD_JONES:
+        lennard_jones_at(kind, p, r, order, u)
     else:
-        q = lennard_jones_end(kind, p, &s2)
-        if r * r >= s2:
-            u[0] = u[1] = 0.0
-            if order > 1:
-                u[2] = u[3] = 0.0
-            return
-        s = 1.0 / r
-        s2 = p[1] * p[1] * s * s
-        s6 = s2 * s2 * s2
-        e = 4.0 * p[0]
-        u[0] = e * (s6 * s6 - s6) - q
-        u[1] = -e * s * (12.0 * s6 * s6 - 6.0 * s6)
-        if order > 1:
-            u[2] = e * s * s * (156.0 * s6 * s6 - 42.0 * s6)
-            u[3] = -e * s * s * s * (2184.0 * s6 * s6 - 336.0 * s6)
+        spring_at(kind, p, r, order, u)
+
+
+cdef inline double slope(int kind, const double* p, double rr, double* energy) noexcept nogil:
+    """U'(r) / r of two beads, and U(r), from r^2: of any kind."""
+    cdef double u[4]
+    cdef double r = sqrt(rr)
+    evaluate(kind, p, r, 1, u)
+    energy[0] = u[0]
+    # Beads in one place have no direction to push in. Zero is the mean over all of them.
+    return u[1] / r if r > 0.0 else 0.0
 
 
 cdef inline double pull(int kind, double a, double b, double end, double rr, double* u) noexcept nogil:
-    """U'(r) / r of two beads within range, and u[0] = U(r); from r^2 and p = (a, b).
+    """`slope` of two beads within range, from p = (a, b), for the kinds that have this shortcut: SOFT_SPHERE, RICKER,
+    WCA and LENNARD_JONES, COULOMB.
 
     What a sum over neighbours needs and no more: no root where it can be done without, and no branch that depends on
     r. Within range means r < b (SOFT_SPHERE), r < r_c (RICKER), or what `lennard_jones_end` gives; the caller skips

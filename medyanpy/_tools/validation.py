@@ -1,7 +1,8 @@
 """Checks of what users pass in. Each returns it clean, or says what, where, which and the bound."""
 
+import operator
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,8 @@ from medyanpy import units
 from medyanpy.errors import ParameterError, shown
 
 __all__ = [
-    "array", "dimensions", "file_path", "number", "one_or_many", "per_item", "seed", "several", "thermal_energy",
-    "vector", "vectors", "whole_number", "words",
+    "array", "bounds_in_words", "dimensions", "file_path", "number", "one_or_many", "per_item", "seed", "several",
+    "thermal_energy", "vector", "vectors", "whole_number", "words",
 ]  # fmt: skip
 
 
@@ -51,7 +52,7 @@ def array(
 def _real(raw: np.ndarray) -> np.ndarray:
     """Text that reads as numbers is text nonetheless; of complex numbers NumPy drops a half, of dates it takes days."""
     if raw.dtype.kind in "SU":
-        raise TypeError(f"text, not numbers: {raw.ravel()[0]!r}" if raw.size else "text, not numbers")
+        raise TypeError(f"text, not numbers: {raw.ravel().tolist()[0]!r}" if raw.size else "text, not numbers")
     if raw.dtype.kind not in "biufO":
         raise TypeError(f"{raw.dtype}, not real numbers")
     return raw
@@ -90,15 +91,41 @@ def words(what: str, value: Any, *, error: type[Exception] = ParameterError) -> 
     return out
 
 
-def number(
-    what: str,
-    value: Any,
-    *,
-    above: float | None = None,
-    at_least: float | None = None,
-    error: type[Exception] = ParameterError,
-) -> float:
-    """A finite float within its bound."""
+#: Of bounds, by the names that they are given by: who keeps one, and how it is written.
+_BOUNDS = {
+    "above": (operator.gt, ">"),
+    "at_least": (operator.ge, ">="),
+    "below": (operator.lt, "<"),
+    "at_most": (operator.le, "<="),
+}
+
+
+def bounds_in_words(bounds: Mapping[str, float]) -> str:
+    """``">= 0 and < π"``; empty where there are none."""
+    return " and ".join(f"{_BOUNDS[k][1]} {'π' if b == np.pi else f'{b:g}'}" for k, b in bounds.items())
+
+
+def _outside(x: Any, bounds: Mapping[str, float]) -> Any:
+    """Where numbers are not finite, or do not keep a bound."""
+    bad = ~np.isfinite(x)
+    for key, bound in bounds.items():
+        bad = bad | np.logical_not(_BOUNDS[key][0](x, bound))
+    return bad
+
+
+def _refuse_outside(what: str, x: Any, bounds: Mapping[str, float], error: type[Exception]) -> None:
+    """Refuse numbers with one of them outside; the first is named by its place."""
+    bad = _outside(x, bounds)
+    if np.any(bad):
+        index = tuple(map(int, np.argwhere(bad)[0])) if np.ndim(x) else ()
+        place = f"[{', '.join(map(str, index))}]" if index else ""
+        kept = " and ".join(filter(None, ("finite", bounds_in_words(bounds))))
+        radians = " (radians)" if "π" in kept else ""
+        raise _refuse(f"{what}{place}", f"= {x[index] if index else x} but must be {kept}{radians}", error)
+
+
+def number(what: str, value: Any, *, error: type[Exception] = ParameterError, **bounds: float) -> float:
+    """A finite float within its bounds: ``above=``, ``at_least=``, ``below=``, ``at_most=``."""
     try:
         if isinstance(value, str | bytes):
             raise TypeError
@@ -107,46 +134,22 @@ def number(
         raise _refuse(what, f"= {shown(value)} but must be below 1.8e308", error) from cause
     except Exception as cause:
         raise _refuse(what, f"= {shown(value)} but must be a number", error) from cause
-    bound = _bound(above, at_least)
-    if not np.isfinite(out) or (above is not None and out <= above) or (at_least is not None and out < at_least):
-        raise _refuse(what, f"= {out} but must be {bound}", error)
+    _refuse_outside(what, out, bounds, error)
     return out
 
 
-def _bound(above: float | None, at_least: float | None) -> str:
-    if above is not None:
-        return f"finite and > {above:g}"
-    if at_least is not None:
-        return f"finite and >= {at_least:g}"
-    return "finite"
-
-
 def per_item(
-    what: str,
-    value: Any,
-    n: int,
-    *,
-    above: float | None = None,
-    at_least: float | None = None,
-    error: type[Exception] = ParameterError,
+    what: str, value: Any, n: int, *, error: type[Exception] = ParameterError, **bounds: float
 ) -> np.ndarray:
-    """One float for each of n items: a scalar for all (kept as a view without memory of its own) or n of them."""
+    """One float for each of n items: a scalar for all (kept as a view without memory of its own) or n of them; bounds
+    as of `number`."""
     try:
         raw = _real(np.asarray(value)).astype(np.float64)
     except Exception as cause:
         raise _refuse(what, f"must be a number or {n} numbers: {cause}", error) from cause
     if raw.ndim > 1 or (raw.ndim == 1 and len(raw) != n):
         raise _refuse(what, f"must be a number or have shape ({n},), not {raw.shape}", error)
-    bad = ~np.isfinite(raw)
-    if above is not None:
-        bad |= ~(raw > above)
-    if at_least is not None:
-        bad |= ~(raw >= at_least)
-    if bad.any():
-        if raw.ndim == 0:
-            raise _refuse(what, f"= {raw} but must be {_bound(above, at_least)}", error)
-        i = int(np.argmax(bad))
-        raise _refuse(f"{what}[{i}]", f"= {raw[i]} but must be {_bound(above, at_least)}", error)
+    _refuse_outside(what, raw, bounds, error)
     out = np.broadcast_to(raw if raw.ndim == 0 else raw.copy(), (n,))
     out.flags.writeable = False
     return out
@@ -157,10 +160,25 @@ def vector(what: str, value: Any, *, error: type[Exception] = ParameterError) ->
     return array(what, value, (3,), error=error)
 
 
-def vectors(what: str, value: Any, n: int, *, error: type[Exception] = ParameterError) -> np.ndarray:
-    """Finite floats: one vector for all of n items, (3,), or one for each, (n, 3); a copy, read-only."""
-    each = dimensions(what, value, f"(3,) or ({n}, 3)", error=error) > 1
-    out = array(what, value, (n, 3) if each else (3,), error=error).copy()
+def vectors(
+    what: str,
+    value: Any,
+    n: int | None,
+    *,
+    size: int = 3,
+    or_number: bool = False,
+    error: type[Exception] = ParameterError,
+    **bounds: float,
+) -> np.ndarray:
+    """Floats, a copy that is read-only: one vector for all of n items, (size,), or one for each, (n, size); n None: one
+    vector and no more. With `or_number` one number stands for all components of one vector. Bounds as of `number`."""
+    shapes = ["()"] * or_number + [f"({size},)"] + ([] if n is None else [f"({n}, {size})"])
+    depth = dimensions(what, value, " or ".join(shapes), error=error)
+    if or_number and depth == 0:
+        out = np.full(size, number(what, value, error=error, **bounds))
+    else:
+        out = array(what, value, (size,) if n is None or depth < 2 else (n, size), error=error).copy()
+        _refuse_outside(what, out, bounds, error)
     out.flags.writeable = False
     return out
 

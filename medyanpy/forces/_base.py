@@ -1,11 +1,14 @@
 """What every force has in common."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from medyanpy._tools.described import Described, scalar_if_one
+from medyanpy._tools.domains import Domain, domain_table
 from medyanpy._tools.names import Guarded, did_you_mean
 from medyanpy._tools.validation import whole_number
 from medyanpy.errors import ParameterError, TopologyError
@@ -17,7 +20,7 @@ if TYPE_CHECKING:
     from medyanpy._kernels.program import Operation
     from medyanpy.layout import Layout
 
-__all__ = ["Force", "bead_numbers", "handles_in"]
+__all__ = ["Domain", "Force", "bead_numbers", "domain_table", "handles_in"]
 
 
 class Force(Described, Guarded, ABC):
@@ -38,12 +41,19 @@ class Force(Described, Guarded, ABC):
     """
 
     _remedy = "make a new force, and a new System with it; only force.changeable can be set"
+    #: The numbers that `set` may change, and which values each may have; `changeable` are their names.
+    domains: Mapping[str, Domain] = domain_table()
     #: Whether the force is the same wherever in space the system is, so that it keeps the total momentum.
     conserves_momentum: bool = False
     #: Whether its energy tells the work that it does: runs are watched for beads that run away by it.
     energy_tells_work: bool = True
     #: Whether `squared_frequencies` are what they bound.
     exact_frequencies: bool = False
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "domains" in vars(cls) and "changeable" not in vars(cls):
+            cls.changeable = tuple(cls.domains)
 
     def __init__(self, *, name: str | None = None, group: int = 0) -> None:
         self.name = type(self).__name__ if name is None else name
@@ -101,8 +111,18 @@ class Force(Described, Guarded, ABC):
         self._numbers = {name: _unwritable(value) for name, value in self._checked(**numbers).items()}
 
     def _checked(self, **numbers: Any) -> dict[str, Any]:
-        """All changeable numbers, checked."""
-        return numbers
+        """All changeable numbers, checked: each is in its domain. What they must be to each other, a force checks by
+        overriding this."""
+        return {name: self._in_domain(name, value) for name, value in numbers.items()}
+
+    def _in_domain(self, name: str, value: Any, n: int | None = None) -> Any:
+        """A number, checked; for each of n items, where that is not how many there are now."""
+        domain = self.domains.get(name)
+        if domain is None:
+            return value
+        if n is None and domain.per is not None:
+            n = len(attrgetter(domain.per)(self))
+        return domain.checked(f"{self.name}: {name}", value, n)
 
     @property
     def handles(self) -> tuple[Handle, ...]:

@@ -7,13 +7,14 @@ import numpy as np
 
 from medyanpy._kernels.neighbors import NeighborList, near_pairs
 from medyanpy._kernels.program import Operation
+from medyanpy._kernels.radial import Radial
 from medyanpy._kernels.selected import all_pairs, pairs
 from medyanpy._kernels.sites import SiteTable
-from medyanpy._tools.validation import array, number
+from medyanpy._tools.validation import array
 from medyanpy.errors import TopologyError
-from medyanpy.forces._base import Force
+from medyanpy.forces._base import Domain, Force
 from medyanpy.forces._stiffness import Start
-from medyanpy.handles import handles_in
+from medyanpy.handles import bead_numbers, handles_in
 from medyanpy.sites import Sites, as_sites
 
 # Neighbours of a bead, beyond which a start is a heap that will be parted first, and says nothing about a run.
@@ -25,6 +26,9 @@ _NEIGHBORHOOD = 4096
 # Share of the range. Wider means fewer builds of the list and longer rows; see
 # tests/benchmarks/bench_pairs.py.
 _SKIN = 0.4
+
+#: How far beyond the range neighbours are listed; None: that share of the range.
+SKIN = Domain("nm", at_least=0.0, optional=True)
 
 
 class PairForce(Force):
@@ -59,8 +63,16 @@ class PairForce(Force):
         """(E, 2) pairs of bead numbers that do not interact; where groups are sites, of numbers of sites."""
         return self._exclusions
 
-    def _skin(self, skin: Any) -> float | None:
-        return None if skin is None else number(f"{self.name}: skin", skin, at_least=0.0)
+    @property
+    def _beads_a(self) -> Any:
+        """The beads of the first group by their numbers, or its sites, in the order of numbers given for each."""
+        a = self._groups[0]
+        return a if isinstance(a, Sites) else bead_numbers(a)
+
+    @property
+    def _beads_b(self) -> Any:
+        b = self._groups[1]
+        return b if isinstance(b, Sites) else bead_numbers(b)
 
     def _members(self, layout) -> "_Members":
         if isinstance(self._groups[0], Sites):
@@ -148,7 +160,7 @@ class PairForce(Force):
         k = np.clip(stiffness(distance, members.bead[touching]), 0.0, least)
         return start.contacts(coordinates, members.group, touching, k, least)
 
-    def _bind(self, layout, kind: int, parameters: tuple[float, ...], radius_of) -> Operation:
+    def _bind(self, layout, kind: Radial, parameters: tuple[float, ...], radius_of) -> Operation:
         """The operation for one radial function; `radius_of` gives half the range of members by their bead numbers."""
         members = self._members(layout)
         radius = radius_of(members.bead) if len(members.row) else np.zeros(0)
@@ -156,7 +168,7 @@ class PairForce(Force):
         operation.acts_on_points = members.on_points
         return operation
 
-    def _bind_all(self, layout, kind: int, parameters: tuple[float, ...], weight_of=None) -> Operation:
+    def _bind_all(self, layout, kind: Radial, parameters: tuple[float, ...], weight_of=None) -> Operation:
         """The operation for all pairs at any distance; `weight_of` gives factors of members by their rows and bead
         numbers."""
         members = self._members(layout)

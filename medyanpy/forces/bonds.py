@@ -5,17 +5,15 @@ from typing import Any
 import numpy as np
 
 from medyanpy._kernels.program import Operation
+from medyanpy._kernels.radial import Radial
 from medyanpy._kernels.selected import bonds
 from medyanpy._kernels.sites import SiteTable
-from medyanpy._tools.validation import array, per_item
+from medyanpy._tools.validation import array
 from medyanpy.beads import Membrane
 from medyanpy.errors import TopologyError
-from medyanpy.forces._base import Force, check_beads, expect_handle
+from medyanpy.forces._base import Domain, Force, check_beads, domain_table, expect_handle
 
 __all__ = ["HarmonicBonds", "MembraneEdgeSprings"]
-
-# Number of the radial function in _kernels/radial.pxd.
-_HARMONIC = 0
 
 
 class HarmonicBonds(Force):
@@ -53,7 +51,10 @@ class HarmonicBonds(Force):
     HarmonicBonds(stiffness=100, length=27)
     """
 
-    changeable = ("stiffness", "length")
+    domains = domain_table(
+        stiffness=Domain("pN/nm", at_least=0.0, per="pairs"),
+        length=Domain("nm", at_least=0.0, per="pairs"),
+    )
     conserves_momentum = True
 
     def __init__(
@@ -68,20 +69,13 @@ class HarmonicBonds(Force):
         """(B, 2) bead numbers."""
         return self._pairs
 
-    def _checked(self, *, stiffness: Any, length: Any) -> dict[str, Any]:
-        n = len(self._pairs)
-        return {
-            "stiffness": per_item(f"{self.name}: stiffness", stiffness, n, at_least=0.0),
-            "length": per_item(f"{self.name}: length", length, n, at_least=0.0),
-        }
-
     def squared_frequencies(self, start):
         check_beads(self.name, self._pairs, start.topology)
         return start.bonds(self._pairs, self._numbers["stiffness"])
 
     def bind(self, layout):
         check_beads(self.name, self._pairs, layout.topology)
-        return bind_pairs(self.name, _HARMONIC, layout, self._pairs, self._named("stiffness", "length"))
+        return bind_pairs(self.name, Radial.HARMONIC, layout, self._pairs, self._named("stiffness", "length"))
 
 
 class MembraneEdgeSprings(HarmonicBonds):
@@ -141,7 +135,7 @@ def check_pairs(force: str, pairs: Any) -> np.ndarray:
     return out
 
 
-def bind_pairs(name: str, kind: int, layout, pairs: np.ndarray, parameters) -> Operation:
+def bind_pairs(name: str, kind: Radial, layout, pairs: np.ndarray, parameters) -> Operation:
     """The operation for one radial function over fixed pairs of beads, by topology number."""
     place = layout.internal(pairs)
     operation = bind_rows(name, kind, SiteTable(), place, parameters)
@@ -149,7 +143,7 @@ def bind_pairs(name: str, kind: int, layout, pairs: np.ndarray, parameters) -> O
     return operation
 
 
-def bind_rows(name: str, kind: int, table: SiteTable, ends: np.ndarray, parameters) -> Operation:
+def bind_rows(name: str, kind: Radial, table: SiteTable, ends: np.ndarray, parameters) -> Operation:
     """The same over pairs (n, 2) of rows of a table: each row owns its bonds, in the order given."""
     owner_of = ends.T.ravel()
     # Stable, so that a site adds up its bonds in the order in which they were given; both ends of a bond have the

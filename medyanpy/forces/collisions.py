@@ -1,17 +1,18 @@
 """Soft repulsion between everything that has a shape: balls, filaments, rods, membranes."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from medyanpy._kernels.selected import collisions
 from medyanpy._kernels.sites import SiteTable
-from medyanpy._tools.validation import number, per_item, whole_number
+from medyanpy._tools.validation import whole_number
 from medyanpy.beads import Balls, InTrianglePoints, Membrane
 from medyanpy.beads.chains import Chains
 from medyanpy.errors import ParameterError, TopologyError
-from medyanpy.forces._base import Force
+from medyanpy.forces._base import Domain, Force, domain_table
 from medyanpy.forces._pair_force import excluded_beads, exclusion_pairs
 from medyanpy.handles import Handle
 
@@ -116,7 +117,12 @@ class SoftCollisions(Force):
     25.0
     """
 
-    changeable = ("stiffness", "radius", "switchover", "skin")
+    domains = domain_table(
+        stiffness=Domain("pN/nm", at_least=0.0, per="handles"),
+        radius=Domain("nm", above=0.0, per="handles", optional=True),
+        switchover=Domain(at_least=0.0),
+        skin=Domain("nm", at_least=0.0, optional=True),
+    )
     conserves_momentum = True
 
     def __init__(
@@ -174,11 +180,10 @@ class SoftCollisions(Force):
     def _each(self, what: str, value: Any) -> list[Any]:
         """One value for every handle."""
         n = len(self._shapes)
-        is_one = value.ndim == 0 if isinstance(value, np.ndarray) else not isinstance(value, Sequence)
-        if is_one or isinstance(value, str | bytes):
+        if _is_one(value):
             return [value] * n
         if len(value) != n:
-            raise ParameterError(f"{self.name}: {what} has {len(value)} values, but there are {n} handles")
+            raise ParameterError(f"{self.name}: {what} must be one for all or have shape ({n},), not ({len(value)},)")
         return list(value)
 
     def _masks(self, what: str, value: Any) -> np.ndarray:
@@ -188,20 +193,21 @@ class SoftCollisions(Force):
         ]
         return np.array(masks, np.int64)
 
-    def _checked(self, *, stiffness: Any, radius: Any, switchover: Any, skin: Any) -> dict[str, Any]:
-        each = self._each("radius", radius)
-        for i, (r, handle) in enumerate(zip(each, self._shapes, strict=True)):
-            if r is not None:
-                each[i] = number(f"{self.name}: radius[{i}]", r, above=0.0)
-            elif not isinstance(handle, Balls):
+    def _in_domain(self, name: str, value: Any, n: int | None = None) -> Any:
+        """Each radius may be None on its own."""
+        if name != "radius":
+            return super()._in_domain(name, value, n)
+        domain, given = replace(self.domains[name], per=None), self._each(name, value)
+        if _is_one(value):
+            return domain.checked(f"{self.name}: radius", value)
+        return tuple(domain.checked(f"{self.name}: radius[{i}]", r) for i, r in enumerate(given))
+
+    def _checked(self, **numbers: Any) -> dict[str, Any]:
+        checked = super()._checked(**numbers)
+        for r, handle in zip(self._each("radius", checked["radius"]), self._shapes, strict=True):
+            if r is None and not isinstance(handle, Balls):
                 raise ParameterError(f"{self.name}: give radius=, because {handle!r} has no radius: only balls have")
-        one = radius is None or np.ndim(radius) == 0
-        return {
-            "stiffness": per_item(f"{self.name}: stiffness", stiffness, len(self._shapes), at_least=0.0),
-            "radius": each[0] if one else tuple(each),
-            "switchover": number(f"{self.name}: switchover", switchover, at_least=0.0),
-            "skin": None if skin is None else number(f"{self.name}: skin", skin, at_least=0.0),
-        }
+        return checked
 
     # The operation ------------------------------------------------------------------------------------------
 
@@ -285,6 +291,13 @@ class SoftCollisions(Force):
         both = k[:, None] + k
         series = np.divide(k[:, None] * k, both, out=np.zeros_like(both), where=both > 0.0)
         return kinds, np.where(apart, 0.0, series)
+
+
+def _is_one(value: Any) -> bool:
+    """Whether it is one value for all handles."""
+    if isinstance(value, np.ndarray):
+        return value.ndim == 0
+    return not isinstance(value, Sequence) or isinstance(value, str | bytes)
 
 
 class _Part(NamedTuple):

@@ -5,11 +5,10 @@ from typing import Any
 import numpy as np
 
 from medyanpy._kernels.selected import ellipsoids
-from medyanpy._tools.validation import number, vectors
 from medyanpy.errors import ParameterError, TopologyError
-from medyanpy.forces._pair_force import PairForce
+from medyanpy.forces._base import Domain, domain_table
+from medyanpy.forces._pair_force import SKIN, PairForce
 from medyanpy.forces.pairs import _WCA_END
-from medyanpy.handles import bead_numbers
 from medyanpy.sites import Sites
 
 __all__ = ["EllipsoidRepulsion"]
@@ -93,7 +92,12 @@ class EllipsoidRepulsion(PairForce):
     4.0
     """
 
-    changeable = ("epsilon", "semi_axes", "semi_axes_b", "skin")
+    domains = domain_table(
+        epsilon=Domain("pN nm", at_least=0.0),
+        semi_axes=Domain("nm", above=0.0, per="_beads_a", size=3),
+        semi_axes_b=Domain("nm", above=0.0, per="_beads_b", size=3, optional=True),
+        skin=SKIN,
+    )
 
     def __init__(
         self,
@@ -109,9 +113,12 @@ class EllipsoidRepulsion(PairForce):
         name: str | None = None,
         group: int = 0,
     ) -> None:
+        title = name or type(self).__name__
         if form not in _FORMS:
             known = " or ".join(map(repr, _FORMS))
-            raise ParameterError(f"{name or type(self).__name__}: form = {form!r} but must be {known}")
+            raise ParameterError(f"{title}: form = {form!r} but must be {known}")
+        if isinstance(group_a, Sites) or isinstance(group_b, Sites):
+            raise TopologyError(f"{title}: groups must be handles or bead numbers: sites have no orientation")
         self._form = form
         numbers = {"epsilon": epsilon, "semi_axes": semi_axes, "semi_axes_b": semi_axes_b, "skin": skin}
         super().__init__(group_a, group_b, exclusions=exclusions, name=name, group=group, **numbers)
@@ -120,29 +127,14 @@ class EllipsoidRepulsion(PairForce):
     def form(self) -> str:
         return self._form
 
-    def _checked(self, *, epsilon: Any, semi_axes: Any, semi_axes_b: Any, skin: Any) -> dict[str, Any]:
-        if isinstance(self._groups[0], Sites):
-            raise TopologyError(f"{self.name}: groups must be handles or bead numbers: sites have no orientation")
-        axes = self._axes("semi_axes", semi_axes, self._groups[0])
-        n = len(bead_numbers(self._groups[1]))
-        if semi_axes_b is None and axes.ndim == 2 and len(axes) != n:
+    def _checked(self, **numbers: Any) -> dict[str, Any]:
+        checked = super()._checked(**numbers)
+        axes, n = checked["semi_axes"], len(self._beads_b)
+        if checked["semi_axes_b"] is None and axes.ndim == 2 and len(axes) != n:
             raise ParameterError(
                 f"{self.name}: give semi_axes_b=, because semi_axes has {len(axes)} rows and group_b has {n} beads"
             )
-        return {
-            "epsilon": number(f"{self.name}: epsilon", epsilon, at_least=0.0),
-            "semi_axes": axes,
-            "semi_axes_b": None if semi_axes_b is None else self._axes("semi_axes_b", semi_axes_b, self._groups[1]),
-            "skin": self._skin(skin),
-        }
-
-    def _axes(self, which: str, value: Any, group: Any) -> np.ndarray:
-        what = f"{self.name}: {which}"
-        out = vectors(what, value, len(bead_numbers(group)))
-        bad = np.argwhere(out <= 0.0)
-        if len(bad):
-            raise ParameterError(f"{what}[{', '.join(map(str, bad[0]))}] = {out[tuple(bad[0])]} but must be > 0")
-        return out
+        return checked
 
     def _axes_of_beads(self, layout) -> np.ndarray:
         """(n, 3) semi-axes by bead number; the groups have been looked at."""
@@ -151,7 +143,7 @@ class EllipsoidRepulsion(PairForce):
         both = axes, axes if self._numbers["semi_axes_b"] is None else self._numbers["semi_axes_b"]
         turns = np.isin(np.arange(layout.n), layout.order[layout.oriented_places])
         out = np.full((layout.n, 3), np.nan)
-        for beads, given in zip(map(bead_numbers, self._groups), both, strict=True):
+        for beads, given in zip((self._beads_a, self._beads_b), both, strict=True):
             given = np.broadcast_to(given, (len(beads), 3))
             other = ~np.isnan(out[beads, 0]) & (out[beads] != given).any(axis=1)
             if other.any():

@@ -10,9 +10,9 @@ from medyanpy._kernels.external import Field
 from medyanpy._kernels.selected import fields
 from medyanpy._kernels.sites import SiteTable
 from medyanpy._tools.described import scalar_if_one
-from medyanpy._tools.validation import array, dimensions, per_item, vectors
+from medyanpy._tools.validation import array
 from medyanpy.errors import ParameterError, TopologyError, shortened
-from medyanpy.forces._base import Force
+from medyanpy.forces._base import Domain, Force, domain_table
 from medyanpy.forces._stiffness import Coordinates, Start
 from medyanpy.handles import bead_numbers, handles_in
 from medyanpy.sites import Sites
@@ -90,7 +90,7 @@ class UniformField(_SingleBeadForce):
     ----------
     beads : handle, list of handles, (n,) int, or Sites
         Of any kind.
-    force : (3,) or (n, 3) float, pN
+    force : (3,) or (n, 3) float, pN, finite
         F: the same for all, or one row for each bead, in the order in which the beads are given.
     name, group
         See `Force`.
@@ -117,13 +117,10 @@ class UniformField(_SingleBeadForce):
     1.5
     """
 
-    changeable = ("force",)
+    domains = domain_table(force=Domain("pN", per="beads", size=3))
 
     def __init__(self, beads: Any, force: Any, *, name: str | None = None, group: int = 0) -> None:
         super().__init__(beads, name=name, group=group, force=force)
-
-    def _checked(self, *, force: Any) -> dict[str, Any]:
-        return {"force": vectors(f"{self.name}: force", force, len(self._beads))}
 
     def squared_frequencies(self, start):
         return np.zeros(start.n_rows)
@@ -143,7 +140,7 @@ class HarmonicTrap(_SingleBeadForce):
         Of any kind.
     stiffness : float or (3,) float, pN/nm, >= 0
         k, the same in all directions or one along each axis: 0 along x and y makes a trap in z alone.
-    center : (3,) or (n, 3) float, nm
+    center : (3,) or (n, 3) float, nm, finite
         o: the same for all, or one row for each bead, in the order in which the beads are given.
     name, group
         See `Force`.
@@ -166,20 +163,13 @@ class HarmonicTrap(_SingleBeadForce):
     25.0
     """
 
-    changeable = ("stiffness", "center")
+    domains = domain_table(
+        stiffness=Domain("pN/nm", at_least=0.0, size=3, or_number=True),
+        center=Domain("nm", per="beads", size=3),
+    )
 
     def __init__(self, beads: Any, stiffness: Any, center: Any, *, name: str | None = None, group: int = 0) -> None:
         super().__init__(beads, name=name, group=group, stiffness=stiffness, center=center)
-
-    def _checked(self, *, stiffness: Any, center: Any) -> dict[str, Any]:
-        what = f"{self.name}: stiffness"
-        one = dimensions(what, stiffness, "() or (3,)") == 0
-        k = array(what, np.broadcast_to(stiffness, (3,)) if one else stiffness, (3,)).copy()
-        if (k < 0.0).any():
-            c = int(np.argmax(k < 0.0))
-            raise ParameterError(f"{what}[{c}] = {k[c]} but must be >= 0")
-        k.flags.writeable = False
-        return {"stiffness": k, "center": vectors(f"{self.name}: center", center, len(self._beads))}
 
     def squared_frequencies(self, start):
         return start.springs(self._coordinates(start), self._numbers["stiffness"].max())
@@ -239,7 +229,8 @@ class ExternalField(_SingleBeadForce):
     def __init__(self, beads: Any, energy: str, *, name: str | None = None, group: int = 0, **parameters: Any) -> None:
         check_length(name or type(self).__name__, energy)
         self._text = energy
-        #: All parameters.
+        #: Those that the expression names.
+        self.domains = domain_table(**dict.fromkeys(parameters, Domain(per="beads")))
         self.changeable = tuple(parameters)
         super().__init__(beads, name=name, group=group, **parameters)
         taken = {**dict.fromkeys("xyz", "a coordinate"), **dict.fromkeys(FUNCTIONS, "a function")}
@@ -263,9 +254,6 @@ class ExternalField(_SingleBeadForce):
 
     def __repr__(self) -> str:
         return super().__repr__().replace("(", f"({self._text!r}" + (", " if self._numbers else ""), 1)
-
-    def _checked(self, **parameters: Any) -> dict[str, Any]:
-        return {p: per_item(f"{self.name}: {p}", v, len(self._beads)) for p, v in parameters.items()}
 
     def _graph(self, others: Any) -> tuple[Graph, int]:
         """u, with some parameters as numbers that beads have of their own, and the rest as they are."""

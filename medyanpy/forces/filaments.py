@@ -5,13 +5,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from medyanpy._kernels import numerics
+from medyanpy._kernels.radial import Radial
 from medyanpy._kernels.selected import filament_bending, filament_twisting, fixman, fixman_twistable
-from medyanpy._tools.validation import number, per_item, thermal_energy
+from medyanpy._tools.validation import thermal_energy
 from medyanpy.beads import Filaments
 from medyanpy.errors import ParameterError, TopologyError
-from medyanpy.forces._base import Force, expect_handle
+from medyanpy.forces._base import Domain, Force, domain_table, expect_handle
 from medyanpy.forces._stiffness import Coordinates, Start
-from medyanpy.forces.bonds import _HARMONIC, bind_pairs
+from medyanpy.forces.bonds import bind_pairs
 
 if TYPE_CHECKING:
     from medyanpy.layout import Layout
@@ -117,7 +118,10 @@ class FilamentBending(_JointForce):
     FilamentBending(bending_modulus=70000, rest_angle=0)
     """
 
-    changeable = ("bending_modulus", "rest_angle")
+    domains = domain_table(
+        bending_modulus=Domain("pN nm²", at_least=0.0, per="joints"),
+        rest_angle=Domain("radians", at_least=0.0, below=np.pi, per="joints"),
+    )
 
     def __init__(
         self,
@@ -130,18 +134,6 @@ class FilamentBending(_JointForce):
     ) -> None:
         super().__init__(filaments, name=name, group=group)
         self._declare(bending_modulus=bending_modulus, rest_angle=rest_angle)
-
-    def _checked(self, *, bending_modulus: Any, rest_angle: Any) -> dict[str, Any]:
-        n = len(self._joints)
-        angle = per_item(f"{self.name}: rest_angle", rest_angle, n, at_least=0.0)
-        if (angle >= np.pi).any():
-            j = int(np.argmax(angle >= np.pi))
-            where = "" if np.ndim(rest_angle) == 0 else f"[{j}]"
-            raise ParameterError(f"{self.name}: rest_angle{where} = {angle[j]} but must be < π (radians)")
-        return {
-            "bending_modulus": per_item(f"{self.name}: bending_modulus", bending_modulus, n, at_least=0.0),
-            "rest_angle": angle,
-        }
 
     def squared_frequencies(self, start):
         # The angle turns by what a node moves over the length of its link.
@@ -209,7 +201,7 @@ class FilamentStretching(_FilamentForce):
     FilamentStretching(stretching_modulus=40000)
     """
 
-    changeable = ("stretching_modulus",)
+    domains = domain_table(stretching_modulus=Domain("pN", at_least=0.0, per="filaments.links"))
 
     def __init__(
         self, filaments: Filaments, stretching_modulus: Any, *, name: str | None = None, group: int = 0
@@ -217,12 +209,6 @@ class FilamentStretching(_FilamentForce):
         super().__init__(filaments, name=name, group=group)
         refuse_constrained(self.name, filaments)
         self._declare(stretching_modulus=stretching_modulus)
-
-    def _checked(self, *, stretching_modulus: Any) -> dict[str, Any]:
-        n = len(self._filaments.link_lengths)
-        return {
-            "stretching_modulus": per_item(f"{self.name}: stretching_modulus", stretching_modulus, n, at_least=0.0)
-        }
 
     def squared_frequencies(self, start):
         handle = self._filaments
@@ -232,7 +218,7 @@ class FilamentStretching(_FilamentForce):
         handle = self._filaments
         length = handle.link_lengths
         stiffness = self._numbers["stretching_modulus"] / length
-        return bind_pairs(self.name, _HARMONIC, layout, handle.links + handle.first_bead, (stiffness, length))
+        return bind_pairs(self.name, Radial.HARMONIC, layout, handle.links + handle.first_bead, (stiffness, length))
 
 
 class FilamentTwisting(_JointForce):
@@ -294,7 +280,10 @@ class FilamentTwisting(_JointForce):
     FilamentTwisting(twist_modulus=80000, rest_twist=0)
     """
 
-    changeable = ("twist_modulus", "rest_twist")
+    domains = domain_table(
+        twist_modulus=Domain("pN nm²", at_least=0.0, per="joints"),
+        rest_twist=Domain("radians", per="joints"),
+    )
 
     def __init__(
         self,
@@ -312,13 +301,6 @@ class FilamentTwisting(_JointForce):
                 'filaments with directors= (an array, or "parallel") and director_mass='
             )
         self._declare(twist_modulus=twist_modulus, rest_twist=rest_twist)
-
-    def _checked(self, *, twist_modulus: Any, rest_twist: Any) -> dict[str, Any]:
-        n = len(self._joints)
-        return {
-            "twist_modulus": per_item(f"{self.name}: twist_modulus", twist_modulus, n, at_least=0.0),
-            "rest_twist": per_item(f"{self.name}: rest_twist", rest_twist, n),
-        }
 
     def squared_frequencies(self, start):
         handle = self._filaments
@@ -406,7 +388,7 @@ class FixmanPotential(_FilamentForce):
     FixmanPotential(kT=4)
     """
 
-    changeable = ("kT",)
+    domains = domain_table(kT=Domain("pN nm", above=0.0))
 
     def __init__(
         self,
@@ -427,9 +409,6 @@ class FixmanPotential(_FilamentForce):
         if kT is None:
             raise ParameterError(f"{self.name}: give temperature= (kelvin) or kT= (pN nm)")
         self._declare(kT=kT)
-
-    def _checked(self, *, kT: Any) -> dict[str, Any]:
-        return {"kT": number(f"{self.name}: kT", kT, above=0.0)}
 
     def _arguments_now(self):
         # kT in place of the temperature, so that no rounding is repeated.

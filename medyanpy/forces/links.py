@@ -8,20 +8,17 @@ import numpy as np
 
 from medyanpy._kernels import numerics
 from medyanpy._kernels.program import Operation
+from medyanpy._kernels.radial import Radial
 from medyanpy._kernels.selected import angles
 from medyanpy._kernels.sites import SiteTable
-from medyanpy._tools.validation import array, one_or_many, per_item, whole_number
+from medyanpy._tools.validation import array, one_or_many, whole_number
 from medyanpy.errors import ParameterError, TopologyError
-from medyanpy.forces._base import Force
+from medyanpy.forces._base import Domain, Force, domain_table
 from medyanpy.forces._stiffness import Start
 from medyanpy.forces.bonds import bind_rows
 from medyanpy.sites import Sites, as_sites
 
 __all__ = ["AngleLinks", "DirectionLinks", "Links"]
-
-# Numbers of the radial functions in _kernels/radial.pxd.
-_HARMONIC = 0
-_ROPE = 3
 
 
 class _SiteTerms(Force):
@@ -188,12 +185,8 @@ class _SiteTerms(Force):
 
     # For the frame ------------------------------------------------------------------------------------------
 
-    def _in_domain(self, name: str, value: Any, n: int) -> np.ndarray:
-        """A number for each of n terms, checked."""
-        return per_item(f"{self.name}: {name}", value, n, at_least=0.0)
-
     def _checked(self, **given: Any) -> dict[str, Any]:
-        numbers = {name: self._in_domain(name, value, len(self)) for name, value in given.items()}
+        numbers = super()._checked(**given)
         for name, value in given.items():
             if np.ndim(value) == 0:
                 self._defaults[name] = float(value)
@@ -293,7 +286,10 @@ class Links(_SiteTerms):
     1.0
     """
 
-    changeable = ("stiffness", "length")
+    domains = domain_table(
+        stiffness=Domain("pN/nm", at_least=0.0, per="ids"),
+        length=Domain("nm", at_least=0.0, per="ids"),
+    )
     ends = ("a", "b")
     apart = ((0, 1),)
     noun = "link"
@@ -363,7 +359,7 @@ class Links(_SiteTerms):
         return start.springs(start.sites(a) + start.sites(b), self._numbers["stiffness"])
 
     def _operation(self, layout):
-        kind = _ROPE if self._one_sided else _HARMONIC
+        kind = Radial.ROPE if self._one_sided else Radial.HARMONIC
         beads = np.column_stack([sites.single_beads for sites in self._sites])
         if (beads >= 0).all():
             table, ends = SiteTable(), layout.internal(beads)
@@ -375,17 +371,11 @@ class Links(_SiteTerms):
 class _Angles(_SiteTerms):
     """What both kinds of angles have in common: all but which sites make the two directions."""
 
-    changeable = ("stiffness", "angle")
+    domains = domain_table(
+        stiffness=Domain("pN nm", at_least=0.0, per="ids"),
+        angle=Domain("radians", at_least=0.0, at_most=np.pi, per="ids"),
+    )
     noun = "angle"
-
-    def _in_domain(self, name, value, n):
-        numbers = super()._in_domain(name, value, n)
-        if name == "angle" and (numbers > np.pi).any():
-            i = int(np.argmax(numbers > np.pi))
-            where = "" if np.ndim(value) == 0 else f"[{i}]"
-            raise ParameterError(f"{self.name}: angle{where} = {numbers[i]} but must be <= π (radians)")
-        return numbers
-
     #: The ends of the two directions, by their numbers.
     directions: tuple[tuple[int, int], tuple[int, int]]
 

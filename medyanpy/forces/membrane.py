@@ -1,14 +1,14 @@
 """What a membrane resists: bending, and changes of its area and volume."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from medyanpy._kernels.selected import membrane_bending, membrane_dihedral, membrane_totals
-from medyanpy._tools.validation import number, per_item
 from medyanpy.beads import Membrane
 from medyanpy.errors import ParameterError, TopologyError
-from medyanpy.forces._base import Force, expect_handle
+from medyanpy.forces._base import Domain, Force, domain_table, expect_handle
 from medyanpy.forces._stars import Stars
 from medyanpy.forces._stiffness import Start, added_up, cotangent_weights, triangle_geometry
 
@@ -93,7 +93,7 @@ class MembraneBending(_MembraneForce):
         V vertices.
     bending_modulus : float or (V,) float, pN nm, >= 0
         κ; about 20 kT = 82 pN nm for lipid bilayers. Values at border vertices are not used.
-    spontaneous_curvature : float or (V,) float, 1/nm
+    spontaneous_curvature : float or (V,) float, 1/nm, finite
         c, in the sign of H.
     discretization : "vertex" or "dihedral"
         How H is read off the triangles; see Notes.
@@ -152,7 +152,10 @@ class MembraneBending(_MembraneForce):
     1.001
     """
 
-    changeable = ("bending_modulus", "spontaneous_curvature")
+    domains = domain_table(
+        bending_modulus=Domain("pN nm", at_least=0.0, per="membrane.beads"),
+        spontaneous_curvature=Domain("1/nm", per="membrane.beads"),
+    )
 
     def __init__(
         self,
@@ -176,15 +179,6 @@ class MembraneBending(_MembraneForce):
     def discretization(self) -> str:
         """``"vertex"`` or ``"dihedral"``."""
         return self._discretization
-
-    def _checked(self, *, bending_modulus: Any, spontaneous_curvature: Any) -> dict[str, Any]:
-        n = len(self._membrane)
-        return {
-            "bending_modulus": per_item(f"{self.name}: bending_modulus", bending_modulus, n, at_least=0.0),
-            "spontaneous_curvature": per_item(
-                f"{self.name}: spontaneous_curvature", spontaneous_curvature, n
-            ),
-        }
 
     def _inner_moduli(self) -> np.ndarray:
         """(V,) κ, 0 on borders, which carry no energy."""
@@ -303,7 +297,11 @@ class MembraneArea(_MembraneForce):
     MembraneArea(area_modulus=200, area=3e+06)
     """
 
-    changeable = ("area_modulus", "area")
+    domains = domain_table(
+        area_modulus=Domain("pN/nm", at_least=0.0),
+        area=Domain("nm²", above=0.0, optional=True),
+    )
+    _domains_per_triangle = domain_table(**{k: replace(v, per="membrane.mesh.faces") for k, v in domains.items()})
 
     def __init__(
         self,
@@ -317,6 +315,8 @@ class MembraneArea(_MembraneForce):
     ) -> None:
         super().__init__(membrane, name=name, group=group)
         self._per_triangle = bool(per_triangle)
+        if per_triangle:
+            self.domains = self._domains_per_triangle
         self._declare(area_modulus=area_modulus, area=area)
 
     @property
@@ -325,18 +325,9 @@ class MembraneArea(_MembraneForce):
         return self._per_triangle
 
     def _checked(self, *, area_modulus: Any, area: Any) -> dict[str, Any]:
-        mesh = self._membrane.mesh
-        names = f"{self.name}: area_modulus", f"{self.name}: area"
-        if self._per_triangle:
-            n = len(mesh.faces)
-            return {
-                "area_modulus": per_item(names[0], area_modulus, n, at_least=0.0),
-                "area": per_item(names[1], mesh.face_areas if area is None else area, n, above=0.0),
-            }
-        return {
-            "area_modulus": number(names[0], area_modulus, at_least=0.0),
-            "area": number(names[1], mesh.area if area is None else area, above=0.0),
-        }
+        if area is None:
+            area = self._membrane.mesh.face_areas if self._per_triangle else self._membrane.mesh.area
+        return super()._checked(area_modulus=area_modulus, area=area)
 
     def squared_frequencies(self, start):
         mesh, (k, rest) = self._membrane.mesh, self._named("area_modulus", "area")
@@ -363,7 +354,7 @@ class MembraneTension(_MembraneForce):
     Parameters
     ----------
     membrane : Membrane
-    tension : float, pN/nm
+    tension : float, pN/nm, finite
         σ; positive pulls the membrane together. 0.003 to 0.3 pN/nm in cells.
     name, group
         See `Force`.
@@ -391,16 +382,13 @@ class MembraneTension(_MembraneForce):
     MembraneTension(tension=0.02)
     """
 
-    changeable = ("tension",)
+    domains = domain_table(tension=Domain("pN/nm"))
 
     def __init__(
         self, membrane: Membrane, tension: float, *, name: str | None = None, group: int = 0
     ) -> None:
         super().__init__(membrane, name=name, group=group)
         self._declare(tension=tension)
-
-    def _checked(self, *, tension: Any) -> dict[str, Any]:
-        return {"tension": number(f"{self.name}: tension", tension)}
 
     def squared_frequencies(self, start):
         return self._tense(start, self._numbers["tension"])
@@ -452,7 +440,10 @@ class MembraneVolume(_MembraneForce):
     MembraneVolume(volume_modulus=0.8, volume=5e+08)
     """
 
-    changeable = ("volume_modulus", "volume")
+    domains = domain_table(
+        volume_modulus=Domain("pN/nm²", at_least=0.0),
+        volume=Domain("nm³", above=0.0, optional=True),
+    )
 
     def __init__(
         self,
@@ -478,10 +469,7 @@ class MembraneVolume(_MembraneForce):
                     f"{self.name}: the mesh has the volume {volume:g} nm³: its normals look inward; "
                     "mesh.repaired() turns them, or give volume="
                 )
-        return {
-            "volume_modulus": number(f"{self.name}: volume_modulus", volume_modulus, at_least=0.0),
-            "volume": number(f"{self.name}: volume", volume, above=0.0),
-        }
+        return super()._checked(volume_modulus=volume_modulus, volume=volume)
 
     def squared_frequencies(self, start):
         mesh, (k, rest) = self._membrane.mesh, self._named("volume_modulus", "volume")

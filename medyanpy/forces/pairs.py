@@ -5,22 +5,17 @@ from typing import Any
 import numpy as np
 
 from medyanpy import units
-from medyanpy._tools.validation import number, per_item
+from medyanpy._kernels.radial import Radial
 from medyanpy.beads import Balls
 from medyanpy.errors import ParameterError
-from medyanpy.forces._pair_force import PairForce
-from medyanpy.handles import bead_numbers, handles_in
+from medyanpy.forces._base import Domain, domain_table
+from medyanpy.forces._pair_force import SKIN, PairForce
+from medyanpy.handles import handles_in
 from medyanpy.sites import Sites
 from medyanpy.topology import Topology
 
 __all__ = ["WCA", "Coulomb", "LennardJones", "Ricker", "SoftSphere"]
 
-# Numbers of the radial functions in _kernels/radial.pxd.
-_SOFT_SPHERE = 1
-_WCA = 2
-_RICKER = 4
-_LENNARD_JONES = 6
-_COULOMB = 7
 # Where WCA ends, in units of sigma.
 _WCA_END = 2.0 ** (1.0 / 6.0)
 # Where Ricker ends, in units of the distance of its minimum: what is left of the energy there is 4e-9 of the depth.
@@ -85,7 +80,11 @@ class SoftSphere(PairForce):
     6.0
     """
 
-    changeable = ("stiffness", "diameter", "skin")
+    domains = domain_table(
+        stiffness=Domain("pN/nm", at_least=0.0),
+        diameter=Domain("nm", above=0.0, optional=True),
+        skin=SKIN,
+    )
 
     def __init__(
         self,
@@ -102,10 +101,9 @@ class SoftSphere(PairForce):
         numbers = {"stiffness": stiffness, "diameter": diameter, "skin": skin}
         super().__init__(group_a, group_b, exclusions=exclusions, name=name, group=group, **numbers)
 
-    def _checked(self, *, stiffness: Any, diameter: Any, skin: Any) -> dict[str, Any]:
-        if diameter is not None:
-            diameter = number(f"{self.name}: diameter", diameter, above=0.0)
-        else:
+    def _checked(self, **numbers: Any) -> dict[str, Any]:
+        checked = super()._checked(**numbers)
+        if checked["diameter"] is None:
             for group in self._groups:
                 if isinstance(group, Sites):
                     self._check_single(group.single_beads)
@@ -113,11 +111,7 @@ class SoftSphere(PairForce):
                     for handle in handles_in(group):
                         if not isinstance(handle, Balls):
                             raise self._no_radius(repr(handle))
-        return {
-            "stiffness": number(f"{self.name}: stiffness", stiffness, at_least=0.0),
-            "diameter": diameter,
-            "skin": self._skin(skin),
-        }
+        return checked
 
     def _check_single(self, beads: np.ndarray) -> None:
         if (beads < 0).any():
@@ -153,7 +147,7 @@ class SoftSphere(PairForce):
     def bind(self, layout):
         k, d = self._numbers["stiffness"], self._numbers["diameter"]
         numbers = (k, 0.0 if d is None else d)
-        return self._bind(layout, _SOFT_SPHERE, numbers, lambda beads: self._radii(layout.topology, beads))
+        return self._bind(layout, Radial.SOFT_SPHERE, numbers, lambda beads: self._radii(layout.topology, beads))
 
 
 class WCA(PairForce):
@@ -206,7 +200,7 @@ class WCA(PairForce):
     4.0
     """
 
-    changeable = ("epsilon", "sigma", "skin")
+    domains = domain_table(epsilon=Domain("pN nm", at_least=0.0), sigma=Domain("nm", above=0.0), skin=SKIN)
 
     def __init__(
         self,
@@ -223,13 +217,6 @@ class WCA(PairForce):
         numbers = {"epsilon": epsilon, "sigma": sigma, "skin": skin}
         super().__init__(group_a, group_b, exclusions=exclusions, name=name, group=group, **numbers)
 
-    def _checked(self, *, epsilon: Any, sigma: Any, skin: Any) -> dict[str, Any]:
-        return {
-            "epsilon": number(f"{self.name}: epsilon", epsilon, at_least=0.0),
-            "sigma": number(f"{self.name}: sigma", sigma, above=0.0),
-            "skin": self._skin(skin),
-        }
-
     def squared_frequencies(self, start):
         epsilon, sigma = self._numbers["epsilon"], self._numbers["sigma"]
         # Two that meet with the energy ε come as near as σ.
@@ -239,7 +226,8 @@ class WCA(PairForce):
 
     def bind(self, layout):
         epsilon, sigma = self._numbers["epsilon"], self._numbers["sigma"]
-        return self._bind(layout, _WCA, (epsilon, sigma), lambda beads: np.full(len(beads), 0.5 * _WCA_END * sigma))
+        half = 0.5 * _WCA_END * sigma
+        return self._bind(layout, Radial.WCA, (epsilon, sigma), lambda beads: np.full(len(beads), half))
 
 
 class LennardJones(PairForce):
@@ -297,7 +285,12 @@ class LennardJones(PairForce):
     -0.37307
     """
 
-    changeable = ("epsilon", "sigma", "cutoff", "skin")
+    domains = domain_table(
+        epsilon=Domain("pN nm", at_least=0.0),
+        sigma=Domain("nm", above=0.0),
+        cutoff=Domain("nm", above=0.0, optional=True),
+        skin=SKIN,
+    )
 
     def __init__(
         self,
@@ -315,14 +308,6 @@ class LennardJones(PairForce):
         numbers = {"epsilon": epsilon, "sigma": sigma, "cutoff": cutoff, "skin": skin}
         super().__init__(group_a, group_b, exclusions=exclusions, name=name, group=group, **numbers)
 
-    def _checked(self, *, epsilon: Any, sigma: Any, cutoff: Any, skin: Any) -> dict[str, Any]:
-        return {
-            "epsilon": number(f"{self.name}: epsilon", epsilon, at_least=0.0),
-            "sigma": number(f"{self.name}: sigma", sigma, above=0.0),
-            "cutoff": None if cutoff is None else number(f"{self.name}: cutoff", cutoff, above=0.0),
-            "skin": self._skin(skin),
-        }
-
     def squared_frequencies(self, start):
         epsilon, sigma, cutoff = (self._numbers[name] for name in ("epsilon", "sigma", "cutoff"))
         least = _lennard_jones(_WCA_END) * epsilon / sigma**2
@@ -332,9 +317,9 @@ class LennardJones(PairForce):
     def bind(self, layout):
         epsilon, sigma, cutoff = (self._numbers[name] for name in ("epsilon", "sigma", "cutoff"))
         if cutoff is None:
-            return self._bind_all(layout, _LENNARD_JONES, (epsilon, sigma))
+            return self._bind_all(layout, Radial.LENNARD_JONES, (epsilon, sigma))
         parameters = epsilon, sigma, cutoff
-        return self._bind(layout, _LENNARD_JONES, parameters, lambda beads: np.full(len(beads), 0.5 * cutoff))
+        return self._bind(layout, Radial.LENNARD_JONES, parameters, lambda beads: np.full(len(beads), 0.5 * cutoff))
 
 
 class Coulomb(PairForce):
@@ -388,7 +373,10 @@ class Coulomb(PairForce):
     -198.9
     """
 
-    changeable = ("charges", "constant")
+    domains = domain_table(
+        charges=Domain("elementary charges", per="_beads_a"),
+        constant=Domain("pN nm²", above=0.0),
+    )
     _called = ("beads", "beads")
 
     def __init__(
@@ -405,25 +393,17 @@ class Coulomb(PairForce):
             beads, beads, exclusions=exclusions, name=name, group=group, charges=charges, constant=constant
         )
 
-    def _checked(self, *, charges: Any, constant: Any) -> dict[str, Any]:
-        beads = self._groups[0]
-        n = len(beads if isinstance(beads, Sites) else bead_numbers(beads))
-        return {
-            "charges": per_item(f"{self.name}: charges", charges, n),
-            "constant": number(f"{self.name}: constant", constant, above=0.0),
-        }
-
     def bind(self, layout):
-        charges, beads = self._numbers["charges"], self._groups[0]
+        charges, beads = self._numbers["charges"], self._beads_a
 
         def weight_of(row: np.ndarray, bead: np.ndarray) -> np.ndarray:
             if isinstance(beads, Sites):
                 return charges[row]
             of = np.empty(layout.n)
-            of[bead_numbers(beads)] = charges
+            of[beads] = charges
             return of[bead]
 
-        return self._bind_all(layout, _COULOMB, (self._numbers["constant"],), weight_of)
+        return self._bind_all(layout, Radial.COULOMB, (self._numbers["constant"],), weight_of)
 
 
 class Ricker(PairForce):
@@ -488,7 +468,12 @@ class Ricker(PairForce):
     -8.0
     """
 
-    changeable = ("depth", "distance", "cutoff", "skin")
+    domains = domain_table(
+        depth=Domain("pN nm", at_least=0.0),
+        distance=Domain("nm", above=0.0),
+        cutoff=Domain("nm", above=0.0, optional=True),
+        skin=SKIN,
+    )
 
     def __init__(
         self,
@@ -506,14 +491,6 @@ class Ricker(PairForce):
         numbers = {"depth": depth, "distance": distance, "cutoff": cutoff, "skin": skin}
         super().__init__(group_a, group_b, exclusions=exclusions, name=name, group=group, **numbers)
 
-    def _checked(self, *, depth: Any, distance: Any, cutoff: Any, skin: Any) -> dict[str, Any]:
-        return {
-            "depth": number(f"{self.name}: depth", depth, at_least=0.0),
-            "distance": number(f"{self.name}: distance", distance, above=0.0),
-            "cutoff": None if cutoff is None else number(f"{self.name}: cutoff", cutoff, above=0.0),
-            "skin": self._skin(skin),
-        }
-
     def squared_frequencies(self, start):
         depth, distance, cutoff = (self._numbers[name] for name in ("depth", "distance", "cutoff"))
 
@@ -528,7 +505,7 @@ class Ricker(PairForce):
     def bind(self, layout):
         depth, distance, cutoff = (self._numbers[name] for name in ("depth", "distance", "cutoff"))
         end = _RICKER_END * distance if cutoff is None else cutoff
-        return self._bind(layout, _RICKER, (depth, distance, end), lambda beads: np.full(len(beads), 0.5 * end))
+        return self._bind(layout, Radial.RICKER, (depth, distance, end), lambda beads: np.full(len(beads), 0.5 * end))
 
 
 def _lennard_jones(r: Any) -> Any:

@@ -9,17 +9,15 @@ from typing import Any
 import numpy as np
 
 from medyanpy._kernels.frames import Frames
-from medyanpy._tools.validation import array, per_item, vectors
+from medyanpy._kernels.radial import Radial
+from medyanpy._tools.validation import array
 from medyanpy.beads import Filaments
 from medyanpy.errors import ParameterError, TopologyError
-from medyanpy.forces._base import Force, check_beads
+from medyanpy.forces._base import Domain, Force, check_beads, domain_table
 from medyanpy.forces.bonds import bind_pairs, check_pairs
 from medyanpy.forces.filaments import refuse_constrained
 
 __all__ = ["LinkLengthPenalty", "OrthonormalFramePenalty", "RigidTrianglePenalty"]
-
-# Number of the radial function in _kernels/radial.pxd.
-_PENALTY = 5
 
 
 class LinkLengthPenalty(Force):
@@ -62,7 +60,10 @@ class LinkLengthPenalty(Force):
     LinkLengthPenalty(omega=20, length=1)
     """
 
-    changeable = ("omega", "length")
+    domains = domain_table(
+        omega=Domain("pN^½ nm^(-3/2)", at_least=0.0, per="pairs"),
+        length=Domain("nm", at_least=0.0, per="pairs"),
+    )
     conserves_momentum = True
 
     def __init__(
@@ -88,13 +89,6 @@ class LinkLengthPenalty(Force):
     def handles(self):
         return () if self._filaments is None else (self._filaments,)
 
-    def _checked(self, *, omega: Any, length: Any) -> dict[str, Any]:
-        n = len(self._pairs)
-        return {
-            "omega": per_item(f"{self.name}: omega", omega, n, at_least=0.0),
-            "length": per_item(f"{self.name}: length", length, n, at_least=0.0),
-        }
-
     def multipliers(self, positions: Any) -> np.ndarray:
         """(..., B) pN/nm; ω² g with g = r² - ℓ² of each pair, r apart, at positions (..., n, 3) of all beads: what
         stands for the multiplier λ of a constraint, whose force is -λ ∇g. `analysis.constraint_multipliers` averages
@@ -110,7 +104,7 @@ class LinkLengthPenalty(Force):
     def bind(self, layout):
         check_beads(self.name, self._pairs, layout.topology)
         omega, length = self._named("omega", "length")
-        return bind_pairs(self.name, _PENALTY, layout, self._pairs, (omega * omega, length))
+        return bind_pairs(self.name, Radial.PENALTY, layout, self._pairs, (omega * omega, length))
 
 
 def _multipliers(positions: Any, pairs: np.ndarray, omega: np.ndarray, length: np.ndarray) -> np.ndarray:
@@ -137,9 +131,6 @@ class _TriplePenalty(Force):
     def triples(self) -> np.ndarray:
         """(M, 3) bead numbers."""
         return self._triples
-
-    def _omega(self, omega: Any) -> np.ndarray:
-        return per_item(f"{self.name}: omega", omega, len(self._triples), at_least=0.0)
 
 
 class RigidTrianglePenalty(_TriplePenalty):
@@ -180,7 +171,10 @@ class RigidTrianglePenalty(_TriplePenalty):
     RigidTrianglePenalty(omega=20000, lengths=array of 3)
     """
 
-    changeable = ("omega", "lengths")
+    domains = domain_table(
+        omega=Domain("pN^½ nm^(-3/2)", at_least=0.0, per="triples"),
+        lengths=Domain("nm", at_least=0.0, per="triples", size=3),
+    )
     conserves_momentum = True
 
     def __init__(
@@ -189,18 +183,17 @@ class RigidTrianglePenalty(_TriplePenalty):
         super().__init__(triples, name=name, group=group)
         self._declare(omega=omega, lengths=lengths)
 
-    def _checked(self, *, omega: Any, lengths: Any) -> dict[str, Any]:
-        lengths = vectors(f"{self.name}: lengths", lengths, len(self._triples))
-        rows = np.atleast_2d(lengths)
-        bad = (rows < 0.0).any(axis=1) | (2.0 * rows.max(axis=1) > rows.sum(axis=1))
+    def _checked(self, **numbers: Any) -> dict[str, Any]:
+        checked = super()._checked(**numbers)
+        rows = np.atleast_2d(checked["lengths"])
+        bad = 2.0 * rows.max(axis=1) > rows.sum(axis=1)
         if bad.any():
             m = int(np.argmax(bad))
-            where = f"[{m}]" if lengths.ndim == 2 else ""
+            where = f"[{m}]" if checked["lengths"].ndim == 2 else ""
             raise ParameterError(
-                f"{self.name}: lengths{where} = {rows[m].tolist()} but they must be >= 0, and none longer than the two "
-                "others together"
+                f"{self.name}: lengths{where} = {rows[m].tolist()} but none may be longer than the two others together"
             )
-        return {"omega": self._omega(omega), "lengths": lengths}
+        return checked
 
     def _terms(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """(3M, 2), (3M,) or (), (3M,): pairs of beads, their ω and lengths."""
@@ -221,7 +214,7 @@ class RigidTrianglePenalty(_TriplePenalty):
     def bind(self, layout):
         check_beads(self.name, self._triples, layout.topology)
         pairs, omega, lengths = self._terms()
-        return bind_pairs(self.name, _PENALTY, layout, pairs, (omega * omega, lengths))
+        return bind_pairs(self.name, Radial.PENALTY, layout, pairs, (omega * omega, lengths))
 
 
 class OrthonormalFramePenalty(_TriplePenalty):
@@ -270,7 +263,10 @@ class OrthonormalFramePenalty(_TriplePenalty):
     OrthonormalFramePenalty(omega=10, length=1)
     """
 
-    changeable = ("omega", "length")
+    domains = domain_table(
+        omega=Domain("pN^½ nm^(-3/2)", at_least=0.0, per="triples"),
+        length=Domain("nm", at_least=0.0, per="triples"),
+    )
 
     def __init__(
         self, triples: Any, omega: Any, length: Any = 1.0, *, name: str | None = None, group: int = 0
@@ -282,10 +278,6 @@ class OrthonormalFramePenalty(_TriplePenalty):
             first, second = np.flatnonzero((self._triples == b).any(axis=1))[:2]
             raise TopologyError(f"{self.name}: bead {b} is a column of triple {first} and of triple {second}")
         self._declare(omega=omega, length=length)
-
-    def _checked(self, *, omega: Any, length: Any) -> dict[str, Any]:
-        n = len(self._triples)
-        return {"omega": self._omega(omega), "length": per_item(f"{self.name}: length", length, n, at_least=0.0)}
 
     def multipliers(self, positions: Any) -> np.ndarray:
         """(..., M, 3, 3) pN/nm; Λ = ω² (QᵀQ - ℓ² 1) at positions (..., n, 3) of all beads: what takes the place of the

@@ -1,23 +1,45 @@
 """Elastic rods: what they resist, loads on their ends, and their excluded volume."""
 
-from collections.abc import Sequence
 from math import ceil, pi
 from typing import Any
 
 import numpy as np
 
 from medyanpy._kernels.selected import rods as kernel
-from medyanpy._tools.validation import array, dimensions, number, vector
+from medyanpy._tools.described import scalar_if_one
 from medyanpy.beads import Rods
 from medyanpy.beads.rods import longest_timestep
-from medyanpy.errors import ParameterError, TopologyError
-from medyanpy.forces._base import Force, expect_handle, handles_in
+from medyanpy.errors import TopologyError
+from medyanpy.forces._base import Domain, Force, domain_table, expect_handle, handles_in
 from medyanpy.forces.collisions import SoftCollisions
 
 __all__ = ["RodCollision", "RodElasticity", "RodLoad"]
 
 
-class RodElasticity(Force):
+class _RodForce(Force):
+    """A force on the nodes of rods."""
+
+    def __init__(self, rod: Rods, *, name: str | None, group: int) -> None:
+        super().__init__(name=name, group=group)
+        self._rod = expect_handle(f"{self.name}: rod", rod, Rods, "rods")
+
+    @property
+    def rod(self) -> Rods:
+        """The rods acted on."""
+        return self._rod
+
+    @property
+    def handles(self):
+        return (self._rod,)
+
+    def _in_domain(self, name: str, value: Any, n: int | None = None) -> Any:
+        """One number for all as a float, and one vector for all as a tuple."""
+        checked = scalar_if_one(super()._in_domain(name, value, n))
+        one = self.domains[name].size is not None and checked.ndim == 1
+        return tuple(checked.tolist()) if one else checked
+
+
+class RodElasticity(_RodForce):
     r"""Shear, extension, bending and twist of elastic rods ("geometrically exact": of any size).
 
     .. math:: U = \sum_j \frac{\ell_j}{2} \sum_{i=1}^{3}
@@ -44,9 +66,9 @@ class RodElasticity(Force):
         B1, B2: about the first and second axis of the cross-section.
     twist : float or (J,) float, pN nm², > 0
         B3. Of a round section, `rods.CircularSection` has all four: ``RodElasticity(rod, **section.stiffness)``.
-    rest_strain : (3,) or (J, 3) float, dimensionless
+    rest_strain : (3,) or (J, 3) float, dimensionless, finite
         Γ⁰; (0, 0, 1) without shear and stretch.
-    rest_curvature : (3,) or (J, 3) float, 1/nm
+    rest_curvature : (3,) or (J, 3) float, 1/nm, finite
         Ω⁰: 0 of straight rods. Of rods that are at rest as they were added: ``rod.strains()``, which has both.
     name, group
         See `Force`.
@@ -83,7 +105,14 @@ class RodElasticity(Force):
     0.806
     """
 
-    changeable = ("shear", "extension", "bending", "twist", "rest_strain", "rest_curvature")
+    domains = domain_table(
+        shear=Domain("pN", above=0.0, per="rod.links", size=2, or_number=True),
+        extension=Domain("pN", above=0.0, per="rod.links"),
+        bending=Domain("pN nm²", above=0.0, per="rod.links", size=2, or_number=True),
+        twist=Domain("pN nm²", above=0.0, per="rod.links"),
+        rest_strain=Domain("dimensionless", per="rod.links", size=3),
+        rest_curvature=Domain("1/nm", per="rod.links", size=3),
+    )
     conserves_momentum = True
     exact_frequencies = True
 
@@ -100,41 +129,11 @@ class RodElasticity(Force):
         name: str | None = None,
         group: int = 0,
     ) -> None:
-        super().__init__(name=name, group=group)
-        self._rod = expect_handle(f"{self.name}: rod", rod, Rods, "rods")
+        super().__init__(rod, name=name, group=group)
         self._declare(
             shear=shear, extension=extension, bending=bending, twist=twist, rest_strain=rest_strain,
             rest_curvature=rest_curvature,
         )  # fmt: skip
-
-    @property
-    def rod(self) -> Rods:
-        """The rods acted on."""
-        return self._rod
-
-    @property
-    def handles(self):
-        return (self._rod,)
-
-    def _checked(self, **numbers: Any) -> dict[str, Any]:
-        n = len(self._rod.links)
-        components = {"shear": 2, "extension": 1, "bending": 2, "twist": 1, "rest_strain": 3, "rest_curvature": 3}
-        out = {}
-        for key, value in numbers.items():
-            what, k = f"{self.name}: {key}", components[key]
-            stiffness, depth = k < 3, dimensions(what, value, f"({k},) or ({n}, {k})" if k > 1 else f"() or ({n},)")
-            if stiffness and depth == 0:
-                value = number(what, value, above=0.0)
-                out[key] = (value, value) if k == 2 else value
-                continue
-            one = k > 1 and depth == 1
-            given = array(what, value, (k,) if one else (n, k) if k > 1 else (n,)).copy()
-            if stiffness and (given <= 0.0).any():
-                place = ", ".join(map(str, np.argwhere(given <= 0.0)[0]))
-                raise ParameterError(f"{what}[{place}] = {given[given <= 0.0][0]} but must be finite and > 0")
-            given.flags.writeable = False
-            out[key] = tuple(given.tolist()) if one else given
-        return out
 
     def _rows(self) -> np.ndarray:
         """(J, 12), or (1, 12) where all segments are alike: C, B, Γ⁰, Ω⁰."""
@@ -182,7 +181,7 @@ class RodElasticity(Force):
         )  # fmt: skip
 
 
-class RodLoad(Force):
+class RodLoad(_RodForce):
     r"""A force and a couple on one end of every rod of a handle.
 
     .. math:: U = -\sum_\text{rods} F \cdot x_\text{end}
@@ -195,8 +194,8 @@ class RodLoad(Force):
     rod : Rods
     end : str
         ``"start"`` or ``"end"``. A free end is half a segment beyond the node that is next to it.
-    force : (3,) float, pN
-    couple : (3,) float, pN nm
+    force : (3,) float, pN, finite
+    couple : (3,) float, pN nm, finite
     follows : bool
         Whether `force` and `couple` are given in the frame of the end and turn with it; else in space.
     name, group
@@ -232,7 +231,7 @@ class RodLoad(Force):
     RodLoad(force=(0.0, 0.0, 0.0), couple=(0.0, 0.005, 0.0))
     """
 
-    changeable = ("force", "couple")
+    domains = domain_table(force=Domain("pN", size=3), couple=Domain("pN nm", size=3))
 
     def __init__(
         self,
@@ -245,17 +244,11 @@ class RodLoad(Force):
         name: str | None = None,
         group: int = 0,
     ) -> None:
-        super().__init__(name=name, group=group)
-        self._rod = expect_handle(f"{self.name}: rod", rod, Rods, "rods")
+        super().__init__(rod, name=name, group=group)
         self._end = end
         self._nodes, self._arms = rod.tips(end)
         self._follows = bool(follows)
         self._declare(force=force, couple=couple)
-
-    @property
-    def rod(self) -> Rods:
-        """The rods acted on."""
-        return self._rod
 
     @property
     def energy_tells_work(self) -> bool:
@@ -266,13 +259,6 @@ class RodLoad(Force):
     def end(self) -> str:
         """Which end: ``"start"`` or ``"end"``."""
         return self._end
-
-    @property
-    def handles(self):
-        return (self._rod,)
-
-    def _checked(self, **numbers: Any) -> dict[str, Any]:
-        return {key: tuple(vector(f"{self.name}: {key}", value).tolist()) for key, value in numbers.items()}
 
     def bind(self, layout):
         first = layout.slice_of(self._rod).start - layout.first_oriented
@@ -341,12 +327,11 @@ class RodCollision(SoftCollisions):
             raise TopologyError(f"{title}: rods must be handles of rods, not {rods!r}")
         for i, rod in enumerate(given):
             expect_handle(f"{title}: rods[{i}]", rod, Rods, "rods")
-        if neighbors is None:
-            each = radius if isinstance(radius, Sequence | np.ndarray) and np.ndim(radius) else [radius] * len(given)
-            thick = [number(f"{title}: radius[{i}]", r, above=0.0) for i, r in enumerate(each)]
-            neighbors = max(1, *(
-                ceil(pi * r / rod.segment_length.min()) for r, rod in zip(thick, given, strict=False)
-            ))  # fmt: skip
         super().__init__(
-            rods, stiffness, radius, neighbors=neighbors, exclusions=exclusions, skin=skin, name=name, group=group
-        )
+            rods, stiffness, radius, neighbors=1 if neighbors is None else neighbors, exclusions=exclusions, skin=skin,
+            name=name, group=group,
+        )  # fmt: skip
+        if neighbors is None:
+            thick = self._each("radius", self._numbers["radius"])
+            shortest = (rod.segment_length.min() for rod in given)
+            self._neighbors = max(1, *(ceil(pi * r / length) for r, length in zip(thick, shortest, strict=True)))

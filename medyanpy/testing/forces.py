@@ -2,11 +2,15 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any
 
 import numpy as np
 
 from medyanpy._kernels.derivatives import Contraction, HessianBlocks
 from medyanpy._tools import quaternions
+from medyanpy._tools.described import made_anew
+from medyanpy._tools.domains import Domain
 from medyanpy.beads import Directors
 from medyanpy.context import Context
 from medyanpy.errors import ParameterError
@@ -42,13 +46,16 @@ class ForceCase:
     length: float
 
 
+def _context(topology: Topology, *forces: Force, threads: int = 1) -> Context:
+    system = System(topology)
+    for force in forces:
+        system.add_force(force)
+    return Context(system, VerletIntegrator(1e-3), threads=threads)
+
+
 def _state(case: ForceCase, threads: int = 1, copies: int = 1, energy: bool = True) -> tuple[State, np.ndarray]:
     topology, force = case.build()
-    system = System(topology)
-    system.add_force(force)
-    for _ in range(copies - 1):
-        system.add_force(_twin(force))
-    context = Context(system, VerletIntegrator(1e-3), threads=threads)
+    context = _context(topology, force, *(_twin(force) for _ in range(copies - 1)), threads=threads)
     state = context.get_state(positions=True, forces=True, energy=energy, virial=energy)
     return state, state.positions
 
@@ -81,8 +88,14 @@ def check_force(case: ForceCase) -> None:
     force; third ones equal differences of the second. No term of the case may be near a place where they jump.
 
     Its numbers can be read as attributes; assigning to one that can be set does what `set` does, all else is refused.
+    Values just outside the domain of a number are refused by `set` and by the constructor, which name the number, the
+    place and the bound, and leave all as it was; so are nan, infinities, other shapes and other types. Made anew from
+    its arguments it has the same numbers, to the bit. Numbers set while a context runs have there the results of a
+    force made with them.
     """
     check_numbers(case)
+    check_domains(case)
+    check_changes(case)
     state, x = _state(case)
     f, q, torques = state.forces, state.orientations, state.torques
     turns = len(q) > 0
@@ -147,8 +160,22 @@ def check_force(case: ForceCase) -> None:
             order = np.log2(error[:-1] / error[1:])
             assert (np.abs(order - 2.0) < 0.4).all(), f"{case.name}: error falls as h^{order}, not h²"
 
+    check_bits(case)
+    if case.build()[1].conserves_momentum:
+        assert np.abs(f[placed].sum(axis=0)).max() <= 1e-10 * scale, f"{case.name}: there is a net force"
+        centred = np.where(placed[:, None], x - x[placed].mean(axis=0), x)
+        torque = np.cross(centred, f).sum(axis=0) + quaternions.turned(q, torques).sum(axis=0)
+        assert np.abs(torque).max() <= 1e-10 * scale * np.abs(centred).max(), f"{case.name}: there is a net torque"
+
+    check_higher_derivatives(case)
+
+
+def check_bits(case: ForceCase) -> None:
+    """The same bits on any number of threads, whether the energy is wanted or not; two equal forces are twice one."""
+    state = _state(case)[0]
+
     def same(other: State, factor: float = 1.0) -> bool:
-        return bool((other.forces == factor * f).all() and (other.torques == factor * torques).all())
+        return bool((other.forces == factor * state.forces).all() and (other.torques == factor * state.torques).all())
 
     for threads in (2, 3, 4):
         other = _state(case, threads=threads)[0]
@@ -158,14 +185,6 @@ def check_force(case: ForceCase) -> None:
     assert same(bare), f"{case.name}: forces depend on whether the energy is wanted"
     twice = _state(case, copies=2)[0]
     assert same(twice, 2.0), f"{case.name}: two equal forces do not give twice one"
-
-    if case.build()[1].conserves_momentum:
-        assert np.abs(f[placed].sum(axis=0)).max() <= 1e-10 * scale, f"{case.name}: there is a net force"
-        centred = np.where(placed[:, None], x - x[placed].mean(axis=0), x)
-        torque = np.cross(centred, f).sum(axis=0) + quaternions.turned(q, torques).sum(axis=0)
-        assert np.abs(torque).max() <= 1e-10 * scale * np.abs(centred).max(), f"{case.name}: there is a net torque"
-
-    check_higher_derivatives(case)
 
 
 def check_numbers(case: ForceCase) -> None:
@@ -191,6 +210,141 @@ def check_numbers(case: ForceCase) -> None:
             except ParameterError:
                 continue
             raise AssertionError(f"{case.name}: {name} can be assigned to, and nothing follows")
+
+
+def check_domains(case: ForceCase) -> None:
+    """What `force.domains` says of each number is what is taken, and nothing else; what is refused changes nothing."""
+    _, force = case.build()
+    again = made_anew(type(force), force._arguments_now(), force._rest_now())
+    for name, value in force.parameters.items():
+        same = np.array_equal(np.broadcast_to(again.parameters[name], np.shape(value)), value)
+        assert same, f"{case.name}: made anew from its arguments it has another {name}"
+    unknown = _refusal(_set, force, "no_such_number", 1.0)
+    assert "'no_such_number' cannot be set" in unknown, f"{case.name}: any name can be set"
+    for name, domain in force.domains.items():
+        n = _count(force, domain)
+        for value in _inside(domain):
+            try:
+                force._in_domain(name, value)
+            except ParameterError as error:
+                raise AssertionError(f"{case.name}: {value!r} is in the domain of {name}, but: {error}") from error
+        for value, said, shape in _outside(domain, n):
+            numbers, version = force._numbers, force.version
+            for done in (_set, _made_with):
+                refusal = _refusal(done, force, name, value)
+                assert refusal, f"{case.name}: {name} = {value!r} is not refused"
+                wanted = f"{force.name}: {name}{said}"
+                assert refusal.startswith(wanted), f"{case.name}: {refusal!r} should begin with {wanted!r}"
+                assert shape in refusal, f"{case.name}: {refusal!r} should name {shape!r}"
+            unchanged = force._numbers is numbers and force.version == version
+            assert unchanged, f"{case.name}: {name} = {value!r} is refused and changes something"
+
+
+def check_changes(case: ForceCase) -> None:
+    """Each number is set while a context runs, whose results are then those of a force that was made with it."""
+    topology, force = case.build()
+    running, followed = _context(topology, force), 0
+    for name in force.domains:
+        given = getattr(force, name)
+        for value in _others(force, name, case.length):
+            try:
+                force.set(**{name: value})
+                fresh = _context(topology, made_anew(type(force), force._arguments_now(), force._rest_now()))
+            except ParameterError:
+                # It does not go with the other numbers, or what None stands for is not there.
+                force.set(**{name: given})
+                continue
+            followed += 1
+            a, b = (context.get_state(energy=True, forces=True) for context in (running, fresh))
+            same = (a.forces == b.forces).all() and (a.torques == b.torques).all() and a.energies == b.energies
+            assert same, f"{case.name}: a run does not follow where {name} is set"
+    assert followed >= len(force.domains) / 2, f"{case.name}: most numbers cannot be set one by one"
+
+
+def _others(force: Force, name: str, length: float) -> list[Any]:
+    """Values that a number has not: nearer to zero, where few domains end, and in every form that it may have."""
+    value, domain = getattr(force, name), force.domains[name]
+    if value is None:
+        return [length if domain.size is None else [length] * domain.size, None]
+    if isinstance(value, tuple) and None in value:
+        return [tuple(None if v is None else 0.75 * v for v in value)]
+    near = 0.75 * np.asarray(value)
+    out: list[Any] = [near if near.ndim else float(near)]
+    n = _count(force, domain)
+    if n:
+        # One for each in place of one for all, or the other way round.
+        all_of_them = near.ndim == (1 if domain.size is None else 2)
+        smaller = np.linspace(0.5, 1.0, n) if domain.size is None else np.linspace(0.5, 1.0, n)[:, None]
+        out.append(near[0] if all_of_them else near * smaller)
+    return [*out, None] if domain.optional else out
+
+
+def _count(force: Force, domain: Domain) -> int | None:
+    """For how many one by one a number may be given."""
+    return None if domain.per is None else len(attrgetter(domain.per)(force))
+
+
+def _set(force: Force, name: str, value: Any) -> None:
+    force.set(**{name: value})
+
+
+def _made_with(force: Force, name: str, value: Any) -> None:
+    """The constructor, where it takes this number; None may be what it has a number of its own for."""
+    arguments = force._arguments_now()
+    takes = [place for place in force._places(arguments) if name in place]
+    parameter = type(force).__signature__.parameters.get(name)
+    if not takes or (value is None and parameter is not None and parameter.default is None):
+        _set(force, name, value)
+        return
+    for place in takes:
+        place[name] = value
+    made_anew(type(force), arguments, {})
+
+
+def _refusal(done: Callable[..., None], *given: Any) -> str:
+    """What an error says; empty where there is none."""
+    try:
+        done(*given)
+    except ParameterError as error:
+        return str(error)
+    return ""
+
+
+def _inside(domain: Domain) -> list[Any]:
+    """The outermost values that a number may have, all components the same, one for all."""
+    lowest = domain.at_least if domain.above is None else np.nextafter(domain.above, np.inf)
+    highest = domain.at_most if domain.below is None else np.nextafter(domain.below, -np.inf)
+    ends = [-1e300 if lowest is None else lowest, 1e300 if highest is None else highest]
+    values = [float(end) if domain.size is None else [float(end)] * domain.size for end in ends]
+    return [*values, None] if domain.optional else values
+
+
+def _outside(domain: Domain, n: int | None) -> list[tuple[Any, str, str]]:
+    """Values that are to be refused, just outside and of every wrong kind; how messages go on after the name, and what
+    else they name."""
+    bad = [np.nan, np.inf, -np.inf]
+    bad += [b for b in (domain.above, domain.below) if b is not None]
+    bad += [np.nextafter(domain.at_least, -np.inf)] if domain.at_least is not None else []
+    bad += [np.nextafter(domain.at_most, np.inf)] if domain.at_most is not None else []
+    good = float(np.ravel(_inside(domain)[0])[0])
+    shapes: list[tuple[int, ...]] = [] if domain.size else [()]
+    shapes += [()] if domain.or_number else []
+    shapes += [(domain.size,)] if domain.size else []
+    # Where there are none, one for each is no number at all.
+    shapes += [(n, domain.size) if domain.size else (n,)] if n else []
+    out: list[tuple[Any, str, str]] = []
+    for shape in shapes:
+        last = tuple(k - 1 for k in shape)
+        place = f"[{', '.join(map(str, last))}]" if shape else ""
+        for value in map(float, bad):
+            given = np.full(shape, good)
+            given[last] = value
+            out.append((given if shape else value, f"{place} = {value} but must be finite", ""))
+        more = np.full([k + 1 for k in (shape or (1, 1))], good)
+        # One number more in each direction, and one direction more.
+        out += [(more, "", f"shape {shape}" if shape else "must"), (more[None, None, None], "", "must")]
+    out += [(value, "", "must") for value in ("text", object(), 1j, [1.0, [2.0]])]
+    return out if domain.optional else [*out, (None, "", "must")]
 
 
 class _Anywhere:

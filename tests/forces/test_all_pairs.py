@@ -186,21 +186,6 @@ def test_the_dimer_of_tip3p():
 # Bits ------------------------------------------------------------------------------------------------------
 
 
-def plasma(n=700, threads=1, force=None):
-    rng = np.random.default_rng(5)
-    topology, beads = beads_at(loose(n, 3))
-    forces = [Coulomb(beads, rng.normal(size=n)), LennardJones(beads, beads, 1.0, SIGMA)]
-    return look(topology, *(forces if force is None else force(beads)), threads=threads)
-
-
-def test_the_same_bits_on_any_number_of_threads():
-    one = plasma()
-    for threads in (2, 3, 4):
-        other = plasma(threads=threads)
-        np.testing.assert_array_equal(one.forces, other.forces)
-        assert one.energies == other.energies
-
-
 def test_forces_of_a_pair_are_exactly_opposite():
     rng = np.random.default_rng(11)
     for _ in range(200):
@@ -213,44 +198,7 @@ def test_forces_of_a_pair_are_exactly_opposite():
             assert np.abs(f).max() > 0.0
 
 
-def test_forces_do_not_depend_on_whether_energy_is_wanted():
-    rng = np.random.default_rng(5)
-    topology, beads = beads_at(loose(100))
-    force = Coulomb(beads, rng.normal(size=100))
-    np.testing.assert_array_equal(look(topology, force).forces, look(topology, force, energy=False).forces)
-
-
 # What is refused, and what may change ----------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("numbers", "message"),
-    [
-        ({"charges": [1.0]}, r"Coulomb: charges must be a number or have shape \(2,\), not \(1,\)"),
-        ({"charges": [1.0, np.nan]}, r"Coulomb: charges\[1\] = nan but must be finite"),
-        ({"constant": 0.0}, r"Coulomb: constant = 0.0 but must be finite and > 0"),
-    ],
-)
-def test_charges_outside_their_domain_are_refused(numbers, message):
-    with pytest.raises(mp.ParameterError, match=message):
-        Coulomb([0, 1], **{"charges": 1.0, **numbers})
-    force = Coulomb([0, 1], 1.0)
-    with pytest.raises(mp.ParameterError, match=message):
-        force.set(**numbers)
-
-
-@pytest.mark.parametrize(
-    ("numbers", "message"),
-    [
-        ({"epsilon": -1.0}, "LennardJones: epsilon = -1.0 but must be finite and >= 0"),
-        ({"sigma": 0.0}, "LennardJones: sigma = 0.0 but must be finite and > 0"),
-        ({"cutoff": 0.0}, "LennardJones: cutoff = 0.0 but must be finite and > 0"),
-        ({"skin": -1.0}, "LennardJones: skin = -1.0 but must be"),
-    ],
-)
-def test_numbers_outside_their_domain_are_refused(numbers, message):
-    with pytest.raises(mp.ParameterError, match=message):
-        LennardJones([0], [1], **{"epsilon": 1.0, "sigma": 1.0, **numbers})
 
 
 def test_beads_named_wrongly_are_refused_by_their_name():
@@ -272,28 +220,3 @@ def test_beads_in_one_place_end_the_run(kind):
     context = mp.Context(system, mp.SplittingIntegrator("BAB", 1e-3), threads=1)
     with pytest.raises(mp.SimulationError, match=rf"bead 1 \('twins', beads\), force {force.name}"):
         context.step(1)
-
-
-def test_numbers_set_during_a_run_take_effect():
-    topology, beads = beads_at([[0.0, 0, 0], [2.5, 0, 0]])
-    system = mp.System(topology)
-    charge = system.add_force(Coulomb(beads, [1.0, 2.0], 3.0))
-    well = system.add_force(LennardJones(beads, beads, EPSILON, SIGMA))
-    context = mp.Context(system, mp.SplittingIntegrator("BAB", 1e-3), threads=1)
-    for cutoff in (None, 3.0, 2.0, None):
-        well.set(cutoff=cutoff)
-        expected = lennard_jones(2.5, np.inf if cutoff is None else cutoff)
-        assert context.get_state(energy=True).energies["LennardJones"] == pytest.approx(expected, rel=1e-13)
-    charge.set(charges=[-1.0, 4.0], constant=2.0)
-    assert context.get_state(energy=True).energies["Coulomb"] == pytest.approx(-8.0 / 2.5, rel=1e-15)
-    again = mp.deserialize(mp.serialize(system)).forces
-    np.testing.assert_array_equal(again[0].parameters["charges"], [-1.0, 4.0])
-    assert again[0].parameters["constant"] == 2.0
-    assert again[1].parameters == well.parameters
-
-
-def test_no_beads_have_no_energy():
-    topology, _ = beads_at([[0.0, 0, 0]])
-    state = look(topology, Coulomb([], 1.0), LennardJones([], [0], 1.0, 1.0))
-    assert state.potential_energy == 0.0
-    assert not state.forces.any()

@@ -4,13 +4,16 @@ Two scenes are shared: loose beads, and a lumpy open membrane with points in it 
 no bead number, face number or parameter is what it would be in a tidy system.
 """
 
+import copy
 import functools
+import pickle
 
 import numpy as np
 import pytest
 from scipy.spatial.transform import Rotation
 
 import medyanpy as mp
+from medyanpy._tools.described import made_anew
 from medyanpy.testing import ForceCase, check_force
 
 RNG = np.random.default_rng(7)
@@ -1158,3 +1161,30 @@ CASES = [
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_force_keeps_the_contract(case):
     check_force(case)
+
+
+@pytest.mark.parametrize("case", [c for c in CASES if "Python" not in c.name], ids=lambda case: case.name)
+def test_copies_and_documents_are_the_force(case):
+    """With numbers that were set, name and group: the same bits. Functions of Python are in no document."""
+    topology, force = case.build()
+    for name in force.changeable:
+        value = getattr(force, name)
+        if isinstance(value, float | np.ndarray):
+            force.set(**{name: value / 3.0})
+    arguments = {**force._arguments_now(), "name": "own", "group": 3}
+    force = made_anew(type(force), arguments, {})
+    system = mp.System(topology)
+    system.add_force(force)
+
+    def look(system):
+        context = mp.Context(system, mp.SplittingIntegrator("BAGAB" if topology.point_handles else "BAB", 1e-3))
+        return context.get_state(energy=True, forces=True)
+
+    expected, text = look(system), mp.serialize(system)
+    assert mp.serialize(mp.deserialize(text)) == text
+    for other in (copy.deepcopy(system), pickle.loads(pickle.dumps(system)), mp.deserialize(text)):
+        again, state = other.forces[0], look(other)
+        assert (again.name, again.group, repr(again)) == ("own", 3, repr(force))
+        assert state.energies == expected.energies
+        assert (state.forces == expected.forces).all()
+        assert (state.torques == expected.torques).all()

@@ -1,12 +1,11 @@
-"""Forces of filaments: closed forms, refusals, changes, and the same bits whoever shares a batch."""
+"""Forces of filaments: closed forms and refusals. What holds of all of them: test_filament_batches.py."""
 
-import copy
 
 import numpy as np
 import pytest
 
 import medyanpy as mp
-from medyanpy.errors import ParameterError, SimulationError, TopologyError
+from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.forces import FilamentBending, FilamentStretching, FixmanPotential
 
 
@@ -94,18 +93,6 @@ def test_joints_are_the_inner_nodes_in_order():
     assert np.flatnonzero(energy_and_forces(topology, force)[1].any(axis=1)).tolist() == [6, 7, 8]
 
 
-def test_moduli_change_between_steps():
-    topology, filaments = chains([6, 3])
-    force = FilamentBending(filaments, 1.0)
-    context = context_of(topology, force)
-    before = context.get_state(energy=True).potential_energy
-    force.set(bending_modulus=4.0)
-    assert context.get_state(energy=True).potential_energy == 4.0 * before
-    force.set(rest_angle=0.3, bending_modulus=np.linspace(1.0, 2.0, 5))
-    other = energy_and_forces(topology, FilamentBending(filaments, np.linspace(1.0, 2.0, 5), 0.3))[0]
-    assert context.get_state(energy=True).potential_energy == other
-
-
 @pytest.mark.parametrize("rest", [0.0, 0.7])
 def test_nodes_in_one_place_pull_at_nothing(rest):
     # The reference lengths come from the nodes: they come together later.
@@ -147,15 +134,6 @@ def test_stretching_modulus_is_that_of_the_whole_filament():
     assert energy == pytest.approx(0.5 * 300.0 * 0.02**2 * 6.5, rel=1e-12)
     assert forces[[0, -1], 0] == pytest.approx([6.0, -6.0], rel=1e-12)
     assert np.abs(forces[1:-1]).max() < 1e-11
-
-
-def test_stretching_modulus_changes_between_steps():
-    topology, filament = one(polygon(5), closed=True, constrained=False, link_lengths=1.0)
-    force = FilamentStretching(filament, 1.0)
-    context = context_of(topology, force)
-    before = context.get_state(energy=True).potential_energy
-    force.set(stretching_modulus=[2.0] * 5)
-    assert context.get_state(energy=True).potential_energy == pytest.approx(2.0 * before, rel=1e-15)
 
 
 # Fixman -----------------------------------------------------------------------------------------------------
@@ -277,17 +255,6 @@ def _with_lengths(x, lengths, closed):
     return x
 
 
-def test_taut_filaments_have_no_fixman_potential():
-    topology, filaments = chains([4, 3], fixed_nodes=[4, 6])
-    context = context_of(topology, FixmanPotential(filaments, kT=1.0))
-    # Past what the topology and the constraints refuse.
-    context._store.x[4:7] = [[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [2.0, 0.0, 0.0]]
-    context._store.positions_changed()
-    with pytest.raises(SimulationError, match="FixmanPotential") as error:
-        context.get_state(forces=True)
-    assert (error.value.bead, error.value.force) == (4, "FixmanPotential")
-
-
 def test_temperature_or_kt():
     _, filaments = chains([4])
     force = FixmanPotential(filaments, 300.0)
@@ -298,78 +265,6 @@ def test_temperature_or_kt():
 
 
 # All --------------------------------------------------------------------------------------------------------
-
-
-def all_forces(filaments):
-    forces = [FilamentBending(filaments, 3.0), FilamentBending(filaments, 2.0, 0.4, name="bent")]
-    if filaments.constrained:
-        return [*forces, FixmanPotential(filaments, kT=1.3)]
-    return [*forces, FilamentStretching(filaments, 7.0)]
-
-
-@pytest.mark.parametrize("closed", [False, True])
-@pytest.mark.parametrize("constrained", [False, True])
-def test_bits_depend_on_no_thread_and_no_neighbour(closed, constrained):
-    """Many blocks, filaments that end anywhere in a batch; alone and among others each has the same forces."""
-    counts = [3, 130, 127, 5, 4, 1500, 3, 256, *[7] * 130, 640]
-    topology, filaments = chains(counts, closed, constrained)
-    expected = None
-    for threads in (1, 2, 3, 4):
-        state = context_of(topology, *all_forces(filaments), threads=threads).get_state(forces=True, energy=True)
-        expected = expected or state
-        assert (state.forces == expected.forces).all()
-        assert state.energies == expected.energies
-    for i in (0, 1, 2, 4, 5, 7, 100, len(counts) - 1):
-        nodes = slice(*filaments.starts[i : i + 2])
-        alone = mp.Topology()
-        handle = alone.add_filament(
-            filaments.positions[nodes], filaments.mass[nodes], closed=closed, constrained=constrained
-        )
-        assert (energy_and_forces(alone, *all_forces(handle))[1] == expected.forces[nodes]).all()
-
-
-def test_energies_add_up_over_filaments():
-    for closed in (False, True):
-        counts = [5, 700, 3, 90]
-        topology, filaments = chains(counts, closed)
-        whole = context_of(topology, *all_forces(filaments)).get_state(energy=True).energies
-        parts = dict.fromkeys(whole, 0.0)
-        for a, b in zip(filaments.starts, filaments.starts[1:], strict=False):
-            alone = mp.Topology()
-            handle = alone.add_filament(filaments.positions[a:b], filaments.mass[a:b], closed=closed)
-            for name, energy in context_of(alone, *all_forces(handle)).get_state(energy=True).energies.items():
-                parts[name] += energy
-        assert parts == pytest.approx(whole, rel=1e-13)
-
-
-def test_filaments_without_joints_do_nothing():
-    topology, filaments = chains([2, 2, 2])
-    bending = FilamentBending(filaments, 3.0), FilamentBending(filaments, [], [])
-    energy, forces = energy_and_forces(topology, *bending, FixmanPotential(filaments, kT=1.0))
-    assert energy == 0.0
-    assert (forces == 0.0).all()
-
-
-@pytest.mark.parametrize("constrained", [False, True])
-def test_copies_and_documents_give_the_same_bits(constrained):
-    topology, filaments = chains([6, 3, 9], constrained=constrained)
-    forces = all_forces(filaments)
-    forces[0].set(bending_modulus=np.linspace(1.0, 2.0, 12), rest_angle=0.2)
-    forces[-1].set(**({"kT": 4.4} if constrained else {"stretching_modulus": 3.3}))
-    system = mp.System(topology)
-    for force in forces:
-        system.add_force(force)
-    if constrained:
-        system.add_force(FixmanPotential(filaments, 310.0, name="warm"))
-
-    def look(system):
-        return mp.Context(system, mp.SplittingIntegrator("BAB", 1e-3)).get_state(energy=True, forces=True)
-
-    copies = [copy.deepcopy(system), mp.deserialize(mp.serialize(system))]
-    expected = look(system)
-    for other in copies:
-        assert look(other).energies == expected.energies
-        assert (look(other).forces == expected.forces).all()
 
 
 @pytest.mark.parametrize("closed", [False, True])
@@ -412,39 +307,11 @@ def test_what_constraints_exclude_is_refused():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"bending_modulus": -1.0}, r"FilamentBending: bending_modulus = -1.0 but must be finite and >= 0"),
-        ({"bending_modulus": [1.0, 1.0, np.nan]}, r"bending_modulus\[2\] = nan"),
-        ({"bending_modulus": [1.0, 2.0]}, r"bending_modulus must be a number or have shape \(3,\), not \(2,\)"),
-        ({"bending_modulus": 1.0, "rest_angle": -0.1}, r"rest_angle = -0.1 but must be finite and >= 0"),
-        ({"bending_modulus": 1.0, "rest_angle": np.pi}, r"rest_angle = 3.14159\d* but must be < π"),
-        ({"bending_modulus": 1.0, "rest_angle": [0.0, 4.0, 0.0]}, r"rest_angle\[1\] = 4.0 but must be < π"),
-    ],
-)
-def test_bad_numbers_of_bending(arguments, message):
-    filaments = chains([3, 4])[1]
-    with pytest.raises(ParameterError, match=message):
-        FilamentBending(filaments, **arguments)
-    force = FilamentBending(filaments, 2.0, 0.1)
-    with pytest.raises(ParameterError, match=message):
-        force.set(**arguments)
-    assert force.parameters["bending_modulus"].tolist() == [2.0] * 3
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
         ({}, "give temperature= "),
         ({"temperature": 300.0, "kT": 4.0}, "give temperature= "),
         ({"temperature": 0.0}, r"FixmanPotential: temperature = 0.0 but must be finite and > 0"),
-        ({"kT": -1.0}, r"FixmanPotential: kT = -1.0 but must be finite and > 0"),
     ],
 )
 def test_bad_numbers_of_fixman(arguments, message):
     with pytest.raises(ParameterError, match=message):
         FixmanPotential(chains([4])[1], **arguments)
-
-
-def test_bad_numbers_of_stretching():
-    filaments = chains([4], constrained=False)[1]
-    with pytest.raises(ParameterError, match=r"FilamentStretching: stretching_modulus\[1\] = -2.0"):
-        FilamentStretching(filaments, [1.0, -2.0, 1.0])

@@ -1,14 +1,14 @@
 """Twist of filaments, and the Fixman potential of twistable ones: closed forms, places where twist is hard to tell,
-shapes that constraints do not allow, changes, bits and refusals. Components one by one: test_contract.py."""
+shapes that constraints do not allow, and refusals. Components one by one: test_contract.py; what holds of all forces of
+filaments: test_filament_batches.py."""
 
-import copy
 
 import numpy as np
 import pytest
 
 import medyanpy as mp
-from medyanpy.errors import ParameterError, SimulationError, TopologyError
-from medyanpy.forces import FilamentBending, FilamentTwisting, FixmanPotential
+from medyanpy.errors import TopologyError
+from medyanpy.forces import FilamentTwisting, FixmanPotential
 
 
 def twistable(counts, closed=False, seed=3, **options):
@@ -222,18 +222,6 @@ def test_joints_are_the_inner_nodes_in_order():
     assert np.flatnonzero(forces.any(axis=1)).tolist() == [6, 7, 8, 9 + 4, 9 + 5]
 
 
-def test_numbers_change_between_steps():
-    topology, filaments = twistable([6, 3])
-    force = FilamentTwisting(filaments, 1.0)
-    context = context_of(topology, force)
-    before = context.get_state(energy=True).potential_energy
-    force.set(twist_modulus=4.0)
-    assert context.get_state(energy=True).potential_energy == 4.0 * before
-    force.set(rest_twist=-0.3, twist_modulus=np.linspace(1.0, 2.0, 5))
-    other = energy_and_forces(topology, FilamentTwisting(filaments, np.linspace(1.0, 2.0, 5), -0.3))[0]
-    assert context.get_state(energy=True).potential_energy == other != before
-
-
 # Fixman -----------------------------------------------------------------------------------------------------
 
 
@@ -287,92 +275,6 @@ def test_light_directors_leave_the_metric_of_plain_filaments():
         assert np.abs(forces[: len(filaments)] - expected[1]).max() < 1e-10 * np.abs(expected[1]).max()
 
 
-def test_taut_twistable_filaments_have_no_fixman_potential():
-    topology, filaments = twistable([4, 3], fixed_nodes=[4, 6])
-    context = context_of(topology, FixmanPotential(filaments, kT=1.0))
-    # Past what the topology and the constraints refuse.
-    context._store.x[4:7] = [[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [2.0, 0.0, 0.0]]
-    context._store.x[7 + 3 : 7 + 5] = [0.0, 1.0, 0.0]
-    context._store.positions_changed()
-    with pytest.raises(SimulationError, match="FixmanPotential") as error:
-        context.get_state(forces=True)
-    assert (error.value.bead, error.value.force) == (4, "FixmanPotential")
-
-
-# All --------------------------------------------------------------------------------------------------------
-
-
-def all_forces(filaments):
-    return [
-        FilamentBending(filaments, 3.0), FilamentTwisting(filaments, 2.0, 0.4), FixmanPotential(filaments, kT=1.3),
-    ]  # fmt: skip
-
-
-@pytest.mark.parametrize("closed", [False, True])
-def test_bits_depend_on_no_thread_and_no_neighbour(closed):
-    """Many blocks, filaments that end anywhere in a batch; alone and among others each has the same forces."""
-    counts = [3, 130, 127, 5, 4, 1500, 3, 256, *[7] * 130, 640]
-    topology, filaments = twistable(counts, closed)
-    expected = None
-    for threads in (1, 2, 3, 4):
-        state = context_of(topology, *all_forces(filaments), threads=threads).get_state(forces=True, energy=True)
-        expected = expected or state
-        assert (state.forces == expected.forces).all()
-        assert state.energies == expected.energies
-    directors = filaments.directors
-    for i in (0, 1, 2, 4, 5, 7, 100, len(counts) - 1):
-        nodes, links = slice(*filaments.starts[i : i + 2]), slice(*filaments.link_starts[i : i + 2])
-        alone = mp.Topology()
-        handle = alone.add_filament(
-            filaments.positions[nodes], filaments.mass[nodes], closed=closed, directors=directors.positions[links],
-            director_mass=directors.mass[links],
-        )  # fmt: skip
-        forces = energy_and_forces(alone, *all_forces(handle))[1]
-        assert (forces[: counts[i]] == expected.forces[nodes]).all()
-        assert (forces[counts[i] :] == expected.forces[directors.beads[links]]).all()
-
-
-def test_energies_add_up_over_filaments():
-    for closed in (False, True):
-        topology, filaments = twistable([5, 700, 3, 90], closed)
-        whole = context_of(topology, *all_forces(filaments)).get_state(energy=True).energies
-        parts = dict.fromkeys(whole, 0.0)
-        for i in range(4):
-            nodes, links = slice(*filaments.starts[i : i + 2]), slice(*filaments.link_starts[i : i + 2])
-            alone = mp.Topology()
-            handle = alone.add_filament(
-                filaments.positions[nodes], filaments.mass[nodes], closed=closed,
-                directors=filaments.directors.positions[links], director_mass=filaments.directors.mass[links],
-            )  # fmt: skip
-            for name, energy in context_of(alone, *all_forces(handle)).get_state(energy=True).energies.items():
-                parts[name] += energy
-        assert parts == pytest.approx(whole, rel=1e-12)
-
-
-def test_filaments_without_joints_do_nothing():
-    topology, filaments = twistable([2, 2, 2])
-    energy, forces = energy_and_forces(topology, FilamentTwisting(filaments, []), FixmanPotential(filaments, kT=1.0))
-    assert energy == 0.0
-    assert (forces == 0.0).all()
-
-
-def test_copies_and_documents_give_the_same_bits():
-    topology, filaments = twistable([6, 3, 9])
-    forces = all_forces(filaments)
-    forces[1].set(twist_modulus=np.linspace(1.0, 2.0, 12), rest_twist=-29.0)
-    system = mp.System(topology)
-    for force in forces:
-        system.add_force(force)
-
-    def look(system):
-        return mp.Context(system, mp.SplittingIntegrator("BAB", 1e-3)).get_state(energy=True, forces=True)
-
-    expected = look(system)
-    for other in (copy.deepcopy(system), mp.deserialize(mp.serialize(system))):
-        assert look(other).energies == expected.energies
-        assert (look(other).forces == expected.forces).all()
-
-
 # Refusals ---------------------------------------------------------------------------------------------------
 
 
@@ -384,24 +286,3 @@ def test_what_has_no_directors_is_refused():
         FilamentTwisting(beads, 1.0)
     with pytest.raises(TopologyError, match=r"twist: Filaments\('actin'.* has no directors.*with directors= .*mass="):
         FilamentTwisting(plain, 1.0, name="twist")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"twist_modulus": -1.0}, r"FilamentTwisting: twist_modulus = -1.0 but must be finite and >= 0"),
-        ({"twist_modulus": [1.0, 1.0, np.nan]}, r"twist_modulus\[2\] = nan"),
-        ({"twist_modulus": [1.0, 2.0]}, r"twist_modulus must be a number or have shape \(3,\), not \(2,\)"),
-        ({"twist_modulus": 1.0, "rest_twist": np.inf}, r"rest_twist = inf but must be finite"),
-        ({"twist_modulus": 1.0, "rest_twist": [0.0, -np.inf, 0.0]}, r"rest_twist\[1\] = -inf"),
-        ({"twist_modulus": 1.0, "rest_twist": [0.0]}, r"rest_twist must be a number or have shape \(3,\), not \(1,\)"),
-    ],
-)
-def test_bad_numbers(arguments, message):
-    filaments = twistable([3, 4])[1]
-    with pytest.raises(ParameterError, match=message):
-        FilamentTwisting(filaments, **arguments)
-    force = FilamentTwisting(filaments, 2.0, 0.1)
-    with pytest.raises(ParameterError, match=message):
-        force.set(**arguments)
-    assert force.parameters["twist_modulus"].tolist() == [2.0] * 3

@@ -224,16 +224,6 @@ ALL = {
 
 
 @pytest.mark.parametrize("force", ALL)
-def test_same_bits_on_any_number_of_threads(force):
-    mesh = shuffled(mp.TriangleMesh.icosphere(10.0, 4), 0.05, 8)
-    energy, forces = evaluate(mesh, ALL[force])
-    for threads in (2, 3, 4):
-        again = evaluate(mesh, ALL[force], threads=threads)
-        assert again[0] == energy
-        assert (again[1] == forces).all()
-
-
-@pytest.mark.parametrize("force", ALL)
 def test_energy_and_forces_turn_and_move_with_the_membrane(force):
     mesh = meshes()["torus"]
     rotation = np.linalg.qr(np.random.default_rng(9).normal(size=(3, 3)))[0]
@@ -385,36 +375,6 @@ def test_volume_keeps_its_digits_far_from_the_origin():
 # Changing numbers, degenerate geometry, bad input -----------------------------------------------------------
 
 
-def test_numbers_can_be_changed_while_a_context_runs():
-    mesh = meshes()["patch"]
-    context, force = context_of(mesh, bending(10.0))
-    first = context.get_state(energy=True).potential_energy
-    force.set(bending_modulus=30.0)
-    assert context.get_state(energy=True).potential_energy == pytest.approx(3.0 * first, rel=1e-13)
-    force.set(spontaneous_curvature=np.linspace(0.0, 0.1, len(mesh.vertices)))
-    expected = evaluate(mesh, bending(30.0, np.linspace(0.0, 0.1, len(mesh.vertices))))[0]
-    assert context.get_state(energy=True).potential_energy == expected
-    with pytest.raises(mp.ParameterError, match=r"bending_modulus = -1\.0 but must be"):
-        force.set(bending_modulus=-1.0)
-    with pytest.raises(mp.ParameterError, match="cannot be set"):
-        force.set(discretization="dihedral")
-    assert context.get_state(energy=True).potential_energy == expected
-
-    mesh = meshes()["sphere"]
-    for make, change in [
-        (lambda m: mp.forces.MembraneArea(m, 2.0, 900.0), {"area_modulus": 5.0, "area": 1000.0}),
-        (lambda m: mp.forces.MembraneArea(m, 2.0, 9.0, True), {"area_modulus": 5.0, "area": 10.0}),
-        (lambda m: mp.forces.MembraneVolume(m, 2.0, 900.0), {"volume_modulus": 5.0, "volume": 1000.0}),
-        (lambda m: mp.forces.MembraneTension(m, 2.0), {"tension": 5.0}),
-    ]:
-        context, force = context_of(mesh, make)
-        before = context.get_state(energy=True).potential_energy
-        force.set(**change)
-        after = context.get_state(energy=True).potential_energy
-        assert after != before
-        assert set(force.parameters) == set(change)
-
-
 @pytest.mark.parametrize("form", FORMS)
 def test_a_triangle_that_lost_its_area_ends_the_run(form):
     mesh = mp.TriangleMesh.icosphere(10.0, 1)
@@ -467,31 +427,15 @@ BENDING, AREA = mp.forces.MembraneBending, mp.forces.MembraneArea
 TENSION, VOLUME = mp.forces.MembraneTension, mp.forces.MembraneVolume
 
 
-K, K_A, K_V = "bending_modulus", "area_modulus", "volume_modulus"
-
-
 @pytest.mark.parametrize(
     ("force", "mesh", "arguments", "message"),
     [
-        (BENDING, CLOSED, {K: -1.0}, r"bending_modulus = -1\.0 but must be"),
-        (BENDING, CLOSED, {K: np.nan}, "bending_modulus = nan but must be finite"),
-        (BENDING, CLOSED, {K: [1.0, 2.0]}, r"shape \(42,\), not \(2,\)"),
-        (BENDING, CLOSED, {K: "stiff"}, "must be a number or 42 numbers"),
-        (BENDING, CLOSED, {K: 1.0, "spontaneous_curvature": np.inf}, "spontaneous_curvature = inf"),
-        (BENDING, CLOSED, {K: 1.0, "discretization": "cotan"}, "discretization = 'cotan' but must be"),
-        (BENDING, CLOSED, {K: 1.0, "group": 32}, "group = 32"),
-        (AREA, CLOSED, {K_A: -2.0}, r"area_modulus = -2\.0"),
-        (AREA, CLOSED, {K_A: 2.0, "area": 0.0}, r"area = 0\.0 but must be finite and > 0"),
-        (AREA, CLOSED, {K_A: 2.0, "area": [1.0, 2.0]}, "must be a number"),
-        (AREA, CLOSED, {K_A: 2.0, "area": [1.0, 2.0], "per_triangle": True}, r"shape \(80,\)"),
-        (AREA, CLOSED, {K_A: 2.0, "area": -1.0, "per_triangle": True}, "> 0"),
-        (TENSION, CLOSED, {"tension": np.nan}, "tension = nan but must be finite"),
-        (VOLUME, CLOSED, {K_V: -2.0}, r"volume_modulus = -2\.0"),
-        (VOLUME, CLOSED, {K_V: 2.0, "volume": -5.0}, r"volume = -5\.0"),
-        (VOLUME, INWARD, {K_V: 2.0}, "its normals look inward"),
+        (BENDING, CLOSED, {"bending_modulus": 1.0, "discretization": "cotan"}, "discretization = 'cotan' but must be"),
+        (BENDING, CLOSED, {"bending_modulus": 1.0, "group": 32}, "group = 32"),
+        (VOLUME, INWARD, {"volume_modulus": 2.0}, "its normals look inward"),
     ],
 )
-def test_bad_numbers_are_refused(force, mesh, arguments, message):
+def test_bad_arguments_are_refused(force, mesh, arguments, message):
     membrane = mp.Topology().add_membrane(mesh, vertex_mass=1.0)
     with pytest.raises(mp.ParameterError, match=message):
         force(membrane, **arguments)

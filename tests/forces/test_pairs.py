@@ -556,40 +556,6 @@ def test_momentum_is_kept_without_anchors_alone():
     assert WCA([2, 3], [4], 1.0, 1.0).conserves_momentum
 
 
-def test_an_empty_group_of_sites_exerts_nothing():
-    topology, h = scene()
-    for groups in ((mp.Sites.beads([]), h["beads"]), (h["beads"], mp.Sites.anchors(np.zeros((0, 3))))):
-        state = look(topology, SoftSphere(*groups, K, 1.6))
-        assert state.potential_energy == 0.0
-        assert not state.forces.any()
-
-
-# Numbers during a run --------------------------------------------------------------------------------------
-
-
-def test_numbers_set_during_a_run_take_effect():
-    topology, h = scene()
-    soft = SoftSphere(h["balls"], h["balls"], 1.0)
-    context = make_context(topology, soft)
-    one = context.get_state(forces=True, energy=True)
-    soft.set(stiffness=4.0)
-    four = context.get_state(forces=True, energy=True)
-    np.testing.assert_array_equal(four.forces, 4.0 * one.forces)
-    soft.set(diameter=3.0, skin=0.1)
-    wide = context.get_state(positions=True, energy=True)
-    n = topology.n_beads
-    pairs = interacting(n, h["balls"].beads, h["balls"].beads)
-    assert wide.potential_energy == pytest.approx(
-        4.0 / K * soft_energy(wide.positions, pairs, np.full((n, n), 3.0)), rel=1e-13
-    )
-    soft.set(diameter=None)
-    assert context.get_state(energy=True).potential_energy == four.potential_energy
-    assert soft.parameters == {"stiffness": 4.0, "diameter": None, "skin": 0.1}
-    wca = WCA(h["beads"], h["beads"], 1.0, 1.0)
-    wca.set(epsilon=2.0, sigma=3.0, skin=None)
-    assert wca.parameters == {"epsilon": 2.0, "sigma": 3.0, "skin": None}
-
-
 # What is refused -------------------------------------------------------------------------------------------
 
 
@@ -597,28 +563,13 @@ def test_numbers_set_during_a_run_take_effect():
     ("make", "message"),
     [
         (
-            lambda h: SoftSphere(h["balls"], h["balls"], -1.0),
-            r"SoftSphere: stiffness = -1.0 but must be .* >= 0",
-        ),
-        (lambda h: SoftSphere(h["balls"], h["balls"], np.nan), r"SoftSphere: stiffness = nan"),
-        (
-            lambda h: SoftSphere(h["balls"], h["balls"], 1.0, 0.0),
-            r"SoftSphere: diameter = 0.0 but must be .* > 0",
-        ),
-        (
             lambda h: SoftSphere(h["balls"], h["beads"], 1.0),
             r"SoftSphere: give diameter=.*'beads'.*has no radius",
-        ),
-        (
-            lambda h: SoftSphere(h["balls"], h["balls"], 1.0, skin=-0.1),
-            r"SoftSphere: skin = -0.1 but must be",
         ),
         (
             lambda h: WCA(h["balls"], h["balls"], -1.0, 1.0, name="mine"),
             r"mine: epsilon = -1.0 but must be .* >= 0",
         ),
-        (lambda h: WCA(h["balls"], h["balls"], 1.0, 0.0), r"WCA: sigma = 0.0 but must be .* > 0"),
-        (lambda h: WCA(h["balls"], h["balls"], 1.0, "x"), r"WCA: sigma = 'x' but must be a number"),
     ],
 )
 def test_numbers_outside_their_domain_are_refused(make, message):
@@ -680,12 +631,3 @@ def test_exclusions_of_beads_in_no_group_are_ignored():
     topology, h = scene()
     other = np.column_stack([h["balls"].beads, h["beads"].beads])
     assert look(topology, SoftSphere(h["beads"], h["beads"], K, 1.6, exclusions=other)).potential_energy == expected
-
-
-def test_only_forces_on_points_ask_for_the_points_pass():
-    topology, h = scene()
-    context = make_context(
-        topology, WCA(h["beads"], h["balls"], 1.0, 0.1), SoftSphere(h["points"], h["beads"], 1.0, 0.1)
-    )
-    assert not context._schedule.bound_forces["WCA"].acts_on_points
-    assert context._schedule.bound_forces["SoftSphere"].acts_on_points

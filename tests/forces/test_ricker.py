@@ -89,38 +89,6 @@ def test_forces_are_smooth_where_beads_meet():
         np.testing.assert_array_equal(found[0], -found[1])
 
 
-def test_numbers_set_during_a_run_take_effect():
-    context = pair(1.4 * DISTANCE)
-    force = context.system.forces[0]
-    assert repr(force) == "Ricker(depth=0.5, distance=0.166667, cutoff=None, skin=None)"
-    for numbers in ({"depth": 2.0}, {"distance": 0.2}, {"cutoff": 0.3}, {"skin": 0.0}, {"cutoff": None}):
-        force.set(**numbers)
-        now = force.parameters
-        end = 4.0 * now["distance"] if now["cutoff"] is None else now["cutoff"]
-        expected = well(1.4 * DISTANCE, now["depth"], now["distance"], end)
-        assert look(context).potential_energy == pytest.approx(expected, rel=1e-13)
-    again = mp.deserialize(mp.serialize(context.system)).forces[0]
-    assert again.parameters == force.parameters == {"depth": 2.0, "distance": 0.2, "cutoff": None, "skin": 0.0}
-
-
-@pytest.mark.parametrize(
-    ("numbers", "message"),
-    [
-        ({"depth": -1.0}, r"Ricker: depth = -1.0 but must be .* >= 0"),
-        ({"distance": 0.0}, r"Ricker: distance = 0.0 but must be .* > 0"),
-        ({"cutoff": 0.0}, r"Ricker: cutoff = 0.0 but must be .* > 0"),
-        ({"cutoff": np.inf}, "Ricker: cutoff = inf but must be finite"),
-        ({"skin": -1.0}, "Ricker: skin = -1.0 but must be"),
-    ],
-)
-def test_numbers_outside_their_domain_are_refused(numbers, message):
-    with pytest.raises(mp.ParameterError, match=message):
-        Ricker([0], [1], **{"depth": 1.0, "distance": 1.0, **numbers})
-    force = Ricker([0], [1], 1.0, 1.0)
-    with pytest.raises(mp.ParameterError, match=message):
-        force.set(**numbers)
-
-
 # Two beads on a plane ----------------------------------------------------------------------------------------------
 
 

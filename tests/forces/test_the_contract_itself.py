@@ -7,6 +7,7 @@ import pytest
 
 import medyanpy as mp
 from medyanpy._tools import quaternions
+from medyanpy._tools.validation import per_item
 from medyanpy.testing import ForceCase, check_force
 from medyanpy.testing import forces as contract
 
@@ -199,4 +200,67 @@ def broken(**members):
     ],
 )
 def test_numbers_that_cannot_be_trusted(members, match):
+    fails(broken(**members), match)
+
+
+SPRING = mp.forces.HarmonicBonds
+
+
+def unbounded(force, name, value, n=None):
+    return per_item(f"{force.name}: {name}", value, len(force.pairs))
+
+
+def cautious(force, name, value, n=None):
+    number = SPRING._in_domain(force, name, value, n)
+    if np.ndim(value) == 0 and value == 0.0:
+        raise mp.ParameterError(f"{force.name}: {name} = {value} but must be finite and > 0")
+    return number
+
+
+def mute(force, **numbers):
+    try:
+        return SPRING._checked(force, **numbers)
+    except mp.ParameterError:
+        raise mp.ParameterError(f"{force.name}: a number is wrong") from None
+
+
+def hasty(force, **numbers):
+    force._version += 1
+    SPRING.set(force, **numbers)
+
+
+def careless(force, **numbers):
+    force._numbers = dict(force._numbers)
+    SPRING.set(force, **numbers)
+
+
+def stubborn(force, layout):
+    now = force._numbers
+    force._numbers = force.__dict__.setdefault("_first", now)
+    operation = SPRING.bind(force, layout)
+    force._numbers = now
+    return operation
+
+
+def tolerant(force, **numbers):
+    SPRING.set(force, **{name: value for name, value in numbers.items() if name in force.changeable})
+
+
+@pytest.mark.parametrize(
+    ("members", "match"),
+    [
+        ({"set": tolerant}, "any name can be set"),
+        ({"bind": stubborn}, "a run does not follow where stiffness is set"),
+        ({"_in_domain": unbounded}, "stiffness = -5e-324 is not refused"),
+        ({"_in_domain": cautious}, "0.0 is in the domain of stiffness, but: "),
+        ({"_checked": mute}, "a number is wrong' should begin with 'HarmonicBonds: stiffness = nan but must"),
+        ({"set": hasty}, "stiffness = nan is refused and changes something"),
+        ({"set": careless}, "stiffness = nan is refused and changes something"),
+        (
+            {"_arguments_now": lambda force: {**SPRING._arguments_now(force), "length": 3.0}},
+            "made anew from its arguments it has another length",
+        ),
+    ],
+)
+def test_domains_that_are_not_kept(members, match):
     fails(broken(**members), match)

@@ -1,0 +1,76 @@
+"""Domains: what values a number may have that a user gives. One line of a table says it, whoever asks."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from medyanpy._tools.validation import bounds_in_words, number, per_item, vectors
+
+__all__ = ["Domain", "domain_table"]
+
+
+@dataclass(frozen=True)
+class Domain:
+    """The values that one number has: all are finite.
+
+    Attributes
+    ----------
+    unit : str
+        As docstrings have it; empty for plain numbers.
+    above, at_least, below, at_most : float, optional
+        Bounds, of each component.
+    per : str, optional
+        One for all, or one for each of these: an attribute of what the number belongs to, such as ``"pairs"`` or
+        ``"rod.links"``, with as many rows as numbers may be given. None: there is one, and that is all.
+    size : int, optional
+        Components of a vector; None: no vector.
+    or_number : bool
+        Whether one number may be given for all components of a vector.
+    optional : bool
+        Whether it may be None, which then means something of its own.
+    """
+
+    unit: str = ""
+    above: float | None = None
+    at_least: float | None = None
+    below: float | None = None
+    at_most: float | None = None
+    per: str | None = None
+    size: int | None = None
+    or_number: bool = False
+    optional: bool = False
+
+    @property
+    def bounds(self) -> dict[str, float]:
+        """By their names, those that there are."""
+        names = ("above", "at_least", "below", "at_most")
+        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+
+    def checked(self, what: str, value: Any, n: int | None = None) -> Any:
+        """The value, clean: a float, or an array that cannot be written to; `n`, how many there are of `per`.
+
+        Raises
+        ------
+        ParameterError
+            Anything else; it says what, where, which and the bound.
+        """
+        if value is None and self.optional:
+            return None
+        if self.size is not None:
+            return vectors(what, value, n, size=self.size, or_number=self.or_number, **self.bounds)
+        return number(what, value, **self.bounds) if self.per is None else per_item(what, value, n, **self.bounds)
+
+    def in_words(self, many: str) -> str:
+        """What a docstring says of it after the colon, with `many` for how many there are of `per`, as ``"(B,)"``."""
+        one = "float" if self.size is None else f"({self.size},)"
+        each = f"{many} float" if self.size is None else f"({many.strip('(,)')}, {self.size}) float"
+        shapes = (["float"] if self.or_number else []) + [one] + ([each] if self.per else [])
+        shape = ", ".join(shapes[:-1]) + " or " + shapes[-1] if len(shapes) > 1 else shapes[0]
+        shape += " float" * (not shape.endswith("float"))
+        return ", ".join(filter(None, (shape, self.unit, bounds_in_words(self.bounds) or "finite")))
+
+
+def domain_table(**domains: Domain) -> Mapping[str, Domain]:
+    """Of numbers by their names, in this order; nobody can write into it."""
+    return MappingProxyType(domains)

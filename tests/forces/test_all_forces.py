@@ -1,0 +1,137 @@
+"""Laws of all forces that need no energy written twice: bits where there are many blocks, forces on nobody, and who
+asks for the pass over in-triangle points. Each force that is tested is a row."""
+
+import numpy as np
+import pytest
+
+import medyanpy as mp
+from medyanpy.testing import ForceCase
+from medyanpy.testing.forces import check_bits
+
+F = mp.forces
+RNG = np.random.default_rng(5)
+
+
+# Bits: with more beads than in the contract, so that several blocks and threads have some of them ------------------
+
+
+def beads(n, make):
+    x = np.stack(np.unravel_index(RNG.permutation(n), (21,) * 3), 1) * 2.1
+    x += RNG.uniform(-0.2, 0.2, x.shape)
+
+    def build():
+        topology = mp.Topology()
+        return topology, make(topology.add_beads(x, mass=1.0))
+
+    return build
+
+
+def membrane(make):
+    """With vertices and faces in no order."""
+    mesh = mp.TriangleMesh.icosphere(10.0, 4)
+    order = RNG.permutation(len(mesh.vertices))
+    x = mesh.vertices + RNG.normal(0.0, 0.05, mesh.vertices.shape)
+    mesh = mp.TriangleMesh(x[order], RNG.permutation(np.argsort(order)[mesh.faces]))
+
+    def build():
+        topology = mp.Topology()
+        return topology, make(topology.add_membrane(mesh, vertex_mass=1.0))
+
+    return build
+
+
+CHARGES = RNG.normal(size=700)
+MANY = {
+    "charges": beads(700, lambda b: F.Coulomb(b, CHARGES)),
+    "Lennard-Jones of all pairs": beads(700, lambda b: F.LennardJones(b, b, 1.0, 1.9)),
+    "uniform field": beads(9000, lambda b: F.UniformField(b.beads[:-1], [1.0, 2.0, 3.0])),
+    "harmonic trap": beads(9000, lambda b: F.HarmonicTrap(b.beads[:-1], 2.0, [1.0, 2.0, 3.0])),
+    "bending, vertex": membrane(lambda m: F.MembraneBending(m, 82.0, 0.01, "vertex")),
+    "bending, dihedral": membrane(lambda m: F.MembraneBending(m, 82.0, 0.01, "dihedral")),
+    "area": membrane(lambda m: F.MembraneArea(m, 200.0, 1200.0)),
+    "area of each triangle": membrane(lambda m: F.MembraneArea(m, 200.0, 0.2, per_triangle=True)),
+    "tension": membrane(lambda m: F.MembraneTension(m, 0.02)),
+    "volume": membrane(lambda m: F.MembraneVolume(m, 0.8, 4000.0)),
+}
+
+
+@pytest.mark.filterwarnings("ignore::medyanpy.TimestepWarning")  # Nothing moves.
+@pytest.mark.parametrize("name", MANY)
+def test_bits_of_many(name):
+    check_bits(ForceCase(name, MANY[name], lambda x: 0.0, 1.0))
+
+
+# Nobody, and points -------------------------------------------------------------------------------------------------
+
+
+def scene():
+    topology = mp.Topology()
+    handles = {"beads": topology.add_beads([[3.0, 0, 0], [-1.0, 6.0, 2.0]], mass=1.0)}
+    handles["balls"] = topology.add_balls([[4.0, 0, 0], [0.0, 6.0, 2.0]], 2.0, mass=1.0)
+    handles["vesicle"] = topology.add_membrane(mp.TriangleMesh.icosphere(4.0, 0), vertex_mass=1.0)
+    handles["points"] = topology.add_intriangle_points(handles["vesicle"], 8, mass=1.0, seed=1)
+    handles["bodies"] = topology.add_rigid_bodies(np.eye(3)[:2], [[1.0, 0, 0, 0]] * 2, 1.0, [1.0, 1.0, 1.0])
+    return topology, handles
+
+
+def context_of(topology, force):
+    system = mp.System(topology)
+    system.add_force(force)
+    return mp.Context(system, mp.SplittingIntegrator("BAGAB", 1e-6))
+
+
+NO, NO_PAIRS, NO_TRIPLES = np.empty(0, int), np.empty((0, 2), int), np.empty((0, 3), int)
+NOBODY = {
+    "bonds": lambda h: F.HarmonicBonds(NO_PAIRS, 1.0, 1.0),
+    "links": lambda h: F.Links([], [], 1.0, 1.0),
+    "angles": lambda h: F.AngleLinks([], [], [], 1.0, 1.0),
+    "lengths": lambda h: F.LinkLengthPenalty(NO_PAIRS, 1.0, 1.0),
+    "triangles": lambda h: F.RigidTrianglePenalty(NO_TRIPLES, 1.0, [1.0, 1.0, 1.0]),
+    "frames": lambda h: F.OrthonormalFramePenalty(NO_TRIPLES, 1.0),
+    "charges": lambda h: F.Coulomb([], 1.0),
+    "Lennard-Jones": lambda h: F.LennardJones([], [0], 1.0, 1.0),
+    "soft spheres, no sites": lambda h: F.SoftSphere(mp.Sites.beads([]), h["beads"], 1.0, 1.6),
+    "soft spheres, no anchors": lambda h: F.SoftSphere(h["beads"], mp.Sites.anchors(np.zeros((0, 3))), 1.0, 1.6),
+    "ellipsoids": lambda h: F.EllipsoidRepulsion(NO, h["bodies"], 1.0, [1.0, 2.0, 3.0]),
+    "uniform field": lambda h: F.UniformField(NO, [1.0, 0, 0]),
+    "harmonic trap": lambda h: F.HarmonicTrap(NO, 1.0, [1.0, 0, 0]),
+    "external field": lambda h: F.ExternalField(NO, "k*x^2", k=1.0),
+}
+
+
+@pytest.mark.parametrize("name", NOBODY)
+def test_a_force_on_nobody_is_none(name):
+    topology, handles = scene()
+    force = NOBODY[name](handles)
+    context = context_of(topology, force)
+    state = context.get_state(energy=True, forces=True)
+    assert state.potential_energy == 0.0
+    assert (state.forces == 0.0).all()
+    if context._schedule.bound_forces[force.name].derivatives == 3:
+        assert (context.hessian().toarray() == 0.0).all()
+        assert (context.third_derivative(np.ones((topology.n_beads, 3))) == 0.0).all()
+
+
+@pytest.mark.parametrize(
+    ("make", "asks"),
+    [
+        (lambda h: F.HarmonicBonds([[0, 1]], 1.0, 1.0), False),
+        (lambda h: F.HarmonicBonds([[0, h["points"].beads[2]]], 1.0, 1.0), True),
+        (lambda h: F.Links(h["beads"], h["balls"], 1.0), False),
+        (lambda h: F.Links(h["beads"], h["points"].beads[:2], 1.0), True),
+        (lambda h: F.WCA(h["beads"], h["balls"], 1.0, 0.1), False),
+        (lambda h: F.SoftSphere(h["points"], h["beads"], 1.0, 0.1), True),
+        (lambda h: F.Coulomb(h["beads"], 1.0), False),
+        (lambda h: F.Coulomb([h["beads"], h["points"]], 1.0), True),
+        (lambda h: F.SoftCollisions(h["balls"], 1.0), False),
+        (lambda h: F.SoftCollisions([h["points"], h["balls"]], 1.0, 1.0), True),
+        (lambda h: F.UniformField(h["balls"], [1.0, 0, 0]), False),
+        (lambda h: F.UniformField([h["points"]], [1.0, 0, 0]), True),
+        (lambda h: F.ExternalField(h["vesicle"], "x"), False),
+        (lambda h: F.ExternalField(h["points"], "x"), True),
+    ],
+)
+def test_only_forces_on_points_ask_for_the_points_pass(make, asks):
+    topology, handles = scene()
+    force = make(handles)
+    assert context_of(topology, force)._schedule.bound_forces[force.name].acts_on_points == asks
