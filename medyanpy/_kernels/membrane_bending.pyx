@@ -54,11 +54,9 @@ cdef int _vertices(void* task, World* world, Py_ssize_t first, Py_ssize_t last, 
     cdef const Membrane* m = t.membrane
     cdef Response* r
     cdef const double* a
-    cdef const double* big_n
-    cdef double g[3]
-    cdef double n[3]
+    cdef const double* g
     cdef double gg, h, c, area, excess, energy = 0.0
-    cdef Py_ssize_t v, s
+    cdef Py_ssize_t v
     cdef int i
     for v in range(first, last):
         r = t.response + v
@@ -66,14 +64,8 @@ cdef int _vertices(void* task, World* world, Py_ssize_t first, Py_ssize_t last, 
         if t.kappa[v] == 0.0:
             continue
         a = m.area_sums + 3 * v
-        area = m.vector_sums[4 * v + 3] * (1.0 / 6.0)
-        # As the sum of |N| n, not of N: the same but for rounding.
-        g[0] = g[1] = g[2] = 0.0
-        for s in range(m.offsets[v], m.offsets[v + 1]):
-            big_n = m.area_vectors + 4 * <Py_ssize_t> (m.corners[s] // 3)
-            for i in range(3):
-                n[i] = big_n[i] * (1.0 / big_n[3] if big_n[3] > 0.0 else 0.0)
-            add_scaled(big_n[3], n, g)
+        g = m.vector_sums + 4 * v
+        area = g[3] * (1.0 / 6.0)
         gg = dot(g, g)
         # A vertex whose faces' normals cancel (a cone closed to a spike, a ring folded flat) has no normal,
         # so its curvature has no sign: H grows without bound towards it and is + and - alike around it. Its
