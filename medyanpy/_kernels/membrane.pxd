@@ -80,6 +80,15 @@ cdef inline void area_gradients(const double* n, const double* e, double scale, 
         row[6 + c] = -(row[c] + row[3 + c])
 
 
+cdef inline double normal_of(const double* big_n, double* n) noexcept nogil:
+    """n of a face that has an area, from its row of `area_vectors`; returns 1/|N|."""
+    cdef double inverse = 1.0 / big_n[3]
+    cdef int c
+    for c in range(3):
+        n[c] = big_n[c] * inverse
+    return inverse
+
+
 cdef inline int bend_no_area(
     const Membrane* m, World* world, const double* kappa, const int32_t* beads, Py_ssize_t face, double* row,
 ) noexcept nogil:

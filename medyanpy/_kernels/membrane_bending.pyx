@@ -21,8 +21,8 @@ where C collects what comes with dN (through n, N and |N|) and the rest is dT at
 import numpy as np
 
 from medyanpy._kernels.membrane cimport (
-    AREA_SUMS, bend_no_area, corners_of, edges_of, FACE_BLOCK, Geometry, Membrane, MembraneForce, VECTOR_SUMS,
-    VERTEX_BLOCK,
+    AREA_SUMS, bend_no_area, corners_of, edges_of, FACE_BLOCK, Geometry, Membrane, MembraneForce, normal_of,
+    VECTOR_SUMS, VERTEX_BLOCK,
 )
 from medyanpy._kernels.parallel cimport n_blocks, ordered_sum, over_blocks
 from medyanpy._kernels.program cimport World
@@ -115,9 +115,7 @@ cdef int _faces(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int
         r0 = t.response + v0
         r1 = t.response + v1
         r2 = t.response + v2
-        inverse = 1.0 / big_n[3]
-        for i in range(3):
-            n[i] = big_n[i] * inverse
+        inverse = normal_of(big_n, n)
         edges_of(world, beads, e)
         cross(e, r0.p, big_t)
         cross(e + 3, r1.p, u)

@@ -33,8 +33,8 @@ from libc.stdint cimport int32_t
 from medyanpy._kernels.box cimport displacement
 from medyanpy._kernels.elementary cimport atan2_
 from medyanpy._kernels.membrane cimport (
-    area_gradients, bend_no_area, corners_of, edges_of, FACE_BLOCK, Geometry, Membrane, MembraneForce, NORMALS,
-    VERTEX_BLOCK,
+    area_gradients, bend_no_area, corners_of, edges_of, FACE_BLOCK, Geometry, Membrane, MembraneForce,
+    normal_of, NORMALS, VERTEX_BLOCK,
 )
 from medyanpy._kernels.parallel cimport n_blocks, ordered_sum, over_blocks
 from medyanpy._kernels.program cimport World
@@ -135,10 +135,11 @@ cdef int _faces(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int
     cdef DihedralTask* t = <DihedralTask*> task
     cdef const Membrane* m = t.membrane
     cdef const int32_t* beads
-    cdef const double* n
+    cdef const double* big_n
     cdef const double* turn
     cdef double* row
     cdef double e[9]
+    cdef double n[3]
     cdef double w[3]
     cdef double b[3]
     cdef double big_y[3]
@@ -150,9 +151,9 @@ cdef int _faces(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int
         v0 = beads[0] - m.first_bead
         v1 = beads[1] - m.first_bead
         v2 = beads[2] - m.first_bead
-        n = m.normals + 3 * f
+        big_n = m.area_vectors + 4 * f
         row = t.rows + 9 * f
-        if m.area_vectors[4 * f + 3] == 0.0:
+        if big_n[3] == 0.0:
             fault |= bend_no_area(m, world, t.kappa, beads, f, row)
             continue
         edges_of(world, beads, e)
@@ -161,7 +162,7 @@ cdef int _faces(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int
         w[2] = t.response[2 * v0] + t.response[2 * v1]
         s = t.response[2 * v0 + 1] + t.response[2 * v1 + 1] + t.response[2 * v2 + 1]
         turn = t.turn + 3 * f
-        inverse = 1.0 / m.area_vectors[4 * f + 3]
+        inverse = normal_of(big_n, n)
         for i in range(3):
             big_y[i] = (w[0] * e[i] + w[1] * e[3 + i] + w[2] * e[6 + i]) * inverse
             b[i] = 0.5 * w[i] * turn[i] / dot(e + 3 * i, e + 3 * i)
