@@ -4,6 +4,7 @@ from collections.abc import Collection
 
 import numpy as np
 
+from medyanpy._kernels.membrane import Geometry
 from medyanpy.beads import Directors, InTrianglePoints, Membrane, OrientedBeads
 from medyanpy.columns import BEADS, Column
 from medyanpy.handles import Handle
@@ -64,6 +65,7 @@ class Layout:
         self.momenta = tuple(
             c for c in topology.columns if c.is_momentum and c.of != BEADS and topology.row_counts.get(c.of)
         )
+        self._geometries: dict[Membrane, Geometry] = {}
 
     @property
     def oriented_places(self) -> slice:
@@ -118,6 +120,15 @@ class Layout:
     def faces(self, membrane: Membrane) -> np.ndarray:
         """(F, 3) int32 triangles of a membrane, by place."""
         return (membrane.mesh.faces + np.int32(self.slice_of(membrane).start)).astype(np.int32)
+
+    def geometry(self, membrane: Membrane) -> Geometry:
+        """What is measured of a membrane as its vertices move: one for all forces on it."""
+        if membrane not in self._geometries:
+            self._geometries[membrane] = Geometry(
+                # Contexts join the faces of all membranes in the order of the topology.
+                self.slice_of(membrane).start, membrane.first_face, *membrane.mesh.vertex_faces
+            )
+        return self._geometries[membrane]
 
     def gather(self, name: str, zero: Collection[Handle] = ()) -> np.ndarray:
         """A per-bead number of every handle, by place; 0 of some handles."""

@@ -1,4 +1,4 @@
-"""What the forces of a membrane share: measuring its triangles, and adding up what each corner feels.
+"""What the forces of a membrane share: its geometry, and adding up what each corner feels.
 
 Corner i of face f has the number 3 f + i. The edge "of" a corner is the opposite one:
 
@@ -7,6 +7,10 @@ Corner i of face f has the number 3 f + i. The edge "of" a corner is the opposit
 With n = N/|N|, every first derivative that is needed follows from
 
     dN = sum_i e_i x dx_i  =>  dA = n.dN/2,  dA/dx_i = (n x e_i)/2,  dn = (1 - n n^T) dN/|N|
+
+and of the area A and the volume V of the membrane, over the faces f at vertex v,
+
+    dA/dx_v = a = sum_f dA_f/dx_v,   dV/dx_v = G/6,   G = sum_f N_f
 """
 from libc.stdint cimport int32_t
 
@@ -20,6 +24,18 @@ cdef enum:
     FACE_BLOCK = 512
     VERTEX_BLOCK = 256
 
+# What can be measured of a membrane.
+cdef enum:
+    AREA_VECTORS = 1          # N of each face
+    AREAS = 2                 # |N|, and the sum as `total_area`
+    NORMALS = 4
+    AREA_GRADIENTS = 8
+    VOLUME = 16               # as `total_volume`
+    AREA_SUMS = 32            # over the corners of each vertex
+    VECTOR_SUMS = 64
+    OF_FACES = 31             # what a pass over faces measures
+    OF_RINGS = 96             # and one over vertices, after it
+
 
 cdef struct Membrane:
     Py_ssize_t n_vertices
@@ -28,15 +44,14 @@ cdef struct Membrane:
     Py_ssize_t first_face     # face 0, among the faces of all membranes
     const int32_t* offsets    # (n_vertices + 1,)
     const int32_t* corners    # (3 n_faces,) of each vertex, ascending
-    double* normals           # (n_faces, 4) n and |N|; n = 0 where |N| = 0
-    double* rows              # (n_faces, 3, 3) one vector for each corner
-    double* face_partial      # one number for each block of faces
-    double* vertex_partial    # and of vertices
-
-
-# The only part of a task that the shared block functions look at: every task begins with it.
-cdef struct MembraneTask:
-    Membrane* membrane
+    # As far as they have been measured.
+    double* area_vectors      # (n_faces, 4) N and |N|
+    double* normals           # (n_faces, 3) n; 0 where |N| = 0
+    double* area_gradients    # (n_faces, 3, 3) dA/dx_i of each corner
+    double* area_sums         # (n_vertices, 3) a
+    double* vector_sums       # (n_vertices, 4) G and the sum of |N|
+    double* area_partial      # one number for each block of faces
+    double* volume_partial
 
 
 cdef inline const int32_t* corners_of(const Membrane* m, const World* world, Py_ssize_t face) noexcept nogil:
@@ -65,6 +80,15 @@ cdef inline void area_gradients(const double* n, const double* e, double scale, 
         row[6 + c] = -(row[c] + row[3 + c])
 
 
+cdef inline double normal_of(const double* big_n, double* n) noexcept nogil:
+    """n of a face that has an area, from its row of `area_vectors`; returns 1/|N|."""
+    cdef double inverse = 1.0 / big_n[3]
+    cdef int c
+    for c in range(3):
+        n[c] = big_n[c] * inverse
+    return inverse
+
+
 cdef inline int bend_no_area(
     const Membrane* m, World* world, const double* kappa, const int32_t* beads, Py_ssize_t face, double* row,
 ) noexcept nogil:
@@ -80,18 +104,36 @@ cdef inline int bend_no_area(
     return 0
 
 
-cdef class MembraneForce(Operation):
+cdef class Geometry:
     cdef Membrane membrane
+    # What the forces bound to it ask for, and what has been measured where beads are.
+    cdef int asked
+    cdef int known
+    # Where that was: of which World, at which value of its `positions`.
+    cdef long long world
+    cdef long long positions
+    # How often, for whoever wants to know.
+    cdef readonly long long face_passes
+    cdef readonly long long ring_passes
     cdef const int32_t[::1] offsets
     cdef const int32_t[::1] corners
+    cdef double[:, ::1] area_vectors
     cdef double[:, ::1] normals
-    cdef double[:, :, ::1] rows
-    cdef double[::1] face_partial
-    cdef double[::1] vertex_partial
+    cdef double[:, :, ::1] area_gradients
+    cdef double[:, ::1] area_sums
+    cdef double[:, ::1] vector_sums
+    cdef double[::1] area_partial
+    cdef double[::1] volume_partial
 
-    # Each is one pass over the faces or vertices; none writes into f but `gather`.
-    cdef int measure_normals(self, World* world) noexcept nogil
-    cdef int measure_areas(self, World* world) noexcept nogil
-    cdef int gather(self, World* world, double scale) noexcept nogil
-    cdef double sum_over_faces(self) noexcept nogil
-    cdef double sum_over_vertices(self) noexcept nogil
+    cdef int ask(self, int what) except -1
+    cdef void measure(self, World* world, int what) noexcept nogil
+    cdef void pull(self, World* world, int sums, double scale) noexcept nogil
+    cdef double total_area(self) noexcept nogil
+    cdef double total_volume(self) noexcept nogil
+
+
+cdef class MembraneForce(Operation):
+    cdef Geometry geometry
+    cdef const Membrane* membrane   # the geometry's
+
+    cdef void gather(self, World* world, const double* rows, const double* weight) noexcept nogil

@@ -1,137 +1,285 @@
-"""The passes that the forces of a membrane share; see membrane.pxd for the notation.
+"""The geometry of a membrane, which its forces share; see membrane.pxd for the notation.
 
-A force is a few passes, each over faces or over vertices. Whoever owns a face writes its row, whoever owns a
-vertex reads the rows of its corners in ascending order: no two threads ever write in one place, and sums have
-one order. Faces and vertices of the mesh have been checked by TriangleMesh.
+What is measured is measured in two passes, one over faces and one over vertices, once where beads are, however many
+forces ask. Whoever owns a face writes its rows, whoever owns a vertex reads the rows of its corners in ascending order:
+no two threads ever write in one place, and sums have one order. Faces and vertices of the mesh have been checked by
+TriangleMesh.
 """
 import numpy as np
 
 from libc.math cimport sqrt
 
+from medyanpy._kernels.box cimport displacement
 from medyanpy._kernels.parallel cimport n_blocks, ordered_sum, over_blocks
-from medyanpy._kernels.vec3 cimport cross, dot
+from medyanpy._kernels.vec3 cimport add_scaled, cross, dot
+
+cdef enum:
+    # Roots and divisions are taken this many at a time, in a loop of their own that the compiler turns into vectors: of
+    # one face alone, all that follows waits for them.
+    BATCH = 64
 
 
-cdef inline double _normal(const double* e, double* n) noexcept nogil:
-    """Unit normal into n[0:3], |N| into n[3]; returns |N|."""
-    cdef double length, inverse
-    cross(e, e + 3, n)
-    length = sqrt(dot(n, n))
-    # A face without area has no normal. Zero is the mean over all directions: such a face then pulls at
-    # nothing. Forces that cannot go on without it look at |N|.
-    inverse = 1.0 / length if length > 0.0 else 0.0
-    n[0] *= inverse
-    n[1] *= inverse
-    n[2] *= inverse
-    n[3] = length
-    return length
+cdef struct GeometryTask:
+    const Membrane* membrane
+    int what
 
 
-cdef int _normals(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
-    cdef Membrane* m = (<MembraneTask*> task).membrane
-    cdef double e[9]
-    cdef Py_ssize_t f
-    for f in range(first, last):
-        edges_of(world, corners_of(m, world, f), e)
-        _normal(e, m.normals + 4 * f)
+cdef inline int _measured(
+    const Membrane* m, const int what, World* world, Py_ssize_t first, Py_ssize_t last,
+) noexcept nogil:
+    """N of some faces, and what else is wanted; volumes are of the tetrahedra from vertex 0."""
+    cdef const double* origin = world.x + 3 * m.first_bead
+    cdef const int32_t* beads
+    cdef double* big_n
+    cdef double edges[9]
+    cdef double e[BATCH][6]
+    cdef double length[BATCH]
+    cdef double inverse[BATCH]
+    cdef double n[3]
+    cdef double d[3]
+    cdef double twice = 0.0, six = 0.0
+    cdef Py_ssize_t batch, start, count, k
+    cdef int c
+    for batch in range(n_blocks(last - first, BATCH)):
+        start = first + batch * BATCH
+        count = min(<Py_ssize_t> BATCH, last - start)
+        for k in range(count):
+            beads = corners_of(m, world, start + k)
+            edges_of(world, beads, edges)
+            big_n = m.area_vectors + 4 * (start + k)
+            cross(edges, edges + 3, big_n)
+            if what & VOLUME:
+                displacement(&world.box, origin, world.x + 3 * <Py_ssize_t> beads[0], d)
+                six += dot(d, big_n)
+            if what & AREAS:
+                length[k] = dot(big_n, big_n)
+            if what & AREA_GRADIENTS:
+                for c in range(6):
+                    e[k][c] = edges[c]
+        if not what & AREAS:
+            continue
+        for k in range(count):
+            length[k] = sqrt(length[k])
+            inverse[k] = 1.0 / length[k]
+            # A face without area has no normal. Zero is the mean over all directions: such a face then pulls at
+            # nothing. Forces that cannot go on without it look at |N|.
+            inverse[k] = inverse[k] if length[k] > 0.0 else 0.0
+        for k in range(count):
+            big_n = m.area_vectors + 4 * (start + k)
+            big_n[3] = length[k]
+            twice += length[k]
+            for c in range(3):
+                n[c] = big_n[c] * inverse[k]
+            if what & NORMALS:
+                for c in range(3):
+                    m.normals[3 * (start + k) + c] = n[c]
+            if what & AREA_GRADIENTS:
+                area_gradients(n, e[k], 0.5, m.area_gradients + 9 * (start + k))
+    m.area_partial[first // FACE_BLOCK] = 0.5 * twice
+    m.volume_partial[first // FACE_BLOCK] = six / 6.0
     return 0
 
 
-cdef int _areas(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
-    cdef Membrane* m = (<MembraneTask*> task).membrane
-    cdef double e[9]
-    cdef double twice = 0.0
-    cdef Py_ssize_t f
-    for f in range(first, last):
-        edges_of(world, corners_of(m, world, f), e)
-        twice += _normal(e, m.normals + 4 * f)
-        area_gradients(m.normals + 4 * f, e, 0.5, m.rows + 9 * f)
-    m.face_partial[first // FACE_BLOCK] = 0.5 * twice
+cdef int _faces(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    cdef GeometryTask* t = <GeometryTask*> task
+    if t.what & AREAS:
+        return _measured(t.membrane, t.what, world, first, last)
+    # Compiled apart: a volume alone shall not pay for what it does not want.
+    return _measured(t.membrane, VOLUME, world, first, last)
+
+
+cdef int _rings(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    """Sums over the corners of each vertex, in the order of their numbers."""
+    cdef const Membrane* m = (<GeometryTask*> task).membrane
+    cdef int what = (<GeometryTask*> task).what
+    cdef const double* big_n
+    cdef double a[3]
+    cdef double g[4]
+    cdef Py_ssize_t v, s
+    # Without a sign, which takes longer to divide.
+    cdef size_t corner
+    cdef int c
+    for v in range(first, last):
+        a[0] = a[1] = a[2] = g[0] = g[1] = g[2] = g[3] = 0.0
+        for s in range(m.offsets[v], m.offsets[v + 1]):
+            corner = <size_t> m.corners[s]
+            if what & AREA_SUMS:
+                add_scaled(1.0, m.area_gradients + 3 * corner, a)
+            if what & VECTOR_SUMS:
+                big_n = m.area_vectors + 4 * (corner // 3)
+                for c in range(4):
+                    g[c] += big_n[c]
+        if what & AREA_SUMS:
+            for c in range(3):
+                m.area_sums[3 * v + c] = a[c]
+        if what & VECTOR_SUMS:
+            for c in range(4):
+                m.vector_sums[4 * v + c] = g[c]
     return 0
 
 
-cdef struct GatherTask:
-    Membrane* membrane
+cdef struct PullTask:
+    const Membrane* membrane
+    const double* sums
+    int width
     double scale
 
 
-cdef int _gather(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
-    cdef GatherTask* t = <GatherTask*> task
-    cdef Membrane* m = t.membrane
-    cdef const double* row
-    cdef double* f
-    cdef double s0, s1, s2
-    cdef Py_ssize_t v, s
+cdef int _pull(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    cdef PullTask* t = <PullTask*> task
+    cdef double* f = world.f + 3 * t.membrane.first_bead
+    cdef Py_ssize_t v
     for v in range(first, last):
-        s0 = s1 = s2 = 0.0
-        for s in range(m.offsets[v], m.offsets[v + 1]):
-            row = m.rows + 3 * <Py_ssize_t> m.corners[s]
-            s0 += row[0]
-            s1 += row[1]
-            s2 += row[2]
-        # Summed apart and added once: two equal forces give exactly twice one.
-        f = world.f + 3 * (m.first_bead + v)
-        f[0] -= t.scale * s0
-        f[1] -= t.scale * s1
-        f[2] -= t.scale * s2
+        add_scaled(-t.scale, t.sums + t.width * v, f + 3 * v)
     return 0
 
 
-cdef class MembraneForce(Operation):
-    """A force on the vertices of one membrane.
+cdef inline int _with_parts(int what) noexcept nogil:
+    """And what that is made of."""
+    if what & AREA_SUMS:
+        what |= AREA_GRADIENTS
+    if what & (AREA_GRADIENTS | NORMALS):
+        what |= AREAS
+    return what | AREA_VECTORS
+
+
+cdef class Geometry:
+    """Areas, normals and volume of one membrane in one Context, and their sums round each vertex.
+
+    Measured when a force asks and beads have moved since; then at once all that the forces bound to it ask for, so that
+    there is one pass over faces, and one over vertices, however many they are.
 
     Parameters
     ----------
-    name : str
     first_bead, first_face : int
         Vertex 0 and face 0 of the membrane, in the arrays of the Context.
     offsets, corners : (V + 1,), (3F,) int32
         ``mesh.vertex_faces``.
+
+    Attributes
+    ----------
+    face_passes, ring_passes : int
+        How often faces have been measured, and sums been taken.
     """
 
-    def __init__(self, str name, Py_ssize_t first_bead, Py_ssize_t first_face, const int32_t[::1] offsets,
+    def __init__(self, Py_ssize_t first_bead, Py_ssize_t first_face, const int32_t[::1] offsets,
                  const int32_t[::1] corners):
         cdef Membrane* m = &self.membrane
-        self.name = name
-        self.acts_on_points = False
         m.n_vertices = offsets.shape[0] - 1
         m.n_faces = corners.shape[0] // 3
         m.first_bead = first_bead
         m.first_face = first_face
         self.offsets = offsets
         self.corners = corners
-        self.normals = np.zeros((m.n_faces, 4))
-        self.rows = np.zeros((m.n_faces, 3, 3))
-        self.face_partial = np.zeros(n_blocks(m.n_faces, FACE_BLOCK))
-        self.vertex_partial = np.zeros(n_blocks(m.n_vertices, VERTEX_BLOCK))
         m.offsets = &self.offsets[0]
         m.corners = &self.corners[0]
-        m.normals = &self.normals[0, 0]
-        m.rows = &self.rows[0, 0, 0]
-        m.face_partial = &self.face_partial[0]
-        m.vertex_partial = &self.vertex_partial[0]
+        self.area_partial = np.zeros(n_blocks(m.n_faces, FACE_BLOCK))
+        self.volume_partial = np.zeros(n_blocks(m.n_faces, FACE_BLOCK))
+        m.area_partial = &self.area_partial[0]
+        m.volume_partial = &self.volume_partial[0]
 
-    cdef int measure_normals(self, World* world) noexcept nogil:
-        """Normals of all faces."""
-        cdef MembraneTask task
-        task.membrane = &self.membrane
-        return over_blocks(_normals, &task, world, self.membrane.n_faces, FACE_BLOCK)
+    cdef int ask(self, int what) except -1:
+        """A force will want this: make room for it."""
+        cdef Membrane* m = &self.membrane
+        what = _with_parts(what)
+        if m.area_vectors == NULL:
+            self.area_vectors = np.zeros((m.n_faces, 4))
+            m.area_vectors = &self.area_vectors[0, 0]
+        if what & NORMALS and m.normals == NULL:
+            self.normals = np.zeros((m.n_faces, 3))
+            m.normals = &self.normals[0, 0]
+        if what & AREA_GRADIENTS and m.area_gradients == NULL:
+            self.area_gradients = np.zeros((m.n_faces, 3, 3))
+            m.area_gradients = &self.area_gradients[0, 0, 0]
+        if what & AREA_SUMS and m.area_sums == NULL:
+            self.area_sums = np.zeros((m.n_vertices, 3))
+            m.area_sums = &self.area_sums[0, 0]
+        if what & VECTOR_SUMS and m.vector_sums == NULL:
+            self.vector_sums = np.zeros((m.n_vertices, 4))
+            m.vector_sums = &self.vector_sums[0, 0]
+        self.asked |= what
+        return 0
 
-    cdef int measure_areas(self, World* world) noexcept nogil:
-        """Normals of all faces, gradients of their areas as rows, and areas as `sum_over_faces`."""
-        cdef MembraneTask task
-        task.membrane = &self.membrane
-        return over_blocks(_areas, &task, world, self.membrane.n_faces, FACE_BLOCK)
+    def connectivity_changed(self):
+        """Faces have changed: nothing that has been measured holds."""
+        self.known = 0
 
-    cdef int gather(self, World* world, double scale) noexcept nogil:
-        """f -= scale times the rows of each vertex's corners: rows are gradients of the energy."""
-        cdef GatherTask task
+    cdef void measure(self, World* world, int what) noexcept nogil:
+        """See that `what`, of all that has been asked for, is that of where beads are now."""
+        cdef GeometryTask task
+        # Two programs may move the same beads, each with a count of its own.
+        if self.world != world.number or self.positions != world.positions:
+            self.known = 0
+            self.world = world.number
+            self.positions = world.positions
+        what = _with_parts(what) & ~self.known
+        if what == 0:
+            return
         task.membrane = &self.membrane
+        if what & OF_FACES:
+            task.what = self.asked & OF_FACES
+            over_blocks(_faces, &task, world, self.membrane.n_faces, FACE_BLOCK)
+            self.known = task.what
+            self.face_passes += 1
+        if what & OF_RINGS:
+            task.what = self.asked & OF_RINGS
+            over_blocks(_rings, &task, world, self.membrane.n_vertices, VERTEX_BLOCK)
+            self.known |= task.what
+            self.ring_passes += 1
+
+    cdef void pull(self, World* world, int sums, double scale) noexcept nogil:
+        """f -= scale times one of the sums of each vertex, AREA_SUMS or VECTOR_SUMS."""
+        cdef PullTask task
+        self.measure(world, sums)
+        task.membrane = &self.membrane
+        task.sums = self.membrane.area_sums if sums == AREA_SUMS else self.membrane.vector_sums
+        task.width = 3 if sums == AREA_SUMS else 4
         task.scale = scale
-        return over_blocks(_gather, &task, world, self.membrane.n_vertices, VERTEX_BLOCK)
+        over_blocks(_pull, &task, world, self.membrane.n_vertices, VERTEX_BLOCK)
 
-    cdef double sum_over_faces(self) noexcept nogil:
-        return ordered_sum(self.membrane.face_partial, n_blocks(self.membrane.n_faces, FACE_BLOCK))
+    cdef double total_area(self) noexcept nogil:
+        return ordered_sum(self.membrane.area_partial, n_blocks(self.membrane.n_faces, FACE_BLOCK))
 
-    cdef double sum_over_vertices(self) noexcept nogil:
-        return ordered_sum(self.membrane.vertex_partial, n_blocks(self.membrane.n_vertices, VERTEX_BLOCK))
+    cdef double total_volume(self) noexcept nogil:
+        return ordered_sum(self.membrane.volume_partial, n_blocks(self.membrane.n_faces, FACE_BLOCK))
+
+
+cdef struct GatherTask:
+    const Membrane* membrane
+    const double* rows
+    const double* weight
+
+
+cdef int _gather(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    cdef GatherTask* t = <GatherTask*> task
+    cdef const Membrane* m = t.membrane
+    cdef double total[3]
+    cdef Py_ssize_t v, s, corner
+    for v in range(first, last):
+        total[0] = total[1] = total[2] = 0.0
+        for s in range(m.offsets[v], m.offsets[v + 1]):
+            corner = m.corners[s]
+            add_scaled(1.0 if t.weight == NULL else t.weight[corner // 3], t.rows + 3 * corner, total)
+        # Summed apart and added once: two equal forces give exactly twice one.
+        add_scaled(-1.0, total, world.f + 3 * (m.first_bead + v))
+    return 0
+
+
+cdef class MembraneForce(Operation):
+    """A force on the vertices of one membrane, made of what its Geometry measures."""
+
+    def __init__(self, str name, Geometry geometry, int asks):
+        self.name = name
+        self.acts_on_points = False
+        self.geometry = geometry
+        self.membrane = &geometry.membrane
+        geometry.ask(asks)
+
+    cdef void gather(self, World* world, const double* rows, const double* weight) noexcept nogil:
+        """f -= the sum of the rows (F, 3, 3) of each vertex's corners, times the weights (F,) of their faces if any:
+        rows are gradients of the energy."""
+        cdef GatherTask task
+        task.membrane = self.membrane
+        task.rows = rows
+        task.weight = weight
+        over_blocks(_gather, &task, world, self.membrane.n_vertices, VERTEX_BLOCK)

@@ -21,9 +21,10 @@ where C collects what comes with dN (through n, N and |N|) and the rest is dT at
 import numpy as np
 
 from medyanpy._kernels.membrane cimport (
-    bend_no_area, corners_of, edges_of, FACE_BLOCK, Membrane, MembraneForce, VERTEX_BLOCK,
+    AREA_SUMS, bend_no_area, corners_of, edges_of, FACE_BLOCK, Geometry, Membrane, MembraneForce, normal_of,
+    VECTOR_SUMS, VERTEX_BLOCK,
 )
-from medyanpy._kernels.parallel cimport over_blocks
+from medyanpy._kernels.parallel cimport n_blocks, ordered_sum, over_blocks
 from medyanpy._kernels.program cimport World
 from medyanpy._kernels.vec3 cimport add_scaled, cross, dot
 
@@ -39,36 +40,32 @@ cdef struct Response:
 
 
 cdef struct BendingTask:
-    Membrane* membrane
+    const Membrane* membrane
     const double* kappa       # (V,)
     const double* c0          # (V,)
     Response* response        # (V,)
+    double* rows              # (F, 3, 3) dE/dx of each corner
+    double* partial           # energy of each block of vertices
 
 
 cdef int _vertices(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
     """Curvature and energy of each vertex, and the response to changes of a, G and S."""
     cdef BendingTask* t = <BendingTask*> task
-    cdef Membrane* m = t.membrane
+    cdef const Membrane* m = t.membrane
     cdef Response* r
-    cdef const double* n
-    cdef double a[3]
-    cdef double g[3]
+    cdef const double* a
+    cdef const double* g
     cdef double gg, h, c, area, excess, energy = 0.0
-    cdef Py_ssize_t v, s, corner
+    cdef Py_ssize_t v
     cdef int i
     for v in range(first, last):
         r = t.response + v
         r.p[0] = r.p[1] = r.p[2] = r.q[0] = r.q[1] = r.q[2] = r.s = 0.0
         if t.kappa[v] == 0.0:
             continue
-        a[0] = a[1] = a[2] = g[0] = g[1] = g[2] = area = 0.0
-        for s in range(m.offsets[v], m.offsets[v + 1]):
-            corner = m.corners[s]
-            n = m.normals + 4 * (corner // 3)
-            add_scaled(1.0, m.rows + 3 * corner, a)
-            add_scaled(n[3], n, g)
-            area += n[3]
-        area *= 1.0 / 6.0
+        a = m.area_sums + 3 * v
+        g = m.vector_sums + 4 * v
+        area = g[3] * (1.0 / 6.0)
         gg = dot(g, g)
         # A vertex whose faces' normals cancel (a cone closed to a spike, a ring folded flat) has no normal,
         # so its curvature has no sign: H grows without bound towards it and is + and - alike around it. Its
@@ -83,21 +80,22 @@ cdef int _vertices(void* task, World* world, Py_ssize_t first, Py_ssize_t last, 
             for i in range(3):
                 r.p[i] = 1.5 * c * g[i]
                 r.q[i] = c * (3.0 * a[i] - 2.0 * h * g[i])
-    m.vertex_partial[first // VERTEX_BLOCK] = energy
+    t.partial[first // VERTEX_BLOCK] = energy
     return 0
 
 
 cdef int _faces(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
-    """What each face contributes to the gradient at its corners, over the rows that held area gradients."""
+    """What each face contributes to the gradient at its corners."""
     cdef BendingTask* t = <BendingTask*> task
-    cdef Membrane* m = t.membrane
+    cdef const Membrane* m = t.membrane
     cdef const int32_t* beads
-    cdef const double* n
+    cdef const double* big_n
     cdef const Response* r0
     cdef const Response* r1
     cdef const Response* r2
     cdef double* row
     cdef double e[9]
+    cdef double n[3]
     cdef double u[3]
     cdef double big_t[3]
     cdef double big_c[3]
@@ -109,21 +107,21 @@ cdef int _faces(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int
         v0 = beads[0] - m.first_bead
         v1 = beads[1] - m.first_bead
         v2 = beads[2] - m.first_bead
-        n = m.normals + 4 * f
-        row = m.rows + 9 * f
-        if n[3] == 0.0:
+        big_n = m.area_vectors + 4 * f
+        row = t.rows + 9 * f
+        if big_n[3] == 0.0:
             fault |= bend_no_area(m, world, t.kappa, beads, f, row)
             continue
         r0 = t.response + v0
         r1 = t.response + v1
         r2 = t.response + v2
+        inverse = normal_of(big_n, n)
         edges_of(world, beads, e)
         cross(e, r0.p, big_t)
         cross(e + 3, r1.p, u)
         add_scaled(1.0, u, big_t)
         cross(e + 6, r2.p, u)
         add_scaled(1.0, u, big_t)
-        inverse = 1.0 / n[3]
         s = (r0.s + r1.s + r2.s) - dot(n, big_t) * inverse
         for i in range(3):
             big_c[i] = inverse * big_t[i] + (r0.q[i] + r1.q[i] + r2.q[i]) + s * n[i]
@@ -148,28 +146,33 @@ cdef class VertexBending(MembraneForce):
     cdef const double[::1] kappa
     cdef const double[::1] c0
     cdef double[:, ::1] response
+    cdef double[:, :, ::1] rows
+    cdef double[::1] partial
 
-    def __init__(self, str name, Py_ssize_t first_bead, Py_ssize_t first_face, const int32_t[::1] offsets,
-                 const int32_t[::1] corners, const double[::1] kappa, const double[::1] c0):
-        MembraneForce.__init__(self, name, first_bead, first_face, offsets, corners)
+    def __init__(self, str name, Geometry geometry, const double[::1] kappa, const double[::1] c0):
+        MembraneForce.__init__(self, name, geometry, AREA_SUMS | VECTOR_SUMS)
         self.kappa = kappa
         self.c0 = c0
         self.response = np.zeros((kappa.shape[0], sizeof(Response) // sizeof(double)))
+        self.rows = np.zeros((self.membrane.n_faces, 3, 3))
+        self.partial = np.zeros(n_blocks(kappa.shape[0], VERTEX_BLOCK))
 
     cdef int run(self, World* world) noexcept nogil:
         cdef BendingTask task
         cdef int fault
-        task.membrane = &self.membrane
+        task.membrane = self.membrane
         task.kappa = &self.kappa[0]
         task.c0 = &self.c0[0]
         task.response = <Response*> &self.response[0, 0]
+        task.rows = &self.rows[0, 0, 0]
+        task.partial = &self.partial[0]
         self.energy = 0.0
-        self.measure_areas(world)
+        self.geometry.measure(world, AREA_SUMS | VECTOR_SUMS)
         over_blocks(_vertices, &task, world, self.membrane.n_vertices, VERTEX_BLOCK)
         fault = over_blocks(_faces, &task, world, self.membrane.n_faces, FACE_BLOCK)
         if fault != 0:
             return fault
-        self.gather(world, 1.0)
+        self.gather(world, task.rows, NULL)
         if world.want_energy:
-            self.energy = self.sum_over_vertices()
+            self.energy = ordered_sum(task.partial, self.partial.shape[0])
         return 0

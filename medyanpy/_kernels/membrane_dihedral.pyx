@@ -33,9 +33,10 @@ from libc.stdint cimport int32_t
 from medyanpy._kernels.box cimport displacement
 from medyanpy._kernels.elementary cimport atan2_
 from medyanpy._kernels.membrane cimport (
-    area_gradients, bend_no_area, corners_of, edges_of, FACE_BLOCK, Membrane, MembraneForce, VERTEX_BLOCK,
+    area_gradients, bend_no_area, corners_of, edges_of, FACE_BLOCK, Geometry, Membrane, MembraneForce,
+    normal_of, NORMALS, VERTEX_BLOCK,
 )
-from medyanpy._kernels.parallel cimport n_blocks, over_blocks
+from medyanpy._kernels.parallel cimport n_blocks, ordered_sum, over_blocks
 from medyanpy._kernels.program cimport World
 from medyanpy._kernels.vec3 cimport add_scaled, cross, dot
 
@@ -46,18 +47,20 @@ cdef enum:
 
 
 cdef struct DihedralTask:
-    Membrane* membrane
+    const Membrane* membrane
     const int32_t* pairs      # (E, 2) the two half-edges of each edge with two faces
     const double* kappa       # (V,)
     const double* c0          # (V,)
     double* turn              # (F, 3) l phi of the edge opposite each corner; 0 at a border
     double* response          # (V, 2) m and s/6
+    double* rows              # (F, 3, 3) dE/dx of each corner
+    double* partial           # energy of each block of vertices
 
 
 cdef int _edges(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
     """l phi of each edge, for both its faces."""
     cdef DihedralTask* t = <DihedralTask*> task
-    cdef Membrane* m = t.membrane
+    cdef const Membrane* m = t.membrane
     cdef const int32_t* pair
     cdef const int32_t* beads
     cdef const double* n1
@@ -83,8 +86,8 @@ cdef int _edges(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int
                 world.x + 3 * <Py_ssize_t> beads[corner - 1 if corner > 0 else 2],
                 e,
             )
-            n1 = m.normals + 4 * face
-            n2 = m.normals + 4 * <Py_ssize_t> (pair[1] // 3)
+            n1 = m.normals + 3 * face
+            n2 = m.normals + 3 * <Py_ssize_t> (pair[1] // 3)
             cross(n1, n2, u)
             length[k] = sqrt(dot(e, e))
             # Both arguments times the length: nothing to divide by.
@@ -102,7 +105,7 @@ cdef int _edges(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int
 cdef int _vertices(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
     """Curvature and energy of each vertex, and the response to changes of M and S."""
     cdef DihedralTask* t = <DihedralTask*> task
-    cdef Membrane* m = t.membrane
+    cdef const Membrane* m = t.membrane
     cdef double h, area, turn, excess, energy = 0.0
     cdef Py_ssize_t v, s, corner, face
     for v in range(first, last):
@@ -113,7 +116,7 @@ cdef int _vertices(void* task, World* world, Py_ssize_t first, Py_ssize_t last, 
         for s in range(m.offsets[v], m.offsets[v + 1]):
             corner = m.corners[s]
             face = corner // 3
-            area += m.normals[4 * face + 3]
+            area += m.area_vectors[4 * face + 3]
             # The edge that leaves v in this face, opposite the corner before it: round v, each edge once.
             turn += t.turn[corner - 1 if corner > 3 * face else corner + 2]
         area *= 1.0 / 6.0
@@ -123,19 +126,20 @@ cdef int _vertices(void* task, World* world, Py_ssize_t first, Py_ssize_t last, 
         energy += 2.0 * excess * (h - t.c0[v]) * area
         t.response[2 * v] = excess
         t.response[2 * v + 1] = excess * (h + t.c0[v]) * (-1.0 / 3.0)
-    m.vertex_partial[first // VERTEX_BLOCK] = energy
+    t.partial[first // VERTEX_BLOCK] = energy
     return 0
 
 
 cdef int _faces(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
     """What each face contributes to the gradient at its corners."""
     cdef DihedralTask* t = <DihedralTask*> task
-    cdef Membrane* m = t.membrane
+    cdef const Membrane* m = t.membrane
     cdef const int32_t* beads
-    cdef const double* n
+    cdef const double* big_n
     cdef const double* turn
     cdef double* row
     cdef double e[9]
+    cdef double n[3]
     cdef double w[3]
     cdef double b[3]
     cdef double big_y[3]
@@ -147,9 +151,9 @@ cdef int _faces(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int
         v0 = beads[0] - m.first_bead
         v1 = beads[1] - m.first_bead
         v2 = beads[2] - m.first_bead
-        n = m.normals + 4 * f
-        row = m.rows + 9 * f
-        if n[3] == 0.0:
+        big_n = m.area_vectors + 4 * f
+        row = t.rows + 9 * f
+        if big_n[3] == 0.0:
             fault |= bend_no_area(m, world, t.kappa, beads, f, row)
             continue
         edges_of(world, beads, e)
@@ -158,7 +162,7 @@ cdef int _faces(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int
         w[2] = t.response[2 * v0] + t.response[2 * v1]
         s = t.response[2 * v0 + 1] + t.response[2 * v1 + 1] + t.response[2 * v2 + 1]
         turn = t.turn + 3 * f
-        inverse = 1.0 / n[3]
+        inverse = normal_of(big_n, n)
         for i in range(3):
             big_y[i] = (w[0] * e[i] + w[1] * e[3 + i] + w[2] * e[6 + i]) * inverse
             b[i] = 0.5 * w[i] * turn[i] / dot(e + 3 * i, e + 3 * i)
@@ -185,35 +189,40 @@ cdef class DihedralBending(MembraneForce):
     cdef const int32_t[:, ::1] pairs
     cdef double[:, ::1] turn
     cdef double[:, ::1] response
+    cdef double[:, :, ::1] rows
+    cdef double[::1] partial
 
-    def __init__(self, str name, Py_ssize_t first_bead, Py_ssize_t first_face, const int32_t[::1] offsets,
-                 const int32_t[::1] corners, const double[::1] kappa, const double[::1] c0,
+    def __init__(self, str name, Geometry geometry, const double[::1] kappa, const double[::1] c0,
                  const int32_t[:, ::1] pairs):
-        MembraneForce.__init__(self, name, first_bead, first_face, offsets, corners)
+        MembraneForce.__init__(self, name, geometry, NORMALS)
         self.kappa = kappa
         self.c0 = c0
         self.pairs = pairs
         self.turn = np.zeros((self.membrane.n_faces, 3))
         self.response = np.zeros((kappa.shape[0], 2))
+        self.rows = np.zeros((self.membrane.n_faces, 3, 3))
+        self.partial = np.zeros(n_blocks(kappa.shape[0], VERTEX_BLOCK))
 
     cdef int run(self, World* world) noexcept nogil:
         cdef DihedralTask task
         cdef Py_ssize_t n_pairs = self.pairs.shape[0]
         cdef int fault
-        task.membrane = &self.membrane
+        task.membrane = self.membrane
         task.pairs = &self.pairs[0, 0] if n_pairs > 0 else NULL
         task.kappa = &self.kappa[0]
         task.c0 = &self.c0[0]
         task.turn = &self.turn[0, 0]
         task.response = &self.response[0, 0]
+        task.rows = &self.rows[0, 0, 0]
+        task.partial = &self.partial[0]
         self.energy = 0.0
-        self.measure_normals(world)
+        self.geometry.measure(world, NORMALS)
         over_blocks(_edges, &task, world, n_pairs, EDGE_BLOCK)
         over_blocks(_vertices, &task, world, self.membrane.n_vertices, VERTEX_BLOCK)
         fault = over_blocks(_faces, &task, world, self.membrane.n_faces, FACE_BLOCK)
         if fault != 0:
             return fault
-        self.gather(world, 1.0)
+        self.gather(world, task.rows, NULL)
         if world.want_energy:
-            self.energy = self.sum_over_vertices()
+            self.energy = ordered_sum(task.partial, self.partial.shape[0])
         return 0

@@ -48,6 +48,7 @@ cdef struct Momenta:
 
 cdef struct World:
     long long step            # steps taken so far
+    long long number          # of all worlds that this process has made, this one has it alone
     long long positions       # raised whenever beads have moved: forces computed at another value are stale
     int last                  # the step is the last one of this run: what is measured is measured now
     int threads

@@ -139,6 +139,11 @@ cdef inline int32_t* _triples(int32_t[:, ::1] a) noexcept:
     return &a[0, 0] if a.shape[0] > 0 else NULL
 
 
+# How many have been made. Programs may share arrays and operations, and come and go: their addresses do not tell them
+# apart.
+cdef long long worlds = 0
+
+
 cdef class Program:
     """The arrays of one Context, and the operations that advance them.
 
@@ -176,6 +181,9 @@ cdef class Program:
         )
         self.word = Sequence([])
         w.step = 0
+        global worlds
+        worlds += 1
+        w.number = worlds
         w.positions = 1
         w.placed = 0
         w.last = 0

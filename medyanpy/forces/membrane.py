@@ -66,15 +66,8 @@ class _MembraneForce(Force):
         return start.bonds(pairs + self._membrane.first_bead, stiffness)
 
     def _place(self, layout) -> tuple:
-        """What every membrane kernel asks for first: name, first bead, first face, corners of each vertex."""
-        membrane = self._membrane
-        # Contexts join the faces of all membranes in the order of the topology.
-        return (
-            self.name,
-            layout.slice_of(membrane).start,
-            membrane.first_face,
-            *membrane.mesh.vertex_faces,
-        )
+        """What every membrane kernel asks for first: the name, and the geometry that all forces on a membrane share."""
+        return self.name, layout.geometry(self._membrane)
 
 
 class MembraneBending(_MembraneForce):

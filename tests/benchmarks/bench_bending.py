@@ -1,4 +1,5 @@
-"""Time of bending forces on icospheres. Bound: 0.3 µs a vertex on one thread, either form, with energy.
+"""Time of bending forces on icospheres, alone and with area and volume, which share their geometry. Bound: 0.3 µs a
+vertex on one thread, with energy.
 
 Others, one thread, energy and gradient: pymem3dg 1.6 µs, trimem 7 µs a vertex.
 
@@ -7,6 +8,7 @@ then ends with status 1 if the bound is missed on one thread; with ``--quick`` i
 """
 
 import argparse
+import itertools
 import statistics
 import sys
 import time
@@ -15,7 +17,7 @@ MICROSECONDS = 0.3
 REPEATS = 15
 
 
-def measure(subdivisions: int, form: str, energy: bool, threads: int, repeats: int) -> tuple[int, float]:
+def measure(subdivisions: int, form: str, others: bool, energy: bool, threads: int, repeats: int) -> tuple[int, float]:
     """Vertices, and the median time of one evaluation in µs a vertex."""
     import medyanpy as mp
 
@@ -23,6 +25,9 @@ def measure(subdivisions: int, form: str, energy: bool, threads: int, repeats: i
     sphere = topology.add_membrane(mp.TriangleMesh.icosphere(500.0, subdivisions), vertex_mass=4e-12)
     system = mp.System(topology)
     system.add_force(mp.forces.MembraneBending(sphere, bending_modulus=82.0, discretization=form))
+    if others:
+        system.add_force(mp.forces.MembraneArea(sphere, area_modulus=200.0))
+        system.add_force(mp.forces.MembraneVolume(sphere, volume_modulus=0.8))
     context = mp.Context(system, mp.VerletIntegrator(1e-9), threads=threads)
     (forces,) = context._schedule.force_sums.values()
     loops = max(1, 50_000 // len(sphere))
@@ -42,13 +47,12 @@ def main(threads: int, quick: bool) -> int:
     """Print one line for each size, form and output."""
     worst = 0.0
     for subdivisions in (4,) if quick else (4, 6):
-        for form in ("vertex", "dihedral"):
-            for energy in (False, True):
-                n, t = measure(subdivisions, form, energy, threads, 3 if quick else REPEATS)
-                worst = max(worst, t)
-                what = f"{form}, forces" + " and energy" * energy
-                bound = f"   (bound {MICROSECONDS:g})" if threads == 1 else ""
-                print(f"{n:6d} vertices  {what:28s}  {threads} thread(s)  {t:6.3f} µs a vertex{bound}")
+        for form, others, energy in itertools.product(("vertex", "dihedral"), (False, True), (False, True)):
+            n, t = measure(subdivisions, form, others, energy, threads, 3 if quick else REPEATS)
+            worst = max(worst, t)
+            what = form + ", area, volume" * others + "; energy too" * energy
+            bound = f"   (bound {MICROSECONDS:g})" if threads == 1 else ""
+            print(f"{n:6d} vertices  {what:34s}  {threads} thread(s)  {t:6.3f} µs a vertex{bound}")
     return int(not quick and threads == 1 and worst > MICROSECONDS)
 
 
