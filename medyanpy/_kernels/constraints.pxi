@@ -23,11 +23,12 @@
 # Source: BAGOGAB, "Splitting strategy", A; Ryckaert, Ciccotti & Berendsen, J. Comput. Phys. 23, 327 (1977); Andersen,
 # J. Comput. Phys. 52, 24 (1983).
 #
-# Eight filaments are worked on at a time, one in each lane of a vector. A filament that is long is cut into eight
-# segments instead, and a ring is a segment that is its own neighbour: where a lane has a neighbour, the coefficients
-# that lead out of it are moved to the right-hand side, and what they multiply is found from a small system for the ends
-# of all lanes (the "spike" algorithm; Polizzi & Sameh, Parallel Comput. 32, 177 (2006)). Lanes are padded with links
-# that do nothing. Which lanes run together changes no bit of any: those that have converged take steps of length zero.
+# Filaments are worked on together, LANES at a time, one in each lane of a vector. A filament that is long is cut into
+# SEGMENTS segments instead, and a ring is a segment that is its own neighbour: where a lane has a neighbour, the
+# coefficients that lead out of it are moved to the right-hand side, and what they multiply is found from a small system
+# for the ends of all lanes (the "spike" algorithm; Polizzi & Sameh, Parallel Comput. 32, 177 (2006)). Lanes are padded
+# with links that do nothing. Which lanes run together, and how many, changes no bit of any: those that have converged
+# take steps of length zero.
 import numpy as np
 
 from libc.math cimport sqrt
@@ -35,35 +36,28 @@ from libc.stdint cimport int32_t
 from libc.string cimport memset
 
 from medyanpy._kernels.box cimport displacements
+from medyanpy._kernels.lanes cimport LANES, Lanes, dot, each_of, inverse_of, lanes_of
 from medyanpy._kernels.parallel cimport over_blocks, record_fault
 from medyanpy._kernels.philox cimport CONSTRAINTS, NORMALS_BLOCK, normals_block
 from medyanpy._kernels.program cimport NOT_CONVERGED, Operation, World
 
 cdef extern from * nogil:
     """
-    typedef double medyanpy_lanes __attribute__((vector_size(64), aligned(8)));
-    #define MEDYANPY_LANES_OF(x) ((medyanpy_lanes) {0} + (x))
-    /* Macros: a function that returns a vector would depend on the instruction set in how it does. */
-    #define MEDYANPY_INVERSE(x) (1.0 / (x))
-    #define MEDYANPY_DOT(a, b) ((a)[0] * (b)[0] + (a)[1] * (b)[1] + (a)[2] * (b)[2])
+    #define MEDYANPY_SEGMENTS 8
     """
-    # Cython takes it for a number, and writes the operators that the compiler knows for vectors.
-    ctypedef double Lanes "medyanpy_lanes"
-    Lanes lanes_of "MEDYANPY_LANES_OF"(double x)
-    Lanes inverse_of "MEDYANPY_INVERSE"(Lanes x)
-    Lanes dot "MEDYANPY_DOT"(const Lanes* a, const Lanes* b)
+    enum:
+        # Of a long filament, in every instruction set: bits depend on where it is cut.
+        SEGMENTS "MEDYANPY_SEGMENTS"
+        # Vectors that they fill, and batches per block.
+        MOST_PARTS "(MEDYANPY_SEGMENTS / MEDYANPY_LANES)"
+        BLOCK "(16 / MEDYANPY_LANES)"
 
 cdef enum:
-    LANES = 8
     # Newton's method has converged long before, or never does.
     MOST_ITERATIONS = 40
-    # Vectors of work space for each link of a batch, and for the ends of its arrays.
+    # Vectors of work space for each link of a part, and for the ends of its arrays.
     PER_LINK = 8 + 9 * WAYS + 2 * WAYS * WAYS + 9 * (WAYS - 1)
     FOR_ENDS = 64
-    # Unknowns at the ends of all lanes.
-    ENDS = 2 * WAYS * LANES
-    # Batches per block.
-    BLOCK = 2
 
 cdef enum Action:
     FLIGHT = 0                # after A
@@ -72,20 +66,23 @@ cdef enum Action:
     SETTLE = 3                # bring positions from outside to where links have their lengths
 
 LANE_COUNT = LANES
+SEGMENT_COUNT = SEGMENTS
 ACTIONS = {"flight": FLIGHT, "tangent": TANGENT, "normal": NORMAL, "settle": SETTLE}
 
 
+# Rows are those of vectors: of each batch, links + 1 for its first part, then as many for the next.
 cdef struct Filaments:
+    const int32_t* parts      # (batches,) how many vectors its lanes fill
     const int32_t* links      # (batches,) in each lane, padding included
-    const int32_t* start      # (batches,) first row of a batch, which has links + 1 rows
+    const int32_t* start      # (batches,) first row
     const int32_t* node       # (rows, LANES) place of a node; where there is none, of another of the same filament
     const int32_t* director   # (rows, LANES) of the director of the link from this node likewise, if WAYS is 2
     const double* square      # (rows, LANES) square of the length of the link from this node to the next, 0: none
     const double* scale       # (rows, LANES) one over it, 0: no link
     const int32_t* owned      # (rows, LANES) whether the lane moves the node: neighbours share the one between them
-    const int32_t* next       # (batches, LANES) the lane that goes on where this one ends, -1: none
+    const int32_t* next       # (batches, SEGMENTS) the lane that goes on where this one ends, -1: none
     const int32_t* coupled    # (batches,) whether any lane has a next
-    double* residual          # (batches,) where a batch does not converge
+    double* residual          # (batches, SEGMENTS) where a lane does not converge
     double* work
     Py_ssize_t room           # doubles of work space of one thread
 
@@ -99,10 +96,10 @@ cdef struct Task:
     int letter
 
 
-# One batch at work. Row l is link l and its first node; vectors have three components one after another, and blocks
-# their rows. D, d, mu and delta have a link more at both ends, for those of neighbouring lanes. Where a lane has fewer
-# links than others, the next lane's first link follows on its last, in a row of padding.
-cdef struct Batch:
+# LANES of a batch at work. Row l is link l and its first node; vectors have three components one after another, and
+# blocks their rows. D, d, mu and delta have a link more at both ends, for those of neighbouring lanes. Where a lane has
+# fewer links than others, the next lane's first link follows on its last, in a row of padding.
+cdef struct Part:
     int m                     # links
     Lanes* D                  # (m, WAYS, 3) links, and their directors, after the flight as far as it is known
     Lanes* d                  # (m, WAYS, 3) the directions of impulses on nodes
@@ -120,6 +117,10 @@ cdef struct Batch:
     Lanes first[WAYS]
     Lanes first_left[WAYS][WAYS]
     Lanes first_right[WAYS][WAYS]
+    Lanes t[WAYS]             # at the last link of the lane before each
+    Lanes u[WAYS]             # at the first link of the lane after
+    Lanes sum                 # of the squares of what is left
+    Lanes active              # 1 where a lane goes on, 0 where it has converged
     # Of directors:
     Lanes* a                  # (m,) inverse masses
     Lanes* spin               # (m, 3) velocities
@@ -131,77 +132,89 @@ cdef struct Batch:
     const int32_t* node
     const int32_t* director
     const int32_t* owned
-    const int32_t* next
-    bint coupled
     int count[LANES]          # links of each lane
 
 
-cdef inline double* _of(const Lanes* a) noexcept nogil:
-    """The lanes of a vector, one by one."""
-    return <double*> a
+cdef struct Batch:
+    int m                     # links of every part
+    int parts
+    bint coupled
+    const int32_t* next
+    Part part[MOST_PARTS]
 
 
-cdef void _join(const Batch* b, Lanes* t, Lanes* u) noexcept nogil:
-    """The solution t at the last link of the lane before each, and u at the first link of the lane after.
-
-    These ends of all lanes solve ENDS equations.
-    """
-    cdef double a[ENDS][ENDS + 1]
+cdef void _join(Batch* b) noexcept nogil:
+    """t and u of all lanes: what is at their ends solves 2 WAYS equations for each of them."""
+    cdef double a[2 * WAYS * SEGMENTS][2 * WAYS * SEGMENTS + 1]
     cdef double factor
-    cdef int k, j, i, q, row, last
-    memset(a, 0, sizeof(a))
+    cdef Part* p
+    cdef int lanes = LANES * b.parts, ends = 2 * WAYS * lanes
+    cdef int k, j, i, q, row, last, here, there
     # Unknowns: the first links of all lanes, then the last ones.
-    for k in range(LANES):
+    memset(a, 0, ends * sizeof(a[0]))
+    for k in range(lanes):
         j = b.next[k]
-        last = max(b.count[k] - 1, 0)
+        p = &b.part[k // LANES]
+        here = k % LANES
+        last = max(p.count[here] - 1, 0)
         for i in range(WAYS):
             row = WAYS * k + i
             a[row][row] += 1.0
-            a[row][ENDS] = _of(b.first + i)[k]
-            a[WAYS * LANES + row][WAYS * LANES + row] += 1.0
-            a[WAYS * LANES + row][ENDS] = _of(b.delta + WAYS * last + i)[k]
+            a[row][ends] = each_of(p.first + i)[here]
+            a[WAYS * lanes + row][WAYS * lanes + row] += 1.0
+            a[WAYS * lanes + row][ends] = each_of(p.delta + WAYS * last + i)[here]
             for q in range(WAYS if j >= 0 else 0):
-                a[row][WAYS * j + q] += _of(&b.first_right[i][q])[k]
-                a[WAYS * LANES + row][WAYS * j + q] += _of(b.upper + WAYS * (WAYS * last + i) + q)[k]
-        for i in range(WAYS if j >= 0 else 0):
+                a[row][WAYS * j + q] += each_of(&p.first_right[i][q])[here]
+                a[WAYS * lanes + row][WAYS * j + q] += each_of(p.upper + WAYS * (WAYS * last + i) + q)[here]
+        if j >= 0:
             # Of the lane after, in terms of this one.
-            row = WAYS * j + i
-            for q in range(WAYS):
-                a[row][WAYS * (LANES + k) + q] += _of(&b.first_left[i][q])[j]
-                a[WAYS * LANES + row][WAYS * (LANES + k) + q] += _of(
-                    b.left + WAYS * (WAYS * (b.count[j] - 1) + i) + q)[j]
-    for j in range(ENDS):
-        for i in range(ENDS):
+            p = &b.part[j // LANES]
+            there = j % LANES
+            for i in range(WAYS):
+                row = WAYS * j + i
+                for q in range(WAYS):
+                    a[row][WAYS * (lanes + k) + q] += each_of(&p.first_left[i][q])[there]
+                    a[WAYS * lanes + row][WAYS * (lanes + k) + q] += each_of(
+                        p.left + WAYS * (WAYS * (p.count[there] - 1) + i) + q)[there]
+    for j in range(ends):
+        for i in range(ends):
             if i != j and a[i][j] != 0.0:
                 factor = a[i][j] / a[j][j]
-                for k in range(j, ENDS + 1):
+                for k in range(j, ends + 1):
                     a[i][k] -= factor * a[j][k]
     for i in range(WAYS):
-        for k in range(LANES):
+        for k in range(lanes):
             j = b.next[k]
             if j >= 0:
                 row = WAYS * j + i
-                _of(u + i)[k] = a[row][ENDS] / a[row][row]
-                row = WAYS * (LANES + k) + i
-                _of(t + i)[j] = a[row][ENDS] / a[row][row]
+                each_of(&b.part[k // LANES].u[i])[k % LANES] = a[row][ends] / a[row][row]
+                row = WAYS * (lanes + k) + i
+                each_of(&b.part[j // LANES].t[i])[j % LANES] = a[row][ends] / a[row][row]
 
 
-cdef void _share_ends(const Batch* b) noexcept nogil:
+cdef void _share_ends(Batch* b) noexcept nogil:
     """Put the directions at the ends of neighbouring lanes beside the first and last of each."""
-    cdef Lanes* d = b.d
-    cdef Lanes* before = d - 3 * WAYS
-    cdef int k, c
-    for c in range(3 * WAYS):
-        before[c] = lanes_of(0.0)
-        d[3 * WAYS * b.m + c] = lanes_of(0.0)
-    for k in range(LANES):
-        if b.next[k] >= 0:
-            for c in range(3 * WAYS):
-                _of(d + 3 * WAYS * b.count[k] + c)[k] = _of(d + c)[b.next[k]]
-                _of(before + c)[b.next[k]] = _of(d + 3 * WAYS * (b.count[k] - 1) + c)[k]
+    cdef Part* p
+    cdef Part* after
+    cdef int i, k, c, here, there
+    for i in range(b.parts):
+        p = &b.part[i]
+        for c in range(3 * WAYS):
+            (p.d - 3 * WAYS)[c] = lanes_of(0.0)
+            p.d[3 * WAYS * b.m + c] = lanes_of(0.0)
+    if b.coupled:
+        for k in range(LANES * b.parts):
+            if b.next[k] >= 0:
+                p = &b.part[k // LANES]
+                after = &b.part[b.next[k] // LANES]
+                here = k % LANES
+                there = b.next[k] % LANES
+                for c in range(3 * WAYS):
+                    each_of(p.d + 3 * WAYS * p.count[here] + c)[here] = each_of(after.d + c)[there]
+                    each_of(after.d - 3 * WAYS + c)[there] = each_of(p.d + 3 * WAYS * (p.count[here] - 1) + c)[here]
 
 
-cdef inline void _follow_first(Batch* b, int at) noexcept nogil:
+cdef inline void _follow_first(Part* b, int at) noexcept nogil:
     """The first links in terms of link at + 1 instead of `at`."""
     cdef const Lanes* upper = b.upper + WAYS * WAYS * at
     cdef const Lanes* left = b.left + WAYS * WAYS * at
@@ -227,7 +240,9 @@ cdef inline void _follow_first(Batch* b, int at) noexcept nogil:
                 b.first_right[i][j] = b.real[at] * value + (1.0 - b.real[at]) * right[j]
 
 
-cdef inline void _eliminate(Batch* b, int at, const Lanes* r, const Lanes* excess) noexcept nogil:
+cdef inline void _eliminate(
+    Part* b, int at, const Lanes* r, const Lanes* excess, bint coupled,
+) noexcept nogil:
     """Rows `at` of the matrix with the right-hand side r: what is left of them when the rows before are done with."""
     cdef const Lanes* D = b.D + 3 * WAYS * at
     cdef const Lanes* d = b.d + 3 * WAYS * at
@@ -267,7 +282,7 @@ cdef inline void _eliminate(Batch* b, int at, const Lanes* r, const Lanes* exces
         inverse[0][1] = -middle[0][1] * value
         inverse[1][0] = -middle[1][0] * value
         inverse[1][1] = middle[0][0] * value
-    if b.coupled and at > 0:
+    if coupled and at > 0:
         # What leads out of the lane, handed on from row to row.
         for i in range(WAYS):
             for j in range(WAYS):
@@ -284,33 +299,33 @@ cdef inline void _eliminate(Batch* b, int at, const Lanes* r, const Lanes* exces
             for q in range(1, WAYS):
                 value = value + inverse[i][q] * upper[q][j]
             b.upper[WAYS * (WAYS * at + i) + j] = value
-            if b.coupled:
+            if coupled:
                 value = inverse[i][0] * (middle[0][j] if at > 0 else lower[0][j])
                 for q in range(1, WAYS):
                     value = value + inverse[i][q] * (middle[q][j] if at > 0 else lower[q][j])
                 b.left[WAYS * (WAYS * at + i) + j] = value
-    if b.coupled:
+    if coupled:
         _follow_first(b, at)
 
 
-cdef inline void _pull(const Batch* b, const Lanes* multiplier, int at, int c, Lanes* out) noexcept nogil:
-    """Component c of the impulse of link l on its nodes."""
-    cdef int j
-    out[0] = multiplier[WAYS * at] * b.d[3 * WAYS * at + c]
-    for j in range(1, WAYS):
-        out[0] = out[0] + multiplier[WAYS * at + j] * b.d[3 * (WAYS * at + j) + c]
+cdef inline void _pull(const Part* b, const Lanes* multiplier, int at, Lanes* out) noexcept nogil:
+    """The impulse of link l on its nodes."""
+    cdef int c, j
+    for c in range(3):
+        out[c] = multiplier[WAYS * at] * b.d[3 * WAYS * at + c]
+        for j in range(1, WAYS):
+            out[c] = out[c] + multiplier[WAYS * at + j] * b.d[3 * (WAYS * at + j) + c]
 
 
-cdef inline void _impulse(const Batch* b, const Lanes* multiplier, int at, int c, Lanes* out) noexcept nogil:
-    """Component c of w J^T multiplier at node l."""
-    cdef Lanes before, after
-    _pull(b, multiplier, at - 1, c, &before)
-    _pull(b, multiplier, at, c, &after)
-    out[0] = b.w[at] * (before - after)
+cdef inline void _impulse(const Part* b, int at, const Lanes* before, const Lanes* after, Lanes* out) noexcept nogil:
+    """w J^T multiplier at node l, from what the links before and after it pull."""
+    cdef int c
+    for c in range(3):
+        out[c] = b.w[at] * (before[c] - after[c])
 
 
 cdef inline void _shrink(
-    const Batch* b, const Lanes* multiplier, int at, const Lanes* excess, Lanes* out,
+    const Part* b, const Lanes* multiplier, int at, const Lanes* excess, Lanes* out,
 ) noexcept nogil:
     """a nu of director l, which its own constraint then leaves no other value."""
     cdef const Lanes* p = b.D + 6 * at + 3
@@ -320,13 +335,13 @@ cdef inline void _shrink(
 
 
 cdef inline void _turn(
-    const Batch* b, const Lanes* multiplier, int at, int c, const Lanes* shrink, Lanes* out,
+    const Part* b, const Lanes* multiplier, int at, int c, const Lanes* shrink, Lanes* out,
 ) noexcept nogil:
     """Component c of a J^T multiplier at director l."""
     out[0] = shrink[0] * b.d[6 * at + 3 + c] + b.a[at] * multiplier[2 * at + 1] * b.d[6 * at + c]
 
 
-cdef inline void _left_over(Batch* b, int at, Lanes* sum_of_squares) noexcept nogil:
+cdef inline void _left_over(Part* b, int at, Lanes* sum_of_squares) noexcept nogil:
     """What is left of the constraints of link l; its square, relative to what they shall be, is added to the sum."""
     cdef const Lanes* D = b.D + 3 * WAYS * at
     cdef Lanes value = 0.5 * (dot(D, D) - b.square[at])
@@ -342,53 +357,42 @@ cdef inline void _left_over(Batch* b, int at, Lanes* sum_of_squares) noexcept no
         sum_of_squares[0] = sum_of_squares[0] + value * value
 
 
-cdef inline void _stretch(const Batch* b, const Lanes* multiplier, int at, int c, Lanes* out) noexcept nogil:
-    """Component c of what w J^T multiplier changes link l by."""
-    cdef Lanes before, now, after
-    _pull(b, multiplier, at - 1, c, &before)
-    _pull(b, multiplier, at, c, &now)
-    _pull(b, multiplier, at + 1, c, &after)
-    out[0] = b.w[at + 1] * (now - after) - b.w[at] * (before - now)
-
-
-cdef inline void _move(Batch* b, int at, const Lanes* active) noexcept nogil:
-    """Let the impulses delta move link l and its director."""
+cdef inline void _move(Part* b, int at, const Lanes* stretch) noexcept nogil:
+    """Let the impulses delta change link l, by `stretch`, and its director."""
     cdef Lanes* D = b.D + 3 * WAYS * at
     cdef Lanes change, shrink
     cdef int c
     if WAYS == 2:
         _shrink(b, b.delta, at, b.excess + at, &shrink)
-        shrink = active[0] * shrink
+        shrink = b.active * shrink
         b.shrink[at] = b.shrink[at] + shrink
         for c in range(3):
             _turn(b, b.delta, at, c, &shrink, &change)
             D[3 + c] = D[3 + c] - change
     for c in range(3):
-        _stretch(b, b.delta, at, c, &change)
-        D[c] = D[c] - b.real[at] * change
+        D[c] = D[c] - b.real[at] * stretch[c]
 
 
-cdef inline void _substitute(Batch* b, const Lanes* active, bint moves, Lanes* sum) noexcept nogil:
-    """The solution, in delta, which is finite where `sum` is 0.
+cdef inline void _substitute(Part* b, bint coupled, bint moves) noexcept nogil:
+    """The solution, in delta, which is finite where the sum is 0.
 
-    Or else, if it `moves` links, 0 where lanes are not active, and `sum` is that of the squares of what is left then.
+    Or else, if it `moves` links, 0 where lanes are not active, and the sum is that of the squares of what is left then.
     """
     cdef Lanes after[WAYS]
     cdef Lanes now[WAYS]
-    cdef Lanes t[WAYS]
-    cdef Lanes u[WAYS]
-    cdef int at, i, q, here
+    cdef Lanes pulled[3]
+    cdef Lanes pulled_after[3]
+    cdef Lanes impulse[3]
+    cdef Lanes stretch[3]
+    cdef Lanes sum = lanes_of(0.0)
+    cdef int at, i, q, c, here
     for i in range(WAYS):
-        t[i] = lanes_of(0.0)
-        u[i] = lanes_of(0.0)
-    if b.coupled:
-        _join(b, t, u)
-    sum[0] = lanes_of(0.0)
-    for i in range(WAYS):
-        after[i] = u[i]
-        b.delta[WAYS * b.m + i] = active[0] * u[i]
+        after[i] = b.u[i]
+        b.delta[WAYS * b.m + i] = b.active * b.u[i]
         if moves:
             b.mu[WAYS * b.m + i] = b.mu[WAYS * b.m + i] + b.delta[WAYS * b.m + i]
+    if moves:
+        _pull(b, b.delta, b.m, pulled_after)
     for at in range(b.m - 1, -2, -1):
         here = WAYS * at
         for i in range(WAYS):
@@ -396,60 +400,90 @@ cdef inline void _substitute(Batch* b, const Lanes* active, bint moves, Lanes* s
                 now[i] = b.delta[here + i]
                 for q in range(WAYS):
                     now[i] = now[i] - b.upper[WAYS * (here + i) + q] * after[q]
-                if b.coupled:
+                if coupled:
                     for q in range(WAYS):
-                        now[i] = now[i] - b.left[WAYS * (here + i) + q] * t[q]
+                        now[i] = now[i] - b.left[WAYS * (here + i) + q] * b.t[q]
                     # Padding is the first link of the lane after.
-                    now[i] = now[i] + (1.0 - b.real[at]) * u[i]
+                    now[i] = now[i] + (1.0 - b.real[at]) * b.u[i]
             else:
-                now[i] = t[i]
+                now[i] = b.t[i]
         for i in range(WAYS):
             after[i] = now[i]
             if moves:
-                (b.delta + here)[i] = active[0] * now[i]
+                (b.delta + here)[i] = b.active * now[i]
                 (b.mu + here)[i] = (b.mu + here)[i] + (b.delta + here)[i]
             else:
                 (b.delta + here)[i] = now[i]
                 # Of a number that is not finite, even 0 times it is not 0.
-                sum[0] = sum[0] + 0.0 * now[i]
-        if moves and at + 1 < b.m:
-            # Both neighbours are known.
-            _move(b, at + 1, active)
-            _left_over(b, at + 1, sum)
+                sum = sum + 0.0 * now[i]
+        if moves:
+            _pull(b, b.delta, at, pulled)
+            for c in range(3):
+                stretch[c] = impulse[c]
+            _impulse(b, at + 1, pulled, pulled_after, impulse)
+            for c in range(3):
+                pulled_after[c] = pulled[c]
+            if at + 1 < b.m:
+                for c in range(3):
+                    stretch[c] = stretch[c] - impulse[c]
+                _move(b, at + 1, stretch)
+                _left_over(b, at + 1, &sum)
+    b.sum = sum
 
 
-cdef int _solve(Batch* b, double tolerance, double* residual) noexcept nogil:
-    """Find mu such that all constraints hold; 0, or 1 + the first lane that does not converge."""
-    cdef Lanes s, active
-    cdef double worst
-    cdef int at, k, _iteration, failed = 0
-    active = lanes_of(1.0)
-    s = lanes_of(0.0)
-    for at in range(-WAYS, WAYS * (b.m + 1)):
-        b.mu[at] = lanes_of(0.0)
+cdef inline void _iterate(Batch* b, bint coupled) noexcept nogil:
+    """One turn of Newton's method."""
+    cdef Part* p
+    cdef int at, i
     for at in range(b.m):
-        _left_over(b, at, &s)
-        if WAYS == 2:
-            b.shrink[at] = lanes_of(0.0)
-    for _iteration in range(MOST_ITERATIONS):
-        failed = 0
-        for k in range(LANES):
-            worst = _of(&s)[k]
+        for i in range(b.parts if coupled else 1):
+            p = &b.part[i]
+            _eliminate(p, at, p.r + WAYS * at, p.excess + at, coupled)
+    if coupled:
+        _join(b)
+    for i in range(b.parts if coupled else 1):
+        _substitute(&b.part[i], coupled, True)
+
+
+cdef bint _solve(Batch* b, double tolerance, double* residual) noexcept nogil:
+    """Find mu such that all constraints hold; whether all lanes do, and what is left where one does not."""
+    cdef Part* p
+    cdef bint converged
+    cdef double worst
+    cdef int at, i, k, iteration
+    for i in range(b.parts):
+        p = &b.part[i]
+        p.sum = lanes_of(0.0)
+        p.active = lanes_of(1.0)
+        for at in range(-WAYS, WAYS * (b.m + 1)):
+            p.mu[at] = lanes_of(0.0)
+        for at in range(b.m):
+            _left_over(p, at, &p.sum)
+            if WAYS == 2:
+                p.shrink[at] = lanes_of(0.0)
+    for iteration in range(MOST_ITERATIONS):
+        converged = True
+        for k in range(LANES * b.parts):
+            p = &b.part[k // LANES]
+            worst = each_of(&p.sum)[k % LANES]
+            residual[k] = 0.0
             if worst <= tolerance * tolerance:
                 # This lane is done, however many turns others take.
-                _of(&active)[k] = 0.0
-            elif failed == 0:
-                failed = 1 + k
-                residual[0] = sqrt(worst)
-        if failed == 0:
-            return 0
+                each_of(&p.active)[k % LANES] = 0.0
+            else:
+                converged = False
+                residual[k] = sqrt(worst)
+        if converged:
+            return True
         if b.next[0] > 0:
             # The segments of one filament are done together: they share nodes.
-            active = lanes_of(1.0)
-        for at in range(b.m):
-            _eliminate(b, at, b.r + WAYS * at, b.excess + at)
-        _substitute(b, &active, True, &s)
-    return failed
+            for i in range(b.parts):
+                b.part[i].active = lanes_of(1.0)
+        if b.coupled:
+            _iterate(b, True)
+        else:
+            _iterate(b, False)
+    return False
 
 
 cdef inline void _fetch(const int32_t* place, const double* rows, Lanes* out) noexcept nogil:
@@ -458,37 +492,32 @@ cdef inline void _fetch(const int32_t* place, const double* rows, Lanes* out) no
     cdef int k
     for k in range(LANES):
         x = rows + 3 * <Py_ssize_t> place[k]
-        _of(out)[k] = x[0]
-        _of(out + 1)[k] = x[1]
-        _of(out + 2)[k] = x[2]
+        each_of(out)[k] = x[0]
+        each_of(out + 1)[k] = x[1]
+        each_of(out + 2)[k] = x[2]
 
 
 cdef inline void _weigh(const int32_t* place, const Lanes* real, World* world, Lanes* out) noexcept nogil:
     """Inverse masses of the beads of a row; 0 where they are not real."""
     cdef int k
     for k in range(LANES):
-        _of(out)[k] = world.inverse_mass[place[k]]
+        each_of(out)[k] = world.inverse_mass[place[k]]
     out[0] = out[0] * real[0]
 
 
-cdef void _load(Batch* b, Task* t, World* world, Py_ssize_t which, int thread) noexcept nogil:
-    """Lay out the work space, and fetch what nodes and links are now."""
+cdef void _load(Part* b, Task* t, World* world, Py_ssize_t row, int m, bint coupled, Lanes* work) noexcept nogil:
+    """Lay out the work space, and fetch what nodes and links from this row on are now."""
     cdef Filaments* table = &t.table
-    cdef Py_ssize_t row = table.start[which]
-    cdef Lanes* work = <Lanes*> (table.work + thread * table.room)
     cdef Lanes before[3]
     cdef Lanes now[3]
     cdef Lanes d[3]
     cdef Lanes real, real_before, nodes
-    cdef int m = table.links[which]
     cdef int at, k, c
     b.m = m
     b.square = <const Lanes*> (table.square + LANES * row)
     b.scale = <const Lanes*> (table.scale + LANES * row)
     b.node = table.node + LANES * row
     b.owned = table.owned + LANES * row
-    b.next = table.next + LANES * which
-    b.coupled = table.coupled[which]
     b.D = work + 3 * WAYS
     b.d = b.D + 3 * WAYS * (m + 2)
     b.w = b.d + 3 * WAYS * (m + 1)
@@ -513,18 +542,21 @@ cdef void _load(Batch* b, Task* t, World* world, Py_ssize_t which, int thread) n
         b.a = b.spin = b.spin_noise = b.excess = b.shrink = work
     for k in range(LANES):
         b.count[k] = 0
+    for k in range(WAYS):
+        b.t[k] = lanes_of(0.0)
+        b.u[k] = lanes_of(0.0)
     real_before = lanes_of(0.0)
     for at in range(m + 1):
         real = lanes_of(0.0)
         for k in range(LANES if at < m else 0):
-            _of(&real)[k] = 1.0 if _of(b.scale + at)[k] > 0.0 else 0.0
+            each_of(&real)[k] = 1.0 if each_of(b.scale + at)[k] > 0.0 else 0.0
         # A node is real where it has a link.
         nodes = real + (1.0 - real) * real_before
         _weigh(b.node + LANES * at, &nodes, world, b.w + at)
         _fetch(b.node + LANES * at, world.v, b.v + 3 * at)
         _fetch(b.node + LANES * at, world.x, now)
         if at > 0:
-            displacements(&world.box, _of(before), _of(now), _of(d), LANES)
+            displacements(&world.box, each_of(before), each_of(now), each_of(d), LANES)
             for c in range(3):
                 b.D[3 * WAYS * (at - 1) + c] = real_before * d[c]
         for c in range(3):
@@ -538,9 +570,9 @@ cdef void _load(Batch* b, Task* t, World* world, Py_ssize_t which, int thread) n
                 for c in range(3):
                     b.D[3 * WAYS * at + 3 + c] = real * d[c]
                     b.spin[3 * at + c] = real * b.spin[3 * at + c]
-            if b.coupled:
+            if coupled:
                 for k in range(LANES):
-                    b.count[k] += _of(&real)[k] > 0.0
+                    b.count[k] += each_of(&real)[k] > 0.0
         real_before = real
 
 
@@ -560,115 +592,186 @@ cdef void _draw(const int32_t* place, int n, const Lanes* w, Lanes* out, Task* t
         for i in range(count):
             at = (first + i) // LANES
             k = (first + i) % LANES
-            scale = sqrt(t.kT * _of(w + at)[k])
-            _of(out + 3 * at)[k] = scale * gx[i]
-            _of(out + 3 * at + 1)[k] = scale * gy[i]
-            _of(out + 3 * at + 2)[k] = scale * gz[i]
+            scale = sqrt(t.kT * each_of(w + at)[k])
+            each_of(out + 3 * at)[k] = scale * gx[i]
+            each_of(out + 3 * at + 1)[k] = scale * gy[i]
+            each_of(out + 3 * at + 2)[k] = scale * gz[i]
         first += count
 
 
-cdef void _put(const int32_t* place, const Lanes* real, double* rows, const Lanes* values) noexcept nogil:
+cdef inline void _put(const int32_t* place, const Lanes* real, double* rows, const Lanes* values) noexcept nogil:
     """Write vectors where the beads of a row have theirs."""
     cdef int k, c
     for k in range(LANES):
-        if _of(real)[k] > 0.0:
+        if each_of(real)[k] > 0.0:
             for c in range(3):
-                rows[3 * <Py_ssize_t> place[k] + c] = _of(values + c)[k]
+                rows[3 * <Py_ssize_t> place[k] + c] = each_of(values + c)[k]
+
+
+cdef inline void _find_directions(Part* b, double h) noexcept nogil:
+    """d before a flight of a time h; where there was none, as they are."""
+    cdef Lanes r
+    cdef int at, c, i
+    for at in range(b.m):
+        for c in range(3):
+            r = b.v[3 * at + 3 + c] - b.v[3 * at + c]
+            b.d[3 * WAYS * at + c] = b.D[3 * WAYS * at + c] - b.real[at] * (h * r)
+            if WAYS == 2:
+                i = 3 * WAYS * at + 3 + c
+                b.d[i] = b.D[i] - h * b.spin[3 * at + c]
+
+
+cdef inline void _write_positions(Part* b, Task* t, World* world) noexcept nogil:
+    """And, of a flight, the velocities that it leaves."""
+    cdef Lanes before[3]
+    cdef Lanes after[3]
+    cdef Lanes change[3]
+    cdef Lanes p
+    cdef double* x
+    cdef int at, c, k
+    _pull(b, b.mu, -1, before)
+    for at in range(b.m + 1):
+        _pull(b, b.mu, at, after)
+        _impulse(b, at, before, after, change)
+        for k in range(LANES):
+            if b.owned[LANES * at + k]:
+                x = world.x + 3 * <Py_ssize_t> b.node[LANES * at + k]
+                for c in range(3):
+                    x[c] -= each_of(change + c)[k]
+        for c in range(3):
+            before[c] = after[c]
+            if t.action == FLIGHT:
+                b.v[3 * at + c] = b.v[3 * at + c] - change[c] * (1.0 / t.h)
+    if WAYS == 2:
+        for at in range(b.m):
+            _put(b.director + LANES * at, b.real + at, world.x, b.D + 3 * WAYS * at + 3)
+            if t.action == FLIGHT:
+                for c in range(3):
+                    _turn(b, b.mu, at, c, b.shrink + at, &p)
+                    b.spin[3 * at + c] = b.spin[3 * at + c] - p * (1.0 / t.h)
+
+
+cdef inline void _project(Batch* b, bint coupled, bint noise) noexcept nogil:
+    """delta such that what it takes away is the normal part of velocities, or of the noise; finite where sum is 0."""
+    cdef Lanes rest[WAYS]
+    cdef const Lanes* u
+    cdef const Lanes* spin
+    cdef Part* p
+    cdef int at, c, i, j
+    for at in range(b.m):
+        for j in range(b.parts if coupled else 1):
+            p = &b.part[j]
+            u = p.noise if noise else p.v
+            for i in range(WAYS):
+                rest[i] = lanes_of(0.0)
+                for c in range(3):
+                    rest[i] = rest[i] + p.D[3 * (WAYS * at + i) + c] * (u[3 * at + 3 + c] - u[3 * at + c])
+            if WAYS == 2:
+                spin = p.spin_noise if noise else p.spin
+                rest[WAYS - 1] = rest[WAYS - 1] + dot(p.D + 3 * WAYS * at, spin + 3 * at)
+                p.excess[at] = dot(p.D + 3 * WAYS * at + 3, spin + 3 * at)
+            _eliminate(p, at, rest, p.excess + at, coupled)
+    if coupled:
+        _join(b)
+    for j in range(b.parts if coupled else 1):
+        b.part[j].active = lanes_of(1.0)
+        _substitute(&b.part[j], coupled, False)
+
+
+cdef inline void _write_velocities(Part* b, World* world, double sign) noexcept nogil:
+    """What is normal is taken from velocities, and of the noise it is all that is wanted."""
+    cdef Lanes before[3]
+    cdef Lanes after[3]
+    cdef Lanes change[3]
+    cdef Lanes p, shrink
+    cdef double* v
+    cdef int at, c, k
+    _pull(b, b.delta, -1, before)
+    for at in range(b.m + 1):
+        _pull(b, b.delta, at, after)
+        _impulse(b, at, before, after, change)
+        for c in range(3):
+            before[c] = after[c]
+            change[c] = b.v[3 * at + c] - sign * change[c]
+        for k in range(LANES):
+            if b.owned[LANES * at + k]:
+                v = world.v + 3 * <Py_ssize_t> b.node[LANES * at + k]
+                for c in range(3):
+                    v[c] = each_of(change + c)[k]
+    if WAYS == 2:
+        for at in range(b.m):
+            _shrink(b, b.delta, at, b.excess + at, &shrink)
+            for c in range(3):
+                _turn(b, b.delta, at, c, &shrink, &p)
+                b.spin[3 * at + c] = b.spin[3 * at + c] - sign * p
+            _put(b.director + LANES * at, b.real + at, world.v, b.spin + 3 * at)
+
+
+cdef int _fail(Batch* b, const double* residual, World* world) noexcept nogil:
+    """Every lane that failed records its fault: which is named then depends on no other."""
+    cdef int k, fault = 0
+    for k in range(LANES * b.parts):
+        if residual[k] != 0.0:
+            fault |= record_fault(world, NOT_CONVERGED, b.part[k // LANES].node[k % LANES], -1)
+    return fault
 
 
 cdef int _batch(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
     cdef Task* t = <Task*> task
     cdef Batch b
-    cdef Lanes p, r, shrink
-    cdef Lanes rest[WAYS]
-    cdef const Lanes* u
-    cdef const Lanes* spin
-    cdef double residual = 0.0, sign = -1.0 if t.action == NORMAL else 1.0
-    cdef Py_ssize_t which
-    cdef int at, k, c, i, failed, fault = 0
+    cdef Part* p
+    cdef Lanes* work
+    cdef double* residual
+    cdef bint finite
+    cdef Py_ssize_t which, room
+    cdef int at, i, k, fault = 0
     for which in range(first, last):
-        _load(&b, t, world, which, thread)
+        b.parts = t.table.parts[which]
+        b.m = t.table.links[which]
+        b.coupled = t.table.coupled[which]
+        b.next = t.table.next + SEGMENTS * which
+        residual = t.table.residual + SEGMENTS * which
+        work = <Lanes*> (t.table.work + thread * t.table.room)
+        room = PER_LINK * b.m + FOR_ENDS
+        for i in range(b.parts):
+            _load(&b.part[i], t, world, t.table.start[which] + i * (b.m + 1), b.m, b.coupled, work + i * room)
         if t.action == FLIGHT or t.action == SETTLE:
-            for at in range(b.m):
-                for c in range(3):
-                    # Before the flight; where there was none, as they are.
-                    r = b.v[3 * at + 3 + c] - b.v[3 * at + c]
-                    b.d[3 * WAYS * at + c] = b.D[3 * WAYS * at + c] - b.real[at] * (t.h * r)
-                    if WAYS == 2:
-                        i = 3 * WAYS * at + 3 + c
-                        b.d[i] = b.D[i] - t.h * b.spin[3 * at + c]
+            for i in range(b.parts):
+                _find_directions(&b.part[i], t.h)
             _share_ends(&b)
-            failed = _solve(&b, t.tolerance, &residual)
-            if failed > 0:
-                t.table.residual[which] = residual
-                fault |= record_fault(world, NOT_CONVERGED, b.node[failed - 1], -1)
+            if not _solve(&b, t.tolerance, residual):
+                fault |= _fail(&b, residual, world)
                 continue
-            for at in range(b.m + 1):
-                for c in range(3):
-                    _impulse(&b, b.mu, at, c, &p)
-                    for k in range(LANES):
-                        if b.owned[LANES * at + k]:
-                            world.x[3 * <Py_ssize_t> b.node[LANES * at + k] + c] -= _of(&p)[k]
-                    if t.action == FLIGHT:
-                        b.v[3 * at + c] = b.v[3 * at + c] - p * (1.0 / t.h)
-            if WAYS == 2:
-                for at in range(b.m):
-                    _put(b.director + LANES * at, b.real + at, world.x, b.D + 3 * WAYS * at + 3)
-                    if t.action == FLIGHT:
-                        for c in range(3):
-                            _turn(&b, b.mu, at, c, b.shrink + at, &p)
-                            b.spin[3 * at + c] = b.spin[3 * at + c] - p * (1.0 / t.h)
+            for i in range(b.parts):
+                _write_positions(&b.part[i], t, world)
         if t.action == SETTLE:
             continue
-        u = b.v
-        spin = b.spin
-        if t.action == NORMAL:
-            _draw(b.node, b.m + 1, b.w, b.noise, t, world)
-            u = b.noise
-            if WAYS == 2:
-                _draw(b.director, b.m, b.a, b.spin_noise, t, world)
-                spin = b.spin_noise
-        if b.coupled:
-            for at in range(3 * WAYS * b.m):
-                b.d[at] = b.D[at]
-        else:
-            b.d = b.D
+        for i in range(b.parts):
+            p = &b.part[i]
+            if t.action == NORMAL:
+                _draw(p.node, b.m + 1, p.w, p.noise, t, world)
+                if WAYS == 2:
+                    _draw(p.director, b.m, p.a, p.spin_noise, t, world)
+            if b.coupled:
+                for at in range(3 * WAYS * b.m):
+                    p.d[at] = p.D[at]
+            else:
+                p.d = p.D
         _share_ends(&b)
-        for at in range(b.m):
-            for i in range(WAYS):
-                rest[i] = lanes_of(0.0)
-                for c in range(3):
-                    rest[i] = rest[i] + b.D[3 * (WAYS * at + i) + c] * (u[3 * at + 3 + c] - u[3 * at + c])
-            if WAYS == 2:
-                rest[WAYS - 1] = rest[WAYS - 1] + dot(b.D + 3 * WAYS * at, spin + 3 * at)
-                b.excess[at] = dot(b.D + 3 * WAYS * at + 3, spin + 3 * at)
-            _eliminate(&b, at, rest, b.excess + at)
-        p = lanes_of(1.0)
-        _substitute(&b, &p, False, &r)
-        failed = 0
-        for k in range(LANES):
-            if failed == 0 and not (_of(&r)[k] == 0.0):
-                failed = 1 + k
-        if failed > 0:
-            # The links of this filament cannot push its nodes apart, folded onto itself or held straight.
-            t.table.residual[which] = 1.0
-            fault |= record_fault(world, NOT_CONVERGED, b.node[failed - 1], -1)
+        if b.coupled:
+            _project(&b, True, t.action == NORMAL)
+        else:
+            _project(&b, False, t.action == NORMAL)
+        finite = True
+        for k in range(LANES * b.parts):
+            # The links of such a filament cannot push its nodes apart, folded onto itself or held straight.
+            residual[k] = 0.0 if each_of(&b.part[k // LANES].sum)[k % LANES] == 0.0 else 1.0
+            finite = finite and residual[k] == 0.0
+        if not finite:
+            fault |= _fail(&b, residual, world)
             continue
-        # What is normal is taken from velocities, and of the noise it is all that is wanted.
-        for at in range(b.m + 1):
-            for c in range(3):
-                _impulse(&b, b.delta, at, c, &p)
-                r = b.v[3 * at + c] - sign * p
-                for k in range(LANES):
-                    if b.owned[LANES * at + k]:
-                        world.v[3 * <Py_ssize_t> b.node[LANES * at + k] + c] = _of(&r)[k]
-        if WAYS == 2:
-            for at in range(b.m):
-                _shrink(&b, b.delta, at, b.excess + at, &shrink)
-                for c in range(3):
-                    _turn(&b, b.delta, at, c, &shrink, &p)
-                    b.spin[3 * at + c] = b.spin[3 * at + c] - sign * p
-                _put(b.director + LANES * at, b.real + at, world.v, b.spin + 3 * at)
+        for i in range(b.parts):
+            _write_velocities(&b.part[i], world, -1.0 if t.action == NORMAL else 1.0)
     return fault
 
 
@@ -677,16 +780,17 @@ cdef class Constraints(Operation):
     cdef Task task
     cdef Py_ssize_t batches
     cdef object arrays
-    cdef double[::1] residual
+    cdef double[:, ::1] residual
 
-    def __init__(self, const int32_t[::1] links, const int32_t[::1] start, const int32_t[:, ::1] node,
-                 const int32_t[:, ::1] director, const double[:, ::1] square, const double[:, ::1] scale,
-                 const int32_t[:, ::1] owned,
-                 const int32_t[:, ::1] next, const int32_t[::1] coupled, double[:, ::1] work,
+    def __init__(self, const int32_t[::1] parts, const int32_t[::1] links, const int32_t[::1] start,
+                 const int32_t[:, ::1] node, const int32_t[:, ::1] director, const double[:, ::1] square,
+                 const double[:, ::1] scale, const int32_t[:, ::1] owned, const int32_t[:, ::1] next,
+                 const int32_t[::1] coupled, double[:, ::1] work,
                  str action, double tolerance, double h, double kT, int letter):
         cdef Filaments* table = &self.task.table
-        self.arrays = (links, start, node, director, square, scale, owned, next, coupled, work)
+        self.arrays = (parts, links, start, node, director, square, scale, owned, next, coupled, work)
         self.batches = links.shape[0]
+        table.parts = &parts[0]
         table.links = &links[0]
         table.start = &start[0]
         table.node = &node[0, 0]
@@ -699,8 +803,8 @@ cdef class Constraints(Operation):
         table.coupled = &coupled[0]
         table.work = &work[0, 0]
         table.room = work.shape[1]
-        self.residual = np.zeros(self.batches)
-        table.residual = &self.residual[0]
+        self.residual = np.zeros((self.batches, SEGMENTS))
+        table.residual = &self.residual[0, 0]
         self.task.action = ACTIONS[action]
         self.task.tolerance = tolerance
         self.task.h = h
@@ -709,7 +813,7 @@ cdef class Constraints(Operation):
 
     cdef int run(self, World* world) noexcept nogil:
         cdef Filaments* table = &self.task.table
-        cdef Py_ssize_t i
+        cdef Py_ssize_t i, row
         cdef int k, fault
         if self.task.action == SETTLE:
             world.positions += 1
@@ -717,12 +821,13 @@ cdef class Constraints(Operation):
         if fault != 0:
             # Of several that fail, on any thread, the one that is named.
             for i in range(self.batches):
-                for k in range(LANES):
-                    if table.node[LANES * <Py_ssize_t> table.start[i] + k] == world.fault.bead:
-                        world.fault.value = table.residual[i]
+                for k in range(LANES * table.parts[i]):
+                    row = table.start[i] + (k // LANES) * (table.links[i] + 1)
+                    if table.residual[SEGMENTS * i + k] != 0.0 and table.node[LANES * row + k % LANES] == world.fault.bead:
+                        world.fault.value = table.residual[SEGMENTS * i + k]
         return fault
 
 
-def room_for(most_links):
-    """Doubles of work space for one thread, for batches of up to so many links."""
-    return LANES * (PER_LINK * most_links + FOR_ENDS)
+def room_for(links):
+    """Doubles of work space for one thread, for batches of up to so many links, in all of their parts."""
+    return LANES * (PER_LINK * links + MOST_PARTS * FOR_ENDS)
