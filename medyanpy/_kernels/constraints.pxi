@@ -36,7 +36,7 @@ from libc.stdint cimport int32_t
 from libc.string cimport memset
 
 from medyanpy._kernels.box cimport displacements
-from medyanpy._kernels.lanes cimport LANES, Lanes, dot, each_of, inverse_of, lanes_of
+from medyanpy._kernels.lanes cimport LANES, Lanes, dot, each_of, inverse_of, lanes_of, pick
 from medyanpy._kernels.parallel cimport over_blocks, record_fault
 from medyanpy._kernels.philox cimport CONSTRAINTS, NORMALS_BLOCK, normals_block
 from medyanpy._kernels.program cimport NOT_CONVERGED, Operation, World
@@ -133,6 +133,13 @@ cdef struct Part:
     const int32_t* director
     const int32_t* owned
     int count[LANES]          # links of each lane
+
+
+# The last row that was eliminated, kept in registers: each waits for the one before.
+cdef struct Row:
+    Lanes delta[WAYS]
+    Lanes upper[WAYS][WAYS]
+    Lanes left[WAYS][WAYS]
 
 
 cdef struct Batch:
@@ -240,14 +247,13 @@ cdef inline void _follow_first(Part* b, int at) noexcept nogil:
                 b.first_right[i][j] = b.real[at] * value + (1.0 - b.real[at]) * right[j]
 
 
-cdef inline void _eliminate(
-    Part* b, int at, const Lanes* r, const Lanes* excess, bint coupled,
-) noexcept nogil:
-    """Rows `at` of the matrix with the right-hand side r: what is left of them when the rows before are done with."""
+cdef inline void _eliminate(Part* b, int at, bint coupled, Row* row) noexcept nogil:
+    """Rows `at` of the matrix with the right-hand side r: what is left of them when the rows before are done with.
+
+    `row` holds the one before, and then this one.
+    """
     cdef const Lanes* D = b.D + 3 * WAYS * at
     cdef const Lanes* d = b.d + 3 * WAYS * at
-    cdef const Lanes* upper_before = b.upper + WAYS * WAYS * (at - 1)
-    cdef const Lanes* left_before = b.left + WAYS * WAYS * (at - 1)
     cdef Lanes lower[WAYS][WAYS]
     cdef Lanes upper[WAYS][WAYS]
     cdef Lanes middle[WAYS][WAYS]
@@ -256,7 +262,7 @@ cdef inline void _eliminate(
     cdef Lanes ratio, value
     cdef int i, j, q
     for i in range(WAYS):
-        rest[i] = r[i]
+        rest[i] = b.r[WAYS * at + i]
         for j in range(WAYS):
             lower[i][j] = -b.w[at] * dot(D + 3 * i, d + 3 * (j - WAYS))
             upper[i][j] = -b.w[at + 1] * dot(D + 3 * i, d + 3 * (j + WAYS))
@@ -266,14 +272,14 @@ cdef inline void _eliminate(
                 middle[i][j] = middle[i][j] + (1.0 - b.real[at])
     if WAYS == 2:
         ratio = dot(D, d + 3) * inverse_of(dot(D + 3, d + 3) + (1.0 - b.real[at]))
-        rest[WAYS - 1] = rest[WAYS - 1] - ratio * excess[0]
+        rest[WAYS - 1] = rest[WAYS - 1] - ratio * b.excess[at]
         middle[WAYS - 1][WAYS - 1] = middle[WAYS - 1][WAYS - 1] + b.a[at] * (dot(D, d) - ratio * dot(D + 3, d))
     if at > 0:
         for i in range(WAYS):
             for q in range(WAYS):
-                rest[i] = rest[i] - lower[i][q] * b.delta[WAYS * (at - 1) + q]
+                rest[i] = rest[i] - lower[i][q] * row.delta[q]
                 for j in range(WAYS):
-                    middle[i][j] = middle[i][j] - lower[i][q] * upper_before[WAYS * q + j]
+                    middle[i][j] = middle[i][j] - lower[i][q] * row.upper[q][j]
     if WAYS == 1:
         inverse[0][0] = inverse_of(middle[0][0])
     else:
@@ -286,24 +292,24 @@ cdef inline void _eliminate(
         # What leads out of the lane, handed on from row to row.
         for i in range(WAYS):
             for j in range(WAYS):
-                middle[i][j] = -lower[i][0] * left_before[j]
+                middle[i][j] = -lower[i][0] * row.left[0][j]
                 for q in range(1, WAYS):
-                    middle[i][j] = middle[i][j] - lower[i][q] * left_before[WAYS * q + j]
+                    middle[i][j] = middle[i][j] - lower[i][q] * row.left[q][j]
     for i in range(WAYS):
         value = inverse[i][0] * rest[0]
         for q in range(1, WAYS):
             value = value + inverse[i][q] * rest[q]
-        b.delta[WAYS * at + i] = value
+        row.delta[i] = b.delta[WAYS * at + i] = value
         for j in range(WAYS):
             value = inverse[i][0] * upper[0][j]
             for q in range(1, WAYS):
                 value = value + inverse[i][q] * upper[q][j]
-            b.upper[WAYS * (WAYS * at + i) + j] = value
+            row.upper[i][j] = b.upper[WAYS * (WAYS * at + i) + j] = value
             if coupled:
                 value = inverse[i][0] * (middle[0][j] if at > 0 else lower[0][j])
                 for q in range(1, WAYS):
                     value = value + inverse[i][q] * (middle[q][j] if at > 0 else lower[q][j])
-                b.left[WAYS * (WAYS * at + i) + j] = value
+                row.left[i][j] = b.left[WAYS * (WAYS * at + i) + j] = value
     if coupled:
         _follow_first(b, at)
 
@@ -431,18 +437,27 @@ cdef inline void _substitute(Part* b, bint coupled, bint moves) noexcept nogil:
     b.sum = sum
 
 
-cdef inline void _iterate(Batch* b, bint coupled) noexcept nogil:
-    """One turn of Newton's method."""
-    cdef Part* p
+cdef inline void _solve_parts(Batch* b, int parts, bint coupled, bint moves) noexcept nogil:
+    cdef Row rows[MOST_PARTS]
     cdef int at, i
     for at in range(b.m):
-        for i in range(b.parts if coupled else 1):
-            p = &b.part[i]
-            _eliminate(p, at, p.r + WAYS * at, p.excess + at, coupled)
+        for i in range(parts):
+            _eliminate(&b.part[i], at, coupled, rows + i)
     if coupled:
         _join(b)
-    for i in range(b.parts if coupled else 1):
-        _substitute(&b.part[i], coupled, True)
+    for i in range(parts):
+        _substitute(&b.part[i], coupled, moves)
+
+
+cdef void _solve_linear(Batch* b, bint moves) noexcept nogil:
+    """delta of all parts from their r and excess; see `_substitute`."""
+    # Each written out with its numbers by the compiler.
+    if not b.coupled:
+        _solve_parts(b, 1, False, moves)
+    elif b.parts == 1:
+        _solve_parts(b, 1, True, moves)
+    else:
+        _solve_parts(b, MOST_PARTS, True, moves)
 
 
 cdef bint _solve(Batch* b, double tolerance, double* residual) noexcept nogil:
@@ -479,30 +494,15 @@ cdef bint _solve(Batch* b, double tolerance, double* residual) noexcept nogil:
             # The segments of one filament are done together: they share nodes.
             for i in range(b.parts):
                 b.part[i].active = lanes_of(1.0)
-        if b.coupled:
-            _iterate(b, True)
-        else:
-            _iterate(b, False)
+        _solve_linear(b, True)
     return False
 
 
 cdef inline void _fetch(const int32_t* place, const double* rows, Lanes* out) noexcept nogil:
     """Vectors of the beads of a row."""
-    cdef const double* x
-    cdef int k
-    for k in range(LANES):
-        x = rows + 3 * <Py_ssize_t> place[k]
-        each_of(out)[k] = x[0]
-        each_of(out + 1)[k] = x[1]
-        each_of(out + 2)[k] = x[2]
-
-
-cdef inline void _weigh(const int32_t* place, const Lanes* real, World* world, Lanes* out) noexcept nogil:
-    """Inverse masses of the beads of a row; 0 where they are not real."""
-    cdef int k
-    for k in range(LANES):
-        each_of(out)[k] = world.inverse_mass[place[k]]
-    out[0] = out[0] * real[0]
+    cdef int c
+    for c in range(3):
+        out[c] = pick(rows + c, 3, place)
 
 
 cdef void _load(Part* b, Task* t, World* world, Py_ssize_t row, int m, bint coupled, Lanes* work) noexcept nogil:
@@ -552,7 +552,7 @@ cdef void _load(Part* b, Task* t, World* world, Py_ssize_t row, int m, bint coup
             each_of(&real)[k] = 1.0 if each_of(b.scale + at)[k] > 0.0 else 0.0
         # A node is real where it has a link.
         nodes = real + (1.0 - real) * real_before
-        _weigh(b.node + LANES * at, &nodes, world, b.w + at)
+        b.w[at] = pick(world.inverse_mass, 1, b.node + LANES * at) * nodes
         _fetch(b.node + LANES * at, world.v, b.v + 3 * at)
         _fetch(b.node + LANES * at, world.x, now)
         if at > 0:
@@ -564,7 +564,7 @@ cdef void _load(Part* b, Task* t, World* world, Py_ssize_t row, int m, bint coup
         if at < m:
             b.real[at] = real
             if WAYS == 2:
-                _weigh(b.director + LANES * at, &real, world, b.a + at)
+                b.a[at] = pick(world.inverse_mass, 1, b.director + LANES * at) * real
                 _fetch(b.director + LANES * at, world.v, b.spin + 3 * at)
                 _fetch(b.director + LANES * at, world.x, d)
                 for c in range(3):
@@ -651,31 +651,19 @@ cdef inline void _write_positions(Part* b, Task* t, World* world) noexcept nogil
                     b.spin[3 * at + c] = b.spin[3 * at + c] - p * (1.0 / t.h)
 
 
-cdef inline void _project(Batch* b, bint coupled, bint noise) noexcept nogil:
-    """delta such that what it takes away is the normal part of velocities, or of the noise; finite where sum is 0."""
-    cdef Lanes rest[WAYS]
-    cdef const Lanes* u
-    cdef const Lanes* spin
-    cdef Part* p
-    cdef int at, c, i, j
+cdef inline void _find_rates(Part* b, const Lanes* u, const Lanes* spin) noexcept nogil:
+    """r: at which rates velocities u, and `spin` of directors, break the constraints."""
+    cdef Lanes rest
+    cdef int at, c, i
     for at in range(b.m):
-        for j in range(b.parts if coupled else 1):
-            p = &b.part[j]
-            u = p.noise if noise else p.v
-            for i in range(WAYS):
-                rest[i] = lanes_of(0.0)
-                for c in range(3):
-                    rest[i] = rest[i] + p.D[3 * (WAYS * at + i) + c] * (u[3 * at + 3 + c] - u[3 * at + c])
-            if WAYS == 2:
-                spin = p.spin_noise if noise else p.spin
-                rest[WAYS - 1] = rest[WAYS - 1] + dot(p.D + 3 * WAYS * at, spin + 3 * at)
-                p.excess[at] = dot(p.D + 3 * WAYS * at + 3, spin + 3 * at)
-            _eliminate(p, at, rest, p.excess + at, coupled)
-    if coupled:
-        _join(b)
-    for j in range(b.parts if coupled else 1):
-        b.part[j].active = lanes_of(1.0)
-        _substitute(&b.part[j], coupled, False)
+        for i in range(WAYS):
+            rest = lanes_of(0.0)
+            for c in range(3):
+                rest = rest + b.D[3 * (WAYS * at + i) + c] * (u[3 * at + 3 + c] - u[3 * at + c])
+            b.r[WAYS * at + i] = rest
+        if WAYS == 2:
+            b.r[WAYS * at + WAYS - 1] = b.r[WAYS * at + WAYS - 1] + dot(b.D + 3 * WAYS * at, spin + 3 * at)
+            b.excess[at] = dot(b.D + 3 * WAYS * at + 3, spin + 3 * at)
 
 
 cdef inline void _write_velocities(Part* b, World* world, double sign) noexcept nogil:
@@ -748,20 +736,21 @@ cdef int _batch(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int
             continue
         for i in range(b.parts):
             p = &b.part[i]
+            p.active = lanes_of(1.0)
             if t.action == NORMAL:
                 _draw(p.node, b.m + 1, p.w, p.noise, t, world)
                 if WAYS == 2:
                     _draw(p.director, b.m, p.a, p.spin_noise, t, world)
+                _find_rates(p, p.noise, p.spin_noise)
+            else:
+                _find_rates(p, p.v, p.spin)
             if b.coupled:
                 for at in range(3 * WAYS * b.m):
                     p.d[at] = p.D[at]
             else:
                 p.d = p.D
         _share_ends(&b)
-        if b.coupled:
-            _project(&b, True, t.action == NORMAL)
-        else:
-            _project(&b, False, t.action == NORMAL)
+        _solve_linear(&b, False)
         finite = True
         for k in range(LANES * b.parts):
             # The links of such a filament cannot push its nodes apart, folded onto itself or held straight.
@@ -823,8 +812,10 @@ cdef class Constraints(Operation):
             for i in range(self.batches):
                 for k in range(LANES * table.parts[i]):
                     row = table.start[i] + (k // LANES) * (table.links[i] + 1)
-                    if table.residual[SEGMENTS * i + k] != 0.0 and table.node[LANES * row + k % LANES] == world.fault.bead:
-                        world.fault.value = table.residual[SEGMENTS * i + k]
+                    if table.node[LANES * row + k % LANES] == world.fault.bead:
+                        # Lanes without a filament have the first node of the first one.
+                        if table.residual[SEGMENTS * i + k] != 0.0:
+                            world.fault.value = table.residual[SEGMENTS * i + k]
         return fault
 
 
