@@ -44,6 +44,10 @@ from medyanpy._kernels.program cimport NOT_CONVERGED, Operation, World
 cdef extern from * nogil:
     """
     #define MEDYANPY_SEGMENTS 8
+    /* What is `inline` below is so however long it is: gcc would call it once a row, and all of a row would go through
+       memory. */
+    #undef CYTHON_INLINE
+    #define CYTHON_INLINE inline __attribute__((always_inline))
     """
     enum:
         # Of a long filament, in every instruction set: bits depend on where it is cut.
