@@ -683,12 +683,11 @@ cdef inline void _load(
     b.end = hop * b.vectors
     b.node = table.node + start
     b.owned = table.owned + start
+    # First what every turn of Newton's method needs: of long filaments, the rest then stays out of the cache.
     b.D = work + hop
     b.d = b.D + 3 * WAYS * plane
     b.w = b.d + 3 * WAYS * plane
-    b.v = b.w + plane
-    b.noise = b.v + 3 * plane
-    b.mu = b.noise + 3 * plane
+    b.mu = b.w + plane
     b.delta = b.mu + WAYS * plane
     b.real = b.delta + WAYS * plane
     b.square = b.real + plane
@@ -696,13 +695,17 @@ cdef inline void _load(
     b.r = b.scale + plane
     b.upper = b.r + WAYS * plane
     b.left = b.upper + WAYS * WAYS * plane
+    b.v = b.left + WAYS * WAYS * plane
+    b.noise = b.v + 3 * plane
     if WAYS == 2:
         b.director = table.director + start
-        b.a = b.left + WAYS * WAYS * plane
-        b.spin = b.a + plane
-        b.spin_noise = b.spin + 3 * plane
-        b.excess = b.spin_noise + 3 * plane
+        b.a = b.v
+        b.excess = b.a + plane
         b.shrink = b.excess + plane
+        b.v = b.shrink + plane
+        b.noise = b.v + 3 * plane
+        b.spin = b.noise + 3 * plane
+        b.spin_noise = b.spin + 3 * plane
     else:
         # Never read; but addresses in them are computed, and must exist.
         b.director = b.node
