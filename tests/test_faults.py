@@ -335,7 +335,7 @@ for form, kernel in (("vertex", "membrane_bending.pyx"), ("dihedral", "membrane_
     )
 
 
-@fault("constraints.pxi", "_batch", "NOT_CONVERGED", "Constraints",
+@fault("constraints.pxi", "_one_batch", "NOT_CONVERGED", "Constraints",
        r"node \d of filament (31|70)\): its links cannot keep their lengths.*relative residual \d.*timestep is too")
 def links_cannot_keep_their_lengths():
     """A spring far too stiff for the timestep shakes two filaments of many."""
@@ -374,7 +374,7 @@ def open_up(context):
     return lambda: context.set_positions(x)
 
 
-@fault("constraints.pxi", "_batch", "NOT_CONVERGED", "Constraints",
+@fault("constraints.pxi", "_one_batch", "NOT_CONVERGED", "Constraints",
        r"node 0 of filament 0\): its links cannot keep their lengths.*filament is folded onto itself")  # fmt: skip
 def links_of_a_folded_filament_say_the_same():
     _, _, system = folded()
@@ -690,7 +690,7 @@ CODE = (
     r"|LOST_SURFACE|RUNAWAY|[A-Z_]*_FAULT)"
 )
 REPORT = re.compile(rf"record_fault\(world, {CODE}|return {CODE}$")
-HELPERS = {"bend_no_area": "DEGENERATE_TRIANGLE"}
+HELPERS = {"bend_no_area": "DEGENERATE_TRIANGLE", "fail_lanes": "NOT_CONVERGED"}
 FUNCTION = re.compile(r"^\s*(?:cdef|cpdef|def) (?:inline )?[^=]*?(\w+)\(")
 
 

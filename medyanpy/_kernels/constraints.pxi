@@ -23,11 +23,13 @@
 # Source: BAGOGAB, "Splitting strategy", A; Ryckaert, Ciccotti & Berendsen, J. Comput. Phys. 23, 327 (1977); Andersen,
 # J. Comput. Phys. 52, 24 (1983).
 #
-# Eight filaments are worked on at a time, one in each lane of a vector. A filament that is long is cut into eight
-# segments instead, and a ring is a segment that is its own neighbour: where a lane has a neighbour, the coefficients
-# that lead out of it are moved to the right-hand side, and what they multiply is found from a small system for the ends
-# of all lanes (the "spike" algorithm; Polizzi & Sameh, Parallel Comput. 32, 177 (2006)). Lanes are padded with links
-# that do nothing. Which lanes run together changes no bit of any: those that have converged take steps of length zero.
+# Filaments are worked on together, LANES at a time, one in each lane of a vector. A filament that is long is cut into
+# SEGMENTS segments instead, and a ring is a segment that is its own neighbour: where a lane has a neighbour, the
+# coefficients that lead out of it are moved to the right-hand side, and what they multiply is found from a small system
+# for the ends of all lanes (the "spike" algorithm; Polizzi & Sameh, Parallel Comput. 32, 177 (2006)). Of a filament
+# that has no company, LANES rows share a vector, and they go one by one only where each waits for the one before. Lanes
+# are padded with links that do nothing. Which lanes run together, and how many, changes no bit of any: those that have
+# converged take steps of length zero.
 import numpy as np
 
 from libc.math cimport sqrt
@@ -35,35 +37,39 @@ from libc.stdint cimport int32_t
 from libc.string cimport memset
 
 from medyanpy._kernels.box cimport displacements
+from medyanpy._kernels.lanes cimport (
+    LANES, Lanes, Number, dot, each_of, inverse_of, is_positive, lanes_at, lanes_of, pick,
+)
 from medyanpy._kernels.parallel cimport over_blocks, record_fault
 from medyanpy._kernels.philox cimport CONSTRAINTS, NORMALS_BLOCK, normals_block
 from medyanpy._kernels.program cimport NOT_CONVERGED, Operation, World
 
 cdef extern from * nogil:
     """
-    typedef double medyanpy_lanes __attribute__((vector_size(64), aligned(8)));
-    #define MEDYANPY_LANES_OF(x) ((medyanpy_lanes) {0} + (x))
-    /* Macros: a function that returns a vector would depend on the instruction set in how it does. */
-    #define MEDYANPY_INVERSE(x) (1.0 / (x))
-    #define MEDYANPY_DOT(a, b) ((a)[0] * (b)[0] + (a)[1] * (b)[1] + (a)[2] * (b)[2])
+    #define MEDYANPY_SEGMENTS 8
+    /* What is `inline` below is so however long it is: gcc would call it once a row, and all of a row would go through
+       memory. */
+    #undef CYTHON_INLINE
+    #define CYTHON_INLINE inline __attribute__((always_inline))
     """
-    # Cython takes it for a number, and writes the operators that the compiler knows for vectors.
-    ctypedef double Lanes "medyanpy_lanes"
-    Lanes lanes_of "MEDYANPY_LANES_OF"(double x)
-    Lanes inverse_of "MEDYANPY_INVERSE"(Lanes x)
-    Lanes dot "MEDYANPY_DOT"(const Lanes* a, const Lanes* b)
+    enum:
+        # Of a long filament, in every instruction set: bits depend on where it is cut.
+        SEGMENTS "MEDYANPY_SEGMENTS"
+        # Vectors that they fill, and batches per block.
+        MOST_PARTS "(MEDYANPY_SEGMENTS / MEDYANPY_LANES)"
+        BLOCK "(16 / MEDYANPY_LANES)"
 
 cdef enum:
-    LANES = 8
     # Newton's method has converged long before, or never does.
     MOST_ITERATIONS = 40
-    # Vectors of work space for each link of a batch, and for the ends of its arrays.
-    PER_LINK = 8 + 9 * WAYS + 2 * WAYS * WAYS + 9 * (WAYS - 1)
-    FOR_ENDS = 64
-    # Unknowns at the ends of all lanes.
-    ENDS = 2 * WAYS * LANES
-    # Batches per block.
-    BLOCK = 2
+    # Numbers of work space for each row.
+    NUMBERS = 10 + 9 * WAYS + 2 * WAYS * WAYS + 9 * (WAYS - 1)
+    # Of a filament in one piece.
+    MOST_LINKS = 256
+    # One number of all rows of a filament without company: room for its links, and for what is read beyond them.
+    PLANE_ALONE = MOST_LINKS + 40
+    # Of the squares of what is left of a link's constraints.
+    TERMS = 2 * WAYS - 1
 
 cdef enum Action:
     FLIGHT = 0                # after A
@@ -72,20 +78,26 @@ cdef enum Action:
     SETTLE = 3                # bring positions from outside to where links have their lengths
 
 LANE_COUNT = LANES
+SEGMENT_COUNT = SEGMENTS
+LINKS_IN_ONE_PIECE = MOST_LINKS
 ACTIONS = {"flight": FLIGHT, "tangent": TANGENT, "normal": NORMAL, "settle": SETTLE}
 
 
+# Entries are numbers of a row, `step` to a row: LANES, or 1 where a filament has no company. A batch has those of
+# links + 1 rows for its first part, made up to whole vectors, then as many for the next.
 cdef struct Filaments:
-    const int32_t* links      # (batches,) in each lane, padding included
-    const int32_t* start      # (batches,) first row of a batch, which has links + 1 rows
-    const int32_t* node       # (rows, LANES) place of a node; where there is none, of another of the same filament
-    const int32_t* director   # (rows, LANES) of the director of the link from this node likewise, if WAYS is 2
-    const double* square      # (rows, LANES) square of the length of the link from this node to the next, 0: none
-    const double* scale       # (rows, LANES) one over it, 0: no link
-    const int32_t* owned      # (rows, LANES) whether the lane moves the node: neighbours share the one between them
-    const int32_t* next       # (batches, LANES) the lane that goes on where this one ends, -1: none
-    const int32_t* coupled    # (batches,) whether any lane has a next
-    double* residual          # (batches,) where a batch does not converge
+    const int32_t* parts      # (batches,) how many vectors its lanes fill
+    const int32_t* step       # (batches,) from a row to the next
+    const int32_t* links      # (batches,) in each lane, padding included; times step, whole vectors
+    const int32_t* start      # (batches,) first entry
+    const int32_t* node       # (entries,) place of a node; where there is none, of another of the same filament
+    const int32_t* director   # (entries,) of the director of the link from this node likewise, if WAYS is 2
+    const double* square      # (entries,) square of the length of the link from this node to the next, 0: none
+    const double* scale       # (entries,) one over it, 0: no link
+    const int32_t* owned      # (entries,) whether the lane moves the node: neighbours share the one between them
+    const int32_t* next       # (batches, SEGMENTS) the lane that goes on where this one ends, -1: none
+    const int32_t* coupled    # (batches,) whether any lane has a next; step is LANES then
+    double* residual          # (batches, SEGMENTS) where a lane does not converge
     double* work
     Py_ssize_t room           # doubles of work space of one thread
 
@@ -99,576 +111,860 @@ cdef struct Task:
     int letter
 
 
-# One batch at work. Row l is link l and its first node; vectors have three components one after another, and blocks
-# their rows. D, d, mu and delta have a link more at both ends, for those of neighbouring lanes. Where a lane has fewer
-# links than others, the next lane's first link follows on its last, in a row of padding.
-cdef struct Batch:
-    int m                     # links
-    Lanes* D                  # (m, WAYS, 3) links, and their directors, after the flight as far as it is known
-    Lanes* d                  # (m, WAYS, 3) the directions of impulses on nodes
-    Lanes* w                  # (m + 1,) inverse masses
-    Lanes* v                  # (m + 1, 3)
-    Lanes* noise              # (m + 1, 3)
-    Lanes* mu                 # (m, WAYS) sums of delta
-    Lanes* delta              # (m, WAYS) solution of the last linear system
-    Lanes* real               # (m,) 1 where there is a link, 0 for padding
-    Lanes* r                  # (m, WAYS) what is left of the constraints
-    Lanes* upper              # (m, WAYS, WAYS) of the matrix after elimination
-    Lanes* left               # (m, WAYS, WAYS) likewise, of the response to the last link of the lane before
+# One vector of lanes of a batch at work. Row l is link l and its first node. Arrays point to numbers of row 0: in a row
+# of a vector are all NUMBERS of it, each a vector, one after another; of a filament alone each has a plane, one double
+# to a row. So much are they apart: rows `_step`, vectors `_hop`, components and what else belongs together `_plane`.
+# Of blocks, it is rows that are one after another. D, d, mu and delta have a link more at both ends, for those of
+# neighbouring lanes. Where a lane has fewer links than others, the next lane's first link follows on its last, in a row
+# of padding.
+cdef struct Part:
+    Py_ssize_t vectors        # of links
+    Py_ssize_t node_vectors
+    Py_ssize_t end            # where the row after the last link is, or a vector of them
+    double* D                 # (WAYS, 3) links, and their directors, after the flight as far as it is known
+    double* d                 # (WAYS, 3) the directions of impulses on nodes
+    double* w                 # inverse masses of nodes
+    double* v                 # (3,)
+    double* noise             # (3,); while links are fetched, positions
+    double* mu                # (WAYS,) sums of delta
+    double* delta             # (WAYS,) solution of the last linear system
+    double* real              # 1 where there is a link, 0 for padding
+    double* r                 # (WAYS,) what is left of the constraints
+    double* upper             # (WAYS, WAYS) of the matrix after elimination
+    double* left              # (WAYS, WAYS) likewise, of the response to the last link of the lane before
     # The first link of each lane is first - first_left t - first_right u, where t is the last link of the lane before
     # and u the link after those that are eliminated.
     Lanes first[WAYS]
-    Lanes first_left[WAYS][WAYS]
-    Lanes first_right[WAYS][WAYS]
+    Lanes first_left[WAYS * WAYS]
+    Lanes first_right[WAYS * WAYS]
+    Lanes t[WAYS]             # at the last link of the lane before each
+    Lanes u[WAYS]             # at the first link of the lane after
+    Lanes sum                 # of the squares of what is left
+    Lanes active              # 1 where a lane goes on, 0 where it has converged
     # Of directors:
-    Lanes* a                  # (m,) inverse masses
-    Lanes* spin               # (m, 3) velocities
-    Lanes* spin_noise         # (m, 3)
-    Lanes* excess             # (m,) what is left of their unit length
-    Lanes* shrink             # (m,) sums of a nu
-    const Lanes* square
-    const Lanes* scale
+    double* a                 # inverse masses
+    double* spin              # (3,) velocities
+    double* spin_noise        # (3,)
+    double* excess            # what is left of their unit length
+    double* shrink            # sums of a nu
+    double* square
+    double* scale
+    # Entries of tables:
     const int32_t* node
     const int32_t* director
     const int32_t* owned
-    const int32_t* next
-    bint coupled
     int count[LANES]          # links of each lane
 
 
-cdef inline double* _of(const Lanes* a) noexcept nogil:
-    """The lanes of a vector, one by one."""
-    return <double*> a
+cdef struct Batch:
+    int links
+    int step
+    int parts
+    int lanes
+    bint coupled
+    const int32_t* next
+    Part part[MOST_PARTS]
 
 
-cdef void _join(const Batch* b, Lanes* t, Lanes* u) noexcept nogil:
-    """The solution t at the last link of the lane before each, and u at the first link of the lane after.
+cdef inline Py_ssize_t _entries_of(Py_ssize_t step, Py_ssize_t links) noexcept nogil:
+    return (step * (links + 1) + LANES - 1) // LANES * LANES
 
-    These ends of all lanes solve ENDS equations.
-    """
-    cdef double a[ENDS][ENDS + 1]
+
+cdef inline Py_ssize_t _room_of(Py_ssize_t step, Py_ssize_t links) noexcept nogil:
+    # A row before the first, and one after the last node.
+    return NUMBERS * (PLANE_ALONE if step == 1 else LANES * (links + 3))
+
+
+# What these are of `alone`, the compiler knows wherever they are used.
+cdef inline Py_ssize_t _step(bint alone) noexcept nogil:
+    return 1 if alone else LANES * NUMBERS
+
+
+cdef inline Py_ssize_t _hop(bint alone) noexcept nogil:
+    return LANES if alone else LANES * NUMBERS
+
+
+cdef inline Py_ssize_t _plane(bint alone) noexcept nogil:
+    return PLANE_ALONE if alone else LANES
+
+
+cdef inline double* _last(const Part* b, double* numbers, int lane) noexcept nogil:
+    """Of a lane, the number of its last link."""
+    return numbers + _step(False) * max(b.count[lane] - 1, 0) + lane
+
+
+cdef void _join(Batch* b) noexcept nogil:
+    """t and u of all lanes: what is at their ends solves 2 WAYS equations for each of them."""
+    cdef double a[2 * WAYS * SEGMENTS][2 * WAYS * SEGMENTS + 1]
     cdef double factor
-    cdef int k, j, i, q, row, last
-    memset(a, 0, sizeof(a))
+    cdef Part* p
+    cdef int lanes = b.lanes, ends = 2 * WAYS * b.lanes
+    cdef int k, j, i, q, row, lane
     # Unknowns: the first links of all lanes, then the last ones.
-    for k in range(LANES):
+    memset(a, 0, ends * sizeof(a[0]))
+    for k in range(lanes):
         j = b.next[k]
-        last = max(b.count[k] - 1, 0)
+        p = &b.part[k // LANES]
+        lane = k % LANES
         for i in range(WAYS):
             row = WAYS * k + i
             a[row][row] += 1.0
-            a[row][ENDS] = _of(b.first + i)[k]
-            a[WAYS * LANES + row][WAYS * LANES + row] += 1.0
-            a[WAYS * LANES + row][ENDS] = _of(b.delta + WAYS * last + i)[k]
+            a[row][ends] = each_of(p.first + i)[lane]
+            a[WAYS * lanes + row][WAYS * lanes + row] += 1.0
+            a[WAYS * lanes + row][ends] = _last(p, p.delta + i * LANES, lane)[0]
             for q in range(WAYS if j >= 0 else 0):
-                a[row][WAYS * j + q] += _of(&b.first_right[i][q])[k]
-                a[WAYS * LANES + row][WAYS * j + q] += _of(b.upper + WAYS * (WAYS * last + i) + q)[k]
-        for i in range(WAYS if j >= 0 else 0):
+                a[row][WAYS * j + q] += each_of(p.first_right + WAYS * i + q)[lane]
+                a[WAYS * lanes + row][WAYS * j + q] += _last(p, p.upper + (WAYS * i + q) * LANES, lane)[0]
+        if j >= 0:
             # Of the lane after, in terms of this one.
-            row = WAYS * j + i
-            for q in range(WAYS):
-                a[row][WAYS * (LANES + k) + q] += _of(&b.first_left[i][q])[j]
-                a[WAYS * LANES + row][WAYS * (LANES + k) + q] += _of(
-                    b.left + WAYS * (WAYS * (b.count[j] - 1) + i) + q)[j]
-    for j in range(ENDS):
-        for i in range(ENDS):
+            p = &b.part[j // LANES]
+            lane = j % LANES
+            for i in range(WAYS):
+                row = WAYS * j + i
+                for q in range(WAYS):
+                    a[row][WAYS * (lanes + k) + q] += each_of(p.first_left + WAYS * i + q)[lane]
+                    a[WAYS * lanes + row][WAYS * (lanes + k) + q] += _last(
+                        p, p.left + (WAYS * i + q) * LANES, lane)[0]
+    for j in range(ends):
+        for i in range(ends):
             if i != j and a[i][j] != 0.0:
                 factor = a[i][j] / a[j][j]
-                for k in range(j, ENDS + 1):
+                for k in range(j, ends + 1):
                     a[i][k] -= factor * a[j][k]
     for i in range(WAYS):
-        for k in range(LANES):
+        for k in range(lanes):
             j = b.next[k]
             if j >= 0:
                 row = WAYS * j + i
-                _of(u + i)[k] = a[row][ENDS] / a[row][row]
-                row = WAYS * (LANES + k) + i
-                _of(t + i)[j] = a[row][ENDS] / a[row][row]
+                each_of(&b.part[k // LANES].u[i])[k % LANES] = a[row][ends] / a[row][row]
+                row = WAYS * (lanes + k) + i
+                each_of(&b.part[j // LANES].t[i])[j % LANES] = a[row][ends] / a[row][row]
 
 
-cdef void _share_ends(const Batch* b) noexcept nogil:
+cdef inline void _share_ends(Batch* b, bint alone) noexcept nogil:
     """Put the directions at the ends of neighbouring lanes beside the first and last of each."""
-    cdef Lanes* d = b.d
-    cdef Lanes* before = d - 3 * WAYS
-    cdef int k, c
-    for c in range(3 * WAYS):
-        before[c] = lanes_of(0.0)
-        d[3 * WAYS * b.m + c] = lanes_of(0.0)
-    for k in range(LANES):
-        if b.next[k] >= 0:
-            for c in range(3 * WAYS):
-                _of(d + 3 * WAYS * b.count[k] + c)[k] = _of(d + c)[b.next[k]]
-                _of(before + c)[b.next[k]] = _of(d + 3 * WAYS * (b.count[k] - 1) + c)[k]
+    cdef Part* p
+    cdef Part* after
+    cdef double* last
+    cdef Py_ssize_t plane = _plane(alone), hop = _hop(alone)
+    cdef int i, k, c, lane
+    for i in range(b.parts):
+        p = &b.part[i]
+        for c in range(3 * WAYS):
+            lanes_at(p.d + c * plane - hop)[0] = lanes_of(0.0)
+            lanes_at(p.d + c * plane + p.end)[0] = lanes_of(0.0)
+    if b.coupled:
+        for k in range(b.lanes):
+            if b.next[k] >= 0:
+                p = &b.part[k // LANES]
+                after = &b.part[b.next[k] // LANES]
+                lane = b.next[k] % LANES
+                for c in range(3 * WAYS):
+                    last = _last(p, p.d + c * plane, k % LANES)
+                    (last + hop)[0] = (after.d + c * plane)[lane]
+                    (after.d + c * plane - hop)[lane] = last[0]
 
 
-cdef inline void _follow_first(Batch* b, int at) noexcept nogil:
-    """The first links in terms of link at + 1 instead of `at`."""
-    cdef const Lanes* upper = b.upper + WAYS * WAYS * at
-    cdef const Lanes* left = b.left + WAYS * WAYS * at
+cdef inline void _follow_first(
+    Part* b, Py_ssize_t at, const Lanes* delta, const Lanes* upper, const Lanes* left,
+) noexcept nogil:
+    """The first links in terms of the link after `at`, of which the rest is given, instead of it."""
     cdef Lanes right[WAYS]
-    cdef Lanes value
+    cdef Lanes value, real
     cdef int i, j, q
     for i in range(WAYS):
         if at == 0:
-            b.first[i] = b.delta[i]
+            b.first[i] = delta[i]
             for j in range(WAYS):
-                b.first_left[i][j] = left[WAYS * i + j]
-                b.first_right[i][j] = upper[WAYS * i + j]
+                b.first_left[WAYS * i + j] = left[WAYS * i + j]
+                b.first_right[WAYS * i + j] = upper[WAYS * i + j]
         else:
+            real = lanes_at(b.real + at)[0]
             for q in range(WAYS):
-                right[q] = b.first_right[i][q]
-                b.first[i] = b.first[i] - right[q] * b.delta[WAYS * at + q]
+                right[q] = b.first_right[WAYS * i + q]
+                b.first[i] = b.first[i] - right[q] * delta[q]
             for j in range(WAYS):
                 value = lanes_of(0.0)
                 for q in range(WAYS):
-                    b.first_left[i][j] = b.first_left[i][j] - right[q] * left[WAYS * q + j]
+                    b.first_left[WAYS * i + j] = b.first_left[WAYS * i + j] - right[q] * left[WAYS * q + j]
                     value = value - right[q] * upper[WAYS * q + j]
                 # Padding is the first link of the lane after.
-                b.first_right[i][j] = b.real[at] * value + (1.0 - b.real[at]) * right[j]
+                b.first_right[WAYS * i + j] = real * value + (1.0 - real) * right[j]
 
 
-cdef inline void _eliminate(Batch* b, int at, const Lanes* r, const Lanes* excess) noexcept nogil:
-    """Rows `at` of the matrix with the right-hand side r: what is left of them when the rows before are done with."""
-    cdef const Lanes* D = b.D + 3 * WAYS * at
-    cdef const Lanes* d = b.d + 3 * WAYS * at
-    cdef const Lanes* upper_before = b.upper + WAYS * WAYS * (at - 1)
-    cdef const Lanes* left_before = b.left + WAYS * WAYS * (at - 1)
-    cdef Lanes lower[WAYS][WAYS]
-    cdef Lanes upper[WAYS][WAYS]
-    cdef Lanes middle[WAYS][WAYS]
-    cdef Lanes inverse[WAYS][WAYS]
-    cdef Lanes rest[WAYS]
-    cdef Lanes ratio, value
-    cdef int i, j, q
+# Rows of the matrix before elimination, and their right-hand side.
+cdef struct Rows:
+    Lanes lower[WAYS * WAYS]
+    Lanes middle[WAYS * WAYS]
+    Lanes upper[WAYS * WAYS]
+    Lanes rest[WAYS]
+
+
+cdef inline void _set_up(const Part* b, bint alone, Py_ssize_t at, Rows* out) noexcept nogil:
+    """The rows of a vector of links, with the right-hand side r."""
+    cdef const double* D = b.D + at
+    cdef const double* d = b.d + at
+    cdef Py_ssize_t plane = _plane(alone), step = _step(alone)
+    cdef Lanes w = lanes_at(b.w + at)[0]
+    cdef Lanes w_after = lanes_at(b.w + at + step)[0]
+    cdef Lanes none = 1.0 - lanes_at(b.real + at)[0]
+    cdef Lanes ratio
+    cdef int i, j
     for i in range(WAYS):
-        rest[i] = r[i]
+        out.rest[i] = lanes_at(b.r + i * plane + at)[0]
         for j in range(WAYS):
-            lower[i][j] = -b.w[at] * dot(D + 3 * i, d + 3 * (j - WAYS))
-            upper[i][j] = -b.w[at + 1] * dot(D + 3 * i, d + 3 * (j + WAYS))
-            middle[i][j] = (b.w[at] + b.w[at + 1]) * dot(D + 3 * i, d + 3 * j)
+            out.lower[WAYS * i + j] = -w * dot(D + 3 * i * plane, d + 3 * j * plane - step, plane)
+            out.upper[WAYS * i + j] = -w_after * dot(D + 3 * i * plane, d + 3 * j * plane + step, plane)
+            out.middle[WAYS * i + j] = (w + w_after) * dot(D + 3 * i * plane, d + 3 * j * plane, plane)
             if i == j:
                 # Of padding, where all else is zero, the middle is 1.
-                middle[i][j] = middle[i][j] + (1.0 - b.real[at])
+                out.middle[WAYS * i + j] = out.middle[WAYS * i + j] + none
     if WAYS == 2:
-        ratio = dot(D, d + 3) * inverse_of(dot(D + 3, d + 3) + (1.0 - b.real[at]))
-        rest[WAYS - 1] = rest[WAYS - 1] - ratio * excess[0]
-        middle[WAYS - 1][WAYS - 1] = middle[WAYS - 1][WAYS - 1] + b.a[at] * (dot(D, d) - ratio * dot(D + 3, d))
+        ratio = dot(D, d + 3 * plane, plane) * inverse_of(dot(D + 3 * plane, d + 3 * plane, plane) + none)
+        out.rest[WAYS - 1] = out.rest[WAYS - 1] - ratio * lanes_at(b.excess + at)[0]
+        out.middle[WAYS * WAYS - 1] = out.middle[WAYS * WAYS - 1] + lanes_at(b.a + at)[0] * (
+            dot(D, d, plane) - ratio * dot(D + 3 * plane, d, plane))
+
+
+cdef inline void _eliminate(
+    Part* b, Py_ssize_t at, const Rows* rows, int lane, bint coupled, Number* delta, Number* upper, Number* left,
+) noexcept nogil:
+    """What is left of a row when those before are done with; of the last of them delta, upper and left, then of it."""
+    cdef Py_ssize_t plane = _plane(Number is double)
+    cdef Number lower[WAYS * WAYS]
+    cdef Number middle[WAYS * WAYS]
+    cdef Number after[WAYS * WAYS]
+    cdef Number inverse[WAYS * WAYS]
+    cdef Number rest[WAYS]
+    cdef Number value
+    cdef int i, j, q
+    for i in range(WAYS):
+        rest[i] = (<const Number*> (each_of(rows.rest + i) + lane))[0]
+        for j in range(WAYS):
+            q = WAYS * i + j
+            lower[q] = (<const Number*> (each_of(rows.lower + q) + lane))[0]
+            middle[q] = (<const Number*> (each_of(rows.middle + q) + lane))[0]
+            after[q] = (<const Number*> (each_of(rows.upper + q) + lane))[0]
     if at > 0:
         for i in range(WAYS):
             for q in range(WAYS):
-                rest[i] = rest[i] - lower[i][q] * b.delta[WAYS * (at - 1) + q]
+                rest[i] = rest[i] - lower[WAYS * i + q] * delta[q]
                 for j in range(WAYS):
-                    middle[i][j] = middle[i][j] - lower[i][q] * upper_before[WAYS * q + j]
+                    middle[WAYS * i + j] = middle[WAYS * i + j] - lower[WAYS * i + q] * upper[WAYS * q + j]
     if WAYS == 1:
-        inverse[0][0] = inverse_of(middle[0][0])
+        inverse[0] = inverse_of(middle[0])
     else:
-        value = inverse_of(middle[0][0] * middle[1][1] - middle[0][1] * middle[1][0])
-        inverse[0][0] = middle[1][1] * value
-        inverse[0][1] = -middle[0][1] * value
-        inverse[1][0] = -middle[1][0] * value
-        inverse[1][1] = middle[0][0] * value
-    if b.coupled and at > 0:
+        value = inverse_of(middle[0] * middle[3] - middle[1] * middle[2])
+        inverse[0] = middle[3] * value
+        inverse[1] = -middle[1] * value
+        inverse[2] = -middle[2] * value
+        inverse[3] = middle[0] * value
+    if coupled and at > 0:
         # What leads out of the lane, handed on from row to row.
         for i in range(WAYS):
             for j in range(WAYS):
-                middle[i][j] = -lower[i][0] * left_before[j]
+                middle[WAYS * i + j] = -lower[WAYS * i] * left[j]
                 for q in range(1, WAYS):
-                    middle[i][j] = middle[i][j] - lower[i][q] * left_before[WAYS * q + j]
+                    middle[WAYS * i + j] = middle[WAYS * i + j] - lower[WAYS * i + q] * left[WAYS * q + j]
+        for q in range(WAYS * WAYS):
+            lower[q] = middle[q]
     for i in range(WAYS):
-        value = inverse[i][0] * rest[0]
+        value = inverse[WAYS * i] * rest[0]
         for q in range(1, WAYS):
-            value = value + inverse[i][q] * rest[q]
-        b.delta[WAYS * at + i] = value
+            value = value + inverse[WAYS * i + q] * rest[q]
+        delta[i] = value
+        (<Number*> (b.delta + i * plane + at))[0] = value
         for j in range(WAYS):
-            value = inverse[i][0] * upper[0][j]
+            value = inverse[WAYS * i] * after[j]
             for q in range(1, WAYS):
-                value = value + inverse[i][q] * upper[q][j]
-            b.upper[WAYS * (WAYS * at + i) + j] = value
-            if b.coupled:
-                value = inverse[i][0] * (middle[0][j] if at > 0 else lower[0][j])
+                value = value + inverse[WAYS * i + q] * after[WAYS * q + j]
+            upper[WAYS * i + j] = value
+            (<Number*> (b.upper + (WAYS * i + j) * plane + at))[0] = value
+            if coupled:
+                value = inverse[WAYS * i] * lower[j]
                 for q in range(1, WAYS):
-                    value = value + inverse[i][q] * (middle[q][j] if at > 0 else lower[q][j])
-                b.left[WAYS * (WAYS * at + i) + j] = value
-    if b.coupled:
-        _follow_first(b, at)
+                    value = value + inverse[WAYS * i + q] * lower[WAYS * q + j]
+                left[WAYS * i + j] = value
+                (<Number*> (b.left + (WAYS * i + j) * plane + at))[0] = value
+    if Number is Lanes:
+        if coupled:
+            _follow_first(b, at, delta, upper, left)
 
 
-cdef inline void _pull(const Batch* b, const Lanes* multiplier, int at, int c, Lanes* out) noexcept nogil:
-    """Component c of the impulse of link l on its nodes."""
-    cdef int j
-    out[0] = multiplier[WAYS * at] * b.d[3 * WAYS * at + c]
-    for j in range(1, WAYS):
-        out[0] = out[0] + multiplier[WAYS * at + j] * b.d[3 * (WAYS * at + j) + c]
+cdef inline void _pull(const Part* b, bint alone, const double* multiplier, Py_ssize_t at, Lanes* out) noexcept nogil:
+    """The impulse of a link on its nodes."""
+    cdef Py_ssize_t plane = _plane(alone)
+    cdef int c, j
+    for c in range(3):
+        out[c] = lanes_at(multiplier + at)[0] * lanes_at(b.d + c * plane + at)[0]
+        for j in range(1, WAYS):
+            out[c] = out[c] + lanes_at(multiplier + j * plane + at)[0] * lanes_at(
+                b.d + (3 * j + c) * plane + at)[0]
 
 
-cdef inline void _impulse(const Batch* b, const Lanes* multiplier, int at, int c, Lanes* out) noexcept nogil:
-    """Component c of w J^T multiplier at node l."""
-    cdef Lanes before, after
-    _pull(b, multiplier, at - 1, c, &before)
-    _pull(b, multiplier, at, c, &after)
-    out[0] = b.w[at] * (before - after)
+cdef inline void _impulse(
+    const Part* b, bint alone, Py_ssize_t at, const Lanes* before, const Lanes* after, Lanes* out,
+) noexcept nogil:
+    """w J^T multiplier at a node, from what the links before and after it pull."""
+    cdef int c
+    for c in range(3):
+        out[c] = lanes_at(b.w + at)[0] * (before[c] - after[c])
 
 
 cdef inline void _shrink(
-    const Batch* b, const Lanes* multiplier, int at, const Lanes* excess, Lanes* out,
+    const Part* b, bint alone, const double* multiplier, Py_ssize_t at, Lanes* out,
 ) noexcept nogil:
-    """a nu of director l, which its own constraint then leaves no other value."""
-    cdef const Lanes* p = b.D + 6 * at + 3
-    cdef const Lanes* d = b.d + 6 * at
-    out[0] = (excess[0] - b.a[at] * multiplier[2 * at + 1] * dot(p, d)) * inverse_of(
-        dot(p, d + 3) + (1.0 - b.real[at]))
+    """a nu of a director, which its own constraint then leaves no other value."""
+    cdef Py_ssize_t plane = _plane(alone)
+    cdef const double* p = b.D + 3 * plane + at
+    cdef const double* d = b.d + at
+    out[0] = (lanes_at(b.excess + at)[0] - lanes_at(b.a + at)[0] * lanes_at(multiplier + plane + at)[0] * dot(
+        p, d, plane)) * inverse_of(dot(p, d + 3 * plane, plane) + (1.0 - lanes_at(b.real + at)[0]))
 
 
 cdef inline void _turn(
-    const Batch* b, const Lanes* multiplier, int at, int c, const Lanes* shrink, Lanes* out,
+    const Part* b, bint alone, const double* multiplier, Py_ssize_t at, int c, const Lanes* shrink, Lanes* out,
 ) noexcept nogil:
-    """Component c of a J^T multiplier at director l."""
-    out[0] = shrink[0] * b.d[6 * at + 3 + c] + b.a[at] * multiplier[2 * at + 1] * b.d[6 * at + c]
+    """Component c of a J^T multiplier at a director."""
+    cdef Py_ssize_t plane = _plane(alone)
+    out[0] = shrink[0] * lanes_at(b.d + (3 + c) * plane + at)[0] + lanes_at(b.a + at)[0] * lanes_at(
+        multiplier + plane + at)[0] * lanes_at(b.d + c * plane + at)[0]
 
 
-cdef inline void _left_over(Batch* b, int at, Lanes* sum_of_squares) noexcept nogil:
-    """What is left of the constraints of link l; its square, relative to what they shall be, is added to the sum."""
-    cdef const Lanes* D = b.D + 3 * WAYS * at
-    cdef Lanes value = 0.5 * (dot(D, D) - b.square[at])
-    b.r[WAYS * at] = value
-    value = value * b.scale[at]
-    sum_of_squares[0] = sum_of_squares[0] + value * value
+cdef inline void _left_over(Part* b, bint alone, Py_ssize_t at, Lanes* terms) noexcept nogil:
+    """What is left of the constraints of a link, and the squares of it relative to what they shall be."""
+    cdef const double* D = b.D + at
+    cdef Py_ssize_t plane = _plane(alone)
+    cdef Lanes scale = lanes_at(b.scale + at)[0]
+    cdef Lanes value = 0.5 * (dot(D, D, plane) - lanes_at(b.square + at)[0])
+    lanes_at(b.r + at)[0] = value
+    value = value * scale
+    terms[0] = value * value
     if WAYS == 2:
-        value = dot(D, D + 3)
-        b.r[WAYS * at + WAYS - 1] = value
-        sum_of_squares[0] = sum_of_squares[0] + (value * value) * b.scale[at]
-        value = 0.5 * (dot(D + 3, D + 3) - b.real[at])
-        b.excess[at] = value
-        sum_of_squares[0] = sum_of_squares[0] + value * value
+        value = dot(D, D + 3 * plane, plane)
+        lanes_at(b.r + plane + at)[0] = value
+        terms[TERMS - 2] = (value * value) * scale
+        value = 0.5 * (dot(D + 3 * plane, D + 3 * plane, plane) - lanes_at(b.real + at)[0])
+        lanes_at(b.excess + at)[0] = value
+        terms[TERMS - 1] = value * value
 
 
-cdef inline void _stretch(const Batch* b, const Lanes* multiplier, int at, int c, Lanes* out) noexcept nogil:
-    """Component c of what w J^T multiplier changes link l by."""
-    cdef Lanes before, now, after
-    _pull(b, multiplier, at - 1, c, &before)
-    _pull(b, multiplier, at, c, &now)
-    _pull(b, multiplier, at + 1, c, &after)
-    out[0] = b.w[at + 1] * (now - after) - b.w[at] * (before - now)
+cdef inline void _add_up(Part* b, const Lanes* terms, bint alone, bint upwards) noexcept nogil:
+    """Add the squares to those of the rows before."""
+    cdef int i, k
+    if alone:
+        for k in range(LANES):
+            for i in range(TERMS):
+                each_of(&b.sum)[0] += each_of(terms + i)[LANES - 1 - k if upwards else k]
+    else:
+        for i in range(TERMS):
+            b.sum = b.sum + terms[i]
 
 
-cdef inline void _move(Batch* b, int at, const Lanes* active) noexcept nogil:
-    """Let the impulses delta move link l and its director."""
-    cdef Lanes* D = b.D + 3 * WAYS * at
+cdef inline void _move(Part* b, bint alone, Py_ssize_t at, const Lanes* before, const Lanes* after) noexcept nogil:
+    """Let the impulses change a link, by those at its nodes, and its director."""
+    cdef Py_ssize_t plane = _plane(alone)
     cdef Lanes change, shrink
+    cdef double* D = b.D + at
     cdef int c
     if WAYS == 2:
-        _shrink(b, b.delta, at, b.excess + at, &shrink)
-        shrink = active[0] * shrink
-        b.shrink[at] = b.shrink[at] + shrink
+        _shrink(b, alone, b.delta, at, &shrink)
+        shrink = b.active * shrink
+        lanes_at(b.shrink + at)[0] = lanes_at(b.shrink + at)[0] + shrink
         for c in range(3):
-            _turn(b, b.delta, at, c, &shrink, &change)
-            D[3 + c] = D[3 + c] - change
+            _turn(b, alone, b.delta, at, c, &shrink, &change)
+            lanes_at(D + (3 + c) * plane)[0] = lanes_at(D + (3 + c) * plane)[0] - change
     for c in range(3):
-        _stretch(b, b.delta, at, c, &change)
-        D[c] = D[c] - b.real[at] * change
+        lanes_at(D + c * plane)[0] = lanes_at(D + c * plane)[0] - lanes_at(b.real + at)[0] * (after[c] - before[c])
 
 
-cdef inline void _substitute(Batch* b, const Lanes* active, bint moves, Lanes* sum) noexcept nogil:
-    """The solution, in delta, which is finite where `sum` is 0.
+cdef inline void _substitute(
+    Part* b, Py_ssize_t at, bint coupled, bint moves, Number* after, Number* sum,
+) noexcept nogil:
+    """The solution of a row in delta, from that of the row after, and then it; the sum is 0 where all are finite."""
+    cdef Py_ssize_t plane = _plane(Number is double)
+    cdef Number now[WAYS]
+    cdef int i, q
+    for i in range(WAYS):
+        now[i] = (<const Number*> (b.delta + i * plane + at))[0]
+        for q in range(WAYS):
+            now[i] = now[i] - (<const Number*> (b.upper + (WAYS * i + q) * plane + at))[0] * after[q]
+        if Number is Lanes:
+            if coupled:
+                for q in range(WAYS):
+                    now[i] = now[i] - lanes_at(b.left + (WAYS * i + q) * plane + at)[0] * b.t[q]
+                # Padding is the first link of the lane after.
+                now[i] = now[i] + (1.0 - lanes_at(b.real + at)[0]) * b.u[i]
+    for i in range(WAYS):
+        after[i] = now[i]
+        if Number is Lanes:
+            if moves:
+                now[i] = b.active * now[i]
+        (<Number*> (b.delta + i * plane + at))[0] = now[i]
+        if not moves:
+            # Of a number that is not finite, even 0 times it is not 0.
+            sum[0] = sum[0] + 0.0 * now[i]
 
-    Or else, if it `moves` links, 0 where lanes are not active, and `sum` is that of the squares of what is left then.
+
+cdef inline void _solve_forward(Batch* b, int parts, bint alone, bint coupled) noexcept nogil:
+    """Elimination; all parts side by side, for in each a row waits for the one before."""
+    cdef Rows rows
+    cdef Lanes delta[MOST_PARTS][WAYS]
+    cdef Lanes upper[MOST_PARTS][WAYS * WAYS]
+    cdef Lanes left[MOST_PARTS][WAYS * WAYS]
+    cdef double delta_alone[WAYS]
+    cdef double upper_alone[WAYS * WAYS]
+    cdef double left_alone[WAYS * WAYS]
+    cdef Py_ssize_t vector, at
+    cdef int i, k
+    for vector in range(b.part[0].vectors):
+        at = _hop(alone) * vector
+        for i in range(parts):
+            _set_up(&b.part[i], alone, at, &rows)
+            if alone:
+                for k in range(LANES):
+                    _eliminate[double](&b.part[0], at + k, &rows, k, False, delta_alone, upper_alone, left_alone)
+            else:
+                _eliminate[Lanes](&b.part[i], at, &rows, 0, coupled, delta[i], upper[i], left[i])
+
+
+cdef inline void _solve_backward(Part* b, bint alone, bint coupled, bint moves) noexcept nogil:
+    """The solution, in delta, which is finite where the sum is 0.
+
+    Or else, if it `moves` links, 0 where lanes are not active, and the sum is that of the squares of what is left then.
     """
     cdef Lanes after[WAYS]
-    cdef Lanes now[WAYS]
-    cdef Lanes t[WAYS]
-    cdef Lanes u[WAYS]
-    cdef int at, i, q, here
+    cdef double after_alone[WAYS]
+    cdef Lanes pulled[3]
+    cdef Lanes pulled_after[3]
+    cdef Lanes impulse[3]
+    cdef Lanes impulse_after[3]
+    cdef Lanes terms[TERMS]
+    cdef Py_ssize_t at, plane = _plane(alone), step = _step(alone), hop = _hop(alone)
+    cdef int i, k, c
+    b.sum = lanes_of(0.0)
     for i in range(WAYS):
-        t[i] = lanes_of(0.0)
-        u[i] = lanes_of(0.0)
-    if b.coupled:
-        _join(b, t, u)
-    sum[0] = lanes_of(0.0)
-    for i in range(WAYS):
-        after[i] = u[i]
-        b.delta[WAYS * b.m + i] = active[0] * u[i]
+        after[i] = b.u[i]
+        after_alone[i] = 0.0
+        lanes_at(b.delta + i * plane + b.end)[0] = b.active * b.u[i]
+    if moves and not alone:
+        _pull(b, alone, b.delta, b.end, pulled_after)
+    at = b.end - hop
+    while at >= -hop:
+        if at < 0:
+            for i in range(WAYS):
+                lanes_at(b.delta + i * plane + at)[0] = b.active * b.t[i]
+                if not moves:
+                    b.sum = b.sum + 0.0 * b.t[i]
+        elif alone:
+            for k in range(LANES):
+                _substitute[double](b, at + LANES - 1 - k, False, moves, after_alone, each_of(&b.sum))
+        else:
+            _substitute[Lanes](b, at, coupled, moves, after, &b.sum)
         if moves:
-            b.mu[WAYS * b.m + i] = b.mu[WAYS * b.m + i] + b.delta[WAYS * b.m + i]
-    for at in range(b.m - 1, -2, -1):
-        here = WAYS * at
+            # The links after these, now that their neighbours on both sides are known.
+            at += hop
+            if not alone:
+                # What they themselves pull is known from the turn before.
+                _pull(b, alone, b.delta, at - hop, pulled)
+                _impulse(b, alone, at, pulled, pulled_after, impulse)
+                for c in range(3):
+                    pulled_after[c] = pulled[c]
+            elif at < b.end:
+                _pull(b, alone, b.delta, at + step, pulled_after)
+                _pull(b, alone, b.delta, at, pulled)
+                _impulse(b, alone, at + step, pulled, pulled_after, impulse_after)
+                _pull(b, alone, b.delta, at - step, pulled_after)
+                _impulse(b, alone, at, pulled_after, pulled, impulse)
+            if at < b.end:
+                _move(b, alone, at, impulse, impulse_after)
+                _left_over(b, alone, at, terms)
+                _add_up(b, terms, alone, True)
+            for c in range(3):
+                impulse_after[c] = impulse[c]
+            for i in range(WAYS):
+                lanes_at(b.mu + i * plane + at)[0] = lanes_at(b.mu + i * plane + at)[0] + lanes_at(
+                    b.delta + i * plane + at)[0]
+            at -= hop
+        at -= hop
+    if moves:
         for i in range(WAYS):
-            if at >= 0:
-                now[i] = b.delta[here + i]
-                for q in range(WAYS):
-                    now[i] = now[i] - b.upper[WAYS * (here + i) + q] * after[q]
-                if b.coupled:
-                    for q in range(WAYS):
-                        now[i] = now[i] - b.left[WAYS * (here + i) + q] * t[q]
-                    # Padding is the first link of the lane after.
-                    now[i] = now[i] + (1.0 - b.real[at]) * u[i]
-            else:
-                now[i] = t[i]
-        for i in range(WAYS):
-            after[i] = now[i]
-            if moves:
-                (b.delta + here)[i] = active[0] * now[i]
-                (b.mu + here)[i] = (b.mu + here)[i] + (b.delta + here)[i]
-            else:
-                (b.delta + here)[i] = now[i]
-                # Of a number that is not finite, even 0 times it is not 0.
-                sum[0] = sum[0] + 0.0 * now[i]
-        if moves and at + 1 < b.m:
-            # Both neighbours are known.
-            _move(b, at + 1, active)
-            _left_over(b, at + 1, sum)
+            lanes_at(b.mu + i * plane - hop)[0] = lanes_at(b.mu + i * plane - hop)[0] + lanes_at(
+                b.delta + i * plane - hop)[0]
 
 
-cdef int _solve(Batch* b, double tolerance, double* residual) noexcept nogil:
-    """Find mu such that all constraints hold; 0, or 1 + the first lane that does not converge."""
-    cdef Lanes s, active
+cdef inline void _solve_parts(Batch* b, int parts, bint alone, bint coupled, bint moves) noexcept nogil:
+    cdef int i
+    _solve_forward(b, parts, alone, coupled)
+    if coupled:
+        _join(b)
+    for i in range(parts):
+        _solve_backward(&b.part[i], alone, coupled, moves)
+
+
+cdef inline void _solve_linear(Batch* b, bint alone, bint moves) noexcept nogil:
+    """delta of all parts from their r and excess; see `_solve_backward`."""
+    # Each written out with its numbers by the compiler.
+    if alone:
+        _solve_parts(b, 1, True, False, moves)
+    elif not b.coupled:
+        _solve_parts(b, 1, False, False, moves)
+    elif b.parts == 1:
+        _solve_parts(b, 1, False, True, moves)
+    else:
+        _solve_parts(b, MOST_PARTS, False, True, moves)
+
+
+cdef inline bint _solve(Batch* b, bint alone, double tolerance, double* residual) noexcept nogil:
+    """Find mu such that all constraints hold; whether all lanes do, and what is left where one does not."""
+    cdef Part* p
+    cdef Lanes terms[TERMS]
+    cdef bint converged
     cdef double worst
-    cdef int at, k, _iteration, failed = 0
-    active = lanes_of(1.0)
-    s = lanes_of(0.0)
-    for at in range(-WAYS, WAYS * (b.m + 1)):
-        b.mu[at] = lanes_of(0.0)
-    for at in range(b.m):
-        _left_over(b, at, &s)
-        if WAYS == 2:
-            b.shrink[at] = lanes_of(0.0)
-    for _iteration in range(MOST_ITERATIONS):
-        failed = 0
-        for k in range(LANES):
-            worst = _of(&s)[k]
+    cdef Py_ssize_t vector, at
+    cdef int i, j, k, iteration
+    for i in range(b.parts):
+        p = &b.part[i]
+        p.sum = lanes_of(0.0)
+        p.active = lanes_of(1.0)
+        for j in range(WAYS):
+            for vector in range(-1, p.vectors + 1):
+                at = _hop(alone) * vector
+                lanes_at(p.mu + j * _plane(alone) + at)[0] = lanes_of(0.0)
+        for vector in range(p.vectors):
+            at = _hop(alone) * vector
+            _left_over(p, alone, at, terms)
+            _add_up(p, terms, alone, False)
+            if WAYS == 2:
+                lanes_at(p.shrink + at)[0] = lanes_of(0.0)
+    for iteration in range(MOST_ITERATIONS):
+        converged = True
+        for k in range(b.lanes):
+            p = &b.part[k // LANES]
+            worst = each_of(&p.sum)[k % LANES]
+            residual[k] = 0.0
             if worst <= tolerance * tolerance:
                 # This lane is done, however many turns others take.
-                _of(&active)[k] = 0.0
-            elif failed == 0:
-                failed = 1 + k
-                residual[0] = sqrt(worst)
-        if failed == 0:
-            return 0
+                each_of(&p.active)[k % LANES] = 0.0
+            else:
+                converged = False
+                residual[k] = sqrt(worst)
+        if converged:
+            return True
         if b.next[0] > 0:
             # The segments of one filament are done together: they share nodes.
-            active = lanes_of(1.0)
-        for at in range(b.m):
-            _eliminate(b, at, b.r + WAYS * at, b.excess + at)
-        _substitute(b, &active, True, &s)
-    return failed
+            for i in range(b.parts):
+                b.part[i].active = lanes_of(1.0)
+        _solve_linear(b, alone, True)
+    return False
 
 
-cdef inline void _fetch(const int32_t* place, const double* rows, Lanes* out) noexcept nogil:
-    """Vectors of the beads of a row."""
-    cdef const double* x
-    cdef int k
-    for k in range(LANES):
-        x = rows + 3 * <Py_ssize_t> place[k]
-        _of(out)[k] = x[0]
-        _of(out + 1)[k] = x[1]
-        _of(out + 2)[k] = x[2]
+cdef inline void _fetch(const int32_t* place, const double* rows, double* out, Py_ssize_t plane) noexcept nogil:
+    """Vectors of beads."""
+    cdef int c
+    for c in range(3):
+        lanes_at(out + c * plane)[0] = pick(rows + c, 3, place)
 
 
-cdef inline void _weigh(const int32_t* place, const Lanes* real, World* world, Lanes* out) noexcept nogil:
-    """Inverse masses of the beads of a row; 0 where they are not real."""
-    cdef int k
-    for k in range(LANES):
-        _of(out)[k] = world.inverse_mass[place[k]]
-    out[0] = out[0] * real[0]
-
-
-cdef void _load(Batch* b, Task* t, World* world, Py_ssize_t which, int thread) noexcept nogil:
+cdef inline void _load(
+    Part* b, bint alone, Task* t, World* world, Py_ssize_t start, int m, bint coupled, double* work,
+) noexcept nogil:
     """Lay out the work space, and fetch what nodes and links are now."""
     cdef Filaments* table = &t.table
-    cdef Py_ssize_t row = table.start[which]
-    cdef Lanes* work = <Lanes*> (table.work + thread * table.room)
-    cdef Lanes before[3]
-    cdef Lanes now[3]
+    cdef double* x
+    cdef Lanes x_before[3]
+    cdef Lanes x_after[3]
     cdef Lanes d[3]
-    cdef Lanes real, real_before, nodes
-    cdef int m = table.links[which]
-    cdef int at, k, c
-    b.m = m
-    b.square = <const Lanes*> (table.square + LANES * row)
-    b.scale = <const Lanes*> (table.scale + LANES * row)
-    b.node = table.node + LANES * row
-    b.owned = table.owned + LANES * row
-    b.next = table.next + LANES * which
-    b.coupled = table.coupled[which]
-    b.D = work + 3 * WAYS
-    b.d = b.D + 3 * WAYS * (m + 2)
-    b.w = b.d + 3 * WAYS * (m + 1)
-    b.v = b.w + m + 1
-    b.noise = b.v + 3 * m + 3
-    b.mu = b.noise + 3 * m + 3 + WAYS
-    b.delta = b.mu + WAYS * (m + 2)
-    b.real = b.delta + WAYS * (m + 1)
-    b.r = b.real + m
-    b.upper = b.r + WAYS * m
-    b.left = b.upper + WAYS * WAYS * m
+    cdef Lanes real, real_before
+    cdef Py_ssize_t vector, at, entry, step = _step(alone), hop = _hop(alone), plane = _plane(alone)
+    cdef int k, c
+    b.vectors = m // LANES if alone else m
+    b.node_vectors = b.vectors + 1
+    b.end = hop * b.vectors
+    b.node = table.node + start
+    b.owned = table.owned + start
+    # First what every turn of Newton's method needs: of long filaments, the rest then stays out of the cache.
+    b.D = work + hop
+    b.d = b.D + 3 * WAYS * plane
+    b.w = b.d + 3 * WAYS * plane
+    b.mu = b.w + plane
+    b.delta = b.mu + WAYS * plane
+    b.real = b.delta + WAYS * plane
+    b.square = b.real + plane
+    b.scale = b.square + plane
+    b.r = b.scale + plane
+    b.upper = b.r + WAYS * plane
+    b.left = b.upper + WAYS * WAYS * plane
+    b.v = b.left + WAYS * WAYS * plane
+    b.noise = b.v + 3 * plane
     if WAYS == 2:
-        b.director = table.director + LANES * row
-        b.a = b.left + WAYS * WAYS * m
-        b.spin = b.a + m
-        b.spin_noise = b.spin + 3 * m
-        b.excess = b.spin_noise + 3 * m
-        b.shrink = b.excess + m
+        b.director = table.director + start
+        b.a = b.v
+        b.excess = b.a + plane
+        b.shrink = b.excess + plane
+        b.v = b.shrink + plane
+        b.noise = b.v + 3 * plane
+        b.spin = b.noise + 3 * plane
+        b.spin_noise = b.spin + 3 * plane
     else:
         # Never read; but addresses in them are computed, and must exist.
         b.director = b.node
         b.a = b.spin = b.spin_noise = b.excess = b.shrink = work
     for k in range(LANES):
         b.count[k] = 0
-    real_before = lanes_of(0.0)
-    for at in range(m + 1):
-        real = lanes_of(0.0)
-        for k in range(LANES if at < m else 0):
-            _of(&real)[k] = 1.0 if _of(b.scale + at)[k] > 0.0 else 0.0
+    for k in range(WAYS):
+        b.t[k] = lanes_of(0.0)
+        b.u[k] = lanes_of(0.0)
+    x = b.noise
+    lanes_at(b.real - hop)[0] = lanes_of(0.0)
+    for vector in range(b.node_vectors):
+        at = hop * vector
+        entry = LANES * vector
+        lanes_at(b.square + at)[0] = lanes_at(table.square + start + entry)[0]
+        lanes_at(b.scale + at)[0] = lanes_at(table.scale + start + entry)[0]
+        lanes_at(b.real + at)[0] = is_positive(lanes_at(b.scale + at)[0])
+    for vector in range(b.node_vectors):
+        at = hop * vector
+        entry = LANES * vector
+        real = lanes_at(b.real + at)[0]
         # A node is real where it has a link.
-        nodes = real + (1.0 - real) * real_before
-        _weigh(b.node + LANES * at, &nodes, world, b.w + at)
-        _fetch(b.node + LANES * at, world.v, b.v + 3 * at)
-        _fetch(b.node + LANES * at, world.x, now)
-        if at > 0:
-            displacements(&world.box, _of(before), _of(now), _of(d), LANES)
-            for c in range(3):
-                b.D[3 * WAYS * (at - 1) + c] = real_before * d[c]
+        real_before = lanes_at(b.real + at - step)[0]
+        lanes_at(b.w + at)[0] = pick(world.inverse_mass, 1, b.node + entry) * (real + (1.0 - real) * real_before)
+        _fetch(b.node + entry, world.v, b.v + at, plane)
+        _fetch(b.node + entry, world.x, x + at, plane)
+    for vector in range(b.vectors):
+        at = hop * vector
+        entry = LANES * vector
+        real = lanes_at(b.real + at)[0]
         for c in range(3):
-            before[c] = now[c]
-        if at < m:
-            b.real[at] = real
-            if WAYS == 2:
-                _weigh(b.director + LANES * at, &real, world, b.a + at)
-                _fetch(b.director + LANES * at, world.v, b.spin + 3 * at)
-                _fetch(b.director + LANES * at, world.x, d)
-                for c in range(3):
-                    b.D[3 * WAYS * at + 3 + c] = real * d[c]
-                    b.spin[3 * at + c] = real * b.spin[3 * at + c]
-            if b.coupled:
-                for k in range(LANES):
-                    b.count[k] += _of(&real)[k] > 0.0
-        real_before = real
+            x_before[c] = lanes_at(x + c * plane + at)[0]
+            x_after[c] = lanes_at(x + c * plane + at + step)[0]
+        displacements(&world.box, each_of(x_before), each_of(x_after), each_of(d), LANES)
+        for c in range(3):
+            lanes_at(b.D + c * plane + at)[0] = real * d[c]
+        if WAYS == 2:
+            lanes_at(b.a + at)[0] = pick(world.inverse_mass, 1, b.director + entry) * real
+            _fetch(b.director + entry, world.v, b.spin + at, plane)
+            _fetch(b.director + entry, world.x, b.D + 3 * plane + at, plane)
+            for c in range(3):
+                lanes_at(b.D + (3 + c) * plane + at)[0] = real * lanes_at(b.D + (3 + c) * plane + at)[0]
+                lanes_at(b.spin + c * plane + at)[0] = real * lanes_at(b.spin + c * plane + at)[0]
+        if coupled:
+            for k in range(LANES):
+                b.count[k] += each_of(&real)[k] > 0.0
 
 
-cdef void _draw(const int32_t* place, int n, const Lanes* w, Lanes* out, Task* t, World* world) noexcept nogil:
-    """A Maxwell velocity for each of n rows of beads of inverse masses w."""
+cdef inline void _draw(
+    bint alone, const int32_t* place, Py_ssize_t n, const double* w, double* out, Task* t, World* world,
+) noexcept nogil:
+    """A Maxwell velocity for each of n beads of inverse masses w."""
     cdef int ids[NORMALS_BLOCK]
     cdef double gx[NORMALS_BLOCK]
     cdef double gy[NORMALS_BLOCK]
     cdef double gz[NORMALS_BLOCK]
     cdef double scale
-    cdef int first = 0, count, i, at, k
-    while first < LANES * n:
-        count = min(NORMALS_BLOCK, LANES * n - first)
+    cdef Py_ssize_t first = 0, at, plane = _plane(alone)
+    cdef int count, i
+    while first < n:
+        count = <int> min(<Py_ssize_t> NORMALS_BLOCK, n - first)
         for i in range(count):
             ids[i] = world.id[place[first + i]]
         normals_block(ids, count, world.seed, world.step, t.letter, 0, CONSTRAINTS, 0, gx, gy, gz)
         for i in range(count):
-            at = (first + i) // LANES
-            k = (first + i) % LANES
-            scale = sqrt(t.kT * _of(w + at)[k])
-            _of(out + 3 * at)[k] = scale * gx[i]
-            _of(out + 3 * at + 1)[k] = scale * gy[i]
-            _of(out + 3 * at + 2)[k] = scale * gz[i]
+            at = (first + i) // LANES * _hop(alone) + (first + i) % LANES
+            scale = sqrt(t.kT * w[at])
+            out[at] = scale * gx[i]
+            (out + plane)[at] = scale * gy[i]
+            (out + 2 * plane)[at] = scale * gz[i]
         first += count
 
 
-cdef void _put(const int32_t* place, const Lanes* real, double* rows, const Lanes* values) noexcept nogil:
-    """Write vectors where the beads of a row have theirs."""
+cdef inline void _put(const Part* b, bint alone, Py_ssize_t vector, double* rows, const double* values) noexcept nogil:
+    """Write vectors where directors have theirs."""
+    cdef Py_ssize_t plane = _plane(alone)
     cdef int k, c
     for k in range(LANES):
-        if _of(real)[k] > 0.0:
+        if b.real[_hop(alone) * vector + k] > 0.0:
             for c in range(3):
-                rows[3 * <Py_ssize_t> place[k] + c] = _of(values + c)[k]
+                rows[3 * <Py_ssize_t> b.director[LANES * vector + k] + c] = values[c * plane + k]
 
 
-cdef int _batch(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
-    cdef Task* t = <Task*> task
-    cdef Batch b
-    cdef Lanes p, r, shrink
-    cdef Lanes rest[WAYS]
-    cdef const Lanes* u
-    cdef const Lanes* spin
-    cdef double residual = 0.0, sign = -1.0 if t.action == NORMAL else 1.0
-    cdef Py_ssize_t which
-    cdef int at, k, c, i, failed, fault = 0
-    for which in range(first, last):
-        _load(&b, t, world, which, thread)
-        if t.action == FLIGHT or t.action == SETTLE:
-            for at in range(b.m):
-                for c in range(3):
-                    # Before the flight; where there was none, as they are.
-                    r = b.v[3 * at + 3 + c] - b.v[3 * at + c]
-                    b.d[3 * WAYS * at + c] = b.D[3 * WAYS * at + c] - b.real[at] * (t.h * r)
-                    if WAYS == 2:
-                        i = 3 * WAYS * at + 3 + c
-                        b.d[i] = b.D[i] - t.h * b.spin[3 * at + c]
-            _share_ends(&b)
-            failed = _solve(&b, t.tolerance, &residual)
-            if failed > 0:
-                t.table.residual[which] = residual
-                fault |= record_fault(world, NOT_CONVERGED, b.node[failed - 1], -1)
-                continue
-            for at in range(b.m + 1):
-                for c in range(3):
-                    _impulse(&b, b.mu, at, c, &p)
-                    for k in range(LANES):
-                        if b.owned[LANES * at + k]:
-                            world.x[3 * <Py_ssize_t> b.node[LANES * at + k] + c] -= _of(&p)[k]
-                    if t.action == FLIGHT:
-                        b.v[3 * at + c] = b.v[3 * at + c] - p * (1.0 / t.h)
+cdef inline void _find_directions(Part* b, bint alone, double h) noexcept nogil:
+    """d before a flight of a time h; where there was none, as they are."""
+    cdef Py_ssize_t vector, at, plane = _plane(alone), step = _step(alone)
+    cdef Lanes r
+    cdef int c
+    for vector in range(b.vectors):
+        at = _hop(alone) * vector
+        for c in range(3):
+            r = lanes_at(b.v + c * plane + at + step)[0] - lanes_at(b.v + c * plane + at)[0]
+            lanes_at(b.d + c * plane + at)[0] = lanes_at(b.D + c * plane + at)[0] - lanes_at(b.real + at)[0] * (h * r)
             if WAYS == 2:
-                for at in range(b.m):
-                    _put(b.director + LANES * at, b.real + at, world.x, b.D + 3 * WAYS * at + 3)
-                    if t.action == FLIGHT:
-                        for c in range(3):
-                            _turn(&b, b.mu, at, c, b.shrink + at, &p)
-                            b.spin[3 * at + c] = b.spin[3 * at + c] - p * (1.0 / t.h)
-        if t.action == SETTLE:
-            continue
-        u = b.v
-        spin = b.spin
-        if t.action == NORMAL:
-            _draw(b.node, b.m + 1, b.w, b.noise, t, world)
-            u = b.noise
-            if WAYS == 2:
-                _draw(b.director, b.m, b.a, b.spin_noise, t, world)
-                spin = b.spin_noise
-        if b.coupled:
-            for at in range(3 * WAYS * b.m):
-                b.d[at] = b.D[at]
-        else:
-            b.d = b.D
-        _share_ends(&b)
-        for at in range(b.m):
-            for i in range(WAYS):
-                rest[i] = lanes_of(0.0)
-                for c in range(3):
-                    rest[i] = rest[i] + b.D[3 * (WAYS * at + i) + c] * (u[3 * at + 3 + c] - u[3 * at + c])
-            if WAYS == 2:
-                rest[WAYS - 1] = rest[WAYS - 1] + dot(b.D + 3 * WAYS * at, spin + 3 * at)
-                b.excess[at] = dot(b.D + 3 * WAYS * at + 3, spin + 3 * at)
-            _eliminate(&b, at, rest, b.excess + at)
-        p = lanes_of(1.0)
-        _substitute(&b, &p, False, &r)
-        failed = 0
+                lanes_at(b.d + (3 + c) * plane + at)[0] = lanes_at(b.D + (3 + c) * plane + at)[0] - h * lanes_at(
+                    b.spin + c * plane + at)[0]
+
+
+cdef inline void _take_off(Part* b, bint alone, const double* multiplier, Py_ssize_t at, Lanes* out) noexcept nogil:
+    """w J^T multiplier at the nodes of a vector."""
+    cdef Py_ssize_t step = _step(alone)
+    cdef Lanes before[3]
+    cdef Lanes after[3]
+    _pull(b, alone, multiplier, at - step, before)
+    _pull(b, alone, multiplier, at, after)
+    _impulse(b, alone, at, before, after, out)
+
+
+cdef inline void _write_positions(Part* b, bint alone, Task* t, World* world) noexcept nogil:
+    """And, of a flight, the velocities that it leaves."""
+    cdef Lanes change[3]
+    cdef Lanes p
+    cdef double* x
+    cdef Py_ssize_t vector, at, entry, plane = _plane(alone), hop = _hop(alone)
+    cdef int c, k
+    for vector in range(b.node_vectors):
+        at = hop * vector
+        entry = LANES * vector
+        _take_off(b, alone, b.mu, at, change)
         for k in range(LANES):
-            if failed == 0 and not (_of(&r)[k] == 0.0):
-                failed = 1 + k
-        if failed > 0:
-            # The links of this filament cannot push its nodes apart, folded onto itself or held straight.
-            t.table.residual[which] = 1.0
-            fault |= record_fault(world, NOT_CONVERGED, b.node[failed - 1], -1)
-            continue
-        # What is normal is taken from velocities, and of the noise it is all that is wanted.
-        for at in range(b.m + 1):
-            for c in range(3):
-                _impulse(&b, b.delta, at, c, &p)
-                r = b.v[3 * at + c] - sign * p
-                for k in range(LANES):
-                    if b.owned[LANES * at + k]:
-                        world.v[3 * <Py_ssize_t> b.node[LANES * at + k] + c] = _of(&r)[k]
-        if WAYS == 2:
-            for at in range(b.m):
-                _shrink(&b, b.delta, at, b.excess + at, &shrink)
+            if b.owned[entry + k]:
+                x = world.x + 3 * <Py_ssize_t> b.node[entry + k]
                 for c in range(3):
-                    _turn(&b, b.delta, at, c, &shrink, &p)
-                    b.spin[3 * at + c] = b.spin[3 * at + c] - sign * p
-                _put(b.director + LANES * at, b.real + at, world.v, b.spin + 3 * at)
+                    x[c] -= each_of(change + c)[k]
+        if t.action == FLIGHT:
+            for c in range(3):
+                lanes_at(b.v + c * plane + at)[0] = lanes_at(b.v + c * plane + at)[0] - change[c] * (1.0 / t.h)
+    if WAYS == 2:
+        for vector in range(b.vectors):
+            at = hop * vector
+            _put(b, alone, vector, world.x, b.D + 3 * plane + at)
+            if t.action == FLIGHT:
+                for c in range(3):
+                    _turn(b, alone, b.mu, at, c, lanes_at(b.shrink + at), &p)
+                    lanes_at(b.spin + c * plane + at)[0] = lanes_at(b.spin + c * plane + at)[0] - p * (1.0 / t.h)
+
+
+cdef inline void _find_rates(Part* b, bint alone, const double* u, const double* spin) noexcept nogil:
+    """r: at which rates velocities u, and `spin` of directors, break the constraints."""
+    cdef Lanes rest
+    cdef Py_ssize_t vector, at, plane = _plane(alone), step = _step(alone)
+    cdef int c, i
+    for vector in range(b.vectors):
+        at = _hop(alone) * vector
+        for i in range(WAYS):
+            rest = lanes_of(0.0)
+            for c in range(3):
+                rest = rest + lanes_at(b.D + (3 * i + c) * plane + at)[0] * (
+                    lanes_at(u + c * plane + at + step)[0] - lanes_at(u + c * plane + at)[0])
+            lanes_at(b.r + i * plane + at)[0] = rest
+        if WAYS == 2:
+            lanes_at(b.r + plane + at)[0] = lanes_at(b.r + plane + at)[0] + dot(b.D + at, spin + at, plane)
+            lanes_at(b.excess + at)[0] = dot(b.D + 3 * plane + at, spin + at, plane)
+
+
+cdef inline void _write_velocities(Part* b, bint alone, World* world, double sign) noexcept nogil:
+    """What is normal is taken from velocities, and of the noise it is all that is wanted."""
+    cdef Lanes change[3]
+    cdef Lanes p, shrink
+    cdef double* v
+    cdef Py_ssize_t vector, at, entry, plane = _plane(alone), hop = _hop(alone)
+    cdef int c, k
+    for vector in range(b.node_vectors):
+        at = hop * vector
+        entry = LANES * vector
+        _take_off(b, alone, b.delta, at, change)
+        for c in range(3):
+            change[c] = lanes_at(b.v + c * plane + at)[0] - sign * change[c]
+        for k in range(LANES):
+            if b.owned[entry + k]:
+                v = world.v + 3 * <Py_ssize_t> b.node[entry + k]
+                for c in range(3):
+                    v[c] = each_of(change + c)[k]
+    if WAYS == 2:
+        for vector in range(b.vectors):
+            at = hop * vector
+            _shrink(b, alone, b.delta, at, &shrink)
+            for c in range(3):
+                _turn(b, alone, b.delta, at, c, &shrink, &p)
+                lanes_at(b.spin + c * plane + at)[0] = lanes_at(b.spin + c * plane + at)[0] - sign * p
+            _put(b, alone, vector, world.v, b.spin + at)
+
+
+cdef int fail_lanes(Batch* b, const double* residual, World* world) noexcept nogil:
+    """Every lane that failed records its fault: which is named then depends on no other."""
+    cdef int k, fault = 0
+    for k in range(b.lanes):
+        if residual[k] != 0.0:
+            fault |= record_fault(world, NOT_CONVERGED, b.part[k // LANES].node[k % LANES], -1)
+    return fault
+
+
+cdef inline int _one_batch(Batch* b, bint alone, Task* t, World* world, Py_ssize_t which, double* work) noexcept nogil:
+    cdef double* residual = t.table.residual + SEGMENTS * which
+    cdef Py_ssize_t start = t.table.start[which]
+    cdef Py_ssize_t vector, at, plane = _plane(alone)
+    cdef Part* p
+    cdef bint finite = True
+    cdef int c, i, k
+    for i in range(b.parts):
+        _load(&b.part[i], alone, t, world, start, b.links, b.coupled, work)
+        work += _room_of(b.step, b.links)
+        start += LANES * b.part[i].node_vectors
+    if t.action == FLIGHT or t.action == SETTLE:
+        for i in range(b.parts):
+            _find_directions(&b.part[i], alone, t.h)
+        _share_ends(b, alone)
+        if not _solve(b, alone, t.tolerance, residual):
+            return fail_lanes(b, residual, world)
+        for i in range(b.parts):
+            _write_positions(&b.part[i], alone, t, world)
+    if t.action == SETTLE:
+        return 0
+    for i in range(b.parts):
+        p = &b.part[i]
+        p.active = lanes_of(1.0)
+        if t.action == NORMAL:
+            _draw(alone, p.node, LANES * p.node_vectors, p.w, p.noise, t, world)
+            if WAYS == 2:
+                _draw(alone, p.director, LANES * p.vectors, p.a, p.spin_noise, t, world)
+        _find_rates(p, alone, p.noise if t.action == NORMAL else p.v, p.spin_noise if t.action == NORMAL else p.spin)
+        if b.coupled:
+            for vector in range(p.vectors):
+                at = _hop(alone) * vector
+                for c in range(3 * WAYS):
+                    lanes_at(p.d + c * plane + at)[0] = lanes_at(p.D + c * plane + at)[0]
+        else:
+            p.d = p.D
+    _share_ends(b, alone)
+    _solve_linear(b, alone, False)
+    for k in range(b.lanes):
+        # The links of such a filament cannot push its nodes apart, folded onto itself or held straight.
+        residual[k] = 0.0 if each_of(&b.part[k // LANES].sum)[k % LANES] == 0.0 else 1.0
+        finite = finite and residual[k] == 0.0
+    if not finite:
+        return fail_lanes(b, residual, world)
+    for i in range(b.parts):
+        _write_velocities(&b.part[i], alone, world, -1.0 if t.action == NORMAL else 1.0)
+    return 0
+
+
+cdef int _batches(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    cdef Task* t = <Task*> task
+    # Else every other vector would be in two lines of the cache.
+    cdef double* work = <double*> ((<size_t> (t.table.work + thread * t.table.room) + 63) // 64 * 64)
+    cdef Batch b
+    cdef Py_ssize_t which
+    cdef int fault = 0
+    for which in range(first, last):
+        b.parts = t.table.parts[which]
+        b.step = t.table.step[which]
+        b.links = t.table.links[which]
+        b.lanes = b.step * b.parts
+        b.coupled = t.table.coupled[which]
+        b.next = t.table.next + SEGMENTS * which
+        if b.step == 1:
+            fault |= _one_batch(&b, True, t, world, which, work)
+        else:
+            fault |= _one_batch(&b, False, t, world, which, work)
     return fault
 
 
@@ -677,30 +973,32 @@ cdef class Constraints(Operation):
     cdef Task task
     cdef Py_ssize_t batches
     cdef object arrays
-    cdef double[::1] residual
+    cdef double[:, ::1] residual
 
-    def __init__(self, const int32_t[::1] links, const int32_t[::1] start, const int32_t[:, ::1] node,
-                 const int32_t[:, ::1] director, const double[:, ::1] square, const double[:, ::1] scale,
-                 const int32_t[:, ::1] owned,
+    def __init__(self, const int32_t[::1] parts, const int32_t[::1] step, const int32_t[::1] links,
+                 const int32_t[::1] start, const int32_t[::1] node, const int32_t[::1] director,
+                 const double[::1] square, const double[::1] scale, const int32_t[::1] owned,
                  const int32_t[:, ::1] next, const int32_t[::1] coupled, double[:, ::1] work,
                  str action, double tolerance, double h, double kT, int letter):
         cdef Filaments* table = &self.task.table
-        self.arrays = (links, start, node, director, square, scale, owned, next, coupled, work)
+        self.arrays = (parts, step, links, start, node, director, square, scale, owned, next, coupled, work)
         self.batches = links.shape[0]
+        table.parts = &parts[0]
+        table.step = &step[0]
         table.links = &links[0]
         table.start = &start[0]
-        table.node = &node[0, 0]
+        table.node = &node[0]
         if WAYS == 2:
-            table.director = &director[0, 0]
-        table.square = &square[0, 0]
-        table.scale = &scale[0, 0]
-        table.owned = &owned[0, 0]
+            table.director = &director[0]
+        table.square = &square[0]
+        table.scale = &scale[0]
+        table.owned = &owned[0]
         table.next = &next[0, 0]
         table.coupled = &coupled[0]
         table.work = &work[0, 0]
         table.room = work.shape[1]
-        self.residual = np.zeros(self.batches)
-        table.residual = &self.residual[0]
+        self.residual = np.zeros((self.batches, SEGMENTS))
+        table.residual = &self.residual[0, 0]
         self.task.action = ACTIONS[action]
         self.task.tolerance = tolerance
         self.task.h = h
@@ -709,20 +1007,27 @@ cdef class Constraints(Operation):
 
     cdef int run(self, World* world) noexcept nogil:
         cdef Filaments* table = &self.task.table
-        cdef Py_ssize_t i
+        cdef Py_ssize_t i, first
         cdef int k, fault
         if self.task.action == SETTLE:
             world.positions += 1
-        fault = over_blocks(_batch, &self.task, world, self.batches, BLOCK)
+        fault = over_blocks(_batches, &self.task, world, self.batches, BLOCK)
         if fault != 0:
             # Of several that fail, on any thread, the one that is named.
             for i in range(self.batches):
-                for k in range(LANES):
-                    if table.node[LANES * <Py_ssize_t> table.start[i] + k] == world.fault.bead:
-                        world.fault.value = table.residual[i]
+                for k in range(table.step[i] * table.parts[i]):
+                    first = table.start[i] + (k // LANES) * _entries_of(table.step[i], table.links[i]) + k % LANES
+                    # Lanes without a filament have the first node of another.
+                    if table.node[first] == world.fault.bead and table.residual[SEGMENTS * i + k] != 0.0:
+                        world.fault.value = table.residual[SEGMENTS * i + k]
         return fault
 
 
-def room_for(most_links):
-    """Doubles of work space for one thread, for batches of up to so many links."""
-    return LANES * (PER_LINK * most_links + FOR_ENDS)
+def entries_of(step, links):
+    """Of tables, for a part of a batch."""
+    return _entries_of(step, links)
+
+
+def room_for(parts, step, links):
+    """Doubles of work space for one thread, for a batch."""
+    return parts * _room_of(step, links) + 8

@@ -10,23 +10,16 @@ from libc.math cimport sqrt
 from libc.stdint cimport int32_t
 
 from medyanpy._kernels.elementary cimport exp_, log_, sincos_
+from medyanpy._kernels.lanes cimport Lanes, lanes_of
 
 cdef extern from * nogil:
-    """
-    #ifndef MEDYANPY_LANES_OF
-    typedef double medyanpy_lanes __attribute__((vector_size(64), aligned(8)));
-    #define MEDYANPY_LANES_OF(x) ((medyanpy_lanes) {0} + (x))
-    #endif
-    """
-    # Cython takes it for a number, and writes the operators that the compiler knows for vectors.
-    ctypedef double Lanes "medyanpy_lanes"
-    Lanes lanes_of "MEDYANPY_LANES_OF"(double x)
+    enum:
+        # Vectors in a register, which make WIDTH lanes.
+        VECTORS "(16 / MEDYANPY_LANES)"
 
 cdef enum:
-    LANES = 8
-    # Vectors in a register: with two, the cost of reading an instruction is small beside its work.
-    VECTORS = 2
-    WIDTH = LANES * VECTORS
+    # With fewer, the cost of reading an instruction is not small beside its work.
+    WIDTH = 16
 
 cdef enum Code:
     ADD = 0

@@ -10,10 +10,6 @@ from medyanpy.flows import Flow, Stage, ornstein_uhlenbeck
 
 __all__ = ["AlongAcrossFlow", "FilamentFlow", "parallel_directors"]
 
-_LANES = constraints.LANE_COUNT
-# Filaments with more links are cut into as many segments as there are lanes.
-_LONG = 32 * _LANES
-
 
 class FilamentFlow(Flow):
     """Joint constraint solves around A, B and O (_kernels/constraints.pxi).
@@ -34,8 +30,9 @@ class FilamentFlow(Flow):
         if filaments.constrained:
             directors = filaments.directors
             kernel = constraints if directors is None else constraints_twistable
-            tables = _tables(filaments, first, 0 if directors is None else layout.slice_of(directors).start)
-            work = np.empty((layout.threads, kernel.room_for(int(tables[0].max()))))
+            first_director = 0 if directors is None else layout.slice_of(directors).start
+            tables = _tables(filaments, first, first_director, kernel)
+            work = np.empty((layout.threads, max(map(kernel.room_for, *tables[:3]))))
             self._solve = partial(kernel.Constraints, *tables, work, tolerance=filaments.tolerance)
             self._tangent = self._solve(action="tangent", h=0.0, kT=0.0, letter=0)
 
@@ -83,7 +80,6 @@ class FilamentFlow(Flow):
         return bool((np.abs(rate - first[filament]) <= 1e-14 * rate).all())
 
 
-
 class AlongAcrossFlow(FilamentFlow):
     """Filaments with another friction along them than across: an O of their own (_kernels/thermostat.pyx)."""
 
@@ -100,15 +96,17 @@ class AlongAcrossFlow(FilamentFlow):
         return (thermostat.AlongAcross(stage.index, self._first, *neighbors, *self._coefficients),)
 
 
-def _tables(filaments, first: int, first_director: int) -> tuple[np.ndarray, ...]:
-    """How filaments are spread over lanes; the columns are those of `Filaments` in the kernel."""
+def _tables(filaments, first: int, first_director: int, kernel) -> tuple[np.ndarray, ...]:
+    """How filaments are spread over the lanes of a kernel; the columns are those of `Filaments` there."""
+    n_lanes, n_segments = kernel.LANE_COUNT, kernel.SEGMENT_COUNT
     lengths, starts, link_starts = filaments.link_lengths, filaments.starts, filaments.link_starts
-    # A lane: first node (among the filament's), links, filament, and whether it goes on in the next lane.
+    # A lane: first node (among the filament's), links and filament.
     batches: list[list[tuple[int, int, int]]] = []
     short = []
     for i, n in enumerate(np.diff(link_starts).tolist()):
-        if n > _LONG:
-            cuts = np.linspace(0, n, _LANES + 1).round().astype(int)
+        if n > kernel.LINKS_IN_ONE_PIECE:
+            # Cut into segments.
+            cuts = np.linspace(0, n, n_segments + 1).round().astype(int)
             batches.append([(a, b - a, i) for a, b in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True)])
         else:
             short.append((n, i))
@@ -116,38 +114,51 @@ def _tables(filaments, first: int, first_director: int) -> tuple[np.ndarray, ...
     # Filaments of similar length run together.
     short.sort(key=lambda pair: (-pair[0], pair[1]))
     lanes = [(0, n, i) for n, i in short]
-    batches += [lanes[k : k + _LANES] for k in range(0, len(lanes), _LANES)]
+    # Of those that are left over, each for itself takes about twice its share of a full vector.
+    few = len(lanes) % n_lanes
+    alone = few if 2 * few <= n_lanes and not filaments.closed else 0
+    together = len(lanes) - alone
+    batches += [lanes[k : min(k + n_lanes, together)] for k in range(0, together, n_lanes)]
+    n_together = len(batches)
+    batches += [[lane] for lane in lanes[together:]]
 
+    parts = np.array([-(-len(batch) // n_lanes) for batch in batches], np.int32)
+    step = np.where(np.arange(len(batches)) < n_together, n_lanes, 1).astype(np.int32)
     links = np.array([max(n for _, n, _ in batch) for batch in batches], np.int32)
-    row = np.concatenate([[0], np.cumsum(links + 1)]).astype(np.int32)
-    node = np.empty((row[-1], _LANES), np.int32)
-    director = np.zeros((row[-1], _LANES), np.int32)
-    length = np.zeros((row[-1], _LANES))
-    owned = np.zeros((row[-1], _LANES), np.int32)
-    following = np.full((len(batches), _LANES), -1, np.int32)
+    # In whole vectors.
+    links[n_together:] = -(-links[n_together:] // n_lanes) * n_lanes
+    entries = np.array([kernel.entries_of(*of) for of in zip(step, links, strict=True)])
+    start = np.concatenate([[0], np.cumsum(parts * entries)]).astype(np.int32)
+    node = np.empty(start[-1], np.int32)
+    director = np.zeros(start[-1], np.int32)
+    length = np.zeros(start[-1])
+    owned = np.zeros(start[-1], np.int32)
+    following = np.full((len(batches), n_segments), -1, np.int32)
     for b, batch in enumerate(batches):
         # Where there is nothing a place is read nevertheless, of the same filament.
-        node[row[b] : row[b + 1]] = first + starts[batch[0][2]]
-        director[row[b] : row[b + 1]] = first_director + link_starts[batch[0][2]]
+        node[start[b] : start[b + 1]] = first + starts[batch[0][2]]
+        director[start[b] : start[b + 1]] = first_director + link_starts[batch[0][2]]
         for k, (a, n, i) in enumerate(batch):
-            node[row[b] : row[b + 1], k] = first + starts[i]
-            director[row[b] : row[b + 1], k] = first_director + link_starts[i]
-            rows = slice(row[b], row[b] + n + 1)
+            part, lane = divmod(k, n_lanes)
+            row = start[b] + part * entries[b] + lane
+            node[row : row + entries[b] - lane : step[b]] = first + starts[i]
+            director[row : row + entries[b] - lane : step[b]] = first_director + link_starts[i]
+            rows = row + step[b] * np.arange(n + 1)
             n_nodes = starts[i + 1] - starts[i]
             nodes = np.arange(a, a + n + 1) % n_nodes if filaments.closed else np.arange(a, a + n + 1)
-            node[rows, k] = first + starts[i] + nodes
+            node[rows] = first + starts[i] + nodes
             first_link = link_starts[i] + a
-            length[row[b] : row[b] + n, k] = lengths[first_link : first_link + n]
-            director[row[b] : row[b] + n, k] = first_director + first_link + np.arange(n)
-            owned[rows, k] = 1
-            goes_on = filaments.closed or (b < n_long and k < _LANES - 1)
+            length[rows[:-1]] = lengths[first_link : first_link + n]
+            director[rows[:-1]] = first_director + first_link + np.arange(n)
+            owned[rows] = 1
+            goes_on = filaments.closed or (b < n_long and k < n_segments - 1)
             if goes_on:
                 # The node between two lanes belongs to the one that starts with it.
-                owned[row[b] + n, k] = 0
-                following[b, k] = (k + 1) % _LANES if b < n_long else k
+                owned[rows[-1]] = 0
+                following[b, k] = (k + 1) % n_segments if b < n_long else k
     coupled = (following >= 0).any(axis=1).astype(np.int32)
     scale = np.divide(1.0, length**2, out=np.zeros_like(length), where=length > 0.0)
-    return links, row[:-1].copy(), node, director, length**2, scale, owned, following, coupled
+    return parts, step, links, start[:-1].copy(), node, director, length**2, scale, owned, following, coupled
 
 
 def parallel_directors(filaments) -> np.ndarray:

@@ -4,7 +4,8 @@ Run it from an installed package on a quiet machine:
 
     python tests/benchmarks/bench_filaments.py [--quick]
 
-Medians over repeats; ratios are taken within this run. Targets are those of the project, beside what was measured.
+Medians over repeats, and of one filament against many the least; ratios are taken within this run. Targets are those of
+the project, beside what was measured.
 """
 
 import argparse
@@ -64,6 +65,13 @@ def main():
     row("the same, twistable, with twisting", twistable, 400, "ns/link")
     one = step_ns(chains(1, long, 1), 1, repeats)
     row(f"one filament of {long} nodes against these", one / short, 1.5, "x")
+    for twistable in (False, True):
+        # At the same time: a machine that others use changes its pace.
+        contexts = [chains(n, 50, 1, twistable=twistable) for n in (100, 1)]
+        times = [[step_ns(c, s, 1) for c, s in zip(contexts, (2, 200), strict=True)] for _ in range(5 * repeats)]
+        many, alone = np.min(times, axis=0)
+        what = ", twistable" if twistable else ""
+        row(f"one filament of 50 nodes against 100 of them{what}", alone / many, 2.0, "x")
     if available_threads() > 1:
         contexts = [chains(n_filaments, 32, threads) for threads in (1, 2)]
         times = [[step_ns(c, 5, 1) for c in contexts] for _ in range(repeats)]

@@ -1,5 +1,9 @@
 """The constraint solves of filaments against general sparse ones, which know nothing of chains, lanes or batches."""
 
+import json
+import os
+import subprocess
+import sys
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,7 +12,8 @@ from scipy import sparse
 from scipy.sparse import linalg
 
 import medyanpy as mp
-from medyanpy._kernels.selected import drift
+from medyanpy._kernels import selected
+from medyanpy._kernels.selected import constraints, constraints_twistable, drift
 from medyanpy.flows import Stage
 from medyanpy.testing import check_mean, check_variance, thermal
 
@@ -509,3 +514,73 @@ def test_others_in_a_batch_change_no_bit(n, closed, twistable):
             own = np.concatenate([own, handle.directors.beads[: handle.link_starts[1]]])
         runs.append((state.positions[own].tobytes(), state.velocities[own].tobytes()))
     assert runs[0] == runs[1]
+
+
+#: Doubles in a vector of each instruction set.
+WIDTHS = {"baseline": 2, "avx2": 4, "avx512": 8}
+
+
+@pytest.mark.parametrize("isa", selected.built)
+def test_vectors_are_as_wide_as_the_instruction_set(isa):
+    """Not wider, for then they go through memory. Where a long filament is cut does not depend on it."""
+    code = (
+        "import json; from medyanpy._kernels.selected import constraints as a, constraints_twistable as b; "
+        "print(json.dumps([[k.LANE_COUNT, k.SEGMENT_COUNT, k.LINKS_IN_ONE_PIECE] for k in (a, b)]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", code],
+        env={**os.environ, "MEDYANPY_ISA": isa},
+        capture_output=True, text=True, check=True, cwd="/",
+    )  # fmt: skip
+    assert json.loads(done.stdout) == [[WIDTHS[isa], 8, 256]] * 2
+
+
+def run_of(counts, twistable, closed):
+    """What filaments of `counts` nodes come to: bytes of each. Shape, masses and velocities of a filament depend on
+    its number alone, and so does its noise. Directors are numbered after all nodes: no noise where there are any."""
+    topology = mp.Topology()
+    rngs = [np.random.default_rng([7, i]) for i in range(len(counts))]
+    nodes = [nodes_of(rng, n, closed) for rng, n in zip(rngs, counts, strict=True)]
+    mass, across = (
+        np.concatenate([rng.uniform(*bounds, n) for rng, n in zip(rngs, counts, strict=True)])
+        for bounds in ((0.5, 2.0), (1.0, 3.0))
+    )
+    v = [rng.normal(0.0, 1.5, (n, 3)) for rng, n in zip(rngs, counts, strict=True)]
+    twist = {}
+    if twistable:
+        twist = {"directors": "parallel", "director_mass": 0.7}
+        v += [rng.normal(size=(n if closed else n - 1, 3)) for rng, n in zip(rngs, counts, strict=True)]
+    handle = topology.add_filaments(nodes, mass, across, closed=closed, **twist)
+    word = "BAB" if twistable else "BAOAB"
+    integrator = mp.SplittingIntegrator(word, 0.02, kT=thermal(word, 1.0), seed=5)
+    context = mp.Context(mp.System(topology), integrator, threads=1)
+    context.set_velocities(np.concatenate(v))
+    context.step(6)
+    state = context.get_state(positions=True, velocities=True)
+    own = np.split(handle.beads, handle.starts[1:-1])
+    if twistable:
+        links = np.split(handle.directors.beads, handle.link_starts[1:-1])
+        own = [np.concatenate(both) for both in zip(own, links, strict=True)]
+    return [(state.positions[beads].tobytes(), state.velocities[beads].tobytes()) for beads in own]
+
+
+@pytest.mark.parametrize("closed", [False, True])
+@pytest.mark.parametrize("twistable", [False, True])
+def test_how_many_filaments_there_are_changes_no_bit_of_any(twistable, closed):
+    """From none in company to more than two vectors full, so that every number is left over once; their lengths are no
+    multiples of what a vector holds, and the fast ones take more turns of Newton's method."""
+    kernel = constraints_twistable if twistable else constraints
+    counts = [17, 4, 23, 9, 16, 5, 18, 3, 12, 30, 7, 21, 6, 11, 3, 26, 8][: 2 * kernel.LANE_COUNT + 1]
+    alone = [run_of(counts[: i + 1], twistable, closed)[i] for i in range(len(counts))]
+    for n in range(1, len(counts) + 1):
+        assert run_of(counts[:n], twistable, closed) == alone[:n]
+
+
+@pytest.mark.parametrize("counts", [[3], [256], [257], [9, 256], [14, 13], [5, 6, 7]])
+@pytest.mark.parametrize("twistable", [False, True])
+def test_a_filament_without_company_against_a_vector_of_them(counts, twistable):
+    """Whether links or filaments share a vector. In company it is the same filament."""
+    kernel = constraints_twistable if twistable else constraints
+    company = [max(counts)] * (kernel.LANE_COUNT * 2)
+    few = run_of(counts, twistable, False)
+    assert run_of(counts + company, twistable, False)[: len(counts)] == few
