@@ -7,7 +7,7 @@ import pytest
 
 import medyanpy as mp
 from medyanpy import forces
-from medyanpy.beads.filament_flow import parallel_directors
+from medyanpy.beads.filament_constraints import parallel_directors
 
 NODES = np.array([[0.0, 0, 0], [2.0, 0, 0], [3.0, 1.5, 0], [3.5, 2.0, 2.0], [2.0, 3.0, 2.5]])
 

@@ -10,7 +10,7 @@ from medyanpy._tools.described import scalar_if_one
 from medyanpy._tools.validation import array, number, one_or_many, per_item
 from medyanpy.beads.adding import chains_of, enough_nodes, inertia_of, joined, positions_of
 from medyanpy.beads.chains import Chains
-from medyanpy.beads.filament_flow import AlongAcrossFlow, FilamentFlow, parallel_directors
+from medyanpy.beads.filament_constraints import AlongAcrossFlow, FilamentFlow, parallel_directors
 from medyanpy.beads.free import Beads
 from medyanpy.errors import ParameterError, SimulationError, TopologyError
 from medyanpy.sites import Sites

@@ -228,7 +228,7 @@ def test_programs_that_come_and_go_are_told_apart():
     forces = schedule.make_force_sum(list(schedule.bound))
     for seed in range(6):
         store.x[:] = start + np.random.default_rng(seed).normal(0.0, 0.1, start.shape)
-        program = store.make_program(store.v, store.mass, store.inverse_mass, store.spin, store.inverse_inertia)
+        program = store.make_program(store.v, store.mass, store.inverse_mass, [])
         forces.refresh(program, True)
         found = forces.f_array[store.layout.rank], dict(zip(ALL, (b.energy for b in schedule.bound), strict=True))
         del program
@@ -243,7 +243,7 @@ def test_programs_that_take_turns_are_told_apart():
     context = context_of(system_of(ALL))
     store, schedule = context._store, context._schedule
     programs = [
-        store.make_program(store.v, store.mass, store.inverse_mass, store.spin, store.inverse_inertia) for _ in range(2)
+        store.make_program(store.v, store.mass, store.inverse_mass, []) for _ in range(2)
     ]
     forces = schedule.make_force_sum(list(schedule.bound))
     start = store.x.copy()
