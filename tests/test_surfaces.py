@@ -8,6 +8,7 @@ import pytest
 from scipy import stats
 
 import medyanpy as mp
+from medyanpy.flows import Stage
 from medyanpy.surfaces import expressions
 from medyanpy.testing import check_variance, thermal
 
@@ -662,3 +663,17 @@ def test_set_positions():
     state = context.get_state(positions=True, velocities=True)
     np.testing.assert_allclose(state.positions, before, rtol=0.0, atol=1e-12)
     assert math.isclose(max(off(sphere, state)[1]), 0.0, abs_tol=1e-14)
+
+
+def test_gradients_belong_to_one_program():
+    """The minimiser moves the same beads with a program of its own, whose count of positions may be the same."""
+    sphere = S.Sphere(1.0)
+    context, handle = walkers(sphere, 40, "BAB", 0.01)
+    store, schedule = context._store, context._schedule
+    flow = schedule.flows[handle]
+    (tangent,) = flow.after_b(Stage(0, "B", 0.01, None))
+    turned = np.roll(store.x, 1, axis=1)
+    for x in (store.x.copy(), turned):
+        store.x[:], store.v[:] = x, np.random.default_rng(1).normal(size=x.shape)
+        store.make_program(store.v, store.mass, store.inverse_mass, []).perform(tangent)
+        assert np.abs(np.einsum("ij,ij->i", store.v, x)).max() < 1e-13

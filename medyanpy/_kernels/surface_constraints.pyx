@@ -277,12 +277,14 @@ cdef class Gradients:
     """Gradients at the positions of the beads of one handle: (chunks, 3, WIDTH), and which positions these are."""
     cdef double[:, :, ::1] values
     cdef double[:, ::1] work
+    # The minimiser's program moves the same beads, and counts its own positions.
+    cdef long long world
     cdef long long positions
 
     def __init__(self, Evaluator surface, Py_ssize_t n, int threads):
         self.values = np.zeros(((n + WIDTH - 1) // WIDTH, 3, WIDTH))
         self.work = np.zeros((threads, WIDTH * (surface.function.n_registers + FOR_WORK)))
-        self.positions = 0
+        self.world = self.positions = 0
 
 
 cdef struct Task:
@@ -448,12 +450,14 @@ cdef class SurfaceConstraints(Operation):
         cdef long long bead
         # Whoever writes from outside tells of it only afterwards.
         self.task.known = (
-            self.gradients.positions == world.positions and self.task.action != ADMIT and self.task.action != SETTLE
+            self.gradients.world == world.number and self.gradients.positions == world.positions
+            and self.task.action != ADMIT and self.task.action != SETTLE
         )
         if self.task.action == START and self.task.known:
             return 0
         fault = over_blocks(_chunks, &self.task, world, n_blocks(self.task.n, WIDTH), BLOCK)
         if fault == 0:
+            self.gradients.world = world.number
             self.gradients.positions = world.positions
         else:
             # The numbers of positions start with 1.
