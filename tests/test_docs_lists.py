@@ -130,3 +130,30 @@ def test_the_reference_has_what_is_public(module):
         and not getattr(whole, name).__module__.endswith(".errors")
     }
     assert documented == public
+
+
+def test_what_additions_cost():
+    """The lines of the examples, as the page on architecture counts them."""
+    fence = re.compile(r"(?:<!-- ([^>]*) -->\n)?```(\w+)\n(.*?)```", re.DOTALL)
+
+    def examples(page):
+        lines = [(m[2], m[1] or "", len([x for x in m[3].splitlines() if x.strip()])) for m in fence.finditer(page)]
+        kernels = [n for language, mark, n in lines if language == "cython" and not mark]
+        radial = sum(n for language, mark, n in lines if mark.startswith("radial.pxd"))
+        return kernels, radial, [n for language, mark, n in lines if mark == "needs the kernel"], lines
+
+    rows = table(text_of("docs", "architecture.md"), "| to add | class, lines |")
+    costs = {row[0]: (int(row[1]), row[2]) for row in rows}
+    kernels, radial, classes, _ = examples(text_of("docs", "add_a_force.md"))
+    assert costs.pop("a force") == (classes[0], str(kernels[0]))
+    assert costs.pop("a radial pair energy") == (classes[2], f"{radial}, in `radial.pxd` itself")
+    for page, what in (
+        ("kind_of_bead", "a kind of bead"),
+        ("column", "a kind with state and momenta of its own, and a force that drives them"),
+        ("letter", "a letter"),
+    ):
+        kernels, _, classes, _ = examples(text_of("docs", f"add_a_{page}.md"))
+        assert costs.pop(what) == (classes[0], str(kernels[0]))
+    lines = examples(text_of("docs", "add_a_reporter.md"))[-1]
+    assert costs.pop("a reporter") == (max(n for language, _, n in lines if language == "python"), "")
+    assert not costs
