@@ -3,13 +3,10 @@
 import inspect
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from itertools import count
 from typing import Any
 
 import numpy as np
 
-from medyanpy._kernels.numerics import PURPOSES, normals
-from medyanpy._kernels.points import Flatten
 from medyanpy._kernels.program import ProgramFault
 from medyanpy._tools.names import Guarded, look_up
 from medyanpy._tools.threads import choose_threads
@@ -75,7 +72,6 @@ class Context(Guarded):
         self._faults = Faults(self._store, self.turn)
         self._schedule = Schedule(self._store, system, integrator, self._faults)
         self._measure = Measure(self._store, self._schedule)
-        self._flatten = Flatten()
         self._degradation = Degradation(self._store.layout)
         program = self._store.program
         program.admit, program.between = self._measure.admit, self._serve
@@ -312,7 +308,7 @@ class Context(Guarded):
             try:
                 self._schedule.settle()
                 # Velocities belonged to the old triangles and links.
-                self._admit_velocities()
+                self._schedule.admit_velocities()
             except SimulationError:
                 self._store.x[rows] = before
                 raise
@@ -356,7 +352,7 @@ class Context(Guarded):
         v = array("set_velocities: velocities", velocities, (self.layout.n, 3), error=TopologyError)
         with self._counted_as_protocol():
             self._store.v[:] = v[self.layout.order]
-            self._admit_velocities()
+            self._schedule.admit_velocities()
 
     @one_at_a_time
     def set_orientations(self, orientations: Any) -> None:
@@ -420,12 +416,12 @@ class Context(Guarded):
             for column, values in rows.items():
                 self._store.arrays[column.array][:] = values
             if any(column.is_momentum for column in rows):
-                self._admit_velocities()
+                self._schedule.admit_velocities()
                 return
             self._store.positions_changed()
             if TRIANGLES in rows:
                 # Velocities belonged to the old ones.
-                self._schedule.perform(self._flatten)
+                self._schedule.flatten()
 
     @one_at_a_time
     def set_velocities_to_temperature(
@@ -450,19 +446,8 @@ class Context(Guarded):
             raise ParameterError("set_velocities_to_temperature: give temperature= (kelvin) or kT= (pN nm)")
         seed = check_seed("seed", seed)
         with self._counted_as_protocol():
-            normals(self._store.v, self.layout.order, seed, 0, 0, 0, PURPOSES["velocities"])
-            self._store.v *= np.sqrt(energy / self._store.mass)[:, None]
-            # Three numbers at a time, each with a counter of its own.
-            counter = count(1)
-            for momenta in self._store.momenta.values():
-                three = np.empty((len(momenta.p), 3))
-                for first in range(0, momenta.p.shape[1], 3):
-                    own = momenta.p[:, first : first + 3]
-                    beads = self.layout.order[momenta.places]
-                    normals(three, beads, seed, 0, 0, next(counter), PURPOSES["velocities"])
-                    own[:] = three[:, : own.shape[1]]
-                momenta.p[:] *= np.sqrt(energy * momenta.mass)
-            self._admit_velocities()
+            self._store.draw_momenta(energy, seed)
+            self._schedule.admit_velocities()
 
     @one_at_a_time(in_reports=False)
     def set_state(self, state: State) -> None:
@@ -495,8 +480,7 @@ class Context(Guarded):
     def _dynamical_arrays(self) -> dict[str, np.ndarray]:
         """All that a step reads and is not given by topology, forces and word: the content of a checkpoint."""
         self._refresh()
-        schedule = self._schedule
-        return {**schedule.moving_arrays(), "after_o": self._store.after_o, **schedule.coefficient_arrays()}
+        return self._schedule.dynamical_arrays()
 
     @one_at_a_time(in_reports=False)
     def _set_dynamical_arrays(
@@ -517,49 +501,14 @@ class Context(Guarded):
         ParameterError
             Arrays that are missing or have another shape or type; then nothing changes.
         """
-        targets = self._dynamical_arrays()
-        measured_here = targets.pop("work", None) is not None
-        if "runaway" not in arrays:
-            # Written before there was one.
-            del targets["runaway"]
-        wanted = dict(targets)
-        if "work" in arrays:
-            wanted |= WorkMeter(self._store.ranges, self.integrator.overdamped).arrays()
-        for name, target in wanted.items():
-            if name not in arrays and not target.size:
-                continue
-            if name not in arrays:
-                raise ParameterError(f"checkpoint: {name} is missing")
-            if (arrays[name].shape, arrays[name].dtype) != (target.shape, target.dtype):
-                raise ParameterError(
-                    f"checkpoint: {name} is {arrays[name].dtype} of shape {arrays[name].shape}, "
-                    f"not {target.dtype} of shape {target.shape}"
-                )
-        for name, target in targets.items():
-            if target.size:
-                target[...] = arrays[name]
-        if "runaway" not in arrays:
-            self._schedule.account.close()
-        self._store.program.changed()
-        self._store.program.step = step
-        self._schedule.since = since
-        if "work" in arrays:
+        self._refresh()
+        self._schedule.take_arrays(arrays, step, since)
+        measured = arrays.get("work")
+        if measured is not None:
             self.report_work = True
-            self._schedule.meter.arrays()["work"][...] = arrays["work"]
-        elif measured_here:
+            self._schedule.meter.arrays()["work"][...] = measured
+        elif self.report_work:
             self._schedule.meter.start(*self._measure.energies())
-
-    def _admit_velocities(self) -> None:
-        """Velocities have been set from outside: leave of them what each kind of bead can have."""
-        none = self.integrator.overdamped
-        self._store.v[none | (self._store.inverse_mass == 0.0)] = 0.0
-        for momenta in self._store.momenta.values():
-            momenta.p[none | (momenta.inverse_mass == 0.0)] = 0.0
-        self._store.after_o[:] = np.nan
-        self._schedule.perform(self._flatten)
-        for flow in self._schedule.flows.values():
-            for operation in flow.tangent():
-                self._schedule.perform(operation)
 
     # Work ---------------------------------------------------------------------------------------------------
 

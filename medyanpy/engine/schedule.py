@@ -9,6 +9,7 @@ import numpy as np
 from medyanpy._kernels.derivatives import HessianBlocks
 from medyanpy._kernels.kick import ForceSum, Kick
 from medyanpy._kernels.kinetic import KineticEnergies
+from medyanpy._kernels.points import Flatten
 from medyanpy._kernels.program import Program
 from medyanpy._kernels.selected import drift, rotation, watch
 from medyanpy.engine.runaway import SLOW, Account
@@ -305,6 +306,59 @@ class Schedule:
         for flow in [*self.flows.values(), *self._instruments()]:
             arrays.update(flow.arrays())
         return arrays
+
+    def dynamical_arrays(self) -> dict[str, np.ndarray]:
+        """All that a step reads and is not given by topology, forces and word: what checkpoints hold."""
+        return {**self.moving_arrays(), "after_o": self.store.after_o, **self.coefficient_arrays()}
+
+    def take_arrays(self, arrays: dict[str, np.ndarray], step: int, since: tuple[float, int]) -> None:
+        """Take over such arrays, at a step, but for the work measured so far.
+
+        Raises
+        ------
+        ParameterError
+            Arrays that are missing or have another shape or type; then nothing changes.
+        """
+        targets = self.dynamical_arrays()
+        targets.pop("work", None)
+        if "runaway" not in arrays:
+            # Written before there was one.
+            del targets["runaway"]
+        wanted = dict(targets)
+        if "work" in arrays:
+            wanted |= WorkMeter(self.store.ranges, self.integrator.overdamped).arrays()
+        for name, target in wanted.items():
+            if name not in arrays and target.size:
+                raise ParameterError(f"checkpoint: {name} is missing")
+            given = arrays.get(name, target)
+            if (given.shape, given.dtype) != (target.shape, target.dtype):
+                raise ParameterError(
+                    f"checkpoint: {name} is {given.dtype} of shape {given.shape}, "
+                    f"not {target.dtype} of shape {target.shape}"
+                )
+        for name, target in targets.items():
+            target[...] = arrays.get(name, target)
+        if "runaway" not in arrays:
+            self.account.close()
+        self.store.program.changed()
+        self.store.program.step = step
+        self.since = since
+
+    def admit_velocities(self) -> None:
+        """Velocities and momenta have been set from outside: leave of them what each kind of bead can have."""
+        none = self.integrator.overdamped
+        self.store.v[none | (self.store.inverse_mass == 0.0)] = 0.0
+        for momenta in self.store.momenta.values():
+            momenta.p[none | (momenta.inverse_mass == 0.0)] = 0.0
+        self.store.after_o[:] = np.nan
+        self.flatten()
+        for flow in self.flows.values():
+            for operation in flow.tangent():
+                self.perform(operation)
+
+    def flatten(self) -> None:
+        """Leave of the velocities of in-triangle points what is in the planes of their triangles."""
+        self.perform(Flatten())
 
     def settle(self) -> None:
         """Positions have been set from outside: bring beads to where their kinds can be."""

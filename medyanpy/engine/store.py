@@ -1,10 +1,12 @@
 """The store: every array of one Context, by place in memory, and the program that runs on them. It knows no forces."""
 
+from itertools import count
 from typing import NamedTuple
 
 import numpy as np
 
 from medyanpy._kernels.accumulate import Accumulator
+from medyanpy._kernels.numerics import PURPOSES, normals
 from medyanpy._kernels.program import Program
 from medyanpy._tools.validation import array
 from medyanpy.beads import InTrianglePoints
@@ -166,6 +168,20 @@ class Store:
                 for c, taken in handle.taken(f"{what}: {handle.name}", own).items():
                     out[c][rows[handle.rows]] = taken
         return out
+
+    def draw_momenta(self, kT: float, seed: int) -> None:
+        """Velocities and other momenta from Maxwell's distribution, also of what does not move."""
+        normals(self.v, self.layout.order, seed, 0, 0, 0, PURPOSES["velocities"])
+        self.v *= np.sqrt(kT / self.mass)[:, None]
+        # Three numbers at a time, each with a counter of its own.
+        counter = count(1)
+        for momenta in self.momenta.values():
+            beads, three = self.layout.order[momenta.places], np.empty((len(momenta.p), 3))
+            for first in range(0, momenta.p.shape[1], 3):
+                normals(three, beads, seed, 0, 0, next(counter), PURPOSES["velocities"])
+                own = momenta.p[:, first : first + 3]
+                own[:] = three[:, : own.shape[1]]
+            momenta.p[:] *= np.sqrt(kT * momenta.mass)
 
     def make_program(
         self, v: np.ndarray, mass: np.ndarray, inverse_mass: np.ndarray, momenta: list[tuple[np.ndarray, np.ndarray]]
