@@ -101,6 +101,8 @@ class OrientedBeads(Beads):
         Unit quaternions, scalar first, that turn vectors of the body frame into space.
     inertia : (n, 3) float array, pN s² nm
         Principal moments of inertia.
+    friction : (n,) float array, pN s/nm
+        Of translation, the mean of three directions; the thermostat uses the tensors.
     friction_tensors : (1 or n, 6, 6) float array
         Friction about the centre of mass in the body frame, translation first: pN s/nm, pN s and pN s nm in its blocks.
     rotation_parts : int
@@ -117,8 +119,8 @@ class OrientedBeads(Beads):
     def __init__(
         self, topology, name, first, positions, mass, orientations, inertia, friction, parts, held
     ) -> None:
-        # Of translation and rotation it is in the tensors.
-        super().__init__(topology, name, first, positions, mass, np.broadcast_to(0.0, (len(mass),)))
+        mean = np.trace(friction[:, :3, :3], axis1=1, axis2=2) / 3.0
+        super().__init__(topology, name, first, positions, mass, np.broadcast_to(mean, (len(mass),)))
         self.orientations = orientations
         self.inertia = inertia
         self.friction_tensors = friction

@@ -57,7 +57,7 @@ class BeadRow:
     moving : bool
         Whether any of them does.
     diffusion : (float, float), nm²/s
-        D = kT/γ; nan without temperature or friction, and of beads whose friction is a tensor.
+        D = kT/γ; nan without temperature or friction. Of bodies with the mean γ of three directions.
     relaxation : (float, float), s
         m/γ, for which velocities are remembered; inf without friction.
     damping : (float, float)

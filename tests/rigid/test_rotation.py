@@ -579,3 +579,18 @@ def test_set_orientations():
         context.set_orientations(q * [[1.0], [1.1], [1.0]])
     with pytest.raises(mp.TopologyError, match=r"angular_momenta must have shape \(3, 3\)"):
         context.set_angular_momenta(q)
+
+
+def test_the_friction_of_a_handle_is_the_mean_of_its_directions():
+    """What `simulation.check()` shows; it was 0 for all bodies."""
+    topology = mp.Topology()
+    tensor = np.diag([1.0, 2.0, 6.0, 7.0, 8.0, 9.0])
+    start = {"positions": [[0.0, 0, 0], [9.0, 0, 0]], "orientations": [[1.0, 0, 0, 0]] * 2, "mass": 2.0}
+    bodies = topology.add_rigid_bodies(**start, inertia=[1.0, 1.0, 1.0], friction=tensor)
+    assert bodies.friction.tolist() == [3.0, 3.0]
+    assert topology.add_rigid_bodies(**start, inertia=[1.0, 1.0, 1.0]).friction.tolist() == [0.0, 0.0]
+    system = mp.System(topology)
+    with pytest.warns(mp.ThermostatWarning, match="rigid bodies 2"):
+        simulation = mp.Simulation(system, mp.SplittingIntegrator("BAOAB", 0.1, kT=1.5))
+    row = simulation.check().beads[0]
+    assert (row.diffusion, row.relaxation) == ((0.5, 0.5), (2.0 / 3.0, 2.0 / 3.0))
