@@ -15,9 +15,10 @@ from libc.stdint cimport int32_t
 from libc.string cimport memset
 
 from medyanpy._kernels.box cimport displacement, displacements
+from medyanpy._kernels.derivatives cimport Derivative, SmoothForce
 from medyanpy._kernels.parallel cimport SUM_BLOCK, n_blocks, over_blocks, sum_in_blocks
-from medyanpy._kernels.program cimport AddBlock, Operation, World
-from medyanpy._kernels.radial cimport COULOMB, LENNARD_JONES, Derivative, derive, evaluate, pull, slope
+from medyanpy._kernels.program cimport World
+from medyanpy._kernels.radial cimport COULOMB, LENNARD_JONES, derive, evaluate, pull, slope
 from medyanpy._kernels.sites cimport SiteArrays, SiteTable
 from medyanpy._kernels.vec3 cimport dot
 
@@ -139,7 +140,7 @@ cdef int _rows(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int 
     return 0
 
 
-cdef class AllPairs(Operation):
+cdef class AllPairs(SmoothForce):
     """A radial energy of all pairs.
 
     Parameters
@@ -242,21 +243,5 @@ cdef class AllPairs(Operation):
                 r = sqrt(dot(d, d))
                 p[0] = self.p[0] * (t.weight[m] * t.weight[other])
                 evaluate(t.kind, p, r, 3, u)
-                fault = derive(wanted, self.sites, t.row[m], t.row[other], u, d, r)
+                fault = derive(wanted, self.sites, t.row[m], t.row[other], u, d, r, False)
         return fault
-
-    cdef int hessian(self, World* world, AddBlock add, void* sink) noexcept nogil:
-        cdef Derivative wanted = Derivative(add, sink, NULL, NULL, False, False)
-        return self.higher(world, &wanted)
-
-    cdef int stiffness(self, World* world, AddBlock add, void* sink) noexcept nogil:
-        cdef Derivative wanted = Derivative(add, sink, NULL, NULL, True, False)
-        return self.higher(world, &wanted)
-
-    cdef int contract(self, World* world, const double* a, double* out) noexcept nogil:
-        cdef Derivative wanted = Derivative(<AddBlock> NULL, NULL, a, out, False, False)
-        return self.higher(world, &wanted)
-
-    cdef int contract_stiffness(self, World* world, const double* a, double* out) noexcept nogil:
-        cdef Derivative wanted = Derivative(<AddBlock> NULL, NULL, a, out, True, False)
-        return self.higher(world, &wanted)

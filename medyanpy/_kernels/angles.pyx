@@ -22,9 +22,9 @@ from libc.math cimport sqrt
 
 from medyanpy._kernels.box cimport displacement
 from medyanpy._kernels.cosine cimport derive
+from medyanpy._kernels.derivatives cimport Derivative, SmoothForce
 from medyanpy._kernels.parallel cimport n_blocks, ordered_sum, over_blocks
-from medyanpy._kernels.program cimport AddBlock, Operation, World
-from medyanpy._kernels.radial cimport Derivative
+from medyanpy._kernels.program cimport World
 from medyanpy._kernels.sites cimport SiteArrays, SiteTable
 from medyanpy._kernels.vec3 cimport add_scaled, dot
 
@@ -84,7 +84,7 @@ cdef int _angles(void* task, World* world, Py_ssize_t first, Py_ssize_t last, in
     return 0
 
 
-cdef class Angles(Operation):
+cdef class Angles(SmoothForce):
     """Energies of angles between directions.
 
     sites : table with `ends` rows for each term, in the order of terms.
@@ -148,11 +148,3 @@ cdef class Angles(Operation):
             if fault == 0:
                 fault = derive(wanted, self.sites, ends, self.numbers[k, 1], self.numbers[k, 2], d[0], d[1])
         return fault
-
-    cdef int hessian(self, World* world, AddBlock add, void* sink) noexcept nogil:
-        cdef Derivative wanted = Derivative(add, sink, NULL, NULL, False, False)
-        return self.higher(world, &wanted)
-
-    cdef int contract(self, World* world, const double* a, double* out) noexcept nogil:
-        cdef Derivative wanted = Derivative(<AddBlock> NULL, NULL, a, out, False, False)
-        return self.higher(world, &wanted)

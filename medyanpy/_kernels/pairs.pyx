@@ -12,11 +12,12 @@ from libc.math cimport sqrt
 from libc.stdint cimport int32_t
 
 from medyanpy._kernels.box cimport displacement
+from medyanpy._kernels.derivatives cimport Derivative, SmoothForce
 from medyanpy._kernels.neighbors cimport AHEAD, ROWS_PER_BLOCK, NeighborList, Neighbors, prefetch
 from medyanpy._kernels.parallel cimport SUM_BLOCK, n_blocks, over_blocks, sum_in_blocks
-from medyanpy._kernels.program cimport AddBlock, Operation, World
+from medyanpy._kernels.program cimport World
 from medyanpy._kernels.radial cimport (
-    LENNARD_JONES, RICKER, SOFT_SPHERE, WCA, Derivative, derive, evaluate, lennard_jones_end, pull, ricker, slope,
+    LENNARD_JONES, RICKER, SOFT_SPHERE, WCA, derive, evaluate, lennard_jones_end, pull, ricker, slope,
 )
 from medyanpy._kernels.sites cimport SiteTable
 from medyanpy._kernels.vec3 cimport dot
@@ -120,7 +121,7 @@ cdef int _pairs(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int
     return 0
 
 
-cdef class Pairs(Operation):
+cdef class Pairs(SmoothForce):
     """A radial energy of all neighbours; the caller has made the list for the range of the function.
 
     Parameters
@@ -242,21 +243,5 @@ cdef class Pairs(Operation):
                 other = near.row_of[m][k]
                 r = self.radial(world, own, other, d, u)
                 if fault == 0 and r >= 0.0:
-                    fault = derive(wanted, self.sites, near.row[own], near.row[other], u, d, r)
+                    fault = derive(wanted, self.sites, near.row[own], near.row[other], u, d, r, False)
         return fault
-
-    cdef int hessian(self, World* world, AddBlock add, void* sink) noexcept nogil:
-        cdef Derivative wanted = Derivative(add, sink, NULL, NULL, False, False)
-        return self.higher(world, &wanted)
-
-    cdef int stiffness(self, World* world, AddBlock add, void* sink) noexcept nogil:
-        cdef Derivative wanted = Derivative(add, sink, NULL, NULL, True, False)
-        return self.higher(world, &wanted)
-
-    cdef int contract(self, World* world, const double* a, double* out) noexcept nogil:
-        cdef Derivative wanted = Derivative(<AddBlock> NULL, NULL, a, out, False, False)
-        return self.higher(world, &wanted)
-
-    cdef int contract_stiffness(self, World* world, const double* a, double* out) noexcept nogil:
-        cdef Derivative wanted = Derivative(<AddBlock> NULL, NULL, a, out, True, False)
-        return self.higher(world, &wanted)
