@@ -14,10 +14,12 @@ from libc.math cimport sqrt
 from libc.stdint cimport int32_t
 from libc.string cimport memset
 
+from medyanpy._kernels.arrays cimport vector, zeros
 from medyanpy._kernels.box cimport displacement, displacements
+from medyanpy._kernels.derivatives cimport Derivative, SmoothForce
 from medyanpy._kernels.parallel cimport SUM_BLOCK, n_blocks, over_blocks, sum_in_blocks
-from medyanpy._kernels.program cimport AddBlock, Operation, World
-from medyanpy._kernels.radial cimport COULOMB, LENNARD_JONES, Derivative, derive, evaluate, pull, slope
+from medyanpy._kernels.program cimport World
+from medyanpy._kernels.radial cimport COULOMB, LENNARD_JONES, derive, evaluate, pull, slope
 from medyanpy._kernels.sites cimport SiteArrays, SiteTable
 from medyanpy._kernels.vec3 cimport dot
 
@@ -139,7 +141,7 @@ cdef int _rows(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int 
     return 0
 
 
-cdef class AllPairs(Operation):
+cdef class AllPairs(SmoothForce):
     """A radial energy of all pairs.
 
     Parameters
@@ -162,42 +164,40 @@ cdef class AllPairs(Operation):
     cdef AllTask task
     cdef double[3] p
     cdef Py_ssize_t n
-    cdef object arrays
-    cdef double[::1] partial
+    cdef list arrays
+    cdef double* partial
 
     def __init__(
         self, str name, int kind, parameters, const int32_t[::1] row, weight, const int32_t[::1] first,
         const int32_t[::1] last, const int32_t[::1] ignored_from, const int32_t[::1] ignored, SiteTable sites,
     ):
-        cdef Py_ssize_t parts = max(1, n_blocks(row.shape[0], PART))
-        cdef double[::1] weights = np.zeros(parts * PART)
-        cdef double[::1] x = np.zeros(3 * parts * PART)
-        cdef double[::1] energies = np.zeros(max(1, row.shape[0]))
+        cdef AllTask* t = &self.task
+        cdef Py_ssize_t parts = n_blocks(row.shape[0], PART)
         cdef int k
         self.name = name
         self.sites = sites
         # How a body turns is not among the positions that derivatives are taken in.
         self.derivatives = 1 if sites.has_arms else 3
         self.n = row.shape[0]
-        np.asarray(weights)[:self.n] = weight
         for k in range(len(parameters)):
             self.p[k] = parameters[k]
         self.p[2] = np.inf
-        self.task.kind = kind
-        self.task.p = self.p
-        self.task.a = self.p[0]
-        self.task.b = self.p[1]
-        self.arrays = (row, first, last, ignored_from, ignored, weights, x, energies)
-        self.partial = np.zeros(max(1, n_blocks(self.n, SUM_BLOCK)))
-        if self.n > 0:
-            self.task.row = &row[0]
-            self.task.first = &first[0]
-            self.task.last = &last[0]
-            self.task.ignored_from = &ignored_from[0]
-            self.task.ignored = &ignored[0]
-            self.task.weight = &weights[0]
-            self.task.x = &x[0]
-            self.task.energy = &energies[0]
+        t.kind = kind
+        t.p = self.p
+        t.a = self.p[0]
+        t.b = self.p[1]
+        weights = np.zeros(parts * PART)
+        weights[:self.n] = weight
+        self.arrays = []
+        t.row = vector(self.arrays, row)
+        t.first = vector(self.arrays, first)
+        t.last = vector(self.arrays, last)
+        t.ignored_from = vector(self.arrays, ignored_from)
+        t.ignored = vector(self.arrays, ignored)
+        t.weight = vector[double](self.arrays, weights)
+        t.x = zeros(self.arrays, 3 * parts * PART)
+        t.energy = zeros(self.arrays, self.n)
+        self.partial = zeros(self.arrays, n_blocks(self.n, SUM_BLOCK))
 
     cdef int run(self, World* world) noexcept nogil:
         cdef int fault
@@ -211,7 +211,7 @@ cdef class AllPairs(Operation):
         over_blocks(_copy, &self.task, world, self.n, PART * ROWS)
         over_blocks(_rows, &self.task, world, self.n, ROWS)
         if world.want_energy:
-            self.energy = sum_in_blocks(world, self.task.energy, self.n, &self.partial[0])
+            self.energy = sum_in_blocks(world, self.task.energy, self.n, self.partial)
         return self.sites.scatter(world)
 
     cdef int higher(self, World* world, const Derivative* wanted) noexcept nogil:
@@ -242,21 +242,5 @@ cdef class AllPairs(Operation):
                 r = sqrt(dot(d, d))
                 p[0] = self.p[0] * (t.weight[m] * t.weight[other])
                 evaluate(t.kind, p, r, 3, u)
-                fault = derive(wanted, self.sites, t.row[m], t.row[other], u, d, r)
+                fault = derive(wanted, self.sites, t.row[m], t.row[other], u, d, r, False)
         return fault
-
-    cdef int hessian(self, World* world, AddBlock add, void* sink) noexcept nogil:
-        cdef Derivative wanted = Derivative(add, sink, NULL, NULL, False, False)
-        return self.higher(world, &wanted)
-
-    cdef int stiffness(self, World* world, AddBlock add, void* sink) noexcept nogil:
-        cdef Derivative wanted = Derivative(add, sink, NULL, NULL, True, False)
-        return self.higher(world, &wanted)
-
-    cdef int contract(self, World* world, const double* a, double* out) noexcept nogil:
-        cdef Derivative wanted = Derivative(<AddBlock> NULL, NULL, a, out, False, False)
-        return self.higher(world, &wanted)
-
-    cdef int contract_stiffness(self, World* world, const double* a, double* out) noexcept nogil:
-        cdef Derivative wanted = Derivative(<AddBlock> NULL, NULL, a, out, True, False)
-        return self.higher(world, &wanted)

@@ -16,15 +16,14 @@ sites in one place does not exist: such a term has the energy k and no force.
 Every row of the table of sites belongs to one term: a term writes the forces on its sites, and the table hands them on
 by owner, in the order of terms. Second and third derivatives: cosine.pxd.
 """
-import numpy as np
-
 from libc.math cimport sqrt
 
+from medyanpy._kernels.arrays cimport table, zeros
 from medyanpy._kernels.box cimport displacement
 from medyanpy._kernels.cosine cimport derive
+from medyanpy._kernels.derivatives cimport Derivative, SmoothForce
 from medyanpy._kernels.parallel cimport n_blocks, ordered_sum, over_blocks
-from medyanpy._kernels.program cimport AddBlock, Operation, World
-from medyanpy._kernels.radial cimport Derivative
+from medyanpy._kernels.program cimport World
 from medyanpy._kernels.sites cimport SiteArrays, SiteTable
 from medyanpy._kernels.vec3 cimport add_scaled, dot
 
@@ -84,7 +83,7 @@ cdef int _angles(void* task, World* world, Py_ssize_t first, Py_ssize_t last, in
     return 0
 
 
-cdef class Angles(Operation):
+cdef class Angles(SmoothForce):
     """Energies of angles between directions.
 
     sites : table with `ends` rows for each term, in the order of terms.
@@ -93,27 +92,27 @@ cdef class Angles(Operation):
     numbers : (terms, 3), pN nm: k, p, s.
     """
     cdef SiteTable sites
-    cdef Py_ssize_t ends
+    cdef AngleTask task
+    cdef list arrays
     cdef const double[:, ::1] numbers
-    cdef double[::1] partial
 
     def __init__(self, str name, SiteTable sites, Py_ssize_t ends, const double[:, ::1] numbers):
         self.name = name
         # How a body turns is not among the positions that derivatives are taken in.
         self.derivatives = 1 if sites.has_arms else 3
         self.sites = sites
-        self.ends = ends
         self.numbers = numbers
-        self.partial = np.zeros(n_blocks(numbers.shape[0], BLOCK))
-
-    cdef void find_ends(self, AngleTask* task) noexcept nogil:
-        task.tail[0] = 1 if self.ends == 3 else 0
-        task.head[0] = 0 if self.ends == 3 else 1
-        task.tail[1] = 1 if self.ends == 3 else 2
-        task.head[1] = 2 if self.ends == 3 else 3
+        self.arrays = []
+        self.task.sites = &sites.now
+        self.task.ends = ends
+        self.task.tail[0] = 1 if ends == 3 else 0
+        self.task.head[0] = 0 if ends == 3 else 1
+        self.task.tail[1] = 1 if ends == 3 else 2
+        self.task.head[1] = 2 if ends == 3 else 3
+        self.task.numbers = table(self.arrays, numbers)
+        self.task.partial = zeros(self.arrays, n_blocks(numbers.shape[0], BLOCK))
 
     cdef int run(self, World* world) noexcept nogil:
-        cdef AngleTask task
         cdef Py_ssize_t terms = self.numbers.shape[0]
         cdef int fault
         self.energy = 0.0
@@ -122,37 +121,23 @@ cdef class Angles(Operation):
         fault = self.sites.gather(world)
         if fault != 0:
             return fault
-        task.sites = &self.sites.now
-        task.ends = self.ends
-        self.find_ends(&task)
-        task.numbers = &self.numbers[0, 0]
-        task.partial = &self.partial[0]
-        over_blocks(_angles, &task, world, terms, BLOCK)
+        over_blocks(_angles, &self.task, world, terms, BLOCK)
         if world.want_energy:
-            self.energy = ordered_sum(task.partial, n_blocks(terms, BLOCK))
+            self.energy = ordered_sum(self.task.partial, n_blocks(terms, BLOCK))
         return self.sites.scatter(world)
 
     cdef int higher(self, World* world, const Derivative* wanted) noexcept nogil:
-        cdef AngleTask task
+        cdef const AngleTask* t = &self.task
         cdef Py_ssize_t ends[4]
         cdef double d[2][3]
         cdef const double* x = self.sites.now.x
         cdef Py_ssize_t k
         cdef int i, fault = self.sites.gather(world)
-        self.find_ends(&task)
         for k in range(self.numbers.shape[0]):
             for i in range(2):
-                ends[2 * i] = self.ends * k + task.tail[i]
-                ends[2 * i + 1] = self.ends * k + task.head[i]
+                ends[2 * i] = t.ends * k + t.tail[i]
+                ends[2 * i + 1] = t.ends * k + t.head[i]
                 displacement(&world.box, x + 3 * ends[2 * i], x + 3 * ends[2 * i + 1], d[i])
             if fault == 0:
                 fault = derive(wanted, self.sites, ends, self.numbers[k, 1], self.numbers[k, 2], d[0], d[1])
         return fault
-
-    cdef int hessian(self, World* world, AddBlock add, void* sink) noexcept nogil:
-        cdef Derivative wanted = Derivative(add, sink, NULL, NULL, False, False)
-        return self.higher(world, &wanted)
-
-    cdef int contract(self, World* world, const double* a, double* out) noexcept nogil:
-        cdef Derivative wanted = Derivative(<AddBlock> NULL, NULL, a, out, False, False)
-        return self.higher(world, &wanted)

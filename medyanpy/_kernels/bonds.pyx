@@ -11,9 +11,10 @@ from libc.math cimport sqrt
 from libc.stdint cimport int32_t
 
 from medyanpy._kernels.box cimport displacement
+from medyanpy._kernels.derivatives cimport Derivative, SmoothForce
 from medyanpy._kernels.parallel cimport n_blocks, ordered_sum, over_blocks
-from medyanpy._kernels.program cimport AddBlock, Operation, World
-from medyanpy._kernels.radial cimport PENALTY, Derivative, derive, evaluate
+from medyanpy._kernels.program cimport World
+from medyanpy._kernels.radial cimport PENALTY, derive, evaluate
 from medyanpy._kernels.sites cimport SiteArrays, SiteTable
 from medyanpy._kernels.vec3 cimport add_scaled, dot
 
@@ -60,7 +61,7 @@ cdef int _bonds(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int
     return 0
 
 
-cdef class Bonds(Operation):
+cdef class Bonds(SmoothForce):
     """Radial energies of fixed pairs of sites; the caller has checked numbers and sorted terms by owner."""
     cdef SiteTable sites
     cdef int kind
@@ -129,21 +130,5 @@ cdef class Bonds(Operation):
                 # Each bond once: it is in the rows of both its ends.
                 if fault == 0 and self.owner[k] < self.other[s]:
                     r = self.radial(world, k, s, d, u)
-                    fault = derive(wanted, self.sites, self.owner[k], self.other[s], u, d, r)
+                    fault = derive(wanted, self.sites, self.owner[k], self.other[s], u, d, r, self.kind == PENALTY)
         return fault
-
-    cdef int hessian(self, World* world, AddBlock add, void* sink) noexcept nogil:
-        cdef Derivative wanted = Derivative(add, sink, NULL, NULL, False, False)
-        return self.higher(world, &wanted)
-
-    cdef int stiffness(self, World* world, AddBlock add, void* sink) noexcept nogil:
-        cdef Derivative wanted = Derivative(add, sink, NULL, NULL, True, self.kind == PENALTY)
-        return self.higher(world, &wanted)
-
-    cdef int contract(self, World* world, const double* a, double* out) noexcept nogil:
-        cdef Derivative wanted = Derivative(<AddBlock> NULL, NULL, a, out, False, False)
-        return self.higher(world, &wanted)
-
-    cdef int contract_stiffness(self, World* world, const double* a, double* out) noexcept nogil:
-        cdef Derivative wanted = Derivative(<AddBlock> NULL, NULL, a, out, True, self.kind == PENALTY)
-        return self.higher(world, &wanted)

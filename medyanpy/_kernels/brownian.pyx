@@ -10,6 +10,7 @@ b_k = sum_ij eps_kji D_ij over translations i and rotations j. Derived in docs/t
 from libc.math cimport sqrt
 from libc.stdint cimport int32_t
 
+from medyanpy._kernels.arrays cimport vector
 from medyanpy._kernels.elementary cimport sincos_
 from medyanpy._kernels.kick cimport ForceSum
 from medyanpy._kernels.parallel cimport over_blocks, record_fault
@@ -69,27 +70,25 @@ cdef class Displacement(Operation):
 
     c1, c2 (n,): h / gamma and sqrt(2 kT h / gamma); 0 for beads that stay.
     """
-    cdef int letter
+    cdef PlainTask task
     cdef ForceSum forces
-    cdef const double[::1] c1
-    cdef const double[::1] c2
+    cdef list arrays
+    cdef Py_ssize_t n
 
     def __init__(self, int letter, ForceSum forces, const double[::1] c1, const double[::1] c2):
-        self.letter = letter
+        self.n = c1.shape[0]
         self.forces = forces
-        self.c1 = c1
-        self.c2 = c2
+        self.arrays = []
+        self.task.letter = letter
+        self.task.c1 = vector(self.arrays, c1)
+        self.task.c2 = vector(self.arrays, c2)
 
     cdef int run(self, World* world) noexcept nogil:
-        cdef PlainTask task
-        if self.c1.shape[0] == 0:
+        if self.n == 0:
             return 0
-        task.letter = self.letter
-        task.f = &self.forces.f[0, 0] if self.forces.forces.count > 0 else NULL
-        task.c1 = &self.c1[0]
-        task.c2 = &self.c2[0]
+        self.task.f = &self.forces.f[0, 0] if self.forces.forces.count > 0 else NULL
         world.positions += 1
-        return over_blocks(_displace, &task, world, self.c1.shape[0], BLOCK)
+        return over_blocks(_displace, &self.task, world, self.n, BLOCK)
 
 
 # Orientations of a block, and the rotation vectors by which they turn.
@@ -211,29 +210,25 @@ cdef class TensorDisplacement(Operation):
     species (n,): which numbers a bead has; c (species, 13, 8): the columns of h D / kT, those of the root of 2 h D, and
     h b, padded by 0.
     """
-    cdef int letter
+    cdef TensorTask task
     cdef ForceSum forces
-    cdef Py_ssize_t first
-    cdef const int32_t[::1] species
-    cdef const double[:, :, ::1] c
+    cdef list arrays
+    cdef Py_ssize_t n
 
     def __init__(self, int letter, ForceSum forces, Py_ssize_t first, const int32_t[::1] species,
                  const double[:, :, ::1] c):
-        self.letter = letter
+        self.n = species.shape[0]
         self.forces = forces
-        self.first = first
-        self.species = species
-        self.c = c
+        self.arrays = [c]
+        self.task.letter = letter
+        self.task.first = first
+        self.task.species = vector(self.arrays, species)
+        self.task.c = &c[0, 0, 0]
 
     cdef int run(self, World* world) noexcept nogil:
-        cdef TensorTask task
-        task.letter = self.letter
-        task.first = self.first
-        task.species = &self.species[0]
-        task.c = &self.c[0, 0, 0]
-        task.f = task.torque = NULL
+        self.task.f = self.task.torque = NULL
         if self.forces.forces.count > 0:
-            task.f = &self.forces.f[0, 0]
-            task.torque = self.forces.drive[0]
+            self.task.f = &self.forces.f[0, 0]
+            self.task.torque = self.forces.drive[0]
         world.positions += 1
-        return over_blocks(_displace_and_turn, &task, world, self.species.shape[0], BLOCK)
+        return over_blocks(_displace_and_turn, &self.task, world, self.n, BLOCK)

@@ -28,6 +28,7 @@ from libc.math cimport fabs
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy, memset
 
+from medyanpy._kernels.arrays cimport vector, zeros
 from medyanpy._kernels.derivatives import HessianBlocks
 from medyanpy._kernels.kick cimport ForceSum, KickForce, KickRule
 from medyanpy._kernels.parallel cimport over_blocks, record_fault
@@ -342,10 +343,10 @@ cdef class CoarseForces(KickRule):
     cdef Sequence hessians
     cdef Sequence stiffnesses
     cdef object solve_sparse
-    cdef object arrays
+    cdef list arrays
     cdef Band band
-    cdef const int32_t[::1] start
-    cdef const unsigned char[::1] chain
+    cdef SolveTask task
+    cdef Py_ssize_t molecules
     cdef double[:, ::1] right      # by order of solution
     cdef double[:, ::1] a          # (n, 3) by place, 0 of beads that are not solved for
     cdef double[:, ::1] x          # kept, while Newton's method looks elsewhere
@@ -357,12 +358,9 @@ cdef class CoarseForces(KickRule):
         order = np.full(n, -1, np.int32)
         order[np.asarray(place)] = np.arange(place.shape[0], dtype=np.int32)
         m = place.shape[0]
+        cdef const unsigned char[::1] chain
         counts = 9 * (np.asarray(width, np.int64) + 1)
         row = np.cumsum(counts) - counts
-        cdef const int32_t[::1] orders = order
-        cdef const int64_t[::1] rows = row
-        cdef double[::1] matrix = np.empty(max(1, counts.sum()))
-        cdef double[::1] pivot = np.empty(max(1, 3 * m))
         self.stiff = Sequence(stiff)
         self.positive = positive
         self.hessians = Sequence([HessianBlocks(operation) for operation in stiff])
@@ -370,20 +368,23 @@ cdef class CoarseForces(KickRule):
         self.scheme = scheme
         self.scale = scale
         self.solve_sparse = solve
-        self.start = start
         widest = np.maximum.reduceat(width, np.asarray(start)[: start.shape[0] - 1]) if width.shape[0] else np.zeros(0)
-        self.chain = (widest <= 1).astype(np.uint8)
-        self.arrays = (place, orders, width, rows, matrix, pivot)
+        chain = (widest <= 1).astype(np.uint8)
+        self.arrays = []
         self.band.n = m
-        self.band.place = &place[0]
-        self.band.order = &orders[0]
-        if width.shape[0]:
-            self.band.width = &width[0]
-            self.band.row = &rows[0]
-        self.band.matrix = &matrix[0]
-        self.band.pivot = &pivot[0]
+        self.band.place = vector(self.arrays, place)
+        self.band.order = vector[int32_t](self.arrays, order)
+        self.band.width = vector(self.arrays, width)
+        self.band.row = vector[int64_t](self.arrays, row)
+        self.band.matrix = zeros(self.arrays, counts.sum())
+        self.band.pivot = zeros(self.arrays, 3 * m)
         self.band.scale = scale
         self.right = np.empty((m, 3))
+        self.molecules = start.shape[0] - 1
+        self.task.band = &self.band
+        self.task.start = vector(self.arrays, start)
+        self.task.chain = vector(self.arrays, chain)
+        self.task.a = &self.right[0, 0]
         self.a = np.zeros((n, 3))
         self.x = np.empty((n if scheme == NEWTON else 0, 3))
         self.g = np.empty((n, 3))
@@ -432,18 +433,13 @@ cdef class CoarseForces(KickRule):
 
     cdef int solve(self, World* world, bint positive) noexcept nogil:
         """right <- (M + beta h^2 H)^-1 right, or with stiffnesses in place of H."""
-        cdef SolveTask task
         cdef int fault
         if self.band.width != NULL:
             fault = self.assemble(world, positive)
             if fault != 0:
                 return fault
             if not self.band.outside:
-                task.band = &self.band
-                task.start = &self.start[0]
-                task.chain = &self.chain[0]
-                task.a = &self.right[0, 0]
-                return over_blocks(_solve, &task, world, self.start.shape[0] - 1, MOLECULES)
+                return over_blocks(_solve, &self.task, world, self.molecules, MOLECULES)
         fault = self.stiffnesses.run(world) if positive else self.hessians.run(world)
         if fault != 0:
             return fault

@@ -18,7 +18,7 @@ the forces, which have their digits where directions are almost parallel, or opp
 from libc.math cimport sqrt
 from libc.stdint cimport int32_t
 
-from medyanpy._kernels.radial cimport Derivative
+from medyanpy._kernels.derivatives cimport Derivative
 from medyanpy._kernels.sites cimport SiteTable
 from medyanpy._kernels.vec3 cimport dot
 

@@ -1,13 +1,38 @@
-"""Second and third derivatives of forces that offer them, for Python: blocks of the Hessian, and contractions.
+"""Second and third derivatives of forces that offer them.
 
-Kernels that need them inside a step call `hessian` and `contract` of an operation themselves, with a sink of theirs.
+A force that goes through its terms in the same way for all of them is a `SmoothForce`: one loop, told what is wanted.
+For Python there are blocks of the Hessian, and contractions; kernels that need them inside a step call `hessian` and
+`contract` of an operation themselves, with a sink of theirs.
 """
 import numpy as np
 
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy
 
-from medyanpy._kernels.program cimport OUT_OF_MEMORY, Operation, World
+from medyanpy._kernels.program cimport AddBlock, OUT_OF_MEMORY, Operation, World
+
+
+cdef class SmoothForce(Operation):
+    """A force whose second and third derivatives come from one loop over its terms: `higher`."""
+
+    cdef int higher(self, World* world, const Derivative* wanted) noexcept nogil:
+        return 0
+
+    cdef int hessian(self, World* world, AddBlock add, void* sink) noexcept nogil:
+        cdef Derivative wanted = Derivative(add, sink, NULL, NULL, False)
+        return self.higher(world, &wanted)
+
+    cdef int stiffness(self, World* world, AddBlock add, void* sink) noexcept nogil:
+        cdef Derivative wanted = Derivative(add, sink, NULL, NULL, True)
+        return self.higher(world, &wanted)
+
+    cdef int contract(self, World* world, const double* a, double* out) noexcept nogil:
+        cdef Derivative wanted = Derivative(<AddBlock> NULL, NULL, a, out, False)
+        return self.higher(world, &wanted)
+
+    cdef int contract_stiffness(self, World* world, const double* a, double* out) noexcept nogil:
+        cdef Derivative wanted = Derivative(<AddBlock> NULL, NULL, a, out, True)
+        return self.higher(world, &wanted)
 
 
 cdef struct Block:

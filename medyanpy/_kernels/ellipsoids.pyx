@@ -25,12 +25,11 @@ Shapes: semi-axes (n, 3) by member. Units: nm, pN nm. The caller has checked the
 spheres, and that the range of the list is (a_max + a_max') times the mu where U ends.
 Source: J. W. Perram, M. S. Wertheim, J. Comput. Phys. 58, 409 (1985), F; the way to its maximum is our own.
 """
-import numpy as np
-
 from libc.math cimport sqrt
 from libc.stdint cimport int32_t
 from libc.string cimport memset
 
+from medyanpy._kernels.arrays cimport table, vector, zeros
 from medyanpy._kernels.box cimport displacement
 from medyanpy._kernels.neighbors cimport ROWS_PER_BLOCK, NeighborList, Neighbors
 from medyanpy._kernels.parallel cimport SUM_BLOCK, n_blocks, over_blocks, sum_in_blocks
@@ -418,30 +417,28 @@ cdef class Ellipsoids(Operation):
     """
     cdef SiteTable sites
     cdef readonly NeighborList neighbors
-    cdef int form
-    cdef double epsilon
-    cdef const double[:, ::1] axes
-    cdef const int32_t[::1] oriented
-    cdef double[::1] energies
-    cdef double[::1] partial
-    cdef unsigned char[::1] bodies
+    cdef EllipsoidTask task
+    cdef list arrays
+    cdef double* partial
 
     def __init__(self, str name, int form, double epsilon, NeighborList neighbors, const double[:, ::1] axes,
                  const int32_t[::1] oriented, SiteTable sites):
         self.name = name
         self.derivatives = 1
-        self.form = form
-        self.epsilon = epsilon
         self.neighbors = neighbors
-        self.axes = axes
-        self.oriented = oriented
         self.sites = sites
-        self.energies = np.zeros(max(1, neighbors.list.n))
-        self.partial = np.zeros(max(1, n_blocks(neighbors.list.n, SUM_BLOCK)))
-        self.bodies = np.zeros(max(1, neighbors.list.n) * sizeof(Body), np.uint8)
+        self.arrays = []
+        self.task.list = &neighbors.list
+        self.task.form = form
+        self.task.epsilon = epsilon
+        self.task.end = WCA_END_SQUARED if form == WCA else 1.0
+        self.task.axes = table(self.arrays, axes)
+        self.task.oriented = vector(self.arrays, oriented)
+        self.task.body = <Body*> zeros(self.arrays, neighbors.list.n * sizeof(Body) // sizeof(double))
+        self.task.energy = zeros(self.arrays, neighbors.list.n)
+        self.partial = zeros(self.arrays, n_blocks(neighbors.list.n, SUM_BLOCK))
 
     cdef int run(self, World* world) noexcept nogil:
-        cdef EllipsoidTask task
         cdef Py_ssize_t n = self.neighbors.list.n
         cdef int fault
         self.energy = 0.0
@@ -452,17 +449,9 @@ cdef class Ellipsoids(Operation):
             fault = self.neighbors.follow(world, &self.sites.now)
         if fault != 0:
             return fault
-        task.list = &self.neighbors.list
-        task.form = self.form
-        task.epsilon = self.epsilon
-        task.end = WCA_END_SQUARED if self.form == WCA else 1.0
-        task.axes = &self.axes[0, 0]
-        task.oriented = &self.oriented[0]
-        task.body = <Body*> &self.bodies[0]
-        task.energy = &self.energies[0]
-        over_blocks(_frames, &task, world, n, ROWS_PER_BLOCK)
-        over_blocks(_ellipsoids, &task, world, n, ROWS_PER_BLOCK)
+        over_blocks(_frames, &self.task, world, n, ROWS_PER_BLOCK)
+        over_blocks(_ellipsoids, &self.task, world, n, ROWS_PER_BLOCK)
         if world.want_energy:
             # In the order of members: that of slots depends on when the list was built.
-            self.energy = sum_in_blocks(world, task.energy, n, &self.partial[0])
+            self.energy = sum_in_blocks(world, self.task.energy, n, self.partial)
         return 0

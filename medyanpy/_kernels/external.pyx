@@ -6,10 +6,9 @@
 Shapes: m rows of a table of sites; o and g have m rows, or one that is the same for all. Units: nm, pN, pN/nm. The
 caller has checked rows, that none occurs twice, and shapes.
 """
-import numpy as np
-
 from libc.stdint cimport int32_t
 
+from medyanpy._kernels.arrays cimport table, vector, zeros
 from medyanpy._kernels.box cimport displacement
 from medyanpy._kernels.parallel cimport n_blocks, ordered_sum, over_blocks
 from medyanpy._kernels.program cimport AddBlock, Operation, World
@@ -54,11 +53,10 @@ cdef int _field(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int
 cdef class Field(Operation):
     """A trap and a constant force on single sites."""
     cdef SiteTable sites
+    cdef FieldTask task
+    cdef list arrays
     cdef const int32_t[::1] row
     cdef const double[::1] stiffness
-    cdef const double[:, ::1] center
-    cdef const double[:, ::1] force
-    cdef double[::1] partial
 
     def __init__(self, str name, SiteTable sites, const int32_t[::1] row, const double[::1] stiffness,
                  const double[:, ::1] center, const double[:, ::1] force):
@@ -68,12 +66,16 @@ cdef class Field(Operation):
         self.sites = sites
         self.row = row
         self.stiffness = stiffness
-        self.center = center
-        self.force = force
-        self.partial = np.zeros(n_blocks(row.shape[0], BLOCK))
+        self.arrays = []
+        self.task.row = vector(self.arrays, row)
+        self.task.stiffness = vector(self.arrays, stiffness)
+        self.task.center = table(self.arrays, center)
+        self.task.force = table(self.arrays, force)
+        self.task.next_center = 0 if center.shape[0] == 1 else 3
+        self.task.next_force = 0 if force.shape[0] == 1 else 3
+        self.task.partial = zeros(self.arrays, n_blocks(row.shape[0], BLOCK))
 
     cdef int run(self, World* world) noexcept nogil:
-        cdef FieldTask task
         cdef Py_ssize_t n = self.row.shape[0]
         cdef int fault
         self.energy = 0.0
@@ -82,17 +84,10 @@ cdef class Field(Operation):
         fault = self.sites.gather(world)
         if fault != 0:
             return fault
-        task.sites = self.sites.now
-        task.row = &self.row[0]
-        task.stiffness = &self.stiffness[0]
-        task.center = &self.center[0, 0]
-        task.force = &self.force[0, 0]
-        task.next_center = 0 if self.center.shape[0] == 1 else 3
-        task.next_force = 0 if self.force.shape[0] == 1 else 3
-        task.partial = &self.partial[0]
-        over_blocks(_field, &task, world, n, BLOCK)
+        self.task.sites = self.sites.now
+        over_blocks(_field, &self.task, world, n, BLOCK)
         if world.want_energy:
-            self.energy = ordered_sum(task.partial, n_blocks(n, BLOCK))
+            self.energy = ordered_sum(self.task.partial, n_blocks(n, BLOCK))
         return self.sites.scatter(world)
 
     cdef int hessian(self, World* world, AddBlock add, void* sink) noexcept nogil:

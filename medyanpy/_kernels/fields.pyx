@@ -13,6 +13,7 @@ import numpy as np
 
 from libc.stdint cimport int32_t
 
+from medyanpy._kernels.arrays cimport table, vector, zeros
 from medyanpy._kernels.implicit cimport Function, WIDTH, evaluate, prepare
 from medyanpy._kernels.parallel cimport n_blocks, ordered_sum, over_blocks, record_fault
 from medyanpy._kernels.program cimport AddBlock, NOT_FINITE, Operation, World
@@ -28,19 +29,19 @@ cdef int[27] TEN = [0, 1, 2, 1, 3, 4, 2, 4, 5, 1, 3, 4, 3, 6, 7, 4, 7, 8, 2, 4, 
 cdef class Compiled:
     """A program, and registers for each of some blocks. Instructions leave constants alone: they are written once."""
     cdef Function function
-    cdef object arrays
+    cdef list arrays
     cdef double[:, ::1] registers
 
     def __init__(self, const int32_t[:, ::1] instructions, const double[::1] constants, const int32_t[::1] outputs,
                  Py_ssize_t n_registers, Py_ssize_t blocks):
         cdef Function* f = &self.function
         cdef Py_ssize_t i
-        self.arrays = instructions, constants, outputs
-        f.instructions = &instructions[0, 0] if instructions.shape[0] > 0 else NULL
+        self.arrays = []
+        f.instructions = table(self.arrays, instructions)
         f.n = instructions.shape[0]
-        f.constants = &constants[0] if constants.shape[0] > 0 else NULL
+        f.constants = vector(self.arrays, constants)
         f.n_constants = constants.shape[0]
-        f.outputs = &outputs[0]
+        f.outputs = vector(self.arrays, outputs)
         f.n_registers = n_registers
         self.registers = np.zeros((blocks, WIDTH * n_registers))
         for i in range(blocks):
@@ -102,10 +103,10 @@ cdef int _field(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int
 cdef class ExpressionField(Operation):
     """A field on single sites. programs: three, each of instructions, constants, outputs, and number of registers."""
     cdef SiteTable sites
+    cdef FieldTask task
+    cdef list arrays
     cdef const int32_t[::1] row
-    cdef const double[:, ::1] others
     cdef Compiled first, second, third
-    cdef double[::1] partial
 
     def __init__(self, str name, SiteTable sites, const int32_t[::1] row, const double[:, ::1] others, programs):
         blocks = n_blocks(row.shape[0], BLOCK)
@@ -114,80 +115,76 @@ cdef class ExpressionField(Operation):
         self.derivatives = 1 if sites.has_arms else 3
         self.sites = sites
         self.row = row
-        self.others = others
         self.first = Compiled(*programs[0], blocks)
         self.second = Compiled(*programs[1], 1)
         self.third = Compiled(*programs[2], 1)
-        self.partial = np.zeros(blocks)
+        self.arrays = []
+        self.task.row = vector(self.arrays, row)
+        self.task.others = table(self.arrays, others)
+        self.task.q = others.shape[1]
+        self.task.partial = zeros(self.arrays, blocks)
 
-    cdef int begin(self, World* world, Compiled program, FieldTask* task) noexcept nogil:
+    cdef int begin(self, World* world, Compiled program) noexcept nogil:
         cdef int fault = self.sites.gather(world)
-        task.sites = self.sites.now
-        task.row = &self.row[0]
-        task.q = self.others.shape[1]
-        task.others = &self.others[0, 0] if task.q > 0 else NULL
-        task.function = &program.function
-        task.registers = &program.registers[0, 0]
-        task.partial = &self.partial[0]
+        self.task.sites = self.sites.now
+        self.task.function = &program.function
+        self.task.registers = &program.registers[0, 0]
         return fault
 
     cdef int run(self, World* world) noexcept nogil:
-        cdef FieldTask task
         cdef Py_ssize_t n = self.row.shape[0]
         cdef int fault
         self.energy = 0.0
         if n == 0:
             return 0
-        fault = self.begin(world, self.first, &task)
+        fault = self.begin(world, self.first)
         if fault != 0:
             return fault
-        fault = over_blocks(_field, &task, world, n, BLOCK)
+        fault = over_blocks(_field, &self.task, world, n, BLOCK)
         if fault != 0:
             return fault
         if world.want_energy:
-            self.energy = ordered_sum(task.partial, n_blocks(n, BLOCK))
+            self.energy = ordered_sum(self.task.partial, n_blocks(n, BLOCK))
         return self.sites.scatter(world)
 
     cdef int hessian(self, World* world, AddBlock add, void* sink) noexcept nogil:
-        cdef FieldTask task
+        cdef FieldTask* t = &self.task
         cdef double block[9]
         cdef Py_ssize_t n = self.row.shape[0], chunk, i, k
         cdef int c, fault
         if n == 0:
             return 0
-        fault = self.begin(world, self.second, &task)
+        fault = self.begin(world, self.second)
         for chunk in range((n + WIDTH - 1) // WIDTH):
             i = WIDTH * chunk
-            _load(&task, i, n, task.registers)
-            evaluate(task.function, task.registers)
+            _load(t, i, n, t.registers)
+            evaluate(t.function, t.registers)
             for k in range(min(n - i, <Py_ssize_t> WIDTH)):
                 if fault == 0:
                     for c in range(9):
-                        block[c] = task.registers[WIDTH * task.function.outputs[SIX[c]] + k]
+                        block[c] = t.registers[WIDTH * t.function.outputs[SIX[c]] + k]
                     fault = self.sites.add_single(self.row[i + k], block, add, sink)
         return fault
 
     cdef int contract(self, World* world, const double* a, double* out) noexcept nogil:
-        cdef FieldTask task
+        cdef FieldTask* t = &self.task
         cdef double b[3]
         cdef double sum[3]
         cdef Py_ssize_t n = self.row.shape[0], chunk, i, k
         cdef int c, d, e, fault
         if n == 0:
             return 0
-        fault = self.begin(world, self.third, &task)
+        fault = self.begin(world, self.third)
         for chunk in range((n + WIDTH - 1) // WIDTH):
             i = WIDTH * chunk
-            _load(&task, i, n, task.registers)
-            evaluate(task.function, task.registers)
+            _load(t, i, n, t.registers)
+            evaluate(t.function, t.registers)
             for k in range(min(n - i, <Py_ssize_t> WIDTH)):
                 self.sites.mean(self.row[i + k], a, b)
                 for c in range(3):
                     sum[c] = 0.0
                     for d in range(3):
                         for e in range(3):
-                            sum[c] += (
-                                task.registers[WIDTH * task.function.outputs[TEN[9 * c + 3 * d + e]] + k] * b[d] * b[e]
-                            )
+                            sum[c] += t.registers[WIDTH * t.function.outputs[TEN[9 * c + 3 * d + e]] + k] * b[d] * b[e]
                 self.sites.share_single(self.row[i + k], sum, out)
         return fault

@@ -14,10 +14,10 @@ from libc.stdint cimport int32_t
 
 from medyanpy._kernels.box cimport displacement
 from medyanpy._kernels.cosine cimport derive_joint
+from medyanpy._kernels.derivatives cimport Derivative, SmoothForce
 from medyanpy._kernels.joints cimport BATCH, Chain, find_links, one_minus_cosine, pull, push, ROOM, ROW_BLOCK, Rows
 from medyanpy._kernels.parallel cimport n_blocks, ordered_sum, over_blocks
-from medyanpy._kernels.program cimport AddBlock, Operation, World
-from medyanpy._kernels.radial cimport Derivative
+from medyanpy._kernels.program cimport World
 
 
 cdef struct BendingTask:
@@ -81,7 +81,7 @@ cdef int _bending(void* task, World* world, Py_ssize_t first, Py_ssize_t last, i
     return 0
 
 
-cdef class FilamentBending(Operation):
+cdef class FilamentBending(SmoothForce):
     """Joint energies of filaments.
 
     node, owned (rows + 4,): the table, with two rows before the first and after the last. modulus, straight, bent
@@ -141,11 +141,3 @@ cdef class FilamentBending(Operation):
                 displacement(&world.box, x, world.x + 3 * <Py_ssize_t> node[k + 1], b)
                 fault = derive_joint(wanted, node + k - 1, self.straight[k], self.bent[k], a, b)
         return fault
-
-    cdef int hessian(self, World* world, AddBlock add, void* sink) noexcept nogil:
-        cdef Derivative wanted = Derivative(add, sink, NULL, NULL, False, False)
-        return self.higher(world, &wanted)
-
-    cdef int contract(self, World* world, const double* a, double* out) noexcept nogil:
-        cdef Derivative wanted = Derivative(<AddBlock> NULL, NULL, a, out, False, False)
-        return self.higher(world, &wanted)

@@ -16,10 +16,9 @@ which are turned by -phi0 before the angle is taken. The gradient, with s = u x 
 All four are across the links. Of a joint that is folded back exactly, or has a director along its link, there is no
 angle: it has no energy and no force.
 """
-import numpy as np
-
 from libc.stdint cimport int32_t
 
+from medyanpy._kernels.arrays cimport vector, zeros
 from medyanpy._kernels.elementary cimport atan2_
 from medyanpy._kernels.joints cimport (
     BATCH, Chain, find_directors, find_links, push, push_directors, ROOM, ROW_BLOCK, Rows,
@@ -131,38 +130,27 @@ cdef class FilamentTwisting(Operation):
     node, owned, director (rows + 4,): the table, with two rows before the first and after the last. modulus, pN nm,
     cosine, sine (rows + 4,): k of each row's joint, and of its phi0; 0 where there is none.
     """
-    cdef const int32_t[::1] node
-    cdef const int32_t[::1] owned
-    cdef const int32_t[::1] director
-    cdef const double[::1] modulus
-    cdef const double[::1] cosine
-    cdef const double[::1] sine
-    cdef double[::1] partial
+    cdef TwistingTask task
+    cdef list arrays
+    cdef Py_ssize_t rows
 
     def __init__(self, str name, const int32_t[::1] node, const int32_t[::1] owned, const int32_t[::1] director,
                  const double[::1] modulus, const double[::1] cosine, const double[::1] sine):
         self.name = name
         self.acts_on_points = False
-        self.node = node
-        self.owned = owned
-        self.director = director
-        self.modulus = modulus
-        self.cosine = cosine
-        self.sine = sine
-        self.partial = np.zeros(n_blocks(node.shape[0] - 4, ROW_BLOCK))
+        self.rows = node.shape[0] - 4
+        self.arrays = []
+        self.task.rows.node = vector(self.arrays, node) + 2
+        self.task.rows.owned = vector(self.arrays, owned) + 2
+        self.task.rows.director = vector(self.arrays, director) + 2
+        self.task.modulus = vector(self.arrays, modulus) + 2
+        self.task.cosine = vector(self.arrays, cosine) + 2
+        self.task.sine = vector(self.arrays, sine) + 2
+        self.task.partial = zeros(self.arrays, n_blocks(self.rows, ROW_BLOCK))
 
     cdef int run(self, World* world) noexcept nogil:
-        cdef TwistingTask task
-        cdef Py_ssize_t rows = self.node.shape[0] - 4
-        task.rows.node = &self.node[2]
-        task.rows.owned = &self.owned[2]
-        task.rows.director = &self.director[2]
-        task.modulus = &self.modulus[2]
-        task.cosine = &self.cosine[2]
-        task.sine = &self.sine[2]
-        task.partial = &self.partial[0]
         self.energy = 0.0
-        over_blocks(_twisting, &task, world, rows, ROW_BLOCK)
+        over_blocks(_twisting, &self.task, world, self.rows, ROW_BLOCK)
         if world.want_energy:
-            self.energy = ordered_sum(task.partial, n_blocks(rows, ROW_BLOCK))
+            self.energy = ordered_sum(self.task.partial, n_blocks(self.rows, ROW_BLOCK))
         return 0

@@ -26,10 +26,9 @@
 #
 # Open filaments have f = 0 but for the last element. So a joint has dU/d(e_i.e'_k) = -kT q S, and with i = k = 0 forces
 # are those of bending.
-import numpy as np
-
 from libc.stdint cimport int32_t
 
+from medyanpy._kernels.arrays cimport table, vector, zeros
 from medyanpy._kernels.elementary cimport log_
 from medyanpy._kernels.joints cimport (
     BATCH, Chain, find_directors, find_links, one_minus_cosine, pull, push, push_directors, ROOM, ROW_BLOCK, Rows,
@@ -292,59 +291,43 @@ cdef class Fixman(Operation):
     BLOCK) is 0 where there is no joint. start, nodes (filaments,): row of the first node of each, and how many it has.
     kT: pN nm.
     """
-    cdef const int32_t[::1] node
-    cdef const int32_t[::1] owned
-    cdef const int32_t[::1] director
-    cdef const double[:, ::1] q
-    cdef const int32_t[::1] start
-    cdef const int32_t[::1] nodes
-    cdef bint closed
-    cdef double kT
-    cdef double[:, :, ::1] work
-    cdef double[::1] energies
+    cdef FixmanTask task
+    cdef list arrays
+    cdef Py_ssize_t rows
+    cdef Py_ssize_t filaments
     cdef Py_ssize_t block
 
     def __init__(self, str name, const int32_t[::1] node, const int32_t[::1] owned, const int32_t[::1] director,
                  const double[:, ::1] q, const int32_t[::1] start, const int32_t[::1] nodes, bint closed, double kT):
         self.name = name
         self.acts_on_points = False
-        self.node = node
-        self.owned = owned
-        self.director = director
-        self.q = q
-        self.start = start
-        self.nodes = nodes
-        self.closed = closed
-        self.kT = kT
-        self.work = np.zeros((4, node.shape[0], BLOCK))
-        self.energies = np.zeros(start.shape[0])
+        self.rows = node.shape[0] - 4
+        self.filaments = start.shape[0]
+        self.arrays = []
+        self.task.rows.node = vector(self.arrays, node) + 2
+        self.task.rows.owned = vector(self.arrays, owned) + 2
+        self.task.rows.director = vector(self.arrays, director) + 2
+        self.task.q = table(self.arrays, q) + 2 * BLOCK
+        self.task.start = vector(self.arrays, start)
+        self.task.nodes = vector(self.arrays, nodes)
+        self.task.closed = closed
+        self.task.kT = kT
+        self.task.cosine = zeros(self.arrays, BLOCK * node.shape[0]) + 2 * BLOCK
+        self.task.pivot = zeros(self.arrays, BLOCK * node.shape[0]) + 2 * BLOCK
+        self.task.a = zeros(self.arrays, BLOCK * node.shape[0]) + 2 * BLOCK
+        self.task.h = zeros(self.arrays, BLOCK * node.shape[0]) + 2 * BLOCK
+        self.task.energy = zeros(self.arrays, self.filaments)
         # Filaments per block: as many as have the rows of a block.
-        self.block = max(1, ROW_BLOCK * start.shape[0] // node.shape[0])
+        self.block = max(1, ROW_BLOCK * self.filaments // node.shape[0])
 
     cdef int run(self, World* world) noexcept nogil:
-        cdef FixmanTask task
-        cdef Py_ssize_t rows = self.node.shape[0] - 4
-        cdef Py_ssize_t filaments = self.start.shape[0]
         cdef int fault
-        task.rows.node = &self.node[2]
-        task.rows.owned = &self.owned[2]
-        task.rows.director = &self.director[2]
-        task.q = &self.q[2, 0]
-        task.start = &self.start[0]
-        task.nodes = &self.nodes[0]
-        task.closed = self.closed
-        task.kT = self.kT
-        task.cosine = &self.work[0, 2, 0]
-        task.pivot = &self.work[1, 2, 0]
-        task.a = &self.work[2, 2, 0]
-        task.h = &self.work[3, 2, 0]
-        task.energy = &self.energies[0]
         self.energy = 0.0
-        over_blocks(_cosines, &task, world, rows, ROW_BLOCK)
-        fault = over_blocks(_filaments, &task, world, filaments, self.block)
+        over_blocks(_cosines, &self.task, world, self.rows, ROW_BLOCK)
+        fault = over_blocks(_filaments, &self.task, world, self.filaments, self.block)
         if fault != 0:
             return fault
-        over_blocks(_forces, &task, world, rows, ROW_BLOCK)
+        over_blocks(_forces, &self.task, world, self.rows, ROW_BLOCK)
         if world.want_energy:
-            self.energy = ordered_sum(task.energy, filaments)
+            self.energy = ordered_sum(self.task.energy, self.filaments)
         return 0

@@ -11,8 +11,9 @@ import numpy as np
 
 from libc.stdint cimport int32_t
 
+from medyanpy._kernels.derivatives cimport Derivative, SmoothForce
 from medyanpy._kernels.parallel cimport n_blocks, ordered_sum, over_blocks
-from medyanpy._kernels.program cimport AddBlock, Operation, World
+from medyanpy._kernels.program cimport AddBlock, World
 from medyanpy._kernels.vec3 cimport add_scaled, dot
 
 cdef Py_ssize_t BLOCK = 512
@@ -62,7 +63,7 @@ cdef int _frames(void* task, World* world, Py_ssize_t first, Py_ssize_t last, in
     return 0
 
 
-cdef class Frames(Operation):
+cdef class Frames(SmoothForce):
     """Penalties on matrices. column (frames, 3): places of beads; numbers (frames, 2): w, pN/nm^3, and l^2, nm^2."""
     cdef const int32_t[:, ::1] column
     cdef const double[:, ::1] numbers
@@ -89,12 +90,13 @@ cdef class Frames(Operation):
             self.energy = ordered_sum(task.partial, n_blocks(n, BLOCK))
         return 0
 
-    cdef int hessian(self, World* world, AddBlock add, void* sink) noexcept nogil:
-        return self.second(world, add, sink, 1.0)
-
-    cdef int stiffness(self, World* world, AddBlock add, void* sink) noexcept nogil:
-        # What is left is 2 w (dE)^T dE, where U = w/2 |E|^2.
-        return self.second(world, add, sink, 0.0)
+    cdef int higher(self, World* world, const Derivative* wanted) noexcept nogil:
+        # Of a stiffness what is left is 2 w (dE)^T dE, where U = w/2 |E|^2.
+        cdef double bent = 0.0 if wanted.positive else 1.0
+        if wanted.add != NULL:
+            return self.second(world, wanted.add, wanted.sink, bent)
+        self.third(world, wanted.a, wanted.out, bent)
+        return 0
 
     cdef int second(self, World* world, AddBlock add, void* sink, double bent) noexcept nogil:
         """Blocks of the Hessian, with `bent` times its part that is linear in E."""
@@ -119,14 +121,6 @@ cdef class Frames(Operation):
                     fault = add(sink, self.column[m, i], self.column[m, j], block)
                     if fault != 0:
                         return fault
-        return 0
-
-    cdef int contract(self, World* world, const double* a, double* out) noexcept nogil:
-        self.third(world, a, out, 1.0)
-        return 0
-
-    cdef int contract_stiffness(self, World* world, const double* a, double* out) noexcept nogil:
-        self.third(world, a, out, 0.0)
         return 0
 
     cdef void third(self, World* world, const double* a, double* out, double bent) noexcept nogil:

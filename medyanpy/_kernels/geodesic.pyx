@@ -19,12 +19,11 @@ with v' = -v. A vertex has the momentum -P then and gets the recoil m (change of
 with P - m (change of lambda_i) v': recoils are subtracted.
 Source: BAGOGAB, "Splitting strategy", G.
 """
-import numpy as np
-
 from libc.math cimport fabs, sqrt
 from libc.stdint cimport int32_t, int64_t
 
 from medyanpy._kernels.accumulate cimport Accumulator, Sum, to_grid
+from medyanpy._kernels.arrays cimport zeros
 from medyanpy._kernels.box cimport displacement
 from medyanpy._kernels.parallel cimport n_blocks, ordered_max, over_blocks, record_fault
 from medyanpy._kernels.points cimport Frame, frame_of
@@ -234,35 +233,32 @@ cdef int _fly(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int t
 
 cdef class Geodesic(Operation):
     """G for a time h, which may be negative: then back in time."""
-    cdef double h
-    cdef double[::1] largest
+    cdef FlightTask task
+    cdef list arrays
     cdef Accumulator corners
 
     def __init__(self, double h, Py_ssize_t n_points, Accumulator corners):
-        self.h = h
-        self.largest = np.zeros(max(1, n_blocks(n_points, LOOKED_AT)))
         self.corners = corners
+        self.arrays = []
+        self.task.h = fabs(h)
+        self.task.sense = 1.0 if h >= 0.0 else -1.0
+        self.task.largest = zeros(self.arrays, n_blocks(n_points, LOOKED_AT))
 
     cdef int run(self, World* world) noexcept nogil:
-        cdef FlightTask task
+        cdef FlightTask* t = &self.task
         cdef int fault
         if world.n_points == 0:
             return 0
-        task.h = fabs(self.h)
-        task.sense = 1.0 if self.h >= 0.0 else -1.0
-        task.largest = &self.largest[0]
-        task.sums = NULL
-        task.n_sums = 0
-        task.scale = 0.0
-        fault = over_blocks(_largest_momentum, &task, world, world.n_points, LOOKED_AT)
+        t.sums = NULL
+        fault = over_blocks(_largest_momentum, t, world, world.n_points, LOOKED_AT)
         if fault != 0:
             return fault
         if world.membranes_move:
-            self.corners.set_bound(sqrt(ordered_max(task.largest, n_blocks(world.n_points, LOOKED_AT))))
-            task.sums = self.corners.sums
-            task.n_sums = self.corners.n
-            task.scale = task.sense * self.corners.scale
-        fault = over_blocks(_fly, &task, world, world.n_points, BLOCK)
+            self.corners.set_bound(sqrt(ordered_max(t.largest, n_blocks(world.n_points, LOOKED_AT))))
+            t.sums = self.corners.sums
+            t.n_sums = self.corners.n
+            t.scale = t.sense * self.corners.scale
+        fault = over_blocks(_fly, t, world, world.n_points, BLOCK)
         world.positions += 1
         if world.membranes_move:
             self.corners.collect(world, world.v, world.inverse_mass, False)

@@ -6,17 +6,17 @@ Every pair is in the neighbour rows of both its ends and computed twice, with th
 the forces of a pair are exactly opposite, a thread writes to its own sites only, and each site adds up its
 row in ascending order of numbers, so that the sum depends neither on threads nor on the age of the list.
 """
-import numpy as np
-
 from libc.math cimport sqrt
 from libc.stdint cimport int32_t
 
+from medyanpy._kernels.arrays cimport zeros
 from medyanpy._kernels.box cimport displacement
+from medyanpy._kernels.derivatives cimport Derivative, SmoothForce
 from medyanpy._kernels.neighbors cimport AHEAD, ROWS_PER_BLOCK, NeighborList, Neighbors, prefetch
 from medyanpy._kernels.parallel cimport SUM_BLOCK, n_blocks, over_blocks, sum_in_blocks
-from medyanpy._kernels.program cimport AddBlock, Operation, World
+from medyanpy._kernels.program cimport World
 from medyanpy._kernels.radial cimport (
-    LENNARD_JONES, RICKER, SOFT_SPHERE, WCA, Derivative, derive, evaluate, lennard_jones_end, pull, ricker, slope,
+    LENNARD_JONES, RICKER, SOFT_SPHERE, WCA, derive, evaluate, lennard_jones_end, pull, ricker, slope,
 )
 from medyanpy._kernels.sites cimport SiteTable
 from medyanpy._kernels.vec3 cimport dot
@@ -35,7 +35,7 @@ cdef struct PairTask:
     double a                  # the first two of them
     double b                  # for SOFT_SPHERE: the sum of two radii, where all are equal
     double end                # what `pull` takes off the energy
-    double end_squared        # square of the range, where it is the same for all pairs
+    double end_squared        # square of the range; not of SOFT_SPHERE with radii that differ
     double* energy            # by member
 
 
@@ -120,7 +120,7 @@ cdef int _pairs(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int
     return 0
 
 
-cdef class Pairs(Operation):
+cdef class Pairs(SmoothForce):
     """A radial energy of all neighbours; the caller has made the list for the range of the function.
 
     Parameters
@@ -136,40 +136,43 @@ cdef class Pairs(Operation):
     """
     cdef SiteTable sites
     cdef readonly NeighborList neighbors
-    cdef int kind
+    cdef PairTask task
+    cdef list arrays
     cdef double[3] p
-    cdef double end
-    cdef double end_squared   # not of SOFT_SPHERE with radii that differ
-    cdef double[::1] energies
-    cdef double[::1] partial
+    cdef double* partial
 
     def __init__(self, str name, int kind, parameters, NeighborList neighbors, SiteTable sites):
+        cdef PairTask* t = &self.task
         cdef double e
         cdef int k
         self.name = name
         self.sites = sites
         # How a body turns is not among the positions that derivatives are taken in.
         self.derivatives = 1 if sites.has_arms else 3
-        self.kind = kind
+        self.neighbors = neighbors
         for k in range(len(parameters)):
             self.p[k] = parameters[k]
         if kind == SOFT_SPHERE and neighbors.list.n > 0:
             # Where all radii are equal; where not, the loop adds up those of each pair.
             self.p[1] = neighbors.list.radius[0] + neighbors.list.radius[0]
-        self.end = 0.0
-        self.end_squared = self.p[2] * self.p[2]
+        t.list = &neighbors.list
+        t.kind = kind
+        t.p = self.p
+        t.a = self.p[0]
+        t.b = self.p[1]
+        t.end = 0.0
+        t.end_squared = self.p[2] * self.p[2]
         if kind == SOFT_SPHERE:
-            self.end_squared = self.p[1] * self.p[1]
+            t.end_squared = self.p[1] * self.p[1]
         elif kind == WCA or kind == LENNARD_JONES:
-            self.end = lennard_jones_end(kind, self.p, &self.end_squared)
+            t.end = lennard_jones_end(kind, self.p, &t.end_squared)
         elif kind == RICKER:
-            self.end = ricker(self.p[0], self.end_squared / (self.p[1] * self.p[1]), &e)
-        self.neighbors = neighbors
-        self.energies = np.zeros(max(1, neighbors.list.n))
-        self.partial = np.zeros(max(1, n_blocks(neighbors.list.n, SUM_BLOCK)))
+            t.end = ricker(self.p[0], t.end_squared / (self.p[1] * self.p[1]), &e)
+        self.arrays = []
+        t.energy = zeros(self.arrays, t.list.n)
+        self.partial = zeros(self.arrays, n_blocks(t.list.n, SUM_BLOCK))
 
     cdef int run(self, World* world) noexcept nogil:
-        cdef PairTask task
         cdef Py_ssize_t n = self.neighbors.list.n
         cdef int fault
         self.energy = 0.0
@@ -178,18 +181,10 @@ cdef class Pairs(Operation):
         fault = self.look(world)
         if fault != 0:
             return fault
-        task.list = &self.neighbors.list
-        task.kind = self.kind
-        task.p = self.p
-        task.a = self.p[0]
-        task.b = self.p[1]
-        task.end = self.end
-        task.end_squared = self.end_squared
-        task.energy = &self.energies[0]
-        over_blocks(_pairs, &task, world, n, ROWS_PER_BLOCK)
+        over_blocks(_pairs, &self.task, world, n, ROWS_PER_BLOCK)
         if world.want_energy:
             # In the order of members: that of slots depends on when the list was built.
-            self.energy = sum_in_blocks(world, task.energy, n, &self.partial[0])
+            self.energy = sum_in_blocks(world, self.task.energy, n, self.partial)
         return self.sites.scatter(world)
 
     cdef int look(self, World* world) noexcept nogil:
@@ -205,14 +200,14 @@ cdef class Pairs(Operation):
         cdef const double* me = near.now + 4 * <Py_ssize_t> own
         cdef const double* you = near.now + 4 * <Py_ssize_t> other
         cdef double p[3]
-        cdef double r, end_squared = self.end_squared
+        cdef double r, end_squared = self.task.end_squared
         # Each pair once: it is in the rows of both its ends.
         if near.row[own] > near.row[other]:
             return -1.0
         p[0] = self.p[0]
         p[1] = self.p[1]
         p[2] = self.p[2]
-        if self.kind == SOFT_SPHERE:
+        if self.task.kind == SOFT_SPHERE:
             p[1] = me[3] + you[3]
             end_squared = p[1] * p[1]
         displacement(&world.box, me, you, d)
@@ -220,7 +215,7 @@ cdef class Pairs(Operation):
         if r >= end_squared:
             return -1.0
         r = sqrt(r)
-        evaluate(self.kind, p, r, 3, u)
+        evaluate(self.task.kind, p, r, 3, u)
         return r
 
     cdef int higher(self, World* world, const Derivative* wanted) noexcept nogil:
@@ -242,21 +237,5 @@ cdef class Pairs(Operation):
                 other = near.row_of[m][k]
                 r = self.radial(world, own, other, d, u)
                 if fault == 0 and r >= 0.0:
-                    fault = derive(wanted, self.sites, near.row[own], near.row[other], u, d, r)
+                    fault = derive(wanted, self.sites, near.row[own], near.row[other], u, d, r, False)
         return fault
-
-    cdef int hessian(self, World* world, AddBlock add, void* sink) noexcept nogil:
-        cdef Derivative wanted = Derivative(add, sink, NULL, NULL, False, False)
-        return self.higher(world, &wanted)
-
-    cdef int stiffness(self, World* world, AddBlock add, void* sink) noexcept nogil:
-        cdef Derivative wanted = Derivative(add, sink, NULL, NULL, True, False)
-        return self.higher(world, &wanted)
-
-    cdef int contract(self, World* world, const double* a, double* out) noexcept nogil:
-        cdef Derivative wanted = Derivative(<AddBlock> NULL, NULL, a, out, False, False)
-        return self.higher(world, &wanted)
-
-    cdef int contract_stiffness(self, World* world, const double* a, double* out) noexcept nogil:
-        cdef Derivative wanted = Derivative(<AddBlock> NULL, NULL, a, out, True, False)
-        return self.higher(world, &wanted)

@@ -5,8 +5,8 @@ written once and know nothing else, but for shortcuts of those that are used mos
 """
 from libc.math cimport sqrt
 
+from medyanpy._kernels.derivatives cimport Derivative
 from medyanpy._kernels.elementary cimport exp_
-from medyanpy._kernels.program cimport AddBlock
 from medyanpy._kernels.sites cimport SiteTable
 
 
@@ -248,28 +248,19 @@ cdef inline void third(
         out[c] = u[3] * s * s * n[c] + (bend * (2.0 * s * (a[c] - s * n[c])) + slope * (aa - s * s) * n[c])
 
 
-# What is wanted of the higher derivatives: blocks of the Hessian, or of the stiffness, for a sink; or, where `add` is
-# NULL, the derivative of either, twice along a, added to out.
-cdef struct Derivative:
-    AddBlock add
-    void* sink
-    const double* a
-    double* out
-    bint positive
-    bint squares              # of an energy quadratic in r^2
-
-
 cdef inline int derive(
     const Derivative* wanted, SiteTable sites, Py_ssize_t i, Py_ssize_t j, const double* u, const double* d, double r,
+    bint squares,
 ) noexcept nogil:
-    """The contribution of two sites d apart; u from `evaluate`, order 3. 0, or the fault of the sink."""
+    """The contribution of two sites d apart; u from `evaluate`, order 3; squares: of an energy quadratic in r^2. 0, or
+    the fault of the sink."""
     cdef double block[9]
     cdef double apart[3]
     cdef double t[3]
     cdef double v[4]
     cdef double slope = (u[2] - u[1] / r) / r if r > 0.0 else 0.0
     if wanted.positive:
-        slope = soften(u, r, wanted.squares, v)
+        slope = soften(u, r, squares, v)
         u = v
     if wanted.add != NULL:
         second(u, d, r, block)

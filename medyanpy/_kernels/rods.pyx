@@ -19,11 +19,10 @@ computed from its neighbours alone and owned by one block: bits depend on no thr
 
 Units: nm, pN, pN nm^2. Source: Ladd & Misra, "A symplectic integration method for elastic filaments" (2009).
 """
-import numpy as np
-
 from libc.math cimport sqrt
 from libc.stdint cimport int32_t
 
+from medyanpy._kernels.arrays cimport table, vector, zeros
 from medyanpy._kernels.box cimport displacement
 from medyanpy._kernels.parallel cimport n_blocks, ordered_sum, over_blocks
 from medyanpy._kernels.program cimport Operation, World
@@ -220,36 +219,27 @@ cdef class RodElasticity(Operation):
     node, owned (rows + 2,): the table, with one row before the first and after the last. length (rows + 2,): of the
     joint of each row, 0 where there is none; numbers (rows + 2, 12), or (1, 12): C, B, G0, O0 of each, or of all.
     """
-    cdef const int32_t[::1] node
-    cdef const int32_t[::1] owned
-    cdef const double[::1] length
-    cdef const double[:, ::1] numbers
-    cdef double[::1] partial
+    cdef RodTask task
+    cdef list arrays
+    cdef Py_ssize_t rows
 
     def __init__(self, str name, const int32_t[::1] node, const int32_t[::1] owned, const double[::1] length,
                  const double[:, ::1] numbers):
         self.name = name
         self.acts_on_points = False
-        self.node = node
-        self.owned = owned
-        self.length = length
-        self.numbers = numbers
-        self.partial = np.zeros(n_blocks(node.shape[0] - 2, ROW_BLOCK))
+        self.rows = node.shape[0] - 2
+        self.arrays = []
+        self.task.node = vector(self.arrays, node) + 1
+        self.task.owned = vector(self.arrays, owned) + 1
+        self.task.length = vector(self.arrays, length) + 1
+        self.task.alike = numbers.shape[0] == 1
+        self.task.numbers = table(self.arrays, numbers) + (0 if self.task.alike else NUMBERS)
+        self.task.partial = zeros(self.arrays, n_blocks(self.rows, ROW_BLOCK))
 
     cdef int run(self, World* world) noexcept nogil:
-        cdef RodTask task
-        cdef Py_ssize_t rows = self.node.shape[0] - 2
-        task.node = &self.node[1]
-        task.owned = &self.owned[1]
-        task.length = &self.length[1]
-        task.alike = self.numbers.shape[0] == 1
-        task.numbers = &self.numbers[0, 0]
-        if not task.alike:
-            task.numbers += NUMBERS
-        task.partial = &self.partial[0]
-        over_blocks(_rods, &task, world, rows, ROW_BLOCK)
+        over_blocks(_rods, &self.task, world, self.rows, ROW_BLOCK)
         if world.want_energy:
-            self.energy = ordered_sum(task.partial, n_blocks(rows, ROW_BLOCK))
+            self.energy = ordered_sum(self.task.partial, n_blocks(self.rows, ROW_BLOCK))
         return 0
 
 

@@ -13,6 +13,7 @@ it is the same map); Davidchack, Ouldridge & Tretyakov, J. Chem. Phys. 142, 1441
 """
 from libc.stdint cimport int32_t
 
+from medyanpy._kernels.arrays cimport vector
 from medyanpy._kernels.elementary cimport sincos_, sincos_small
 from medyanpy._kernels.parallel cimport over_blocks, record_fault
 from medyanpy._kernels.philox cimport NORMALS_BLOCK, six_normals_block
@@ -218,21 +219,17 @@ cdef class TensorThermostat(Operation):
 
     species (n,): which matrices a body has; c (species, 2, 6, 8): C1 and C2, row j holding column j, padded by 0.
     """
-    cdef int letter
-    cdef Py_ssize_t first
-    cdef const int32_t[::1] species
-    cdef const double[:, :, :, ::1] c
+    cdef TensorTask task
+    cdef list arrays
+    cdef Py_ssize_t n
 
     def __init__(self, int letter, Py_ssize_t first, const int32_t[::1] species, const double[:, :, :, ::1] c):
-        self.letter = letter
-        self.first = first
-        self.species = species
-        self.c = c
+        self.n = species.shape[0]
+        self.arrays = [c]
+        self.task.letter = letter
+        self.task.first = first
+        self.task.species = vector(self.arrays, species)
+        self.task.c = &c[0, 0, 0, 0]
 
     cdef int run(self, World* world) noexcept nogil:
-        cdef TensorTask task
-        task.letter = self.letter
-        task.first = self.first
-        task.species = &self.species[0]
-        task.c = &self.c[0, 0, 0, 0]
-        return over_blocks(_stir, &task, world, self.species.shape[0], BLOCK)
+        return over_blocks(_stir, &self.task, world, self.n, BLOCK)

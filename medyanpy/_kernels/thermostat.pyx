@@ -12,6 +12,7 @@ Source: BAGOGAB, "Splitting strategy", O.
 from libc.math cimport sqrt
 from libc.stdint cimport int32_t
 
+from medyanpy._kernels.arrays cimport table, vector
 from medyanpy._kernels.box cimport displacement
 from medyanpy._kernels.parallel cimport over_blocks
 from medyanpy._kernels.philox cimport NORMALS_BLOCK, THERMOSTAT, normals_block
@@ -71,21 +72,17 @@ cdef int _thermostat(void* task, World* world, Py_ssize_t first, Py_ssize_t last
 
 cdef class Thermostat(Operation):
     """O, as the letter number `letter` of its word, with c1 and c2 (n,) for each bead."""
-    cdef int letter
-    cdef double[::1] c1
-    cdef double[::1] c2
+    cdef ThermostatTask task
+    cdef list arrays
 
-    def __init__(self, int letter, double[::1] c1, double[::1] c2):
-        self.letter = letter
-        self.c1 = c1
-        self.c2 = c2
+    def __init__(self, int letter, const double[::1] c1, const double[::1] c2):
+        self.arrays = []
+        self.task.letter = letter
+        self.task.c1 = vector(self.arrays, c1)
+        self.task.c2 = vector(self.arrays, c2)
 
     cdef int run(self, World* world) noexcept nogil:
-        cdef ThermostatTask task
-        task.letter = self.letter
-        task.c1 = &self.c1[0]
-        task.c2 = &self.c2[0]
-        return over_blocks(_thermostat, &task, world, world.n, BLOCK)
+        return over_blocks(_thermostat, &self.task, world, world.n, BLOCK)
 
 
 cdef struct AlongTask:
@@ -154,28 +151,20 @@ cdef class AlongAcross(Operation):
 
     before, after (n,): places of neighbours, -1 where there is none; along, across (n, 2): c1 and c2.
     """
-    cdef int letter
-    cdef Py_ssize_t first
-    cdef const int32_t[::1] before
-    cdef const int32_t[::1] after
-    cdef const double[:, ::1] along
-    cdef const double[:, ::1] across
+    cdef AlongTask task
+    cdef list arrays
+    cdef Py_ssize_t n
 
     def __init__(self, int letter, Py_ssize_t first, const int32_t[::1] before, const int32_t[::1] after,
                  const double[:, ::1] along, const double[:, ::1] across):
-        self.letter = letter
-        self.first = first
-        self.before = before
-        self.after = after
-        self.along = along
-        self.across = across
+        self.n = before.shape[0]
+        self.arrays = []
+        self.task.letter = letter
+        self.task.first = first
+        self.task.before = vector(self.arrays, before)
+        self.task.after = vector(self.arrays, after)
+        self.task.along = table(self.arrays, along)
+        self.task.across = table(self.arrays, across)
 
     cdef int run(self, World* world) noexcept nogil:
-        cdef AlongTask task
-        task.letter = self.letter
-        task.first = self.first
-        task.before = &self.before[0]
-        task.after = &self.after[0]
-        task.along = &self.along[0, 0]
-        task.across = &self.across[0, 0]
-        return over_blocks(_along, &task, world, self.before.shape[0], BLOCK)
+        return over_blocks(_along, &self.task, world, self.n, BLOCK)
