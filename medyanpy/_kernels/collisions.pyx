@@ -24,6 +24,7 @@ from libc.math cimport sqrt
 from libc.stdint cimport int32_t
 from libc.string cimport memset
 
+from medyanpy._kernels.arrays cimport table, vector, zeros
 from medyanpy._kernels.box cimport displacement
 from medyanpy._kernels.closest cimport Closest, point_to_segment, point_to_triangle, segment_to_segment
 from medyanpy._kernels.elementary cimport exp_
@@ -322,49 +323,44 @@ cdef class Search:
     cdef Shapes shapes
     cdef SiteArrays centers
     cdef readonly NeighborList neighbors
-    cdef object arrays
+    cdef list arrays
     cdef readonly Py_ssize_t n_corners
 
     def __init__(self, const int32_t[::1] node, Py_ssize_t n_points, int width, const int32_t[::1] groups,
                  const double[::1] radius, const int32_t[::1] kind, const int32_t[:, ::1] chain, double skin):
         cdef Shapes* t = &self.shapes
         cdef Py_ssize_t n = groups.shape[0]
-        cdef double[::1] around, longest, energy, partial
-        cdef double[:, ::1] center
-        cdef int32_t[::1] number, first
+        cdef double[::1] around = np.array(radius)
         memset(t, 0, sizeof(Shapes))
         memset(&self.centers, 0, sizeof(SiteArrays))
         t.n = n
         self.n_corners = node.shape[0]
-        blocks = n_blocks(n, BLOCK)
-        around, longest, center = np.array(radius), np.zeros(3 * blocks), np.zeros((n, 3))
-        energy, partial = np.zeros(n), np.zeros(n_blocks(n, SUM_BLOCK))
         number = np.arange(n, dtype=np.int32)
         self.neighbors = NeighborList(
             number, groups, around, 0.0, skin, np.zeros(n + 1, np.int32), np.zeros(0, np.int32))
         if n == 0:
             return
         starts = np.concatenate([np.arange(n_points), np.arange(n_points, self.n_corners, width)])
-        first = np.asarray(node)[starts.astype(np.int64)]
-        self.arrays = (node, groups, radius, kind, chain, around, longest, energy, partial, center, number, first)
+        self.arrays = []
         # Spheres change while the simulation runs.
         self.neighbors.list.equal = 0
         t.n_points = n_points
         t.width = width
-        t.node = &node[0]
-        t.radius = &radius[0]
-        t.kind = &kind[0]
-        t.chain = &chain[0, 0]
-        t.center = &center[0, 0]
+        t.node = vector(self.arrays, node)
+        t.radius = vector(self.arrays, radius)
+        t.kind = vector(self.arrays, kind)
+        t.chain = table(self.arrays, chain)
+        t.center = zeros(self.arrays, 3 * n)
         t.around = &around[0]
-        t.longest = &longest[0]
-        t.energy = &energy[0]
-        t.partial = &partial[0]
-        t.blocks = blocks
+        self.arrays.append(around)
+        t.blocks = n_blocks(n, BLOCK)
+        t.longest = zeros(self.arrays, 3 * t.blocks)
+        t.energy = zeros(self.arrays, n)
+        t.partial = zeros(self.arrays, n_blocks(n, SUM_BLOCK))
         t.near = &self.neighbors.list
         self.centers.x = t.center
-        self.centers.id = &number[0]
-        self.centers.bead = &first[0]
+        self.centers.id = vector[int32_t](self.arrays, number)
+        self.centers.bead = vector[int32_t](self.arrays, np.asarray(node)[starts.astype(np.int64)])
 
     cdef int build(self, World* world) noexcept nogil:
         """Lists for the positions of now."""
@@ -458,7 +454,7 @@ cdef class Collisions(Operation):
     cdef SiteTable sites
     cdef Law law
     cdef Nodes nodes
-    cdef object arrays
+    cdef list arrays
     cdef bint valid
     cdef readonly long long builds
     cdef readonly long long runs
@@ -466,30 +462,28 @@ cdef class Collisions(Operation):
     def __init__(self, str name, searches, SiteTable sites, const int32_t[::1] place, double skin,
                  const double[:, ::1] stiffness, double switchover, int neighbors,
                  const int32_t[::1] excluded_from, const int32_t[::1] excluded):
-        cdef double[:, ::1] built
-        cdef int[::1] stale
+        cdef int[::1] stale = np.zeros(n_blocks(place.shape[0], BLOCK), np.intc)
         cdef Py_ssize_t corner = 0
         cdef Search search
         self.name = name
         self.first, self.second, self.third = searches
         self.sites = sites
-        built, stale = np.zeros((place.shape[0], 3)), np.zeros(n_blocks(place.shape[0], BLOCK), np.intc)
-        self.arrays = (place, built, stale, stiffness, excluded_from, excluded)
+        self.arrays = [stale]
         self.nodes.n = place.shape[0]
         if self.nodes.n == 0:
             return
-        self.nodes.place = &place[0]
-        self.nodes.built = &built[0, 0]
+        self.nodes.place = vector(self.arrays, place)
+        self.nodes.built = zeros(self.arrays, 3 * self.nodes.n)
         self.nodes.stale = &stale[0]
         self.nodes.allowed = 0.25 * skin * skin
-        self.law.stiffness = &stiffness[0, 0]
+        self.law.stiffness = table(self.arrays, stiffness)
         self.law.classes = stiffness.shape[0]
         self.law.switchover = switchover
         self.law.neighbors = neighbors
         self.law.excluded_from = NULL
         if excluded is not None and excluded.shape[0] > 0:
-            self.law.excluded_from = &excluded_from[0]
-            self.law.excluded = &excluded[0]
+            self.law.excluded_from = vector(self.arrays, excluded_from)
+            self.law.excluded = vector(self.arrays, excluded)
         for search in searches:
             search.shapes.law = &self.law
             search.shapes.f = sites.rows.f + 3 * corner

@@ -38,7 +38,7 @@ cdef class SiteTable:
     cdef readonly bint has_arms
     cdef SiteArrays now
     cdef SiteRows rows
-    cdef object arrays
+    cdef list arrays
 
     # Positions of now into now.x, and zero forces into now.f.
     cdef int gather(self, World* world) noexcept nogil

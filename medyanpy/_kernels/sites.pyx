@@ -15,6 +15,7 @@ import numpy as np
 
 from libc.string cimport memset
 
+from medyanpy._kernels.arrays cimport table, vector, zeros
 from medyanpy._kernels.box cimport displacement
 from medyanpy._kernels.parallel cimport over_blocks
 from medyanpy._kernels.vec3 cimport add_scaled, cross
@@ -131,9 +132,6 @@ cdef class SiteTable:
     def __cinit__(self, const int32_t[::1] start=None, const int32_t[::1] bead=None, const double[::1] weight=None,
                   anchors=None, const int32_t[::1] oriented=None, const double[:, ::1] arm=None):
         cdef SiteRows* t = &self.rows
-        cdef int32_t[::1] id, first, owner, owner_start, owner_site, body, body_start, body_site
-        cdef double[:, ::1] x, f
-        cdef double[::1] owner_weight
         memset(t, 0, sizeof(SiteRows))
         memset(&self.now, 0, sizeof(SiteArrays))
         self.are_beads = start is None
@@ -142,52 +140,41 @@ cdef class SiteTable:
             return
         n = start.shape[0] - 1
         counts = np.diff(start)
-        positions = np.zeros((n, 3))
-        positions[counts == 0] = anchors
         firsts = np.full(n, -1, np.int32)
         firsts[counts > 0] = np.asarray(bead)[np.asarray(start)[:n][counts > 0]]
+        # Positions come first: `positions` and anchors look for them there.
+        self.arrays = []
+        t.n = n
+        t.x = zeros(self.arrays, 3 * n)
+        t.f = zeros(self.arrays, 3 * n)
+        np.asarray(self.arrays[0]).reshape(n, 3)[counts == 0] = anchors
+        t.start = vector(self.arrays, start)
+        t.bead = vector(self.arrays, bead)
+        t.weight = vector(self.arrays, weight)
         owners, starts, order = _by_owner(np.asarray(bead))
-        x, f, id, first = positions, np.zeros((n, 3)), np.arange(n, dtype=np.int32), firsts
-        owner, owner_start = owners, starts
-        owner_site = np.repeat(np.arange(n, dtype=np.int32), counts)[order]
-        owner_weight = np.asarray(weight)[order]
-        body = body_start = body_site = np.zeros(0, np.int32)
+        t.n_owners = len(owners)
+        t.owner = vector[int32_t](self.arrays, owners)
+        t.owner_start = vector[int32_t](self.arrays, starts)
+        t.owner_site = vector[int32_t](self.arrays, np.repeat(np.arange(n, dtype=np.int32), counts)[order])
+        t.owner_weight = vector[double](self.arrays, np.asarray(weight)[order])
         if self.has_arms:
             with_arm = np.flatnonzero(np.asarray(oriented) >= 0)
             bodies, starts, order = _by_owner(np.asarray(oriented)[with_arm])
-            body, body_start, body_site = bodies, starts, with_arm[order].astype(np.int32)
-        self.arrays = (start, bead, weight, oriented, arm, x, f, id, first, owner, owner_start, owner_site,
-                       owner_weight, body, body_start, body_site)
-        t.n = n
-        t.n_owners = owner.shape[0]
-        t.n_bodies = body.shape[0]
-        if n == 0:
-            return
-        t.start = &start[0]
-        t.x = &x[0, 0]
-        t.f = &f[0, 0]
-        if t.n_owners:
-            t.bead = &bead[0]
-            t.weight = &weight[0]
-            t.owner = &owner[0]
-            t.owner_start = &owner_start[0]
-            t.owner_site = &owner_site[0]
-            t.owner_weight = &owner_weight[0]
-        if t.n_bodies:
-            t.oriented = &oriented[0]
-            t.arm = &arm[0, 0]
-            t.body = &body[0]
-            t.body_start = &body_start[0]
-            t.body_site = &body_site[0]
+            t.n_bodies = len(bodies)
+            t.oriented = vector(self.arrays, oriented)
+            t.arm = table(self.arrays, arm)
+            t.body = vector[int32_t](self.arrays, bodies)
+            t.body_start = vector[int32_t](self.arrays, starts)
+            t.body_site = vector[int32_t](self.arrays, with_arm[order].astype(np.int32))
         self.now.x = t.x
         self.now.f = t.f
-        self.now.id = &id[0]
-        self.now.bead = &first[0]
+        self.now.id = vector[int32_t](self.arrays, np.arange(n, dtype=np.int32))
+        self.now.bead = vector[int32_t](self.arrays, firsts)
 
     @property
     def positions(self):
         """(n, 3) where sites were when last gathered; of a table of its own."""
-        return np.array(self.arrays[5])
+        return np.array(self.arrays[0]).reshape(-1, 3)
 
     cdef int gather(self, World* world) noexcept nogil:
         if self.are_beads:
