@@ -59,6 +59,9 @@ class Layout:
         self.order = np.concatenate([self._order_of(h) for h in self.handles])
         self.rank = np.empty(self.n, np.int32)
         self.rank[self.order] = np.arange(self.n, dtype=np.int32)
+        #: By the `of` of columns: the place of the bead with the first row, and rows in topology order, once asked for.
+        self._first_places = {BEADS: 0} | {h.rows_of(): self._start[h] for h in reversed(self.handles)}
+        self._shown_rows = {BEADS: self.rank}
         #: The arrays themselves, by the name of each column in memory; a store makes them.
         self.arrays: dict[str, np.ndarray] = {}
         #: Columns of momenta beside m v that have rows, in the order of `World.momenta`.
@@ -95,7 +98,7 @@ class Layout:
 
     def first_place(self, of: str) -> int:
         """The place of the bead that has the first row in the columns of an `of`."""
-        return 0 if of == BEADS else next((self._start[h] for h in self.handles if h.rows_of() == of), 0)
+        return self._first_places.get(of, 0)
 
     def rows_of(self, handle) -> slice:
         """A handle's rows in the columns that not all beads have, in the order of places."""
@@ -104,10 +107,10 @@ class Layout:
 
     def shown_rows(self, of: str) -> np.ndarray:
         """Rows of the columns of an `of`, in topology order."""
-        if of == BEADS:
-            return self.rank
-        beads = [np.arange(0), *(h.beads for h in self.topology.handles if h.rows_of() == of)]
-        return self.rank[np.concatenate(beads)] - self.first_place(of)
+        if of not in self._shown_rows:
+            beads = [np.arange(0), *(h.beads for h in self.topology.handles if h.rows_of() == of)]
+            self._shown_rows[of] = self.rank[np.concatenate(beads)] - self.first_place(of)
+        return self._shown_rows[of]
 
     def number_of(self, column: Column) -> int:
         """Of a column of momenta, in `World.momenta`."""

@@ -62,6 +62,12 @@ class Store:
         self.layout = layout = Layout(topology, threads)
         self.arrays = {c.array: c.empty(topology.n_rows(c.of)) for c in topology.columns}
         layout.arrays = self.arrays
+        #: Handles with each of the columns that not all beads have.
+        self._having: dict[Column, list[Handle]] = {c: [] for c in topology.columns}
+        for handle in layout.handles:
+            for column in handle.columns:
+                if column.of != BEADS:
+                    self._having[column].append(handle)
         self.x, self.v, self.orientation, self.spin, self.triangle, self.barycentric = (
             self.arrays[name] for name in ("x", "v", "orientation", "spin", "triangle", "barycentric")
         )
@@ -90,7 +96,7 @@ class Store:
         """As (n, width), with the masses that handles give."""
         n, first = self.layout.topology.n_rows(column.of), self.layout.first_place(column.of)
         mass, inverse = np.ones((n, *column.shape)), np.zeros((n, *column.shape))
-        for handle in self._handles_of(column):
+        for handle in self._having[column]:
             rows = self.layout.rows_of(handle)
             own = np.broadcast_to(getattr(handle, column.mass), (len(handle), *column.shape))
             mass[rows] = self.layout.in_order(handle, own)
@@ -98,9 +104,6 @@ class Store:
             inverse[rows] = self.layout.in_order(handle, np.where(moves, 1.0 / own, 0.0))
         flat = (a.reshape(n, column.width) for a in (self.arrays[column.array], mass, inverse))
         return Momenta(slice(first, first + n), *flat)
-
-    def _handles_of(self, column: Column) -> list[Handle]:
-        return [handle for handle in self.layout.handles if column in handle.columns]
 
     def _join_meshes(self) -> tuple[np.ndarray, np.ndarray]:
         """Faces and opposite corners of all membranes together."""
@@ -142,7 +145,7 @@ class Store:
         if column.shown is None:
             return frozen(rows)
         out = np.empty((len(rows), *column.shown), column.dtype)
-        for handle in self._handles_of(column):
+        for handle in self._having[column]:
             out[handle.rows] = handle.shown(column, rows[handle.rows])
         return frozen(out)
 
