@@ -465,12 +465,9 @@ class Context(Guarded):
             made = "a State, as get_state(positions=True, velocities=True) gives"
             raise ParameterError(f"set_state: state must be {made}, not {shown(state)}")
         x, v = state.positions, state.velocities
-        groups: dict[tuple[str, str], dict[Column, np.ndarray]] = {}
-        for column in self.layout.topology.columns:
-            if column.of != BEADS and self.layout.topology.n_rows(column.of):
-                groups.setdefault((column.of, column.role), {})[column] = state.column(column.name)
+        groups = [{column: state.column(column.name) for column in group} for group in self._store.set_together()]
         self.set_positions(x)
-        for given in groups.values():
+        for given in groups:
             self._set_columns("set_state", given)
         self.set_velocities(v)
         self._store.program.step = state.step

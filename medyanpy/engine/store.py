@@ -116,12 +116,11 @@ class Store:
         return np.concatenate(faces), np.concatenate(opposite)
 
     def _place_initially(self) -> None:
-        for handle in self.layout.handles:
-            for column in handle.columns:
-                if column.of != BEADS:
-                    start = np.broadcast_to(handle.start_of(column), (len(handle), *column.shape))
-                    rows = self.layout.rows_of(handle)
-                    self.arrays[column.array][rows] = self.layout.in_order(handle, start)
+        for column, handles in self._having.items():
+            for handle in handles:
+                start = np.broadcast_to(handle.start_of(column), (len(handle), *column.shape))
+                rows = self.layout.rows_of(handle)
+                self.arrays[column.array][rows] = self.layout.in_order(handle, start)
         self.place_at_start()
 
     def place_at_start(self) -> None:
@@ -138,6 +137,14 @@ class Store:
         """The arrays that say where everything is."""
         moving = self.moving()
         return [moving[column.array] for column in self.layout.topology.columns if not column.is_momentum]
+
+    def set_together(self) -> list[list[Column]]:
+        """The columns that not all beads have, in groups as `checked` takes them; of those that have rows."""
+        groups: dict[tuple[str, str], list[Column]] = {}
+        for column, handles in self._having.items():
+            if handles:
+                groups.setdefault((column.of, column.role), []).append(column)
+        return list(groups.values())
 
     def shown(self, column: Column, held: np.ndarray | None = None) -> np.ndarray:
         """The rows of a column, or of another array of its kind, in topology order, as users see them."""
@@ -165,11 +172,10 @@ class Store:
             for c, values in given.items()
         }
         out = {c: c.empty(n) for c in given}
-        for handle in self.layout.topology.handles:
+        for handle in dict.fromkeys(handle for c in given for handle in self._having[c]):
             own = {c: values[handle.rows] for c, values in given.items() if c in handle.columns}
-            if own:
-                for c, taken in handle.taken(f"{what}: {handle.name}", own).items():
-                    out[c][rows[handle.rows]] = taken
+            for c, taken in handle.taken(f"{what}: {handle.name}", own).items():
+                out[c][rows[handle.rows]] = taken
         return out
 
     def draw_momenta(self, kT: float, seed: int) -> None:

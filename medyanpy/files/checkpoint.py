@@ -20,7 +20,6 @@ import numpy as np
 from medyanpy._tools.outputs import remove_left_over, write_atomically
 from medyanpy._tools.validation import array, number
 from medyanpy._version import __version__
-from medyanpy.columns import BEADS, Column
 from medyanpy.errors import MedyanError, ParameterError, foreign_errors, shown
 from medyanpy.files.documents import (
     DTYPES,
@@ -303,11 +302,7 @@ def _check_values(arrays: dict[str, np.ndarray], context: Any) -> None:
             if (off > most).any():
                 index = tuple(np.argwhere(off > most)[0].tolist())
                 raise ParameterError(f"{name}{list(index)} = {given[index]}, but here it is {targets[name][index]}")
-    groups: dict[tuple[str, str], list[Column]] = {}
-    for column in context.layout.topology.columns:
-        if column.of != BEADS:
-            groups.setdefault((column.of, column.role), []).append(column)
-    for columns in groups.values():
+    for columns in context._store.set_together():
         if all(column.array in fitting for column in columns):
             context._store.checked(
                 "state", {column: context._store.shown(column, fitting[column.array]) for column in columns}

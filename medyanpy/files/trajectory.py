@@ -307,7 +307,7 @@ class Trajectory:
             beside |= {key: value for key, value in group.attrs.items() if key not in _HEAD}
             beside["fixed"] = bool(group.attrs["fixed"])
             # In 0.1 nothing said which rows these are, and pictures were made of moments of inertia.
-            first_rows = {"intriangle": "first_point", "oriented": "first_row"}
+            first_rows = {**hdf5.FIRST_ROW, "oriented": "first_row"}
             of = next((of for of, name in first_rows.items() if name in group.attrs), "")
             of = str(group.attrs.get("rows_of", of))
             own, rows = mass[first : first + n], None
