@@ -6,7 +6,7 @@
 0
 """
 
-from medyanpy import analysis, forces, kicks, presets, reporters, rigid, rods, surfaces, units, visualize
+from medyanpy import analysis, forces, jumps, kicks, presets, reporters, rigid, rods, surfaces, units, visualize
 from medyanpy._tools.names import module_names as _module_names
 from medyanpy._version import __version__
 from medyanpy.context import Context
@@ -65,6 +65,7 @@ __all__ = [
     "analysis",
     "deserialize",
     "forces",
+    "jumps",
     "kicks",
     "presets",
     "reporters",
@@ -79,7 +80,7 @@ __all__ = [
 
 
 def _names() -> list[str]:
-    below = {"forces": forces, "kicks": kicks, "reporters": reporters}
+    below = {"forces": forces, "jumps": jumps, "kicks": kicks, "reporters": reporters}
     return [*(f"{place}.{name}" for place, module in below.items() for name in module.__all__), *__all__]
 
 

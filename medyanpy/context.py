@@ -80,6 +80,8 @@ class Context(Guarded):
         worksheet.warn(system, integrator)
         integrator.bind(self)
         system._contexts.add(self)
+        for jump in system.jumps:
+            jump._contexts.add(self)
         topology._contexts.add(self)
 
     @property
@@ -92,12 +94,14 @@ class Context(Guarded):
         schedule = self._schedule
         if not schedule.follows_integrator:
             worksheet.warn_of_integrator(self.system, self.integrator, schedule.follow_integrator())
+        if schedule.jumping.stale():
+            schedule.jumping.follow()
         stale = schedule.stale()
         if not stale:
             return
         # Bound first: a change that cannot be bound leaves all as it was.
         forces = self.system.forces
-        bound = {i: forces[i].bind(self.layout) for i in stale}
+        bound = {i: schedule.bind(forces[i]) for i in stale}
         worksheet.warn_of_timesteps(self.system, self.integrator, [forces[i] for i in stale])
         with self._counted_as_protocol():
             schedule.take_forces(bound)
@@ -503,7 +507,7 @@ class Context(Guarded):
         measured = arrays.get("work")
         if measured is not None:
             self.report_work = True
-            self._schedule.meter.arrays()["work"][...] = measured
+            self._schedule.meter.take(measured)
         elif self.report_work:
             self._schedule.meter.start(*self._measure.energies())
 
@@ -520,7 +524,10 @@ class Context(Guarded):
         if bool(on) == self.report_work:
             return
         self._refresh()
-        self._schedule.meter = WorkMeter(self._store.ranges, self.integrator.overdamped) if on else None
+        schedule = self._schedule
+        schedule.meter = (
+            WorkMeter(self._store.ranges, self.integrator.overdamped, schedule.jumping.operations) if on else None
+        )
         self._schedule.compile()
         if on:
             self._schedule.meter.start(*self._measure.energies())

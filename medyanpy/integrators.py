@@ -66,23 +66,24 @@ def parse_word(word: str, symmetric: bool = True) -> tuple[Letter, ...]:
     tokens: list[tuple[str, int]] = []
     place = 0
     upper = word.upper()
-    if len(upper.strip()) == 1 and upper.strip() in _letters(True):
-        return (Letter(upper.strip(), 1.0),)
-    token = re.compile(rf"B\d+|[{_letters(False)}]")
+    token = re.compile(rf"B\d+|[{_letters(False)}{_letters(True)}]")
     while place < len(word):
         if word[place].isspace():
             place += 1
             continue
         found = token.match(upper, place)
-        if upper[place] == "D":
-            raise refuse(place, "D moves beads without velocities: it is a word of its own, without other letters")
         if found is None:
             *others, last = _letters(False).replace("B", "")
             known = f"{others[0]}, B (or B0 to B31), {', '.join(others[1:])} and {last}"
             raise refuse(place, f"{word[place]!r} is not a letter of a word: {known} are")
         tokens.append((found.group(), place))
         place = found.end()
-    for letter in "AB":
+    alone = [(t, p) for t, p in tokens if LETTERS[t[0]].alone]
+    if alone and (len(alone) > 1 or any(not LETTERS[t[0]].apart for t, p in tokens if p != alone[0][1])):
+        raise refuse(
+            alone[0][1], "D moves beads without velocities: it is a word of its own, which only J may stand around"
+        )
+    for letter in "" if alone else "AB":
         if not any(t[0] == letter for t, _ in tokens):
             raise refuse(len(word), f"the word has no {letter} ({LETTERS[letter].does})")
     kicks = [(t, p) for t, p in tokens if t[0] == "B"]
@@ -122,9 +123,17 @@ def compose(letters: tuple[Letter, ...], word: str) -> tuple[Letter, ...]:
         A word that is not a palindrome, D, or O between other letters.
     """
     kinds = [(letter.kind, letter.group) for letter in letters]
-    inner = letters[1:-1] if kinds[0] == kinds[-1] == ("O", None) else letters
+    outer = 0
+    while outer < len(letters) and (letters[outer].kind == "O" or LETTERS[letters[outer].kind].apart):
+        outer += 1
+    inner = letters[outer : len(letters) - outer]
     if kinds != kinds[::-1] or any(LETTERS[letter.kind].alone for letter in letters):
         raise ParameterError(f"the word {word!r} is not a palindrome without D: order=4 composes those only")
+    jumping = next((letter.kind for letter in inner if LETTERS[letter.kind].apart), None)
+    if jumping is not None:
+        raise ParameterError(
+            f"order=4 has a part that goes back in time, which jumps cannot: put {jumping} outside of the word {word!r}"
+        )
     if any(LETTERS[letter.kind].thermal for letter in inner):
         inside = " ".join(part for part in word.split() if part != "O")
         raise ParameterError(
@@ -134,7 +143,7 @@ def compose(letters: tuple[Letter, ...], word: str) -> tuple[Letter, ...]:
     composed = tuple(
         replace(letter, fraction=weight * letter.fraction, substep=weight) for weight in _WEIGHTS for letter in inner
     )
-    return composed if inner is letters else (letters[0], *composed, letters[-1])
+    return (*letters[:outer], *composed, *letters[len(letters) - outer :])
 
 
 @functools.cache
@@ -175,8 +184,10 @@ class SplittingIntegrator(Described, Guarded):
     A       free flight of beads and vertices; in-triangle points ride along
     G       geodesic flight of in-triangle points over the mesh, with recoil on its vertices
     O       Ornstein-Uhlenbeck: friction and noise
-    D       displacement by forces, friction and noise, without velocities: a word of its own, see
-            `BrownianIntegrator`
+    J       jumps: links bind and let go, and what else happens at once (`System.add_jump`). It belongs at both ends of
+            the word, where positions are nearest to their distribution; where there are no jumps it is left out
+    D       displacement by forces, friction and noise, without velocities: a word of its own, which J may stand
+            around; see `BrownianIntegrator`
     ======  ================================================================================================
 
     Parameters
@@ -217,7 +228,7 @@ class SplittingIntegrator(Described, Guarded):
     >>> mp.SplittingIntegrator("BAXAB", 1e-7)
     Traceback (most recent call last):
       ...
-    medyanpy.errors.ParameterError: 'X' is not a letter of a word: A, B (or B0 to B31), G and O are
+    medyanpy.errors.ParameterError: 'X' is not a letter of a word: A, B (or B0 to B31), G, J and O are
         BAXAB
           ^
     """
@@ -295,7 +306,7 @@ class SplittingIntegrator(Described, Guarded):
         >>> integrator = mp.BAGOGABIntegrator(2e-7, temperature=300.0)
         >>> integrator.set(temperature=310.0)
         >>> integrator
-        BAGOGABIntegrator('B A G O G A B', timestep=2e-07, kT=4.28001)
+        BAGOGABIntegrator('J B A G O G A B J', timestep=2e-07, kT=4.28001)
         """
         energy = thermal_energy(temperature, kT)
         if energy is not None and not any(LETTERS[letter.kind].thermal for letter in self._letters):
@@ -356,7 +367,7 @@ class SplittingIntegrator(Described, Guarded):
     @property
     def overdamped(self) -> bool:
         """Whether beads move without velocities: whether the word is D."""
-        return self._letters[0].kind == "D"
+        return any(letter.kind == "D" for letter in self._letters)
 
     @property
     def timestep(self) -> float:
@@ -457,7 +468,8 @@ class _ThermalIntegrator(SplittingIntegrator):
 
 
 class BAGOGABIntegrator(_ThermalIntegrator):
-    """Langevin dynamics of everything: B A G O G A B, which is BAOAB where there are no in-triangle points.
+    """Langevin dynamics of everything: B A G O G A B, which is BAOAB where there are no in-triangle points, with J
+    around it for systems with jumps.
 
     Parameters
     ----------
@@ -479,11 +491,12 @@ class BAGOGABIntegrator(_ThermalIntegrator):
         seed: int = 0,
         kick: Kick | None = None,
     ) -> None:
-        super().__init__("BAGOGAB", timestep, temperature=temperature, kT=kT, seed=seed, kick=kick)
+        super().__init__("JBAGOGABJ", timestep, temperature=temperature, kT=kT, seed=seed, kick=kick)
 
 
 class BrownianIntegrator(_ThermalIntegrator):
-    r"""Brownian dynamics, without velocities, of plain and oriented beads: the word D.
+    r"""Brownian dynamics, without velocities, of plain and oriented beads: the word D, with J around it for systems
+    with jumps.
 
     A plain bead moves by :math:`h F/\gamma + \sqrt{2kTh/\gamma}\,\xi` (Euler and Maruyama). An oriented bead moves in
     the frame that it has before the step, by the diffusion tensor D about its centre of mass,
@@ -542,7 +555,7 @@ class BrownianIntegrator(_ThermalIntegrator):
         kT: float | None = None,
         seed: int = 0,
     ) -> None:
-        super().__init__("D", timestep, temperature=temperature, kT=kT, seed=seed)
+        super().__init__("JDJ", timestep, temperature=temperature, kT=kT, seed=seed)
 
 
 class VerletIntegrator(SplittingIntegrator):

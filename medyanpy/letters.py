@@ -42,6 +42,10 @@ class LetterKind:
         Whether two that meet are one of twice the time, exactly.
     alone : bool
         Whether it is a word of its own.
+    apart : bool
+        Whether no time passes in it for positions and momenta. Such letters stand around what is composed to a higher
+        order, also around a letter that is a word of its own, and are numbered apart: in a system in which they have
+        nothing to do, a word with them gives the same bits as without.
     """
 
     symbol: str
@@ -51,6 +55,7 @@ class LetterKind:
     forces: bool = False
     adds_up: bool = False
     alone: bool = False
+    apart: bool = False
 
 
 LETTERS: dict[str, LetterKind] = {}
@@ -100,8 +105,13 @@ def _displace(schedule: "Schedule", letter: "Letter", stage: "Stage") -> list:
     return [forces, brownian.Displacement(stage.index, forces, *plain)]
 
 
+def _jump(schedule: "Schedule", _: "Letter", stage: "Stage") -> list:
+    return schedule.jumps_at(stage)
+
+
 add_letter(LetterKind("A", "flight of the beads", _fly, adds_up=True))
 add_letter(LetterKind("B", "kick by the forces", _kick, forces=True))
 add_letter(LetterKind("G", "flight of in-triangle points over their mesh", _fly_over_meshes))
+add_letter(LetterKind("J", "jumps: what happens at once", _jump, apart=True))
 add_letter(LetterKind("O", "friction and noise", _mix, thermal=True))
 add_letter(LetterKind("D", "displacement without velocities", _displace, thermal=True, forces=True, alone=True))

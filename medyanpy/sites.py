@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from medyanpy._kernels.sites import SiteTable
+from medyanpy._tools.quaternions import turned
 from medyanpy._tools.validation import array, dimensions, several
 from medyanpy.errors import ParameterError, TopologyError, foreign_errors, shown
 from medyanpy.handles import Handle, bead_numbers, handles_in
 
 if TYPE_CHECKING:
+    from medyanpy.state import State
     from medyanpy.topology import Topology
 
 __all__ = ["Sites"]
@@ -310,6 +312,45 @@ class Sites:
 
     def __reduce__(self):
         return Sites._of, (self._start, self._beads, self._weights, self._anchors, self._handles, self._arms)
+
+    def positions(self, state: "State") -> np.ndarray:
+        """Where the sites are in a state.
+
+        Parameters
+        ----------
+        state : State
+            Of a context of their topology, with positions.
+
+        Returns
+        -------
+        (n, 3) float array
+            nm
+
+        Raises
+        ------
+        ParameterError
+            A state without positions.
+        TopologyError
+            Beads that the state does not have; sites with arms that were not made from a handle.
+        """
+        x, counts = state.positions, np.diff(self._start)
+        if len(self._beads) and self._beads.max() >= len(x):
+            raise TopologyError(f"Sites: bead {self._beads.max()} does not exist; the state has 0 to {len(x) - 1}")
+        out = np.zeros((len(self), 3))
+        np.add.at(out, np.repeat(np.arange(len(self)), counts), self._weights[:, None] * x[self._beads])
+        out[counts == 0] = self._anchors
+        if self._arms is not None:
+            with_arm = np.flatnonzero(self._arms.any(axis=1))
+            row = np.full(len(x), -1)
+            for handle in self._handles:
+                if handle.rows_of() == "oriented":
+                    row[handle.beads] = np.arange(handle.rows.start, handle.rows.stop)
+            rows = row[self._beads[self._start[:-1][with_arm]]]
+            if (rows < 0).any():
+                i = int(with_arm[np.argmax(rows < 0)])
+                raise TopologyError(f"Sites: site {i} has an arm, and was not made from the handle of its body")
+            out[with_arm] += turned(state.orientations[rows], self._arms[with_arm])
+        return out
 
     # For forces ---------------------------------------------------------------------------------------------
 

@@ -1,13 +1,17 @@
 """State: what a Context looked like at one step."""
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from medyanpy import units
 from medyanpy._tools.names import Named
 from medyanpy.errors import ParameterError
+
+if TYPE_CHECKING:
+    from medyanpy.forces.links import LinkEnds, Links
+    from medyanpy.jumps._base import Counts
 
 __all__ = ["InTriangle", "State"]
 
@@ -74,7 +78,12 @@ class State(Named):
         Lagrange multipliers λ of constraints g = 0, by handle name: with these velocities and forces, -λ ∇g are the
         forces that keep beads on a surface (one each) and links at their lengths, g = r² - ℓ² (one for each link of
         filaments without directors; the tension of a link is 2 λ ℓ).
-    heat, shadow_work, protocol_work : float, pN nm
+    counts : dict of str to (int, int)
+        Of every jump, by its name: how often it was tried, and how often something happened.
+    jumps : dict of str to dict
+        With `positions`: the discrete states of jumps, by the names of the jumps; of `LinkBinding` ``"links"``, (k, 2)
+        rows of its sites.
+    heat, shadow_work, protocol_work, chemical_work : float, pN nm
         With ``energy=True`` while work is measured, see `Simulation.report_work`.
     kT : float, pN nm
         The same as an energy: 2 KE / degrees of freedom, for work without units.
@@ -161,6 +170,33 @@ class State(Named):
     @property
     def multipliers(self) -> dict[str, np.ndarray]:
         return dict(self._part("multipliers", "multipliers"))
+
+    @property
+    def counts(self) -> "dict[str, Counts]":
+        return dict(self._parts["counts"])
+
+    @property
+    def jumps(self) -> dict[str, Any]:
+        return dict(self._part("jumps", "positions"))
+
+    def links(self, force: "Links") -> "LinkEnds":
+        """The links of a force as they are here: those that it was given, and those that jumps have bound.
+
+        Raises
+        ------
+        ParameterError
+            A force without links, or of another system; or `get_state` was not asked for positions.
+        """
+        found = self._part("links", "positions")
+        for one, ends in found.items():
+            if one is force:
+                return ends
+        known = ", ".join(one.name for one in found) or "none"
+        raise ParameterError(f"links: {force!r} is no force with links of the system of this State; there are: {known}")
+
+    @property
+    def chemical_work(self) -> float:
+        return self._work("chemical_work")
 
     @property
     def heat(self) -> float:

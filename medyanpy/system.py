@@ -1,4 +1,4 @@
-"""System: a topology and the forces on it."""
+"""System: a topology, the forces on it, and the jumps that happen in it."""
 
 import weakref
 from collections.abc import Iterator
@@ -7,13 +7,17 @@ from typing import Any
 from medyanpy._tools.names import Guarded, look_up
 from medyanpy.errors import ParameterError, TopologyError, UnknownNameError
 from medyanpy.forces import Force
+from medyanpy.jumps import Jump
 from medyanpy.topology import Topology
 
 __all__ = ["System"]
 
+# The number of a jump is 8 bits of the counter of its random numbers.
+_MOST_JUMPS = 256
+
 
 class System(Guarded):
-    """A topology together with the forces that act on it.
+    """A topology together with the forces that act on it and the jumps that happen in it.
 
     Parameters
     ----------
@@ -24,6 +28,8 @@ class System(Guarded):
     topology : Topology
     forces : tuple of Force
         In the order added, which is the order in which they are summed.
+    jumps : tuple of Jump
+        In the order added, which is the order in which they act.
 
     Examples
     --------
@@ -36,7 +42,10 @@ class System(Guarded):
     System(2 beads, forces: HarmonicBonds)
     """
 
-    _remedy = "make a new System; forces are added with add_force and taken away with remove_force"
+    _remedy = (
+        "make a new System; forces are added with add_force and taken away with remove_force, jumps with add_jump and "
+        "remove_jump"
+    )
 
     def __init__(self, topology: Topology) -> None:
         if not isinstance(topology, Topology):
@@ -44,6 +53,8 @@ class System(Guarded):
         self.topology = topology
         self._forces: list[Force] = []
         self._names: list[str] = []
+        self._jumps: list[Jump] = []
+        self._jump_names: list[str] = []
         self._contexts: weakref.WeakSet = weakref.WeakSet()
 
     @property
@@ -55,22 +66,51 @@ class System(Guarded):
         """Names of the forces, made unique by a number where several share one."""
         return tuple(self._names)
 
-    def __getitem__(self, name: str) -> Force:
-        """The force of a name, as in `force_names` and ``state.energies``: ``system["MembraneBending"]``.
+    @property
+    def jumps(self) -> tuple[Jump, ...]:
+        return tuple(self._jumps)
+
+    @property
+    def jump_names(self) -> tuple[str, ...]:
+        """Names of the jumps, made unique by a number where several share one."""
+        return tuple(self._jump_names)
+
+    def name_of(self, what: Force | Jump) -> str:
+        """The unique name of a force or jump of this system.
+
+        Raises
+        ------
+        ParameterError
+            It is not in this system.
+        """
+        for name, one in self._named():
+            if one is what:
+                return name
+        raise ParameterError(f"{what!r} is not in this system")
+
+    def _named(self) -> list[tuple[str, Force | Jump]]:
+        return [
+            *zip(self._names, self._forces, strict=True),
+            *zip(self._jump_names, self._jumps, strict=True),
+        ]
+
+    def __getitem__(self, name: str) -> Force | Jump:
+        """The force or jump of a name, as in `force_names`, `jump_names` and ``state.energies``:
+        ``system["MembraneBending"]``.
 
         Raises
         ------
         UnknownNameError
-            A `TopologyError` and a `KeyError`: no force has this name; the message lists those there are.
+            A `TopologyError` and a `KeyError`: nothing has this name; the message lists those there are.
         """
-        return look_up(dict(zip(self._names, self._forces, strict=True)), name, "force", UnknownNameError)
+        return look_up(dict(self._named()), name, "force", UnknownNameError)
 
     def __iter__(self) -> Iterator[Force]:
         return iter(self.forces)
 
     def __contains__(self, what: Any) -> bool:
-        """Whether a force, or one of this name, is part of it."""
-        return what in self._names or any(what is force for force in self._forces)
+        """Whether a force or jump, or one of this name, is part of it."""
+        return any(what is one or what == name for name, one in self._named())
 
     def add_force(self, force: Force) -> Force:
         """Let a force act, and return it.
@@ -94,15 +134,65 @@ class System(Guarded):
         for handle in force.handles:
             if handle.topology is not self.topology:
                 raise TopologyError(f"{force.name}: {handle!r} belongs to another topology")
-        if unique_name in self._names:
-            raise ParameterError(f"two forces have the name {unique_name!r}")
-        name, k = force.name if unique_name is None else unique_name, 1
-        while name in self._names:
-            k += 1
-            name = f"{force.name} {k}"
+        self._names.append(self._unique_name(force, unique_name))
         self._forces.append(force)
-        self._names.append(name)
         return force
+
+    def _unique_name(self, what: Force | Jump, given: str | None) -> str:
+        """Among forces and jumps; `given`: what it was called in the system this one is made after."""
+        taken = (*self._names, *self._jump_names)
+        if given in taken:
+            raise ParameterError(f"two forces have the name {given!r}")
+        name, k = what.name if given is None else given, 1
+        while name in taken:
+            k += 1
+            name = f"{what.name} {k}"
+        return name
+
+    def add_jump(self, jump: Jump) -> Jump:
+        """Let a jump happen, and return it. Words need the letter J then.
+
+        Raises
+        ------
+        ParameterError
+            Not a Jump, added before, or one whose force is not in this system.
+        TopologyError
+            A handle of another topology, or a system that a Context already uses.
+        """
+        if not isinstance(jump, Jump):
+            raise ParameterError(f"add_jump: {jump!r} is not a Jump")
+        if any(jump is one for one in self._jumps):
+            raise ParameterError(f"add_jump: {jump!r} is in this system already")
+        if len(self._jumps) == _MOST_JUMPS:
+            raise ParameterError(f"add_jump: a system has {_MOST_JUMPS} jumps at most")
+        return self._add_jump(jump, None)
+
+    def _add_jump(self, jump: Jump, unique_name: str | None) -> Jump:
+        self._refuse_if_in_use("add_jump")
+        for handle in jump.handles:
+            if handle.topology is not self.topology:
+                raise TopologyError(f"{jump.name}: {handle!r} belongs to another topology")
+        jump.check(self.topology, self.forces)
+        self._jump_names.append(self._unique_name(jump, unique_name))
+        self._jumps.append(jump)
+        return jump
+
+    def remove_jump(self, jump: Jump) -> None:
+        """Take a jump away again.
+
+        Raises
+        ------
+        ParameterError
+            A jump that is not in this system.
+        TopologyError
+            A system that a Context already uses.
+        """
+        self._refuse_if_in_use("remove_jump")
+        for i, one in enumerate(self._jumps):
+            if one is jump:
+                del self._jumps[i], self._jump_names[i]
+                return
+        raise ParameterError(f"remove_jump: {jump!r} is not in this system")
 
     def remove_force(self, force: Force) -> None:
         """Take a force away again.
@@ -110,11 +200,14 @@ class System(Guarded):
         Raises
         ------
         ParameterError
-            A force that is not in this system.
+            A force that is not in this system, or whose terms a jump changes.
         TopologyError
             A system that a Context already uses.
         """
         self._refuse_if_in_use("remove_force")
+        for name, jump in zip(self._jump_names, self._jumps, strict=True):
+            if any(force is one for one in jump.forces):
+                raise ParameterError(f"remove_force: {name} changes the terms of {force!r}: remove_jump it first")
         for i, f in enumerate(self._forces):
             if f is force:
                 del self._forces[i], self._names[i]
@@ -130,14 +223,27 @@ class System(Guarded):
 
     def __reduce__(self):
         """A pickle or copy is in use by no Context."""
-        return _made_anew, (type(self), self.topology, tuple(self._forces), tuple(self._names))
+        return _made_anew, (
+            type(self), self.topology, tuple(self._forces), tuple(self._names), tuple(self._jumps),
+            tuple(self._jump_names),
+        )  # fmt: skip
 
     def __repr__(self) -> str:
-        return f"System({self.topology.n_beads} beads, forces: {', '.join(self._names) or 'none'})"
+        jumps = f", jumps: {', '.join(self._jump_names)}" if self._jumps else ""
+        return f"System({self.topology.n_beads} beads, forces: {', '.join(self._names) or 'none'}{jumps})"
 
 
-def _made_anew(cls: type[System], topology: Topology, forces: tuple[Force, ...], names: tuple[str, ...]) -> System:
+def _made_anew(
+    cls: type[System],
+    topology: Topology,
+    forces: tuple[Force, ...],
+    names: tuple[str, ...],
+    jumps: tuple[Jump, ...] = (),
+    jump_names: tuple[str, ...] = (),
+) -> System:
     system = cls(topology)
     for force, name in zip(forces, names, strict=True):
         system._add(force, name)
+    for jump, name in zip(jumps, jump_names, strict=True):
+        system._add_jump(jump, name)
     return system

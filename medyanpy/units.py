@@ -46,4 +46,7 @@ dalton = 1.66053906660e-27 * kilogram
 pascal_second = newton / meter**2
 # Diffusion constants (nm^2/s).
 micrometer2_per_second = micrometer**2
+# Concentrations (1/nm^3): N_A per litre.
+molar = 6.02214076e23 / 1e24
+micromolar = 1e-6 * molar
 kelvin = 1.0

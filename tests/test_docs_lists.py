@@ -114,7 +114,10 @@ def test_reporters():
 
 @pytest.mark.parametrize(
     "module",
-    ["", "analysis", "forces", "kicks", "presets", "reporters", "rigid", "rods", "surfaces", "testing", "visualize"],
+    [
+        "", "analysis", "forces", "jumps", "kicks", "presets", "reporters", "rigid", "rods", "surfaces", "testing",
+        "visualize",
+    ],
 )
 def test_the_reference_has_what_is_public(module):
     """Errors and units stand there as modules."""

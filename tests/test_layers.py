@@ -29,6 +29,7 @@ LAYERS = [
     {"rods", "topology"},
     {"layout"},
     {"forces"},
+    {"jumps"},
     {"integrators", "system", "state"},
     {"engine"},
     {"context"},

@@ -72,9 +72,10 @@ def ends(word, steps=20, **options):
 
 
 def test_every_letter_has_an_entry():
-    assert sorted(LETTERS) == ["A", "B", "D", "G", "O"]
+    assert sorted(LETTERS) == ["A", "B", "D", "G", "J", "O"]
     assert [s for s, kind in LETTERS.items() if kind.thermal] == ["O", "D"]
     assert [s for s, kind in LETTERS.items() if kind.alone] == ["D"]
+    assert [s for s, kind in LETTERS.items() if kind.apart] == ["J"]
     assert all(kind.symbol == symbol and kind.does for symbol, kind in LETTERS.items())
 
 
@@ -91,13 +92,14 @@ def test_a_symbol_is_given_once(table):
 
 
 def test_a_letter_that_does_nothing_here_changes_no_bit(table):
-    with pytest.raises(mp.ParameterError, match=r"'P' is not a letter of a word: A, B \(or B0 to B31\), G and O are"):
+    known = r"A, B \(or B0 to B31\), G, J and O are"
+    with pytest.raises(mp.ParameterError, match=f"'P' is not a letter of a word: {known}"):
         ends("BAPAB")
     add_letter(LetterKind("P", "nothing", nothing))
     one, other = ends("BAPAB"), ends("BAAB")
     assert (one.positions == other.positions).all()
     assert (one.velocities == other.velocities).all()
-    with pytest.raises(mp.ParameterError, match=r"A, B \(or B0 to B31\), G, O and P are"):
+    with pytest.raises(mp.ParameterError, match=r"A, B \(or B0 to B31\), G, J, O and P are"):
         ends("BAXAB")
 
 

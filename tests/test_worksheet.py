@@ -420,7 +420,7 @@ def test_the_worksheet():
     assert bending.limit == simulation.system.forces[0].longest_timestep()
     assert bending.share == pytest.approx(2e-7 / bending.limit)
     text = str(sheet)
-    for part in ("word B A G O G A B", "vesicle", "162 vertices", "MembraneBending", "All is well"):
+    for part in ("word J B A G O G A B J", "vesicle", "162 vertices", "MembraneBending", "All is well"):
         assert part in text
     assert repr(sheet) == text
 

@@ -25,7 +25,8 @@ cdef struct BondTask:
     int kind
     const SiteArrays* sites
     const int32_t* owner      # (rows,) site
-    const int32_t* offset     # (rows + 1,)
+    const int32_t* offset     # (rows,) where the bonds of each row start
+    const int32_t* end        # (rows,) and end
     const int32_t* other      # (2 bonds,) site at the other end
     const int32_t* term       # (2 bonds,) row of parameters
     const double* parameters  # (bonds, 2)
@@ -44,7 +45,7 @@ cdef int _bonds(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int
     for k in range(first, last):
         xi = t.sites.x + 3 * <Py_ssize_t> t.owner[k]
         row[0] = row[1] = row[2] = 0.0
-        for s in range(t.offset[k], t.offset[k + 1]):
+        for s in range(t.offset[k], t.end[k]):
             displacement(&world.box, xi, t.sites.x + 3 * <Py_ssize_t> t.other[s], d)
             r = sqrt(dot(d, d))
             evaluate(t.kind, t.parameters + 2 * <Py_ssize_t> t.term[s], r, 1, u)
@@ -62,11 +63,15 @@ cdef int _bonds(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int
 
 
 cdef class Bonds(SmoothForce):
-    """Radial energies of fixed pairs of sites; the caller has checked numbers and sorted terms by owner."""
+    """Radial energies of fixed pairs of sites; the caller has checked numbers and sorted terms by owner.
+
+    Where bonds come and go, `end` says where those of each row end now: what is behind is not read.
+    """
     cdef SiteTable sites
     cdef int kind
     cdef const int32_t[::1] owner
     cdef const int32_t[::1] offset
+    cdef const int32_t[::1] end
     cdef const int32_t[::1] other
     cdef const int32_t[::1] term
     cdef const double[:, ::1] parameters
@@ -74,7 +79,7 @@ cdef class Bonds(SmoothForce):
 
     def __init__(self, str name, int kind, const int32_t[::1] owner, const int32_t[::1] offset,
                  const int32_t[::1] other, const int32_t[::1] term, const double[:, ::1] parameters,
-                 SiteTable sites):
+                 SiteTable sites, const int32_t[::1] end=None):
         self.name = name
         self.sites = sites
         # How a body turns is not among the positions that derivatives are taken in.
@@ -82,6 +87,11 @@ cdef class Bonds(SmoothForce):
         self.kind = kind
         self.owner = owner
         self.offset = offset
+        # No conditional expression: Cython miscounts who holds its result.
+        if end is None:
+            self.end = offset[1:]
+        else:
+            self.end = end
         self.other = other
         self.term = term
         self.parameters = parameters
@@ -101,6 +111,7 @@ cdef class Bonds(SmoothForce):
         task.kind = self.kind
         task.owner = &self.owner[0]
         task.offset = &self.offset[0]
+        task.end = &self.end[0]
         task.other = &self.other[0]
         task.term = &self.term[0]
         task.parameters = &self.parameters[0, 0]
@@ -126,7 +137,7 @@ cdef class Bonds(SmoothForce):
         cdef Py_ssize_t k, s
         cdef int fault = self.sites.gather(world)
         for k in range(self.owner.shape[0]):
-            for s in range(self.offset[k], self.offset[k + 1]):
+            for s in range(self.offset[k], self.end[k]):
                 # Each bond once: it is in the rows of both its ends.
                 if fault == 0 and self.owner[k] < self.other[s]:
                     r = self.radial(world, k, s, d, u)

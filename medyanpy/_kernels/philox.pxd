@@ -29,6 +29,7 @@ cdef enum Purpose:
     PLACEMENT = 3
     CONSTRAINTS = 4
     ROTATION = 5
+    JUMP = 6
     TEST = 255
 
 cdef enum:

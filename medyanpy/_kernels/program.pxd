@@ -21,6 +21,7 @@ cdef enum FaultCode:
     LOST_SURFACE = 7          # a bead that does not come back to its surface
     NOT_SOLVED = 8            # an implicit kick whose equations have no solution, or none that Newton's method finds
     RUNAWAY = 9               # a bead with more kinetic energy than it can have come by
+    TOO_MANY_JUMPS = 10       # a jump whose rates ask for attempts without end
 
 
 cdef struct Fault:

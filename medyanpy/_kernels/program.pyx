@@ -11,7 +11,7 @@ from libc.string cimport memcpy
 
 from medyanpy._kernels.program cimport (
     DEGENERATE_TRIANGLE, LOST_SURFACE, NOT_CONVERGED, NOT_FINITE, NOT_SOLVED, OUT_OF_MEMORY, PYTHON_EXCEPTION, RUNAWAY,
-    TOO_MANY_CROSSINGS,
+    TOO_MANY_CROSSINGS, TOO_MANY_JUMPS,
 )
 from medyanpy._kernels.vec3 cimport all_finite
 
@@ -47,6 +47,7 @@ FAULTS = {
     LOST_SURFACE: "lost surface",
     NOT_SOLVED: "not solved",
     RUNAWAY: "runaway",
+    TOO_MANY_JUMPS: "too many jumps",
 }
 
 

@@ -5,19 +5,7 @@ with the change of the potential energy, which whoever reads the tallies adds, i
 (Sivak, Chodera & Crooks, Phys. Rev. X 3, 011007 (2013)). Each sum carries what its rounding has lost (Neumaier), so
 that a tally of 10^9 steps is as exact as one of 10.
 """
-from libc.math cimport fabs
-
 from medyanpy._kernels.program cimport Operation, World
-
-
-cdef inline void add(double* tally, double term) noexcept nogil:
-    """tally[0] + tally[1] += term, without loss."""
-    cdef double sum = tally[0] + term
-    if fabs(tally[0]) >= fabs(term):
-        tally[1] += (tally[0] - sum) + term
-    else:
-        tally[1] += (term - sum) + tally[0]
-    tally[0] = sum
 
 
 def add_to(double[::1] tally, double term):

@@ -34,6 +34,8 @@ _CAUSES = {
     "be brought onto it first: surface.project(positions)",
     "runaway": "it has run away: its kinetic energy, {energy}, is more than the thermostat, the start of the run and "
     "the forces can have given it. ",
+    "too many jumps": "its rates ask for more than {value:.0f} attempts in one step: they are far too high for the "
+    "timestep, or their unit is another (1/s)",
     "python": "Python code called from the step raised {error}",
     "out of memory": "no memory for the neighbour list or the Hessian: are the beads far denser than the cutoff "
     "suggests?",
@@ -77,6 +79,7 @@ class Faults:
         culprits = self._culprits(fault)
         repeatable = all(operation.repeatable for operation in self.schedule.bound)
         self.store.program.recover(repeatable)
+        self.schedule.jumping.rewound()
         if isinstance(fault.cause, KeyboardInterrupt):
             return fault.cause
         if fault.kind == "runaway":

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,11 +13,13 @@ from medyanpy._kernels.kinetic import KineticEnergies
 from medyanpy._kernels.points import Flatten
 from medyanpy._kernels.program import Program
 from medyanpy._kernels.selected import drift, rotation, watch
+from medyanpy.engine.jumping import Jumping
 from medyanpy.engine.runaway import SLOW, Account
 from medyanpy.engine.store import Store
-from medyanpy.engine.work import WorkMeter
+from medyanpy.engine.work import TALLIES, TALLIES_OF_0_1, WorkMeter
 from medyanpy.errors import ParameterError
 from medyanpy.flows import Flow, Stage
+from medyanpy.forces import Force
 from medyanpy.integrators import Letter, SplittingIntegrator
 from medyanpy.letters import LETTERS
 from medyanpy.system import System
@@ -42,6 +45,7 @@ class Schedule:
         The operation of every force, in the order of the system.
     force_sums : dict of group to ForceSum
         As kicks name them; None is the sum of all.
+    jumping : Jumping
     meter : WorkMeter or None
     account : Account
         What kinetic energy a bead may have, for the watch.
@@ -59,10 +63,11 @@ class Schedule:
         self.integrator = integrator
         self.explained = faults.explained
         faults.schedule = self
-        self._take_numbers_of_integrator()
+        layout = store.layout
+        self.jumping = Jumping(system, layout, integrator)
         #: The time at a step since which steps have lasted what they last now.
         self.since = (0.0, 0)
-        layout = store.layout
+        self._take_numbers_of_integrator()
         self.flows = {handle: flow for handle in layout.handles if (flow := handle.bind(layout)) is not None}
         if integrator.overdamped:
             self.check_displacement()
@@ -117,12 +122,21 @@ class Schedule:
         self._integrator_version = self.integrator.version
         self._timestep = self.integrator.timestep
         self._coefficients: dict[tuple[str, float], tuple[np.ndarray, np.ndarray]] = {}
+        self._wind()
+
+    def _wind(self) -> None:
+        """Jumps tell the time of their events."""
+        self.jumping.clock[:] = *self.since, self._timestep
+
+    def bind(self, force: Force) -> Any:
+        """The operation of a force as it is now."""
+        return self.jumping.joined(force, force.bind(self.layout))
 
     def _bind_forces(self) -> None:
         """The operation of every force, and their sums by the group that a kick names."""
         forces = self.system.forces
         self._versions = [force.version for force in forces]
-        self.bound = [force.bind(self.layout) for force in forces]
+        self.bound = [self.bind(force) for force in forces]
         groups = dict.fromkeys(letter.group for letter in self.integrator.letters if LETTERS[letter.kind].forces)
         self.force_sums = {group: self.make_force_sum(self._of_group(group)) for group in groups}
 
@@ -174,8 +188,11 @@ class Schedule:
         meet are one flight. Not As of different parts of a composition: of constrained beads, and of beads that turn,
         A(s) A(t) is A(s + t) to second order only, and the composition would be no better."""
         word: list[tuple[Stage, Letter]] = []
-        for i, letter in enumerate(self.integrator.letters):
-            stage = Stage(i, letter.kind, letter.fraction * self.integrator.timestep, self.integrator.kT)
+        # Letters that stand apart are numbered apart.
+        numbers = {True: count(), False: count()}
+        for letter in self.integrator.letters:
+            number = next(numbers[LETTERS[letter.kind].apart])
+            stage = Stage(number, letter.kind, letter.fraction * self.integrator.timestep, self.integrator.kT)
             if not LETTERS[letter.kind].operations(self, letter, stage) and not self.operations(stage, letter):
                 continue
             meets = word and word[-1][0].kind == letter.kind and word[-1][1].substep == letter.substep
@@ -184,6 +201,10 @@ class Schedule:
                 stage = replace(before, h=before.h + stage.h)
             word.append((stage, letter))
         return word
+
+    def jumps_at(self, stage: Stage) -> list:
+        """What a letter J does."""
+        return self.jumping.at(stage)
 
     def _instruments(self) -> list[Flow]:
         """Flows that only measure."""
@@ -260,6 +281,7 @@ class Schedule:
         time, longer = self.time, self.integrator.timestep > self._timestep
         self._take_numbers_of_integrator()
         self.set_time(time)
+        self.jumping.follow()
         self.compile()
         return longer
 
@@ -274,6 +296,7 @@ class Schedule:
         step = self.store.step
         # Where all steps might have been of this length, time is their number times it, to the last bit.
         self.since = (0.0, 0) if time == step * self._timestep else (time, step)
+        self._wind()
 
     def perform(self, operation: Any, program: Program | None = None, changes_state: bool = True) -> None:
         """Run one operation, now."""
@@ -302,7 +325,7 @@ class Schedule:
 
     def moving_arrays(self) -> dict[str, np.ndarray]:
         """What steps change: with the step number, the state."""
-        arrays = self.store.moving() | {"runaway": self.account.array}
+        arrays = self.store.moving() | self.jumping.arrays() | {"runaway": self.account.array}
         for flow in [*self.flows.values(), *self._instruments()]:
             arrays.update(flow.arrays())
         return arrays
@@ -326,7 +349,7 @@ class Schedule:
             del targets["runaway"]
         wanted = dict(targets)
         if "work" in arrays:
-            wanted |= WorkMeter(self.store.ranges, self.integrator.overdamped).arrays()
+            wanted["work"] = np.empty(TALLIES_OF_0_1 if len(arrays["work"]) == TALLIES_OF_0_1 else TALLIES)
         for name, target in wanted.items():
             if name not in arrays and target.size:
                 raise ParameterError(f"checkpoint: {name} is missing")
@@ -336,13 +359,16 @@ class Schedule:
                     f"checkpoint: {name} is {given.dtype} of shape {given.shape}, "
                     f"not {target.dtype} of shape {target.shape}"
                 )
+        self.jumping.check(arrays)
         for name, target in targets.items():
             target[...] = arrays.get(name, target)
+        self.jumping.took_over()
         if "runaway" not in arrays:
             self.account.close()
         self.store.program.changed()
         self.store.program.step = step
         self.since = since
+        self._wind()
 
     def admit_velocities(self) -> None:
         """Velocities and momenta have been set from outside: leave of them what each kind of bead can have."""
@@ -377,6 +403,7 @@ def check_word(system: System, integrator: SplittingIntegrator) -> None:
             f"the word {integrator.word!r} has no G, but {points[0]!r} moves by G alone: "
             "use BAGOGAB instead of BAOAB, BAGAB instead of BAB"
         )
+    _check_jumps(system, integrator)
     groups = {letter.group for letter in integrator.letters if LETTERS[letter.kind].forces}
     if groups != {None}:
         for name, force in zip(system.force_names, system.forces, strict=True):
@@ -384,3 +411,17 @@ def check_word(system: System, integrator: SplittingIntegrator) -> None:
                 raise ParameterError(
                     f"the word {integrator.word!r} never kicks group {force.group}, to which {name} belongs"
                 )
+
+
+def _check_jumps(system: System, integrator: SplittingIntegrator) -> None:
+    if system.jumps and not any(LETTERS[letter.kind].apart for letter in integrator.letters):
+        word = integrator.word.replace(" ", "")
+        raise ParameterError(
+            f"the word {integrator.word!r} has no J, but {system.jump_names[0]} happens in J alone: put one at each "
+            f"end, 'J{word}J'"
+        )
+    for name, jump in zip(system.jump_names, system.jumps, strict=True):
+        if jump.needs_temperature and integrator.kT is None:
+            raise ParameterError(
+                f"{name} needs a temperature, which the word {integrator.word!r} does not keep: add O, as in 'JBAOABJ'"
+            )

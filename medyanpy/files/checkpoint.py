@@ -34,6 +34,7 @@ from medyanpy.files.documents import (
     text_of,
     tree_of,
 )
+from medyanpy.letters import LETTERS
 
 if TYPE_CHECKING:
     import zipfile
@@ -349,15 +350,19 @@ def _differences(checkpoint: Checkpoint, context: Any) -> list[str]:
             "system": dict(checkpoint.content["system"]),
             "objects": {o["arguments"]["name"]: o for o in checkpoint.content["system"]["topology"]["objects"]},
             "forces": {f["name"]: f for f in checkpoint.content["system"]["forces"]},
+            "jumps": {j["name"]: j for j in checkpoint.content["system"].get("jumps", [])},
         }
         integrator = rebuild(checkpoint.content["integrator"], where=f"{where}.integrator")
-        return _integrators(integrator, context.integrator) + _parts(theirs, mine)
+        jumps = bool(theirs["jumps"] or context.system.jumps)
+        return _integrators(integrator, context.integrator, jumps) + _parts(theirs, mine)
 
 
-def _integrators(theirs: Any, mine: Any) -> list[str]:
-    """A word, a timestep, kT and a seed, whatever the class; and what arguments there are beyond them."""
-    out = []
-    for name in ("word", "timestep", "kT", "seed", "order"):
+def _integrators(theirs: Any, mine: Any, jumps: bool) -> list[str]:
+    """A word, a timestep, kT and a seed, whatever the class; and what arguments there are beyond them. Without jumps
+    letters that do them change nothing."""
+    words = ([w for w in i.word.split() if jumps or not LETTERS[w[0]].apart] for i in (theirs, mine))
+    out = _difference(*map(" ".join, words), "word")
+    for name in ("timestep", "kT", "seed", "order"):
         out += _difference(getattr(theirs, name), getattr(mine, name), name)
     out += _difference(describe(theirs.kick), describe(mine.kick), "kick")
     known = ("word", "timestep", "temperature", "kT", "seed", "symmetric", "order", "kick")
@@ -370,9 +375,10 @@ def _parts(theirs: dict[str, Any], mine: dict[str, Any]) -> list[str]:
     here = {
         "objects": {o["arguments"]["name"]: o for o in system["topology"]["objects"]},
         "forces": {f["name"]: f for f in system["forces"]},
+        "jumps": {j["name"]: j for j in system.get("jumps", [])},
     }
     out = []
-    for kind, noun in (("objects", "object"), ("forces", "force")):
+    for kind, noun in (("objects", "object"), ("forces", "force"), ("jumps", "jump")):
         a, b = theirs[kind], here[kind]
         for name in [*b, *(name for name in a if name not in b)]:
             if name not in a or name not in b:

@@ -4,7 +4,8 @@ An object becomes a tree of dicts, lists, numbers, strings and NumPy arrays (`de
 object (`rebuild`). Documents write the tree as JSON (`text_of`, `tree_of`); checkpoints (`medyanpy.files.checkpoint`)
 keep its large arrays beside the JSON. Pickles and copies are made of the same arguments, without the detour by a tree.
 
-In a tree, an object with arguments is ``{"type": ..., "arguments": {...}}``, a handle ``{"handle": name}``, an array
+In a tree, an object with arguments is ``{"type": ..., "arguments": {...}}``, a handle ``{"handle": name}``, a force of
+the system that jumps act on ``{"force": name}``, an array
 ``{"dtype": ..., "shape": ..., "values": ...}``, a Python function ``{"function": "module:name"}``, and sites that are
 the very ones of an argument before ``{"same_as": argument}``.
 """
@@ -29,6 +30,7 @@ from medyanpy.errors import MedyanError, MeshError, ParameterError, TopologyErro
 from medyanpy.forces import Force
 from medyanpy.handles import Handle
 from medyanpy.integrators import SplittingIntegrator
+from medyanpy.jumps import Jump
 from medyanpy.mesh import TriangleMesh
 from medyanpy.sites import Sites
 from medyanpy.system import System
@@ -221,6 +223,7 @@ class _Describer:
 
     def __init__(self, topology: Topology | None = None) -> None:
         self.topology = topology
+        self.forces: dict[int, str] = {}
 
     def topology_tree(self, topology: Topology, where: str) -> dict[str, Any]:
         names = [handle.name for handle in topology.handles]
@@ -241,7 +244,12 @@ class _Describer:
             {"name": name, **self.described(force, name)}
             for name, force in zip(system.force_names, system.forces, strict=True)
         ]
-        return {"type": "System", "topology": topology, "forces": forces}
+        self.forces = dict(zip(map(id, system.forces), system.force_names, strict=True))
+        jumps = [
+            {"name": name, **self.described(jump, name)}
+            for name, jump in zip(system.jump_names, system.jumps, strict=True)
+        ]
+        return {"type": "System", "topology": topology, "forces": forces} | ({"jumps": jumps} if jumps else {})
 
     def described(self, what: Described, name: str) -> dict[str, Any]:
         tree = {"type": type_name(type(what)), "arguments": self._arguments(what._arguments_now(), name)}
@@ -287,6 +295,8 @@ class _Describer:
         if isinstance(value, Sites):
             parts = {name: getattr(value, name) for name in _SITES}
             return {"type": "Sites", "arguments": self._arguments(parts, where)}
+        if id(value) in self.forces:
+            return {"force": self.forces[id(value)]}
         if isinstance(value, Described):
             return self.described(value, where)
         if isinstance(value, list | tuple):
@@ -326,6 +336,7 @@ class _Rebuilder:
         if not isinstance(self.functions, Mapping) or not all(map(callable, self.functions.values())):
             raise ParameterError("functions must be a dict of callables by the names of forces and beads")
         self.topology: Topology | None = None
+        self.made: System | None = None
         self._called: set[str] = set()
 
     def check_all_used(self, where: str) -> None:
@@ -374,18 +385,20 @@ class _Rebuilder:
         return topology
 
     def system(self, tree: Any, where: str) -> System:
-        parts = _members(tree, where, ("type", "topology", "forces"))
+        parts = _members(tree, where, ("type", "topology", "forces"), optional=("jumps",))
         _expect(parts["type"] == "System", f"{where}.type", 'must be "System"', parts["type"])
-        _expect(isinstance(parts["forces"], list), f"{where}.forces", "must be a list", parts["forces"])
-        system = System(self.topology_of(parts["topology"], f"{where}.topology"))
-        for i, item in enumerate(parts["forces"]):
-            here = f"{where}.forces[{i}]"
-            item = dict(_members(item, here, ("type",), more=True))
-            name = item.pop("name", None)
-            _expect(name is None or isinstance(name, str), f"{here}.name", "must be a string", name)
-            force = self.described(item, here, Force, name)
-            with _errors_at(here):
-                system._add(force, name)
+        self.made = system = System(self.topology_of(parts["topology"], f"{where}.topology"))
+        for key, base, add in (("forces", Force, system._add), ("jumps", Jump, system._add_jump)):
+            given = parts.get(key, [])
+            _expect(isinstance(given, list), f"{where}.{key}", "must be a list", given)
+            for i, item in enumerate(given):
+                here = f"{where}.{key}[{i}]"
+                item = dict(_members(item, here, ("type",), more=True))
+                name = item.pop("name", None)
+                _expect(name is None or isinstance(name, str), f"{here}.name", "must be a string", name)
+                made = self.described(item, here, base, name)
+                with _errors_at(here):
+                    add(made, name)
         return system
 
     def described(self, tree: Any, where: str, base: type, name: str | None = None) -> Any:
@@ -424,6 +437,8 @@ class _Rebuilder:
             return array_of(tree, where)
         if "handle" in tree:
             return self._handle(_members(tree, where, ("handle",))["handle"], f"{where}.handle")
+        if "force" in tree:
+            return self._force(_members(tree, where, ("force",))["force"], f"{where}.force")
         if "function" in tree:
             return self._function(_members(tree, where, ("function",))["function"], where, name)
         if "dict" in tree:
@@ -437,7 +452,7 @@ class _Rebuilder:
             parts = self._arguments(given, f"{where}.arguments", name)
             with _errors_at(where):
                 return TriangleMesh(**parts) if of_mesh else Sites.from_arrays(**parts)
-        known = "values, handle, function, dict, type"
+        known = "values, handle, force, function, dict, type"
         raise ParameterError(f"{where} is an object without any of the keys {known}: what it means is not known")
 
     def _handle(self, name: Any, where: str) -> Handle:
@@ -448,6 +463,14 @@ class _Rebuilder:
                 return handle
         known = ", ".join(repr(h.name) for h in handles) or "none"
         raise ParameterError(f"{where} = {name!r}, but no object before it in the topology has this name: {known}")
+
+    def _force(self, name: Any, where: str) -> Force:
+        _expect(isinstance(name, str), where, "must be a string", name)
+        names = () if self.made is None else self.made.force_names
+        if name not in names:
+            known = ", ".join(map(repr, names)) or "none"
+            raise ParameterError(f"{where} = {shown(name)}, but no force of the system has this name: {known}")
+        return self.made[name]
 
     def _function(self, function: Any, where: str, name: str) -> Callable[..., Any]:
         _expect(isinstance(function, str), f"{where}.function", "must be a string", function)
@@ -490,7 +513,7 @@ def find_type(name: Any, base: type, where: str) -> type:
 
 
 _SITES = ("start", "bead_numbers", "weights", "anchor_positions", "arms", "handles")
-_KIND = {Force: "force", Handle: "kind of bead", SplittingIntegrator: "integrator"}
+_KIND = {Force: "force", Jump: "jump", Handle: "kind of bead", SplittingIntegrator: "integrator"}
 
 
 def _is_ours(cls: type) -> bool:

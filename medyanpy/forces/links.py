@@ -2,7 +2,7 @@
 
 import weakref
 from abc import abstractmethod
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,7 +18,10 @@ from medyanpy.forces._stiffness import Start
 from medyanpy.forces.bonds import bind_rows
 from medyanpy.sites import Sites, as_sites
 
-__all__ = ["AngleLinks", "DirectionLinks", "Links"]
+if TYPE_CHECKING:
+    from medyanpy.state import State
+
+__all__ = ["AngleLinks", "DirectionLinks", "LinkEnds", "Links"]
 
 
 class _SiteTerms(Force):
@@ -354,6 +357,39 @@ class Links(_SiteTerms):
         """
         self._move(ids, (a, b))
 
+    def lengths(self, state: "State") -> np.ndarray:
+        """How long the links are in a state: those of ``state.links(self)``, in this order.
+
+        Returns
+        -------
+        (n,) float array
+            nm
+
+        Raises
+        ------
+        ParameterError
+            A state of another system, or without positions.
+        """
+        ends = state.links(self)
+        return np.linalg.norm(ends.b.positions(state) - ends.a.positions(state), axis=1)
+
+    def tensions(self, state: "State") -> np.ndarray:
+        """With which forces the links pull at their ends in a state, in the order of ``state.links(self)``.
+
+        Returns
+        -------
+        (n,) float array
+            pN; negative of springs that push.
+
+        Raises
+        ------
+        ParameterError
+            A state of another system, or without positions.
+        """
+        ends = state.links(self)
+        stretch = self.lengths(state) - ends.length
+        return ends.stiffness * (np.maximum(stretch, 0.0) if self._one_sided else stretch)
+
     def squared_frequencies(self, start):
         a, b = self._ends_in(start)
         return start.springs(start.sites(a) + start.sites(b), self._numbers["stiffness"])
@@ -366,6 +402,55 @@ class Links(_SiteTerms):
         else:
             table, ends = self._table(layout), np.arange(2 * len(self)).reshape(-1, 2)
         return bind_rows(self.name, kind, table, ends, self._named("stiffness", "length"))
+
+
+class LinkEnds:
+    """The links of one force in one state: those that it was given, in their order, then those that jumps have bound.
+
+    Attributes
+    ----------
+    a, b : Sites
+        The ends of each.
+    ids : (m,) int
+        The numbers of the m links that the force was given.
+    bound : list of (k, 2) int arrays
+        For each jump that binds links of this force, rows of its sites `a` and `b`.
+    stiffness, length : (n,) float, pN/nm and nm
+    """
+
+    def __init__(self, force: Links, coming: list[tuple[Sites, Sites, np.ndarray]]) -> None:
+        # Sites are never changed: they are put together when somebody asks.
+        self._given, self._coming = force._sites, coming
+        self.ids = force.ids
+        self.bound = [rows for _, _, rows in coming]
+        self._numbers, self._defaults = force._numbers, dict(force._defaults)
+
+    def __len__(self) -> int:
+        return len(self.ids) + sum(map(len, self.bound))
+
+    def __repr__(self) -> str:
+        return f"LinkEnds({len(self)}: {len(self.ids)} given, {len(self) - len(self.ids)} bound)"
+
+    @property
+    def a(self) -> Sites:
+        return Sites.concatenate([self._given[0], *(a[rows[:, 0]] for a, _, rows in self._coming)])
+
+    @property
+    def b(self) -> Sites:
+        return Sites.concatenate([self._given[1], *(b[rows[:, 1]] for _, b, rows in self._coming)])
+
+    @property
+    def stiffness(self) -> np.ndarray:
+        return self._of_each("stiffness")
+
+    @property
+    def length(self) -> np.ndarray:
+        return self._of_each("length")
+
+    def _of_each(self, name: str) -> np.ndarray:
+        more = len(self) - len(self.ids)
+        bound = np.full(more, self._defaults[name] if more else 0.0)
+        return np.concatenate([self._numbers[name], bound])
 
 
 class _Angles(_SiteTerms):

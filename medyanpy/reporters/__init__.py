@@ -3,9 +3,10 @@
 from medyanpy._tools.names import module_names as _module_names
 from medyanpy.reporters._base import Reporter
 from medyanpy.reporters.checkpoint import CheckpointReporter
+from medyanpy.reporters.events import EventReporter
 from medyanpy.reporters.state_data import StateDataReporter
 from medyanpy.reporters.trajectory import TrajectoryReporter
 
-__all__ = ["CheckpointReporter", "Reporter", "StateDataReporter", "TrajectoryReporter"]
+__all__ = ["CheckpointReporter", "EventReporter", "Reporter", "StateDataReporter", "TrajectoryReporter"]
 
 __getattr__ = _module_names(__name__, lambda: __all__)

@@ -1,22 +1,17 @@
 """A table of numbers, a row at a time: OpenMM's columns, in this package's units."""
 
-import itertools
-import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
-from io import FileIO
-from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from medyanpy._tools.outputs import check_in_place, hold, let_go, unwritable
 from medyanpy._tools.validation import whole_number
-from medyanpy.errors import OutputError, ParameterError, shortened
+from medyanpy.errors import ParameterError
 from medyanpy.mesh import geometry
-from medyanpy.reporters._base import Reporter, new_file
+from medyanpy.reporters._table import TableReporter
 from medyanpy.topology import Topology
 
 if TYPE_CHECKING:
@@ -114,6 +109,7 @@ COLUMNS = (
     Column("work", "Heat", "pN nm", lambda row: row.state.heat, "energy"),
     Column("work", "Shadow Work", "pN nm", lambda row: row.state.shadow_work, "energy"),
     Column("work", "Protocol Work", "pN nm", lambda row: row.state.protocol_work, "energy"),
+    Column("chemical_work", "Chemical Work", "pN nm", lambda row: row.state.chemical_work, "energy"),
     Column("area", "Area", "nm^2", _area, "positions"),
     Column("volume", "Volume", "nm^3", _volume, "positions"),
     Column("speed", "Speed", "steps/s", lambda row: row.speed, form=".6g"),
@@ -122,7 +118,7 @@ COLUMNS = (
 )
 
 
-class StateDataReporter(Reporter):
+class StateDataReporter(TableReporter):
     """Writes a row of numbers every `interval` steps, to a file or a stream such as ``sys.stdout``.
 
     Parameters
@@ -143,6 +139,8 @@ class StateDataReporter(Reporter):
         A column for each handle that can move, K: ``state.temperatures`` under the handle's name.
     work : bool
         Heat, shadow work and protocol work so far, pN nm; switches `Simulation.report_work` on where it is off.
+    chemical_work : bool
+        What driven jumps have done, pN nm; likewise.
     area, volume : bool
         Of all membranes together, nm^2; of all closed ones, nm^3. From the vertices as they are.
     speed : bool
@@ -206,6 +204,7 @@ class StateDataReporter(Reporter):
         temperature: bool = False,
         temperatures: bool = False,
         work: bool = False,
+        chemical_work: bool = False,
         area: bool = False,
         volume: bool = False,
         speed: bool = False,
@@ -227,56 +226,26 @@ class StateDataReporter(Reporter):
             "temperature": temperature,
             "temperatures": temperatures,
             "work": work,
+            "chemical_work": chemical_work,
             "area": area,
             "volume": volume,
             "speed": speed,
             "elapsed_time": elapsed_time,
             "remaining_time": remaining_time,
         }
-        super().__init__(interval)
         wanted = {name for name, on in options.items() if on}
         if not wanted:
             raise ParameterError(f"StateDataReporter: nothing to report; switch on some of {', '.join(options)}")
         if total_steps is None and (progress or remaining_time):
             raise ParameterError("StateDataReporter: progress and remaining_time need total_steps")
-        if not isinstance(separator, str) or not separator:
-            raise ParameterError(f"StateDataReporter: separator = {separator!r} but must be some text")
         self._wanted = wanted
-        self._separator = separator
         self._total = (
             1 if total_steps is None else whole_number("StateDataReporter: total_steps", total_steps, at_least=1)
         )
         self._columns: list[Column] | None = None
         self._clock: _Clock | None = None
-        self._last_step = -1
-        # Rows in the file, and how many of them a checkpoint knows.
-        self._rows: int | None = None
-        self._marked: int | None = None
-        self._path: Path | None = None
-        # One of them, for as long as it is open.
-        self._stream: TextIO | None = None
-        self._file: FileIO | None = None
-        if hasattr(file, "write"):
-            self._stream = file
-        else:
-            self._path = new_file(
-                "StateDataReporter", file, overwrite=overwrite, append=append, holds_nothing=_has_no_rows
-            )
-            # Opened now: a file that cannot be written to is an error before the work, not after it.
-            try:
-                self._file = open(self._path, "a+b", buffering=0)
-                self._process = os.getpid()
-                try:
-                    # Devices may have many writers.
-                    if self._path.is_file():
-                        hold("StateDataReporter", self._path, self._file.fileno())
-                    if not append:
-                        self._file.truncate(0)
-                except BaseException:
-                    self._file.close()
-                    raise
-            except OSError as cause:
-                raise ParameterError(f"StateDataReporter: cannot write {self._path}: {cause.strerror}") from cause
+        # Last: it opens the file.
+        super().__init__(file, interval, separator=separator, append=append, overwrite=overwrite)
 
     # What a Simulation calls --------------------------------------------------------------------------------
 
@@ -292,85 +261,19 @@ class StateDataReporter(Reporter):
         self._last_step = state.step
         self._rows += 1
 
-    def mark(self, simulation: "Simulation") -> int | None:
-        """The number of rows, which is the same whatever the wall clock said in them."""
-        if self._path is None:
-            return None
-        if self._file is not None:
-            self._attach(simulation)
-        return self._rows
-
-    def check_mark(self, simulation: "Simulation", mark: Any) -> None:
-        if self._path is None:
-            return
-        wanted = 0 if mark is None else whole_number("StateDataReporter: mark", mark)
-        self._columns = self._columns_for(simulation.topology)
-        self._check_header()
-        found = sum(1 for _ in self._whole_rows())
-        if found < wanted:
-            raise ParameterError(
-                f"StateDataReporter: {self._path} is shorter than at the checkpoint: {found} rows instead of {wanted}"
-            )
-
-    def go_on(self, simulation: "Simulation", mark: Any) -> None:
-        self._marked = mark
-        self._attach(simulation)
-
-    def flush(self) -> None:
-        if self._stream is not None:
-            self._stream.flush()
-        elif self._file is not None:
-            check_in_place("StateDataReporter", self._path, self._file.fileno())
-            try:
-                os.fsync(self._file.fileno())
-            except OSError as cause:
-                raise unwritable("StateDataReporter", self._path, cause) from cause
-
-    def close(self) -> None:
-        if self._file is not None:
-            if self._process == os.getpid():
-                let_go(self._file.fileno())
-            self._file.close()
-        self._stream = self._file = None
-
     # How it works -------------------------------------------------------------------------------------------
-
-    def _put(self, line: str) -> None:
-        """Write a line; all of it, or nothing."""
-        if self._stream is not None:
-            self._stream.write(line + "\n")
-            self._stream.flush()
-            return
-        check_in_place("StateDataReporter", self._path, self._file.fileno())
-        size = os.fstat(self._file.fileno()).st_size
-        left = (line + "\n").encode()
-        try:
-            while left:
-                left = left[self._file.write(left) :]
-        except OSError as cause:
-            # Not kept for later, as by a buffer: the row is asked for again.
-            self._file.truncate(size)
-            raise unwritable("StateDataReporter", self._path, cause) from cause
-
-    def _attach(self, simulation: "Simulation") -> None:
-        """Start the table and the clock at first; cut off rows that a simulation set back will write again."""
-        if self._stream is None and self._file is None:
-            raise ParameterError("StateDataReporter: this reporter is closed")
-        try:
-            self._follow(simulation)
-        except OSError as cause:
-            if self._path is None or isinstance(cause, OutputError):
-                raise
-            raise unwritable("StateDataReporter", self._path, cause) from cause
 
     def _follow(self, simulation: "Simulation") -> None:
         step = simulation.current_step
         if self._clock is None:
-            if "work" in self._wanted:
+            if {"work", "chemical_work"} & self._wanted:
                 simulation.report_work = True
             self._columns = self._columns_for(simulation.topology)
             self._needs = sorted({column.needs for column in self._columns} - {""})
-            self._clock = _Clock(step, self._start())
+            last = self._begin(simulation.topology)
+            elapsed = "Elapsed Time (s)"
+            counted = last and elapsed in self._titles
+            self._clock = _Clock(step, self._number_in(last, self._titles.index(elapsed), float) if counted else 0.0)
         self._clock.start_again(step)
         if self._last_step > step:
             self._cut(step)
@@ -388,78 +291,8 @@ class StateDataReporter(Reporter):
             columns[place:place] = [_temperature_of(name) for name in names]
         return columns
 
-    def _header(self) -> str:
-        return "#" + self._separator.join(f'"{column.title}"' for column in self._columns)
-
-    def _start(self) -> float:
-        """Write the titles, or check those of the file to append to; returns the seconds that have elapsed there."""
-        if self._path is not None and self._check_header():
-            last, place = self._cut(None, self._marked), self._place_of("elapsed_time")
-            return self._number_in(last, place, float) if last and place is not None else 0.0
-        self._put(self._header())
-        self._rows = 0
-        return 0.0
-
-    def _check_header(self) -> str:
-        """The first line of the file, refused where it is there and other than the titles."""
-        with open(self._path, encoding="utf-8", errors="replace") as file:
-            found = file.readline().rstrip("\n")
-        if found and found != self._header():
-            raise ParameterError(
-                f"StateDataReporter: {self._path} has other columns, so nothing is appended:\n"
-                f"  {shortened(found, 600)}\nnow wanted:\n  {shortened(self._header(), 600)}"
-            )
-        return found
-
-    def _whole_rows(self) -> Iterator[bytes]:
-        """Lines below the first, but not a last one that a crash left unfinished."""
-        with open(self._path, "rb") as file:
-            file.readline()
-            for line in file:
-                if line.endswith(b"\n"):
-                    yield line
-
-    def _place_of(self, keyword: str) -> int | None:
-        """The number of a column, if it is one of them."""
-        return [column.keyword for column in self._columns].index(keyword) if keyword in self._wanted else None
-
-    def _number_in(self, line: bytes, place: int, kind: Callable[[str], Any]) -> Any:
-        try:
-            return kind(line.decode().split(self._separator)[place])
-        except (ValueError, IndexError) as cause:
-            raise ParameterError(
-                f"StateDataReporter: {self._path} is damaged: {line!r} is not a row of its table"
-            ) from cause
-
-    def _cut(self, step: int | None, rows: int | None = None) -> bytes:
-        """Drop rows after `step`, those beyond a number of rows, and a last row that a crash left unfinished; returns
-        the last that is kept."""
-        self._last_step, last = -1, b""
-        if self._path is None:
-            # What has gone into a stream is gone.
-            return last
-        place = self._place_of("step")
-        check_in_place("StateDataReporter", self._path, self._file.fileno())
-        with open(self._path, "rb") as file:
-            end = len(file.readline())
-        kept = 0
-        for line in itertools.islice(self._whole_rows(), rows):
-            if place is not None:
-                this = self._number_in(line, place, int)
-                if step is not None and this > step:
-                    break
-                self._last_step = this
-            end += len(line)
-            kept, last = kept + 1, line
-        self._file.truncate(end)
-        self._rows = kept
-        return last
-
-
-def _has_no_rows(path: Path) -> bool:
-    """Whether a file holds the titles of a table, and nothing below."""
-    with open(path, "rb") as file:
-        return file.readline().startswith(b'#"') and not file.read(1)
+    def _titles_for(self, topology: Topology) -> list[str]:
+        return [column.title for column in self._columns_for(topology)]
 
 
 class _Clock:

@@ -712,7 +712,7 @@ for place in [
     (mp.Simulation, "__init__"), (mp.reporters.Reporter, "__init__"), (mp.reporters.StateDataReporter, "_put"),
     (os, "open"), (os, "fsync"), (os, "replace"), (os, "unlink"), (h5py.File, "__init__"),
     (medyanpy._tools.outputs, "hold"), (medyanpy.files.checkpoint, "_write"), (medyanpy.simulation, "Lock"),
-    (medyanpy.reporters.state_data, "hold"), (medyanpy.reporters.trajectory, "Lock"),
+    (medyanpy.reporters._table, "hold"), (medyanpy.reporters.trajectory, "Lock"),
 ]:
     count = 1
     while (code := once(place, count)) == -signal.SIGKILL:

@@ -335,7 +335,7 @@ def test_the_file_is_h5md(tmp_path):
         assert file["observables/potential_energy/value"].attrs["unit"] == "pN nm"
         assert file["medyanpy/intriangle/triangle/value"].shape == (4, 27)
         assert file["medyanpy/oriented/orientation/value"].shape == (4, 5, 4)
-        assert file["medyanpy"].attrs["word"] == "B A G O G A B"
+        assert file["medyanpy"].attrs["word"] == "J B A G O G A B J"
 
 
 @pytest.mark.parametrize("velocities", [False, True])

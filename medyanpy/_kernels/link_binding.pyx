@@ -1,0 +1,618 @@
+"""Links that bind and let go: springs between sites of two groups, as a jump.
+
+A pair of sites that may be bound is tried at the rate k_on, which is accepted with
+
+    min(1, 1 - n / pool) exp(-c U / kT),   low <= r <= high
+
+for n links that are bound already, and a bound link lets go at
+
+    k_off exp(s U / kT),   low <= r <= high                       (balanced: c = 1 - s)
+    k_off [(1 - w) exp(F / F_s) + w exp(-F / F_c)]                (driven)
+
+with the energy U(r) >= 0 of the link and its tension F = max(U'(r), 0). Pairs are not tried one after another: the
+number in reach is counted, attempts come at k_on times that number, and each picks one of them. It is refused where a
+site is full or the pair may not be bound: the set of pairs depends on positions alone, so that waiting times are
+those of a Poisson process whatever happens in between.
+
+State: every site has p slots, the first of which are filled, in the order in which links were bound.
+"""
+import numpy as np
+
+from libc.math cimport INFINITY, fmax, fmin, sqrt
+from libc.stdint cimport int32_t, int64_t
+from libc.stdlib cimport calloc, free
+
+from medyanpy._kernels.arrays cimport vector
+from medyanpy._kernels.box cimport displacement
+from medyanpy._kernels.elementary cimport exp_, log_
+from medyanpy._kernels.jumps cimport MOST_DRAWS, Draws, JumpOperation, draw_exponential, draw_two
+from medyanpy._kernels.neighbors cimport ROWS_PER_BLOCK, NeighborList, Neighbors
+from medyanpy._kernels.parallel cimport n_blocks, over_blocks
+from medyanpy._kernels.points cimport place
+from medyanpy._kernels.program cimport AddBlock, Operation, World
+from medyanpy._kernels.radial cimport evaluate
+from medyanpy._kernels.sites cimport SiteTable
+from medyanpy._kernels.vec3 cimport dot
+
+cdef Py_ssize_t BLOCK = 1024
+# Exponents beyond are as good as for ever, and still numbers.
+cdef double LARGEST_EXPONENT = 230.0
+
+cdef enum:
+    BIND = 0
+    UNBIND = 1
+
+
+cdef struct Rule:
+    int kind                  # of the radial function
+    double[2] p               # its parameters
+    double low                # nm
+    double high
+    double k_on               # 1/s
+    double k_off
+    double on_share           # c over kT
+    double off_share          # s over kT
+    double catch_share        # w
+    double slip               # 1 over F_s; 0 where the tension does nothing
+    double catch              # 1 over F_c
+    int driven
+
+
+cdef struct Site:
+    # Who else holds links at the sites of this jump: another jump, and its row of each site, -1 where it has none.
+    const int32_t* row
+    const int32_t* end
+    Py_ssize_t partners
+
+
+cdef struct Binding:
+    Rule rule
+    const Neighbors* near
+    const double* x           # (n, 3) sites
+    const int32_t* label      # (n,) sites of one label are not bound to each other; -1: of none
+    Py_ssize_t n
+    Py_ssize_t partners
+    int32_t* other            # (n p,)
+    int32_t* end              # (n,) behind the last filled slot
+    double* rate              # (n p,) 1/s, of the lower site of each link
+    double* rates             # by block of sites
+    int32_t* in_reach         # (n,) partners in reach with a higher number
+    long long* pairs          # by block of rows: the same, added up
+
+
+cdef inline double _energy(const Rule* rule, double r, double* tension) noexcept nogil:
+    cdef double u[4]
+    evaluate(rule.kind, rule.p, r, 1, u)
+    tension[0] = fmax(u[1], 0.0)
+    return u[0]
+
+
+cdef inline double _off_rate(const Rule* rule, double r) noexcept nogil:
+    cdef double tension
+    cdef double u = _energy(rule, r, &tension)
+    if rule.driven:
+        return rule.k_off * (
+            (1.0 - rule.catch_share) * exp_(fmin(tension * rule.slip, LARGEST_EXPONENT))
+            + rule.catch_share * exp_(-fmin(tension * rule.catch, LARGEST_EXPONENT))
+        )
+    return rule.k_off * exp_(rule.off_share * u) if rule.low <= r <= rule.high else 0.0
+
+
+cdef inline double _distance(const Binding* t, const World* world, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
+    cdef double d[3]
+    displacement(&world.box, t.x + 3 * i, t.x + 3 * j, d)
+    return sqrt(dot(d, d))
+
+
+cdef void _rate_site(const Binding* t, const World* world, Py_ssize_t i) noexcept nogil:
+    """The rates at which the links of one site let go, each with the lower of its sites."""
+    cdef Py_ssize_t s
+    for s in range(t.partners * i, t.partners * (i + 1)):
+        t.rate[s] = 0.0
+        if s < t.end[i] and i < t.other[s]:
+            t.rate[s] = _off_rate(&t.rule, _distance(t, world, i, t.other[s]))
+
+
+cdef double _add_rates(const Binding* t, Py_ssize_t block) noexcept nogil:
+    cdef Py_ssize_t s
+    cdef double total = 0.0
+    for s in range(t.partners * BLOCK * block, t.partners * min(t.n, BLOCK * (block + 1))):
+        total += t.rate[s]
+    return total
+
+
+cdef int _rate(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    cdef Binding* t = <Binding*> task
+    cdef Py_ssize_t i
+    for i in range(first, last):
+        _rate_site(t, world, i)
+    t.rates[first // BLOCK] = _add_rates(t, first // BLOCK)
+    return 0
+
+
+cdef inline bint _is_pair(const Binding* t, const World* world, int32_t own, int32_t other) noexcept nogil:
+    """Whether the sites in two slots of the list are a pair that may be tried: each pair once."""
+    cdef const Neighbors* near = t.near
+    cdef int32_t i = near.row[own], j = near.row[other]
+    cdef double d[3]
+    cdef double rr
+    if j <= i or (t.label[i] >= 0 and t.label[i] == t.label[j]):
+        return False
+    displacement(&world.box, near.now + 4 * <Py_ssize_t> own, near.now + 4 * <Py_ssize_t> other, d)
+    rr = dot(d, d)
+    return t.rule.low * t.rule.low <= rr <= t.rule.high * t.rule.high
+
+
+cdef int _count(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    """By slot, which are near each other in memory; what is written is by site."""
+    cdef Binding* t = <Binding*> task
+    cdef const Neighbors* near = t.near
+    cdef const int32_t* row = near.rows[first // ROWS_PER_BLOCK]
+    cdef Py_ssize_t s
+    cdef int32_t n
+    cdef int k
+    for s in range(first, last):
+        n = 0
+        for k in range(near.count[s]):
+            n += _is_pair(t, world, <int32_t> s, row[k])
+        t.in_reach[near.row[s]] = n
+        row += near.count[s]
+    return 0
+
+
+cdef class LinkBinding(JumpOperation):
+    """The jump of one context.
+
+    Parameters
+    ----------
+    name, kT, driven, every
+        See `JumpOperation`.
+    sites : SiteTable
+        n sites; `on_points`: whether some of them ride on in-triangle points.
+    label : (n,) int32
+        Sites of the same label are not bound to each other; -1: of none.
+    apart_from, apart : (n + 1,), (m,) int32
+        The sites too near to each for both to be bound.
+    partners : int
+        Links that a site may have.
+    pool : int
+        How many links there are, bound or not; -1: without end.
+    """
+    cdef readonly SiteTable sites
+    cdef readonly bint on_points
+    cdef NeighborList neighbors
+    cdef Binding task
+    cdef list held
+    cdef long long pool
+    cdef const int32_t* apart_from
+    cdef const int32_t* apart
+    # Arrays of the state.
+    cdef int32_t[::1] other
+    cdef int32_t[::1] end
+    cdef int64_t[::1] id
+    cdef int64_t[::1] numbers     # links bound now, and ever
+    # What was computed at which positions.
+    cdef long long rated_at
+    cdef long long counted_at
+    cdef long long world_number
+    cdef long long indexed
+    cdef long long measured
+    cdef bint rated
+    cdef double entries
+    cdef double off_rate
+    cdef long long in_reach
+    cdef Site* sharing
+    cdef Py_ssize_t n_sharing
+
+    def __init__(self, str name, double kT, bint driven, int every, SiteTable sites, bint on_points,
+                 label, apart_from, apart, int partners, long long pool):
+        cdef Py_ssize_t n = sites.rows.n
+        cdef int32_t[::1] counts
+        cdef double[::1] rate
+        cdef double[::1] rates
+        cdef long long[::1] pairs
+        self.describe(name, kT, driven, every)
+        self.sites = sites
+        self.on_points = on_points
+        self.pool = pool
+        self.held = []
+        self.task.x = sites.now.x
+        self.task.n = n
+        self.task.partners = partners
+        self.task.label = vector[int32_t](self.held, label)
+        self.apart_from = vector[int32_t](self.held, apart_from)
+        self.apart = vector[int32_t](self.held, apart)
+        self.other = np.full(n * partners, -1, np.int32)
+        self.end = np.arange(0, n * partners, partners, dtype=np.int32)
+        self.id = np.full(n * partners, -1, np.int64)
+        self.numbers = np.zeros(2, np.int64)
+        work = [
+            np.zeros(n * partners), np.zeros(n_blocks(n, BLOCK)), np.zeros(n, np.int32),
+            np.zeros(n_blocks(n, ROWS_PER_BLOCK), np.int64),
+        ]
+        self.held += work
+        rate, rates, counts, pairs = work
+        self.task.other = &self.other[0]
+        self.task.end = &self.end[0]
+        self.task.rate = &rate[0]
+        self.task.rates = &rates[0]
+        self.task.in_reach = &counts[0]
+        self.task.pairs = &pairs[0]
+        self.sharing = NULL
+        self.n_sharing = 0
+        self.forget_all()
+
+    def __dealloc__(self):
+        free(self.sharing)
+
+    def set_rule(self, double kT, NeighborList neighbors, int kind, parameters, double low, double high,
+                 double k_on, double k_off, double on_share, double off_share, double catch_share, double slip,
+                 double catch):
+        """Numbers as they are now, and the neighbours of all sites for this reach; see above, and c and s over kT."""
+        cdef Rule* rule = &self.task.rule
+        self.kT = kT
+        self.neighbors = neighbors
+        self.task.near = &neighbors.list
+        rule.kind = kind
+        rule.p[0], rule.p[1] = parameters
+        rule.low = low
+        rule.high = high
+        rule.k_on = k_on
+        rule.k_off = k_off
+        rule.on_share = on_share / self.kT
+        rule.off_share = off_share / self.kT
+        rule.catch_share = catch_share
+        rule.slip = slip
+        rule.catch = catch
+        rule.driven = self.driven
+        self.forget_all()
+
+    def share(self, list jumps):
+        """Other jumps at the same sites: (jump, (n,) its row of each site, -1 of none)."""
+        cdef LinkBinding jump
+        free(self.sharing)
+        self.sharing = <Site*> calloc(len(jumps) + 1, sizeof(Site))
+        if self.sharing == NULL:
+            raise MemoryError
+        self.n_sharing = 0
+        for jump, rows in jumps:
+            self.sharing[self.n_sharing] = Site(
+                vector[int32_t](self.held, rows), jump.task.end, jump.task.partners)
+            self.n_sharing += 1
+
+    # For Python -----------------------------------------------------------------------------------------------------
+
+    def forget_all(self):
+        """Everything is computed anew: numbers or links have been set from outside."""
+        self.rated_at = self.counted_at = self.world_number = self.indexed = self.measured = -1
+        self.rated = True
+
+    def arrays(self):
+        return {
+            "counts": self.kept_counts, "other": np.asarray(self.other), "end": np.asarray(self.end),
+            "id": np.asarray(self.id), "numbers": np.asarray(self.numbers),
+        }
+
+    def took_over(self):
+        self.forget()
+        self.forget_all()
+
+    @property
+    def n_bound(self):
+        return self.numbers[0]
+
+    @property
+    def partners(self):
+        return self.task.partners
+
+    def links(self):
+        """(k,) ids and (k, 2) sites of the links that are bound, by id: the lower site first."""
+        cdef Py_ssize_t i, s
+        out = [
+            (self.id[s], i, self.other[s])
+            for i in range(self.task.n) for s in range(self.task.partners * i, self.end[i]) if i < self.other[s]
+        ]
+        out.sort()
+        found = np.array(out, np.int64).reshape(-1, 3)
+        return found[:, 0], found[:, 1:]
+
+    def bind(self, Py_ssize_t i, Py_ssize_t j):
+        """Bind two sites now, whatever their distance: the reason why that may not be, or an empty string."""
+        why = self.refused(i, j)
+        if why == 0:
+            self.join(i, j)
+        self.forget_all()
+        return ("", "they are one site", "one has as many links as it may have", "they are bound to each other",
+                "one is too near to a bound site of its filament", "they are on one filament", "the pool is empty")[why]
+
+    # The state ------------------------------------------------------------------------------------------------------
+
+    cdef bint is_full(self, Py_ssize_t i) noexcept nogil:
+        return self.held_at(i) >= self.task.partners
+
+    cdef Py_ssize_t held_at(self, Py_ssize_t i) noexcept nogil:
+        """Links at a site, of all jumps that share it."""
+        cdef const Site* s
+        cdef Py_ssize_t k, total = self.end[i] - self.task.partners * i
+        for k in range(self.n_sharing):
+            s = &self.sharing[k]
+            if s.row[i] >= 0:
+                total += s.end[s.row[i]] - s.partners * s.row[i]
+        return total
+
+    cdef int refused(self, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
+        """Whether, and why, two sites cannot be bound as things are; 0 if they can."""
+        cdef Py_ssize_t s
+        if i == j:
+            return 1
+        if self.is_full(i) or self.is_full(j):
+            return 2
+        for s in range(self.task.partners * i, self.end[i]):
+            if self.other[s] == j:
+                return 3
+        if self.is_crowded(i, j) or self.is_crowded(j, i):
+            return 4
+        if self.task.label[i] >= 0 and self.task.label[i] == self.task.label[j]:
+            return 5
+        if 0 <= self.pool <= self.numbers[0]:
+            return 6
+        return 0
+
+    cdef bint is_crowded(self, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
+        """Whether a bound site is too near to i on its filament, or j is, to which it is to be bound."""
+        cdef Py_ssize_t k
+        for k in range(self.apart_from[i], self.apart_from[i + 1]):
+            if self.apart[k] == j or self.held_at(self.apart[k]) > 0:
+                return True
+        return False
+
+    cdef void put(self, Py_ssize_t i, Py_ssize_t j, int64_t id) noexcept nogil:
+        self.other[self.end[i]] = <int32_t> j
+        self.id[self.end[i]] = id
+        self.end[i] += 1
+
+    cdef void take(self, Py_ssize_t i, int64_t id) noexcept nogil:
+        cdef Py_ssize_t s, at = self.task.partners * i
+        for s in range(at, self.end[i]):
+            if self.id[s] != id:
+                self.other[at] = self.other[s]
+                self.id[at] = self.id[s]
+                at += 1
+        for s in range(at, self.end[i]):
+            self.other[s] = -1
+            self.id[s] = -1
+        self.end[i] = <int32_t> at
+
+    cdef void join(self, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
+        self.put(i, j, self.numbers[1])
+        self.put(j, i, self.numbers[1])
+        self.numbers[0] += 1
+        self.numbers[1] += 1
+
+    cdef void part(self, Py_ssize_t i, Py_ssize_t slot) noexcept nogil:
+        cdef int64_t id = self.id[slot]
+        self.take(self.other[slot], id)
+        self.take(i, id)
+        self.numbers[0] -= 1
+
+    # The process ----------------------------------------------------------------------------------------------------
+
+    cdef int act(self, World* world, double h, Draws* draws) noexcept nogil:
+        cdef const Rule* rule = &self.task.rule
+        cdef double n = <double> self.task.n
+        cdef double u[2]
+        cdef double t, on, total, x
+        cdef int fault = self.look(world)
+        if fault != 0:
+            return fault
+        draw_two(draws, u)
+        # Most letters have no attempt: what would be too few with more pairs than there are, need not be counted.
+        t = draw_exponential(u[0])
+        if t >= (0.5 * rule.k_on * n * (n - 1.0) + self.off_rate) * h:
+            return 0
+        fault = self.follow(world)
+        if fault != 0:
+            return fault
+        if t >= (rule.k_on * self.entries + self.off_rate) * h:
+            return 0
+        self.count_pairs(world)
+        t = 0.0
+        while draws.next <= MOST_DRAWS:
+            on = rule.k_on * self.in_reach
+            total = on + self.off_rate
+            if not total > 0.0:
+                break
+            t += draw_exponential(u[0]) / total
+            if t >= h:
+                break
+            self.counts[0] += 1
+            x = u[1] * total
+            if x < on:
+                fault = self.attempt(world, <long long> (x / rule.k_on), t, draws)
+            else:
+                fault = self.let_go(world, x - on, t)
+            if fault != 0:
+                return fault
+            draw_two(draws, u)
+        return 0
+
+    cdef int look(self, World* world) noexcept nogil:
+        """Where sites are, and at which rates links let go there."""
+        cdef int fault
+        if self.rated_at == world.positions and self.world_number == world.number:
+            return 0
+        self.world_number = world.number
+        self.counted_at = -1
+        if self.on_points:
+            place(world)
+        fault = self.sites.gather(world)
+        if fault != 0:
+            return fault
+        # Without links all rates are 0, and stay so.
+        if self.numbers[0] > 0 or self.rated:
+            over_blocks(_rate, &self.task, world, self.task.n, BLOCK)
+            self.rated = self.numbers[0] > 0
+        self.add_rates()
+        self.rated_at = world.positions
+        return 0
+
+    cdef void add_rates(self) noexcept nogil:
+        cdef Py_ssize_t b
+        self.off_rate = 0.0
+        for b in range(n_blocks(self.task.n, BLOCK)):
+            self.off_rate += self.task.rates[b]
+
+    cdef int follow(self, World* world) noexcept nogil:
+        """The list for these positions, and half the length of its rows."""
+        cdef Neighbors* near = &self.neighbors.list
+        cdef Py_ssize_t s
+        cdef long long total = 0
+        cdef int fault
+        if self.counted_at == world.positions:
+            return 0
+        fault = self.neighbors.follow(world, &self.sites.now)
+        if fault == 0 and self.measured != near.builds:
+            for s in range(near.n):
+                total += near.count[s]
+            self.entries = 0.5 * total
+            self.measured = near.builds
+        return fault
+
+    cdef void count_pairs(self, World* world) noexcept nogil:
+        cdef Py_ssize_t b, i
+        if self.counted_at == world.positions:
+            return
+        over_blocks(_count, &self.task, world, self.task.n, ROWS_PER_BLOCK)
+        self.in_reach = 0
+        for b in range(n_blocks(self.task.n, ROWS_PER_BLOCK)):
+            self.task.pairs[b] = 0
+            for i in range(ROWS_PER_BLOCK * b, min(self.task.n, ROWS_PER_BLOCK * (b + 1))):
+                self.task.pairs[b] += self.task.in_reach[i]
+            self.in_reach += self.task.pairs[b]
+        self.counted_at = world.positions
+
+    cdef int attempt(self, World* world, long long which, double t, Draws* draws) noexcept nogil:
+        """Try a pair in reach, by its number."""
+        cdef const Rule* rule = &self.task.rule
+        cdef const Neighbors* near = &self.neighbors.list
+        cdef Py_ssize_t b = 0, i, j
+        cdef int32_t own, k = 0
+        cdef double u[2]
+        cdef double r, energy, tension, back, share, there
+        cdef int fault
+        draw_two(draws, u)
+        which = min(which, self.in_reach - 1)
+        while which >= self.task.pairs[b]:
+            which -= self.task.pairs[b]
+            b += 1
+        i = ROWS_PER_BLOCK * b
+        while which >= self.task.in_reach[i]:
+            which -= self.task.in_reach[i]
+            i += 1
+        if self.indexed != near.builds:
+            fault = self.neighbors.index(world)
+            if fault != 0:
+                return fault
+            self.indexed = near.builds
+        own = near.slot_of[i]
+        while True:
+            if _is_pair(&self.task, world, own, near.row_of[i][k]):
+                if which == 0:
+                    break
+                which -= 1
+            k += 1
+        j = near.row[near.row_of[i][k]]
+        if self.refused(i, j) != 0:
+            return 0
+        r = _distance(&self.task, world, i, j)
+        energy = _energy(rule, r, &tension)
+        there = exp_(-fmin(rule.on_share * energy, LARGEST_EXPONENT))
+        share = 1.0 if self.pool < 0 else 1.0 - (<double> self.numbers[0]) / self.pool
+        if not u[0] < share * there:
+            return 0
+        back = _off_rate(rule, r)
+        self.join(i, j)
+        self.changed_at(world, i, j)
+        return self.happened(
+            world, t, BIND, i, j, energy, 0.0,
+            self.kT * log_(rule.k_on * there / back) + energy if back > 0.0 else INFINITY)
+
+    cdef int let_go(self, World* world, double x, double t) noexcept nogil:
+        """The link at which the sum of rates passes x."""
+        cdef const Rule* rule = &self.task.rule
+        cdef const Binding* task = &self.task
+        cdef Py_ssize_t b, s, i, j, last = -1
+        cdef double r, energy, tension, on
+        for b in range(n_blocks(task.n, BLOCK)):
+            if task.rates[b] > 0.0:
+                last = b
+                if x < task.rates[b]:
+                    break
+                x -= task.rates[b]
+        b = last
+        last = -1
+        for s in range(task.partners * BLOCK * b, task.partners * min(task.n, BLOCK * (b + 1))):
+            if task.rate[s] > 0.0:
+                # Sums round: past the end it is the last.
+                last = s
+                if x < task.rate[s]:
+                    break
+                x -= task.rate[s]
+        i = last // task.partners
+        j = task.other[last]
+        r = _distance(task, world, i, j)
+        energy = _energy(rule, r, &tension)
+        on = 0.0
+        if rule.low <= r <= rule.high:
+            on = rule.k_on * exp_(-fmin(rule.on_share * energy, LARGEST_EXPONENT))
+        on = self.kT * log_(task.rate[last] / on) - energy if on > 0.0 else INFINITY
+        self.part(i, last)
+        self.changed_at(world, i, j)
+        return self.happened(world, t, UNBIND, i, j, -energy, 0.0, on)
+
+    cdef void changed_at(self, World* world, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
+        """Rates of the links of two sites, and their sum."""
+        _rate_site(&self.task, world, i)
+        _rate_site(&self.task, world, j)
+        self.task.rates[i // BLOCK] = _add_rates(&self.task, i // BLOCK)
+        self.task.rates[j // BLOCK] = _add_rates(&self.task, j // BLOCK)
+        self.add_rates()
+        self.rated = True
+        # The letter raises it once for all events: sites are where they were.
+        self.rated_at = self.counted_at = world.positions + 1
+
+
+cdef class Joined(Operation):
+    """The terms of a force that stay, and those that come and go: two operations that are one force."""
+    cdef Operation first
+    cdef Operation second
+
+    def __init__(self, str name, Operation first, Operation second):
+        self.name = name
+        self.first = first
+        self.second = second
+        self.derivatives = min(first.derivatives, second.derivatives)
+        self.acts_on_points = first.acts_on_points or second.acts_on_points
+
+    cdef int run(self, World* world) noexcept nogil:
+        cdef int fault = self.first.run(world)
+        if fault == 0:
+            fault = self.second.run(world)
+        self.energy = self.first.energy + self.second.energy
+        return fault
+
+    cdef int hessian(self, World* world, AddBlock add, void* sink) noexcept nogil:
+        cdef int fault = self.first.hessian(world, add, sink)
+        return fault if fault != 0 else self.second.hessian(world, add, sink)
+
+    cdef int stiffness(self, World* world, AddBlock add, void* sink) noexcept nogil:
+        cdef int fault = self.first.stiffness(world, add, sink)
+        return fault if fault != 0 else self.second.stiffness(world, add, sink)
+
+    cdef int contract(self, World* world, const double* a, double* out) noexcept nogil:
+        cdef int fault = self.first.contract(world, a, out)
+        return fault if fault != 0 else self.second.contract(world, a, out)
+
+    cdef int contract_stiffness(self, World* world, const double* a, double* out) noexcept nogil:
+        cdef int fault = self.first.contract_stiffness(world, a, out)
+        return fault if fault != 0 else self.second.contract_stiffness(world, a, out)

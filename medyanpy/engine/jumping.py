@@ -1,0 +1,184 @@
+"""The jumps of one Context: bound, compiled to letters, and read off."""
+
+import weakref
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from medyanpy._kernels.jumps import Jumps
+from medyanpy.errors import ParameterError
+from medyanpy.forces import Force
+from medyanpy.jumps._base import Counts
+from medyanpy.kicks import Explicit
+from medyanpy.letters import LETTERS
+
+if TYPE_CHECKING:
+    from medyanpy.flows import Stage
+    from medyanpy.integrators import SplittingIntegrator
+    from medyanpy.layout import Layout
+    from medyanpy.system import System
+
+__all__ = ["Jumping", "Listener"]
+
+
+class Jumping:
+    """What schedule and states ask of jumps.
+
+    Attributes
+    ----------
+    operations : list of JumpOperation
+        In the order of the system.
+    clock : (3,) float array
+        A time, s, the step that it belongs to, and the length of steps since.
+    """
+
+    def __init__(self, system: "System", layout: "Layout", integrator: "SplittingIntegrator") -> None:
+        self.names, self.jumps = system.jump_names, system.jumps
+        self.integrator = integrator
+        self.clock = np.zeros(3)
+        if self.jumps and not isinstance(integrator.kick, Explicit):
+            raise ParameterError(
+                f"{self.names[0]}: jumps change forces between kicks, whose equations {integrator.kick!r} makes once: "
+                "leave kick= out"
+            )
+        self.operations = [jump.bind(layout, self.kT) for jump in self.jumps]
+        self._versions = [jump.version for jump in self.jumps]
+        self._listeners: weakref.WeakSet[Listener] = weakref.WeakSet()
+        self._listening = 0
+        bound = list(zip(self.jumps, self.operations, strict=True))
+        for jump, operation in bound:
+            jump.meet(operation, [(one, other) for one, other in bound if other is not operation])
+
+    def __bool__(self) -> bool:
+        return bool(self.operations)
+
+    @property
+    def kT(self) -> float:  # noqa: N802 - the symbol of the papers
+        return np.nan if self.integrator.kT is None else self.integrator.kT
+
+    def joined(self, force: Force, operation: Any) -> Any:
+        """The operation of a force, with the terms that jumps add; jumps follow its numbers."""
+        for jump, own in zip(self.jumps, self.operations, strict=True):
+            if any(force is one for one in jump.forces):
+                jump.update(own, self.kT)
+                operation = jump.joined(own, force, operation)
+        return operation
+
+    def at(self, stage: "Stage") -> list[Jumps]:
+        """The operations of one letter J: in order, and in the later half of the word the other way round, so that the
+        word is a palindrome."""
+        if not self.operations:
+            return []
+        fractions = [letter.fraction for letter in self.integrator.letters if LETTERS[letter.kind].apart]
+        before = sum(fractions[: stage.index])
+        late = before >= 0.5
+        order = list(range(len(self.operations)))[:: -1 if late else 1]
+        operations = [self.operations[k] for k in order]
+        before *= self.integrator.timestep
+        return [Jumps(operations, order, stage.h, stage.index, before, late, self.clock)]
+
+    # Following changes --------------------------------------------------------------------------------------
+
+    def stale(self) -> bool:
+        return any(jump.version != version for jump, version in zip(self.jumps, self._versions, strict=True))
+
+    def follow(self) -> None:
+        """Numbers of jumps or the temperature have changed."""
+        for jump, operation in zip(self.jumps, self.operations, strict=True):
+            jump.update(operation, self.kT)
+        self._versions = [jump.version for jump in self.jumps]
+
+    # State --------------------------------------------------------------------------------------------------
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """What steps change, by the names that checkpoints use."""
+        return {
+            f"jump {name}, {key}": array
+            for name, operation in zip(self.names, self.operations, strict=True)
+            for key, array in operation.arrays().items()
+        }
+
+    def check(self, arrays: Mapping[str, np.ndarray]) -> None:
+        """Refuse arrays of the right shapes and types that are no state; ParameterError."""
+        for name, jump, operation in zip(self.names, self.jumps, self.operations, strict=True):
+            jump.check_state(operation, {key: arrays[f"jump {name}, {key}"] for key in operation.arrays()})
+
+    def took_over(self) -> None:
+        """Arrays have been written to from outside."""
+        for operation in self.operations:
+            operation.took_over()
+
+    def rewound(self) -> None:
+        """The state is an earlier one: what had not happened by then is not told."""
+        for operation in self.operations:
+            operation.rewound()
+
+    # Events -------------------------------------------------------------------------------------------------
+
+    def listen(self) -> "Listener":
+        """Write down events from now on, for as long as somebody holds what this returns."""
+        listener = Listener(self)
+        self._gather()
+        self._listeners.add(listener)
+        self._count(1)
+        weakref.finalize(listener, self._count, -1)
+        return listener
+
+    def _count(self, more: int) -> None:
+        """Events are written down while somebody listens."""
+        self._listening += more
+        for operation in self.operations:
+            operation.recording = self._listening > 0
+
+    def _gather(self) -> None:
+        """Give those who listen what has happened, in the order of time."""
+        events = []
+        for name, jump, operation in zip(self.names, self.jumps, self.operations, strict=True):
+            taken = operation.taken()
+            a, b = jump.ids(operation, taken["a"], taken["b"])
+            kinds = [jump.kinds[kind] for kind in taken["kind"]]
+            columns = ((taken["step"] + 1), taken["time"], a, b, taken["energy"], taken["chemical"])
+            for kind, step, time, *numbers in zip(kinds, *(c.tolist() for c in columns), strict=True):
+                events.append((step, time, name, kind, *numbers))
+        events.sort(key=lambda event: event[:2])
+        for listener in self._listeners:
+            listener.events += events
+
+    # Looking ------------------------------------------------------------------------------------------------
+
+    def counts(self) -> dict[str, Counts]:
+        return {
+            name: Counts(operation.tried, operation.accepted)
+            for name, operation in zip(self.names, self.operations, strict=True)
+        }
+
+    def shown(self) -> dict[str, Mapping[str, Any]]:
+        """What states hold of discrete states, by the name of the jump."""
+        return {
+            name: jump.shown(operation)
+            for name, jump, operation in zip(self.names, self.jumps, self.operations, strict=True)
+        }
+
+
+class Listener:
+    """Somebody who wants to know of events.
+
+    Attributes
+    ----------
+    events : list of (step, time, jump, kind, a, b, energy, chemical energy)
+        What has been heard and not been forgotten; the step that it happened in, counted from 1.
+    """
+
+    def __init__(self, jumping: Jumping) -> None:
+        self._jumping = jumping
+        self.events: list[tuple] = []
+
+    def heard(self) -> list[tuple]:
+        """All until now."""
+        self._jumping._gather()
+        return self.events
+
+    def forget(self, n: int) -> None:
+        """The first n are not needed any more."""
+        self.events = self.events[n:]

@@ -1,0 +1,140 @@
+"""What every jump has in common."""
+
+import weakref
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from medyanpy._kernels.program import Operation
+from medyanpy._tools.domains import Domain, domain_table
+from medyanpy._tools.parameters import Parameterized
+from medyanpy._tools.validation import whole_number
+from medyanpy.errors import ParameterError
+from medyanpy.forces import Force
+from medyanpy.handles import Handle
+
+if TYPE_CHECKING:
+    from medyanpy._kernels.jumps import JumpOperation
+    from medyanpy.context import Context
+    from medyanpy.layout import Layout
+    from medyanpy.topology import Topology
+
+__all__ = ["Counts", "Domain", "Jump", "domain_table"]
+
+
+class Counts(NamedTuple):
+    """How often a jump has been tried, and how often something happened."""
+
+    tried: int
+    accepted: int
+
+
+class Jump(Parameterized):
+    """Something that happens at once, at random times: a link binds, an edge flips.
+
+    A jump only describes, as a force does: each Context makes of it an operation of its own with `bind`, which holds
+    the discrete state (which links are bound) of that context. To write one, see "How to add a jump" in the
+    documentation.
+
+    Parameters
+    ----------
+    every : int, >= 1
+        Acts at each so many steps only, for as many steps' time: the same on average, and cheaper, as long as beads
+        hardly move in between.
+    name : str, optional
+        By which events and counts go; the class name where none is given.
+    """
+
+    _remedy = "make a new jump, and a new System with it; only jump.changeable can be set"
+    #: What its events are called, by the number that the kernel gives.
+    kinds: tuple[str, ...] = ()
+    #: Whether it must know kT; words without a temperature are refused then.
+    needs_temperature: bool = True
+    #: Whether rates are not in balance with the energy on purpose: then what events do to it is chemical energy, not
+    #: heat.
+    driven: bool = False
+
+    def __init__(self, *, every: int = 1, name: str | None = None) -> None:
+        super().__init__(name=name)
+        self.every = whole_number(f"{self.name}: every", every, at_least=1, at_most=2**31 - 1)
+        self._contexts: weakref.WeakSet[Context] = weakref.WeakSet()
+
+    # For users ----------------------------------------------------------------------------------------------
+
+    @property
+    def counts(self) -> Counts:
+        """How often it was tried and how often something happened, in the one Context that uses it; of several, ask
+        ``state.counts[name]``.
+
+        Raises
+        ------
+        ParameterError
+            No context uses it, or several do.
+        """
+        contexts = list(self._contexts)
+        if len(contexts) != 1:
+            raise ParameterError(
+                f"{self.name}: counts belong to a Context, and {len(contexts) or 'none'} use it: ask "
+                "context.get_state().counts"
+            )
+        return contexts[0].get_state().counts[contexts[0].system.name_of(self)]
+
+    # For authors of jumps -----------------------------------------------------------------------------------
+
+    @property
+    def handles(self) -> tuple[Handle, ...]:
+        """The handles this jump was given: a System refuses those of another topology."""
+        return ()
+
+    @property
+    def forces(self) -> tuple[Force, ...]:
+        """The forces whose terms it changes: they must be in the system."""
+        return ()
+
+    @abstractmethod
+    def bind(self, layout: "Layout", kT: float) -> "JumpOperation":
+        """The operation that does this jump on the arrays of one Context, at its start; kT, pN nm, is nan without a
+        thermostat."""
+
+    @abstractmethod
+    def update(self, operation: "JumpOperation", kT: float) -> None:
+        """Give an operation the numbers as they are now, those of its forces included; its state stays."""
+
+    def joined(self, operation: "JumpOperation", force: Force, bound: Operation) -> Operation:
+        """The operation of one of its `forces`, with the terms that this jump adds."""
+        return bound
+
+    def meet(self, operation: "JumpOperation", others: "list[tuple[Jump, JumpOperation]]") -> None:
+        """Called when all jumps of a context are bound: with those of the same kind, it may share what they have."""
+
+    def shown(self, operation: "JumpOperation") -> Mapping[str, Any]:
+        """What a State holds of the discrete state, by name: arrays that nobody writes to any more."""
+        return {}
+
+    def ids(self, operation: "JumpOperation", a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """What users know by the two numbers of events."""
+        return a, b
+
+    def check_state(self, operation: "JumpOperation", arrays: Mapping[str, np.ndarray]) -> None:
+        """Refuse arrays, by the names and of the shapes and types that ``operation.arrays()`` has, that are no state.
+
+        Raises
+        ------
+        ParameterError
+        """
+
+    def check(self, topology: "Topology", forces: tuple[Force, ...]) -> None:
+        """Refuse a system that this jump cannot act in.
+
+        Raises
+        ------
+        ParameterError, TopologyError
+        """
+        for force in self.forces:
+            if not any(force is one for one in forces):
+                raise ParameterError(f"{self.name}: {force!r} must be in the system first: system.add_force(...)")
+
+    def _identity(self) -> dict[str, Any]:
+        return {**super()._identity(), "every": self.every}

@@ -1,0 +1,508 @@
+"""Links that bind and let go."""
+
+from typing import Any
+
+import numpy as np
+
+from medyanpy._kernels import link_binding as kernel
+from medyanpy._kernels.link_binding import Joined
+from medyanpy._kernels.neighbors import NeighborList
+from medyanpy._kernels.radial import Radial
+from medyanpy._kernels.selected import bonds
+from medyanpy._tools.domains import Domain, domain_table
+from medyanpy._tools.validation import array, number, whole_number
+from medyanpy.beads.chains import Chains
+from medyanpy.errors import ParameterError, TopologyError
+from medyanpy.forces.links import Links
+from medyanpy.jumps._base import Jump
+from medyanpy.jumps.rates import DrivenRates
+from medyanpy.sites import Sites, as_sites
+
+__all__ = ["LinkBinding"]
+
+# Share of the reach. Wider means fewer builds of the list and longer rows.
+_SKIN = 0.4
+# Nodes of the quadrature of the volume that a bound link explores, on each side of its relaxed length.
+_NODES = 200
+
+
+class LinkBinding(Jump):
+    r"""Links that bind pairs of sites and let go of them: crosslinkers, adhesion molecules.
+
+    A pair of free sites binds, and a bound one lets go, at the rates
+
+    .. math:: k_\mathrm{on}\, e^{-(1-\lambda) U/kT}, \qquad k_\mathrm{off}\, e^{\lambda U/kT}
+
+    with the energy U(r) >= 0 that a link of this length has. They are in detailed balance for every λ: a pair alone is
+    bound with the probability w/(1 + w), :math:`w = (k_\mathrm{on}/k_\mathrm{off})\, e^{-U/kT}`, and of many sites
+    with one partner each every matching has the weight ∏ w. Waiting times are exact: results do not depend on the
+    timestep beyond what positions do.
+
+    Parameters
+    ----------
+    links : Links
+        The force of the links: springs or ropes, of one stiffness > 0 and one length. Terms that it has been given
+        stay; those that bind come on top. It must be in the system.
+    a, b : Sites, handle, list of handles, or (n,) int
+        The sites that may be bound to each other; where no `b` is given, those of `a` among themselves. Sites may be in
+        both. See `Sites`: ``filaments.sites`` gives places along filaments.
+    off_rate : float, 1/s, > 0
+        At which a relaxed link lets go.
+    on_rate : float, 1/s, >= 0, optional
+        At which a pair at the relaxed length binds.
+    dissociation_constant : float, 1/nm³, > 0, optional
+        Instead of `on_rate`: K_D of the two sites, :math:`k_\mathrm{on} = k_\mathrm{off} / (K_D \int e^{-U/kT}\,d^3r)`.
+        ``mp.units.molar`` is 0.602 per nm³.
+    load_sharing : float, 0 to 1
+        λ: how much of the energy speeds up letting go, and how much slows down binding.
+    rates : Bell, CatchSlip or FlatWindow, optional
+        Rates that are not in balance, by their authors' names, instead. Such a jump is driven: what it does to the
+        energy is chemical energy, not heat.
+    reach : float, kT, 10 to 200
+        Pairs whose link would have more energy are not tried, and links that have more do not let go until they have
+        less; of driven ones only the first.
+    partners : int, >= 1
+        Links that a site may have at a time, those of other jumps at the same sites counted.
+    pool : int, >= 0, optional
+        How many links there are, bound or free: binding is slower by the share that is free. None: as many as wanted.
+    separation : float, nm, >= 0
+        Of bound sites along one filament or rod, at least.
+    same_filament : bool
+        Whether two sites of one filament or rod may be bound to each other.
+    bound : (k, 2) int
+        What is bound at the start: rows of `a` and `b`.
+    every, name
+        See `Jump`.
+
+    Raises
+    ------
+    TopologyError
+        Sites of several topologies; or (by a Context) beads that do not exist.
+    ParameterError
+        A number outside its domain; neither or both of on_rate and dissociation_constant; one site twice in a group;
+        links of different stiffness or length, or of stiffness 0, where the reach would be without end; initial links
+        that may not be.
+
+    Notes
+    -----
+    ``state.links(links)`` says what is bound; ``links.lengths(state)`` and ``links.tensions(state)`` measure it.
+
+    The probability of a network is :math:`e^{-H/kT}` times :math:`(k_\mathrm{on}/k_\mathrm{off})^n` for n links, with
+    a pool of N also times N!/[(N-n)! N^n].
+
+    Examples
+    --------
+    >>> import medyanpy as mp
+    >>> topology = mp.Topology()
+    >>> pair = topology.add_beads([[0.0, 0, 0], [30.0, 0, 0]], mass=1.0, friction=1.0)
+    >>> sites = mp.Sites.beads(pair)
+    >>> system = mp.System(topology)
+    >>> links = system.add_force(mp.forces.Links([], [], stiffness=0.5, length=30.0))
+    >>> binding = system.add_jump(mp.jumps.LinkBinding(links, sites[:1], sites[1:], off_rate=1.0, on_rate=1e6))
+    >>> context = mp.Context(system, mp.BAGOGABIntegrator(0.01, kT=4.1, seed=1))
+    >>> context.step(10)
+    >>> context.get_state(positions=True).links(links)
+    LinkEnds(1: 0 given, 1 bound)
+    """
+
+    domains = domain_table(
+        off_rate=Domain("1/s", above=0.0),
+        on_rate=Domain("1/s", at_least=0.0, optional=True),
+        dissociation_constant=Domain("1/nm³", above=0.0, optional=True),
+        load_sharing=Domain("", at_least=0.0, at_most=1.0),
+    )
+    kinds = ("bind", "unbind")
+
+    def __init__(
+        self,
+        links: Links,
+        a: Any,
+        b: Any = None,
+        *,
+        off_rate: float,
+        on_rate: float | None = None,
+        dissociation_constant: float | None = None,
+        load_sharing: float = 0.5,
+        rates: DrivenRates | None = None,
+        reach: float = 25.0,
+        partners: int = 1,
+        pool: int | None = None,
+        separation: float = 0.0,
+        same_filament: bool = False,
+        bound: Any = (),
+        every: int = 1,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(every=every, name=name)
+        if not isinstance(links, Links):
+            raise ParameterError(f"{self.name}: links must be a Links force, not {type(links).__name__}")
+        if rates is not None and not isinstance(rates, DrivenRates):
+            raise ParameterError(f"{self.name}: rates must be Bell, CatchSlip or FlatWindow, not {rates!r}")
+        self._links = links
+        self._a = as_sites(f"{self.name}: a", a)
+        self._b = None if b is None else as_sites(f"{self.name}: b", b)
+        self._rates = rates
+        self.driven = rates is not None
+        self._reach = number(f"{self.name}: reach", reach, at_least=10.0, at_most=200.0)
+        self._partners = whole_number(f"{self.name}: partners", partners, at_least=1, at_most=64)
+        self._pool = None if pool is None else whole_number(f"{self.name}: pool", pool, at_most=2**31 - 1)
+        self._separation = number(f"{self.name}: separation", separation, at_least=0.0)
+        self._same_filament = bool(same_filament)
+        self._table = _Sites(self.name, self._a, self._b)
+        self._bound = self._checked_pairs(bound)
+        self._declare(
+            off_rate=off_rate, on_rate=on_rate, dissociation_constant=dissociation_constant, load_sharing=load_sharing
+        )
+
+    # For users ----------------------------------------------------------------------------------------------
+
+    @property
+    def links(self) -> Links:
+        return self._links
+
+    @property
+    def a(self) -> Sites:
+        return self._a
+
+    @property
+    def b(self) -> Sites:
+        """Those of `a` where no others were given."""
+        return self._a if self._b is None else self._b
+
+    @property
+    def partners(self) -> int:
+        return self._partners
+
+    @property
+    def pool(self) -> int | None:
+        return self._pool
+
+    @property
+    def handles(self):
+        return (*self._a.handles, *self.b.handles)
+
+    @property
+    def forces(self):
+        return (self._links,)
+
+    def set(self, **numbers: Any) -> None:
+        # One of the two replaces the other.
+        for name, other in (("on_rate", "dissociation_constant"), ("dissociation_constant", "on_rate")):
+            if numbers.get(name) is not None:
+                numbers.setdefault(other, None)
+        super().set(**numbers)
+
+    # For the frame ------------------------------------------------------------------------------------------
+
+    def _checked(self, **given: Any) -> dict[str, Any]:
+        numbers = super()._checked(**given)
+        if (numbers["on_rate"] is None) == (numbers["dissociation_constant"] is None):
+            raise ParameterError(f"{self.name}: give on_rate= (1/s) or dissociation_constant= (1/nm³), one of the two")
+        return numbers
+
+    def _checked_pairs(self, bound: Any) -> np.ndarray:
+        given = np.empty((0, 2), np.int64) if len(bound) == 0 else bound
+        pairs = array(f"{self.name}: bound", given, (None, 2), dtype=np.int64, error=TopologyError).copy()
+        for side, sites in enumerate((self._a, self.b)):
+            bad = (pairs[:, side] < 0) | (pairs[:, side] >= len(sites))
+            if bad.any():
+                i = int(np.argmax(bad))
+                raise TopologyError(
+                    f"{self.name}: bound[{i}, {side}] = {pairs[i, side]}, but {'ab'[side]} has sites 0 to "
+                    f"{len(sites) - 1}"
+                )
+        pairs.flags.writeable = False
+        return pairs
+
+    def check(self, topology, forces):
+        super().check(topology, forces)
+        self._a.check(f"{self.name}: a", topology)
+        self.b.check(f"{self.name}: b", topology)
+
+    def _spring(self) -> tuple[Radial, float, float]:
+        """Kind, stiffness and length of the links that bind."""
+        found = self._links._defaults
+        for name, value in found.items():
+            if value is None:
+                raise ParameterError(
+                    f"{self.name}: the links of {self._links.name} do not all have the same {name}, so that those that "
+                    "bind have none"
+                )
+        if found["stiffness"] == 0.0:
+            raise ParameterError(
+                f"{self.name}: {self._links.name} has stiffness = 0 but must be > 0: its reach is endless"
+            )
+        kind = Radial.ROPE if self._links.one_sided else Radial.HARMONIC
+        return kind, found["stiffness"], found["length"]
+
+    def window(self, kT: float) -> tuple[float, float]:
+        """nm; the lengths at which pairs bind."""
+        if self._rates is not None and self._rates.window is not None:
+            return self._rates.window
+        _, stiffness, length = self._spring()
+        half = float(np.sqrt(2.0 * self._reach * kT / stiffness))
+        return 0.0 if self._links.one_sided else max(0.0, length - half), length + half
+
+    def volume(self, kT: float) -> float:
+        """nm³; the integral of exp(-U/kT) over the vector from one end to the other, as far as the reach goes."""
+        _, stiffness, length = self._spring()
+        half = float(np.sqrt(2.0 * self._reach * kT / stiffness))
+        low = 0.0 if self._links.one_sided else max(0.0, length - half)
+        nodes, weights = np.polynomial.legendre.leggauss(_NODES)
+        total = 0.0
+        for start, end in ((low, length), (length, length + half)):
+            r = start + 0.5 * (end - start) * (nodes + 1.0)
+            slack = self._links.one_sided and end == length
+            u = 0.0 * r if slack else 0.5 * stiffness * (r - length) ** 2
+            total += 0.5 * (end - start) * float(weights @ (4.0 * np.pi * r**2 * np.exp(-u / kT)))
+        return total
+
+    def bind(self, layout, kT):
+        table, topology = self._table, layout.topology
+        label, along, length = _chains_of(table.sites, topology)
+        apart_from, apart = _too_near(label, along, length, self._separation)
+        operation = kernel.LinkBinding(
+            self.name,
+            kT,
+            self.driven,
+            self.every,
+            table.sites.bind(layout),
+            table.sites.on_points(layout),
+            np.full(len(table.sites), -1, np.int32) if self._same_filament else label,
+            apart_from,
+            apart,
+            self._partners,
+            -1 if self._pool is None else self._pool,
+        )
+        self.update(operation, kT)
+        for i, (row_a, row_b) in enumerate(self._bound):
+            why = operation.bind(table.of_a[row_a], table.of_b[row_b])
+            if why:
+                raise ParameterError(f"{self.name}: bound[{i}] = ({row_a}, {row_b}) cannot be: {why}")
+        return operation
+
+    def update(self, operation, kT):
+        kind, stiffness, length = self._spring()
+        low, high = self.window(kT)
+        on = self._numbers["on_rate"]
+        if on is None:
+            on = self._numbers["off_rate"] / (self._numbers["dissociation_constant"] * self.volume(kT))
+        share, rates = self._numbers["load_sharing"], self._rates
+        n = len(self._table.sites)
+        operation.set_rule(
+            kT,
+            NeighborList(
+                np.arange(n, dtype=np.int32), self._table.groups, np.full(n, 0.5 * high), high, _SKIN * high,
+                np.zeros(n + 1, np.int32), np.zeros(0, np.int32),
+            ),
+            int(kind),
+            (stiffness, length),
+            low,
+            high,
+            on,
+            self._numbers["off_rate"],
+            *(
+                (1.0 - share, share, 0.0, 0.0, 0.0)
+                if rates is None
+                else (1.0 if rates.window is None else 0.0, 0.0, rates.catch_share, 1.0 / rates.slip, 1.0 / rates.catch)
+            ),
+        )  # fmt: skip
+
+    def joined(self, operation, force, bound):
+        kind, stiffness, length = self._spring()
+        n, slots = len(self._table.sites), len(self._table.sites) * self._partners
+        state = operation.arrays()
+        coming = bonds.Bonds(
+            force.name,
+            kind,
+            np.arange(n, dtype=np.int32),
+            np.arange(0, slots, self._partners, dtype=np.int32),
+            state["other"],
+            np.zeros(slots, np.int32),
+            np.array([[stiffness, length]]),
+            operation.sites,
+            state["end"],
+        )
+        coming.acts_on_points = operation.on_points
+        return Joined(force.name, bound, coming)
+
+    def meet(self, operation, others):
+        mine = self._table
+        shared = []
+        for jump, other in others:
+            if isinstance(jump, LinkBinding) and other is not operation:
+                row = jump._table.rows_of(mine)
+                if (row >= 0).any():
+                    shared.append((other, row))
+        operation.share(shared)
+
+    def shown(self, operation):
+        _, pairs = operation.links()
+        rows = np.column_stack(self.ids(operation, *pairs.T))
+        rows.flags.writeable = False
+        return {"links": rows}
+
+    def ids(self, operation, a, b):
+        """Rows of `a` and `b`."""
+        table = self._table
+        straight = (table.row_a[a] >= 0) & (table.row_b[b] >= 0)
+        return np.where(straight, table.row_a[a], table.row_a[b]), np.where(straight, table.row_b[b], table.row_b[a])
+
+    def check_state(self, operation, arrays):
+        n, p = len(self._table.sites), self._partners
+        end, other, ids = arrays["end"].astype(np.int64), arrays["other"].reshape(n, p), arrays["id"].reshape(n, p)
+        filled = end - p * np.arange(n)
+        ok = bool(((filled >= 0) & (filled <= p)).all())
+        if ok:
+            here = np.arange(p) < filled[:, None]
+            site = np.nonzero(here)[0]
+            ok = bool((other[here] >= 0).all() and (other[here] < n).all() and (other[here] != site).all())
+            # Each link is at both of its ends, under one number.
+            forth = np.column_stack([ids[here], site, other[here]])
+            back = forth[:, [0, 2, 1]]
+            ok = ok and np.array_equal(forth[np.lexsort(forth.T)], back[np.lexsort(back.T)])
+            ok = ok and (np.unique(ids[here], return_counts=True)[1] == 2).all()
+            bound, ever = arrays["numbers"].tolist()
+            ok = ok and 2 * bound == here.sum() and int(ids[here].max(initial=-1)) < ever
+            ok = ok and bool((ids[here] >= 0).all()) and (self._pool is None or bound <= self._pool)
+        if not ok:
+            raise ParameterError(f"{self.name}: the links that are said to be bound cannot be")
+
+
+class _Sites:
+    """The sites of two groups, each once, in the order in which they come.
+
+    Attributes
+    ----------
+    sites : Sites
+    of_a, of_b : (n_a,), (n_b,) int
+        Where those of each group are.
+    row_a, row_b : (n,) int
+        The inverse, -1 of those that are not in the group.
+    groups : (n,) int32
+        1: in a only, 2: in b only, 3: in both.
+    keys : (n, k) float
+        What tells them apart.
+    """
+
+    def __init__(self, what: str, a: Sites, b: Sites | None) -> None:
+        both = a if b is None else a + b
+        if not len(a) or (b is not None and not len(b)):
+            raise TopologyError(f"{what}: {'b' if len(a) else 'a'} has no sites")
+        keys = _keys(both)
+        _, first, which = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+        order = np.argsort(first)
+        number = np.empty(len(first), np.int64)
+        number[order] = np.arange(len(first))
+        number = number[which.ravel()]
+        self.sites = both[first[order]]
+        self.keys = keys[first[order]]
+        self.of_a = number[: len(a)]
+        self.of_b = self.of_a if b is None else number[len(a) :]
+        self.row_a, self.row_b = (self._inverse(what, name, of) for name, of in (("a", self.of_a), ("b", self.of_b)))
+        self.groups = ((self.row_a >= 0) + 2 * (self.row_b >= 0)).astype(np.int32)
+
+    def _inverse(self, what: str, name: str, of: np.ndarray) -> np.ndarray:
+        row = np.full(len(self.sites), -1, np.int64)
+        row[of] = np.arange(len(of))
+        twice = np.flatnonzero(row[of] != np.arange(len(of)))
+        if len(twice):
+            i = int(twice[0])
+            raise ParameterError(
+                f"{what}: {name}[{i}] and {name}[{row[of[i]]}] are one site; partners= says how many links it may have"
+            )
+        return row
+
+    def rows_of(self, other: "_Sites") -> np.ndarray:
+        """(n,) int32; for each site of others, where it is here, -1 where it is not."""
+        width = max(self.keys.shape[1], other.keys.shape[1])
+        here, there = (_padded(keys, width) for keys in (self.keys, other.keys))
+        _, which = np.unique(np.concatenate([here, there]), axis=0, return_inverse=True)
+        which = which.ravel()
+        place = np.full(which.max() + 1, -1, np.int32)
+        place[which[: len(here)]] = np.arange(len(here), dtype=np.int32)
+        return place[which[len(here) :]]
+
+
+def _keys(sites: Sites) -> np.ndarray:
+    """(n, k) numbers that are equal of equal sites: arm or place, beads in order, and their weights; beads without
+    weight do not count."""
+    n, counts = len(sites), np.diff(sites.start)
+    most = int(counts.max(initial=0))
+    beads, weights = np.full((n, most), np.inf), np.zeros((n, most))
+    rows = np.repeat(np.arange(n), counts)
+    columns = np.arange(len(rows)) - np.repeat(sites.start[:-1], counts)
+    used = sites.weights != 0.0
+    beads[rows[used], columns[used]] = sites.bead_numbers[used]
+    weights[rows[used], columns[used]] = sites.weights[used]
+    order = np.argsort(beads, axis=1, kind="stable")
+    beads, weights = (np.take_along_axis(values, order, axis=1) for values in (beads, weights))
+    place = np.zeros((n, 3)) if sites.arms is None else sites.arms.copy()
+    place[counts == 0] = sites.anchor_positions
+    pairs = np.stack([np.where(np.isinf(beads), -1.0, beads), weights], axis=2).reshape(n, 2 * most)
+    return np.column_stack([place, pairs])
+
+
+def _padded(keys: np.ndarray, width: int) -> np.ndarray:
+    more = np.tile([-1.0, 0.0], (len(keys), (width - keys.shape[1]) // 2))
+    return np.column_stack([keys, more])
+
+
+def _chains_of(sites: Sites, topology) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Of each site the number of the filament or rod that it is on (int32, -1: of none), how far along it, and how long
+    that one is, 0 where it is no ring; nm, as they start."""
+    n = len(sites)
+    label, along, ring = np.full(n, -1, np.int32), np.zeros(n), np.zeros(n)
+    row = np.repeat(np.arange(n), np.diff(sites.start))
+    chains = 0
+    for handle in topology.handles:
+        if not isinstance(handle, Chains):
+            continue
+        first, last = handle.links.T
+        length = np.linalg.norm(handle.positions[last] - handle.positions[first], axis=1)
+        starts, node_of = handle.starts, handle.node_chains
+        total = np.add.reduceat(length, handle.link_starts[:-1])
+        s = np.zeros(len(handle))
+        # Of all chains one after another, counted from the start of each.
+        inner = last == first + 1
+        s[last[inner]] = length[inner]
+        s = np.cumsum(s)
+        s -= s[starts[:-1]][node_of]
+        own = (sites.bead_numbers >= handle.first_bead) & (sites.bead_numbers < handle.first_bead + len(handle))
+        own &= sites.weights != 0.0
+        node = sites.bead_numbers[own] - handle.first_bead
+        where, w = s[node].copy(), sites.weights[own]
+        if handle.closed:
+            # On the link from the last node back to the first, the first is at the end.
+            last_node = np.zeros(n, bool)
+            last_node[row[own][np.isin(node, starts[1:] - 1)]] = True
+            back = np.isin(node, starts[:-1]) & last_node[row[own]]
+            where[back] = total[node_of[node[back]]]
+            ring[row[own]] = total[node_of[node]]
+        label[row[own]] = chains + node_of[node]
+        np.add.at(along, row[own], w * where)
+        chains += handle.n_chains
+    return label, along, ring
+
+
+def _too_near(
+    label: np.ndarray, along: np.ndarray, ring: np.ndarray, separation: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Of each site (n + 1,), (m,) int32 those that are nearer to it along their filament than the separation."""
+    # All filaments one behind another, too far apart to be near each other; rings go around once more.
+    site = np.flatnonzero((label >= 0) & (separation > 0.0))
+    again = site[ring[site] > 0.0]
+    site, place = np.append(site, again), np.append(along[site], along[again] + ring[again])
+    gap = 2.0 * separation + float(place.max(initial=0.0))
+    place += gap * label[site]
+    order = np.argsort(place, kind="stable")
+    site, place = site[order], place[order]
+    following = np.arange(1, len(site) + 1)
+    n_near = np.maximum(np.searchsorted(place, place + separation, side="left") - following, 0)
+    first = np.repeat(np.arange(len(site)), n_near)
+    second = first + 1 + np.arange(len(first)) - np.repeat(np.cumsum(n_near) - n_near, n_near)
+    pairs = np.column_stack([site[first], site[second]])
+    pairs = np.unique(np.concatenate([pairs, pairs[:, ::-1]]), axis=0)
+    pairs = pairs[pairs[:, 0] != pairs[:, 1]]
+    start = np.searchsorted(pairs[:, 0], np.arange(len(label) + 1))
+    return start.astype(np.int32), pairs[:, 1].astype(np.int32)

@@ -1,0 +1,219 @@
+"""Tables: what reporters that write rows of text have in common."""
+
+import itertools
+import os
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from io import FileIO
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, TextIO
+
+from medyanpy._tools.outputs import check_in_place, hold, let_go, unwritable
+from medyanpy._tools.validation import whole_number
+from medyanpy.errors import OutputError, ParameterError, shortened
+from medyanpy.reporters._base import Reporter, new_file
+from medyanpy.topology import Topology
+
+if TYPE_CHECKING:
+    from medyanpy.simulation import Simulation
+
+__all__ = ["TableReporter"]
+
+
+class TableReporter(Reporter):
+    """Rows of text below one line of titles, in a file or a stream.
+
+    A file is this process's alone while it is open, and rows are whole or not there. Rows of steps that a simulation
+    has been set back before are cut off, if there is a column "Step".
+    """
+
+    files = ("file",)
+    goes_on = MappingProxyType({"append": True, "overwrite": False})
+
+    def __init__(self, file: Any, interval: int, *, separator: str, append: bool, overwrite: bool) -> None:
+        super().__init__(interval)
+        self._what = type(self).__name__
+        if not isinstance(separator, str) or not separator:
+            raise ParameterError(f"{self._what}: separator = {separator!r} but must be some text")
+        self._separator = separator
+        self._titles: list[str] = []
+        self._last_step = -1
+        # Rows in the file, and how many of them a checkpoint knows.
+        self._rows: int | None = None
+        self._marked: int | None = None
+        self._path: Path | None = None
+        # One of them, for as long as it is open.
+        self._stream: TextIO | None = None
+        self._file: FileIO | None = None
+        if hasattr(file, "write"):
+            self._stream = file
+        else:
+            self._path = new_file(
+                self._what, file, overwrite=overwrite, append=append, holds_nothing=_has_no_rows
+            )
+            # Opened now: a file that cannot be written to is an error before the work, not after it.
+            try:
+                self._file = open(self._path, "a+b", buffering=0)
+                self._process = os.getpid()
+                try:
+                    # Devices may have many writers.
+                    if self._path.is_file():
+                        hold(self._what, self._path, self._file.fileno())
+                    if not append:
+                        self._file.truncate(0)
+                except BaseException:
+                    self._file.close()
+                    raise
+            except OSError as cause:
+                raise ParameterError(f"{self._what}: cannot write {self._path}: {cause.strerror}") from cause
+
+    @abstractmethod
+    def _titles_for(self, topology: Topology) -> list[str]:
+        """Of the columns."""
+
+    @abstractmethod
+    def _follow(self, simulation: "Simulation") -> None:
+        """The simulation is at a step: start the table where that has not been done; see `_begin` and `_cut`."""
+
+    # What a Simulation calls --------------------------------------------------------------------------------
+
+    def mark(self, simulation: "Simulation") -> int | None:
+        """The number of rows, which is the same whatever the wall clock said in them."""
+        if self._path is None:
+            return None
+        if self._file is not None:
+            self._attach(simulation)
+        return self._rows
+
+    def check_mark(self, simulation: "Simulation", mark: Any) -> None:
+        if self._path is None:
+            return
+        wanted = 0 if mark is None else whole_number(f"{self._what}: mark", mark)
+        self._titles = self._titles_for(simulation.topology)
+        self._check_header()
+        found = sum(1 for _ in self._whole_rows())
+        if found < wanted:
+            raise ParameterError(
+                f"{self._what}: {self._path} is shorter than at the checkpoint: {found} rows instead of {wanted}"
+            )
+
+    def go_on(self, simulation: "Simulation", mark: Any) -> None:
+        self._marked = mark
+        self._attach(simulation)
+
+    def flush(self) -> None:
+        if self._stream is not None:
+            self._stream.flush()
+        elif self._file is not None:
+            check_in_place(self._what, self._path, self._file.fileno())
+            try:
+                os.fsync(self._file.fileno())
+            except OSError as cause:
+                raise unwritable(self._what, self._path, cause) from cause
+
+    def close(self) -> None:
+        if self._file is not None:
+            if self._process == os.getpid():
+                let_go(self._file.fileno())
+            self._file.close()
+        self._stream = self._file = None
+
+    # How it works -------------------------------------------------------------------------------------------
+
+    def _put(self, line: str) -> None:
+        """Write a line; all of it, or nothing."""
+        if self._stream is not None:
+            self._stream.write(line + "\n")
+            self._stream.flush()
+            return
+        check_in_place(self._what, self._path, self._file.fileno())
+        size = os.fstat(self._file.fileno()).st_size
+        left = (line + "\n").encode()
+        try:
+            while left:
+                left = left[self._file.write(left) :]
+        except OSError as cause:
+            # Not kept for later, as by a buffer: the row is asked for again.
+            self._file.truncate(size)
+            raise unwritable(self._what, self._path, cause) from cause
+
+    def _attach(self, simulation: "Simulation") -> None:
+        """Start the table and the clock at first; cut off rows that a simulation set back will write again."""
+        if self._stream is None and self._file is None:
+            raise ParameterError(f"{self._what}: this reporter is closed")
+        try:
+            self._follow(simulation)
+        except OSError as cause:
+            if self._path is None or isinstance(cause, OutputError):
+                raise
+            raise unwritable(self._what, self._path, cause) from cause
+
+    def _header(self) -> str:
+        return "#" + self._separator.join(f'"{title}"' for title in self._titles)
+
+    def _begin(self, topology: Topology) -> bytes | None:
+        """Write the titles, or check those of the file to append to: then its last row, empty without any."""
+        self._titles = self._titles_for(topology)
+        if self._path is not None and self._check_header():
+            return self._cut(None, self._marked)
+        self._put(self._header())
+        self._rows = 0
+        return None
+
+    def _check_header(self) -> str:
+        """The first line of the file, refused where it is there and other than the titles."""
+        with open(self._path, encoding="utf-8", errors="replace") as file:
+            found = file.readline().rstrip("\n")
+        if found and found != self._header():
+            raise ParameterError(
+                f"{self._what}: {self._path} has other columns, so nothing is appended:\n"
+                f"  {shortened(found, 600)}\nnow wanted:\n  {shortened(self._header(), 600)}"
+            )
+        return found
+
+    def _whole_rows(self) -> Iterator[bytes]:
+        """Lines below the first, but not a last one that a crash left unfinished."""
+        with open(self._path, "rb") as file:
+            file.readline()
+            for line in file:
+                if line.endswith(b"\n"):
+                    yield line
+
+    def _number_in(self, line: bytes, place: int, kind: Callable[[str], Any]) -> Any:
+        try:
+            return kind(line.decode().split(self._separator)[place])
+        except (ValueError, IndexError) as cause:
+            raise ParameterError(
+                f"{self._what}: {self._path} is damaged: {line!r} is not a row of its table"
+            ) from cause
+
+    def _cut(self, step: int | None, rows: int | None = None) -> bytes:
+        """Drop rows after `step`, those beyond a number of rows, and a last row that a crash left unfinished; returns
+        the last that is kept."""
+        self._last_step, last = -1, b""
+        if self._path is None:
+            # What has gone into a stream is gone.
+            return last
+        place = self._titles.index("Step") if "Step" in self._titles else None
+        check_in_place(self._what, self._path, self._file.fileno())
+        with open(self._path, "rb") as file:
+            end = len(file.readline())
+        kept = 0
+        for line in itertools.islice(self._whole_rows(), rows):
+            if place is not None:
+                this = self._number_in(line, place, int)
+                if step is not None and this > step:
+                    break
+                self._last_step = this
+            end += len(line)
+            kept, last = kept + 1, line
+        self._file.truncate(end)
+        self._rows = kept
+        return last
+
+
+def _has_no_rows(path: Path) -> bool:
+    """Whether a file holds the titles of a table, and nothing below."""
+    with open(path, "rb") as file:
+        return file.readline().startswith(b'#"') and not file.read(1)

@@ -1,0 +1,97 @@
+"""What happened in the letter J, event by event."""
+
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from medyanpy.reporters._table import TableReporter
+from medyanpy.topology import Topology
+
+if TYPE_CHECKING:
+    from medyanpy.engine.jumping import Listener
+    from medyanpy.simulation import Simulation
+    from medyanpy.state import State
+
+__all__ = ["EventReporter"]
+
+TITLES = ("Step", "Time (s)", "Jump", "Kind", "A", "B", "Energy (pN nm)", "Chemical Energy (pN nm)")
+
+
+class EventReporter(TableReporter):
+    """Writes a row for every event of the jumps of a system, to a file or a stream such as ``sys.stdout``.
+
+    Columns are the step in which it happened (counted from 1), the time, the name of the jump, the kind of event, two
+    numbers that say where (of `LinkBinding` the rows of its sites `a` and `b`), by how much it changed the energy, and
+    the chemical energy that drives it: kT times the logarithm of the rates there and back, plus the change of the
+    energy; inf where there is no way back. Events are in the order of time.
+
+    Parameters
+    ----------
+    file : path or open text stream
+        A stream is written to and flushed, and never closed.
+    interval : int, >= 1
+        Steps between writes; checkpoints write what is due as well.
+    separator : str
+        Between columns.
+    append : bool
+        Go on in an existing file. Rows of steps that are still to come (a run that goes on from an earlier checkpoint)
+        are cut off.
+    overwrite : bool
+        Replace an existing file.
+
+    Raises
+    ------
+    ParameterError
+        A file that exists and has rows, that somebody else is writing, or one to append to that has other columns.
+    OutputError
+        From ``Simulation.step`` or `flush`: a disk that is full, a file that is gone. Rows are written when that is
+        possible.
+    """
+
+    goes_on = MappingProxyType({"append": True, "overwrite": False})
+
+    def __init__(
+        self, file: Any, interval: int, *, separator: str = ",", append: bool = False, overwrite: bool = False
+    ) -> None:
+        self._listener: Listener | None = None
+        super().__init__(file, interval, separator=separator, append=append, overwrite=overwrite)
+
+    def describe_next_report(self, simulation: "Simulation") -> dict[str, Any]:
+        self._attach(simulation)
+        return super().describe_next_report(simulation)
+
+    def report(self, simulation: "Simulation", state: "State") -> None:
+        self._attach(simulation)
+        self._write()
+
+    def flush(self) -> None:
+        if self._listener is not None and (self._stream is not None or self._file is not None):
+            self._write()
+        super().flush()
+
+    def close(self) -> None:
+        super().close()
+        self._listener = None
+
+    def _write(self) -> None:
+        """Write what has been heard; what cannot be written is kept for the next time."""
+        heard = self._listener.heard()
+        if heard:
+            rows = [self._separator.join(map(_text, event)) for event in heard]
+            self._put("\n".join(rows))
+            self._listener.forget(len(heard))
+            self._last_step = heard[-1][0]
+            self._rows += len(rows)
+
+    def _titles_for(self, topology: Topology) -> list[str]:
+        return list(TITLES)
+
+    def _follow(self, simulation: "Simulation") -> None:
+        if self._listener is None:
+            self._begin(simulation.topology)
+            self._listener = simulation.context._schedule.jumping.listen()
+        if self._last_step > simulation.current_step:
+            self._cut(simulation.current_step)
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else repr(value)
