@@ -43,6 +43,8 @@ cdef int _bonds(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int
     cdef double r, energy = 0.0
     cdef Py_ssize_t k, s
     for k in range(first, last):
+        if t.offset[k] == t.end[k]:
+            continue
         xi = t.sites.x + 3 * <Py_ssize_t> t.owner[k]
         row[0] = row[1] = row[2] = 0.0
         for s in range(t.offset[k], t.end[k]):

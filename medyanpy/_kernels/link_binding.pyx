@@ -9,10 +9,11 @@ for n links that are bound already, and a bound link lets go at
     k_off exp(s U / kT),   low <= r <= high                       (balanced: c = 1 - s)
     k_off [(1 - w) exp(F / F_s) + w exp(-F / F_c)]                (driven)
 
-with the energy U(r) >= 0 of the link and its tension F = max(U'(r), 0). Pairs are not tried one after another: the
-number in reach is counted, attempts come at k_on times that number, and each picks one of them. It is refused where a
-site is full or the pair may not be bound: the set of pairs depends on positions alone, so that waiting times are
-those of a Poisson process whatever happens in between.
+with the energy U(r) >= 0 of the link and its tension F = max(U'(r), 0). Pairs are not tried one after another: each in
+reach has a weight, an upper bound of exp(-c U / kT) by its distance; attempts come at k_on times the sum of weights,
+and each picks a pair in proportion. It is accepted with what the bound was too large by, and refused where a site is
+full or the pair may not be bound: weights depend on positions alone, so that waiting times are those of a Poisson
+process whatever happens in between. Weights are whole numbers, whose sums are the same in any order.
 
 State: every site has p slots, the first of which are filled, in the order in which links were bound.
 """
@@ -20,7 +21,8 @@ import numpy as np
 
 from libc.math cimport INFINITY, fmax, fmin, sqrt
 from libc.stdint cimport int32_t, int64_t
-from libc.stdlib cimport calloc, free
+from libc.stdlib cimport calloc, free, malloc
+from libc.string cimport memcpy, memset
 
 from medyanpy._kernels.arrays cimport vector
 from medyanpy._kernels.box cimport displacement
@@ -29,18 +31,24 @@ from medyanpy._kernels.jumps cimport MOST_DRAWS, Draws, JumpOperation, draw_expo
 from medyanpy._kernels.neighbors cimport ROWS_PER_BLOCK, NeighborList, Neighbors
 from medyanpy._kernels.parallel cimport n_blocks, over_blocks
 from medyanpy._kernels.points cimport place
-from medyanpy._kernels.program cimport AddBlock, Operation, World
+from medyanpy._kernels.program cimport OUT_OF_MEMORY, AddBlock, Operation, World
 from medyanpy._kernels.radial cimport evaluate
-from medyanpy._kernels.sites cimport SiteTable
+from medyanpy._kernels.sites cimport SiteRows, SiteTable, locate
 from medyanpy._kernels.vec3 cimport dot
 
-cdef Py_ssize_t BLOCK = 1024
+# Sites whose rates are added up at each event, near the root of how many there are.
+cdef Py_ssize_t BLOCK = 256
 # Exponents beyond are as good as for ever, and still numbers.
 cdef double LARGEST_EXPONENT = 230.0
 
 cdef enum:
     BIND = 0
     UNBIND = 1
+    # Weights by the square of the distance.
+    BINS = 512
+
+# The weight of a pair that is accepted always.
+cdef double WHOLE = 16777216.0
 
 
 cdef struct Rule:
@@ -68,7 +76,17 @@ cdef struct Site:
 cdef struct Binding:
     Rule rule
     const Neighbors* near
+    const SiteRows* rows
     const double* x           # (n, 3) sites
+    double* built             # (n, 3) where they were when pairs were listed
+    double allowed            # square of how far they may have gone since
+    int* stale                # by block of sites: whether one has gone further
+    long long* start          # (n + 1,) where the pairs of each site start, those with sites of higher number
+    int32_t* partner          # the other site of each
+    int32_t* weight           # (BINS,) of pairs, by bin
+    double per_bin            # 1 over the width of a bin
+    int32_t* largest          # (BINS,) the largest that pairs may come to have until the list is made again
+    double per_wide_bin
     const int32_t* label      # (n,) sites of one label are not bound to each other; -1: of none
     Py_ssize_t n
     Py_ssize_t partners
@@ -76,8 +94,9 @@ cdef struct Binding:
     int32_t* end              # (n,) behind the last filled slot
     double* rate              # (n p,) 1/s, of the lower site of each link
     double* rates             # by block of sites
-    int32_t* in_reach         # (n,) partners in reach with a higher number
-    long long* pairs          # by block of rows: the same, added up
+    long long* weights        # (n,) of the pairs of each site, together
+    long long* sums           # by block of sites: the same, added up
+    long long* pairs          # by block of sites: how many are in reach
 
 
 cdef inline double _energy(const Rule* rule, double r, double* tension) noexcept nogil:
@@ -130,33 +149,85 @@ cdef int _rate(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int 
     return 0
 
 
-cdef inline bint _is_pair(const Binding* t, const World* world, int32_t own, int32_t other) noexcept nogil:
-    """Whether the sites in two slots of the list are a pair that may be tried: each pair once."""
-    cdef const Neighbors* near = t.near
-    cdef int32_t i = near.row[own], j = near.row[other]
+cdef int _locate(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    """Where sites are, and whether one has gone further than the list of pairs allows."""
+    cdef Binding* t = <Binding*> task
     cdef double d[3]
-    cdef double rr
-    if j <= i or (t.label[i] >= 0 and t.label[i] == t.label[j]):
-        return False
-    displacement(&world.box, near.now + 4 * <Py_ssize_t> own, near.now + 4 * <Py_ssize_t> other, d)
-    rr = dot(d, d)
-    return t.rule.low * t.rule.low <= rr <= t.rule.high * t.rule.high
+    cdef int stale = 0
+    cdef Py_ssize_t i
+    for i in range(first, last):
+        locate(t.rows, world, i)
+        displacement(&world.box, t.built + 3 * i, t.x + 3 * i, d)
+        # This way round, so that a position that is not a number counts as far.
+        stale |= not (dot(d, d) <= t.allowed)
+    t.stale[first // BLOCK] = stale
+    return 0
 
 
-cdef int _count(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
-    """By slot, which are near each other in memory; what is written is by site."""
+cdef int _list(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    """Of the rows of slots the pairs that may ever be bound, each with its lower site: how many, then which."""
     cdef Binding* t = <Binding*> task
     cdef const Neighbors* near = t.near
     cdef const int32_t* row = near.rows[first // ROWS_PER_BLOCK]
+    cdef int32_t i, j
     cdef Py_ssize_t s
-    cdef int32_t n
+    cdef long long at
     cdef int k
     for s in range(first, last):
-        n = 0
+        i = near.row[s]
+        at = t.start[i] if t.partner != NULL else 0
         for k in range(near.count[s]):
-            n += _is_pair(t, world, <int32_t> s, row[k])
-        t.in_reach[near.row[s]] = n
+            j = near.row[row[k]]
+            if j > i and (t.label[i] < 0 or t.label[i] != t.label[j]):
+                if t.partner != NULL:
+                    t.partner[at] = j
+                at += 1
+        if t.partner == NULL:
+            t.start[i + 1] = at
         row += near.count[s]
+    return 0
+
+
+cdef int _bound(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    """What the weights of pairs can come to, however sites move until the list is made again."""
+    cdef Binding* t = <Binding*> task
+    cdef double d[3]
+    cdef Py_ssize_t i
+    cdef long long k, total = 0
+    for i in range(first, last):
+        for k in range(t.start[i], t.start[i + 1]):
+            displacement(&world.box, t.built + 3 * i, t.built + 3 * <Py_ssize_t> t.partner[k], d)
+            total += t.largest[min(BINS - 1, <int> (dot(d, d) * t.per_wide_bin))]
+    t.sums[first // BLOCK] = total
+    return 0
+
+
+cdef inline int32_t _weight(const Binding* t, const World* world, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
+    """Of a pair of sites; 0 if it is out of reach."""
+    cdef double d[3]
+    cdef double rr
+    displacement(&world.box, t.x + 3 * i, t.x + 3 * j, d)
+    rr = dot(d, d)
+    if not t.rule.low * t.rule.low <= rr <= t.rule.high * t.rule.high:
+        return 0
+    return t.weight[<int> ((rr - t.rule.low * t.rule.low) * t.per_bin)]
+
+
+cdef int _weigh(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    cdef Binding* t = <Binding*> task
+    cdef Py_ssize_t i
+    cdef long long k, total, n = 0, sum = 0
+    cdef int32_t weight
+    for i in range(first, last):
+        total = 0
+        for k in range(t.start[i], t.start[i + 1]):
+            weight = _weight(t, world, i, t.partner[k])
+            total += weight
+            n += weight > 0
+        t.weights[i] = total
+        sum += total
+    t.sums[first // BLOCK] = sum
+    t.pairs[first // BLOCK] = n
     return 0
 
 
@@ -183,6 +254,7 @@ cdef class LinkBinding(JumpOperation):
     cdef NeighborList neighbors
     cdef Binding task
     cdef list held
+    cdef list tables
     cdef long long pool
     cdef const int32_t* apart_from
     cdef const int32_t* apart
@@ -193,24 +265,30 @@ cdef class LinkBinding(JumpOperation):
     cdef int64_t[::1] numbers     # links bound now, and ever
     # What was computed at which positions.
     cdef long long rated_at
-    cdef long long counted_at
+    cdef long long weighed_at
     cdef long long world_number
-    cdef long long indexed
-    cdef long long measured
+    cdef bint listed
     cdef bint rated
-    cdef double entries
     cdef double off_rate
     cdef long long in_reach
+    cdef long long weight
+    cdef long long bound
     cdef Site* sharing
     cdef Py_ssize_t n_sharing
 
     def __init__(self, str name, double kT, bint driven, int every, SiteTable sites, bint on_points,
                  label, apart_from, apart, int partners, long long pool):
         cdef Py_ssize_t n = sites.rows.n
-        cdef int32_t[::1] counts
+        cdef int32_t[::1] weight
+        cdef int32_t[::1] largest
+        cdef long long[::1] weights
         cdef double[::1] rate
         cdef double[::1] rates
+        cdef long long[::1] sums
         cdef long long[::1] pairs
+        cdef long long[::1] start
+        cdef int[::1] stale
+        cdef double[:, ::1] built
         self.describe(name, kT, driven, every)
         self.sites = sites
         self.on_points = on_points
@@ -227,16 +305,27 @@ cdef class LinkBinding(JumpOperation):
         self.id = np.full(n * partners, -1, np.int64)
         self.numbers = np.zeros(2, np.int64)
         work = [
-            np.zeros(n * partners), np.zeros(n_blocks(n, BLOCK)), np.zeros(n, np.int32),
-            np.zeros(n_blocks(n, ROWS_PER_BLOCK), np.int64),
+            np.zeros(n * partners), np.zeros(n_blocks(n, BLOCK)), np.zeros(n, np.int64),
+            np.zeros(n_blocks(n, BLOCK), np.int64), np.zeros(n_blocks(n, BLOCK), np.int64),
+            np.zeros(n_blocks(n, BLOCK), np.intc), np.zeros((n, 3)), np.zeros(n + 1, np.int64),
+            np.zeros(BINS, np.int32), np.zeros(BINS, np.int32),
         ]
         self.held += work
-        rate, rates, counts, pairs = work
+        self.tables = work[-2:]
+        rate, rates, weights, sums, pairs, stale, built, start, weight, largest = work
         self.task.other = &self.other[0]
         self.task.end = &self.end[0]
         self.task.rate = &rate[0]
         self.task.rates = &rates[0]
-        self.task.in_reach = &counts[0]
+        self.task.rows = &sites.rows
+        self.task.stale = &stale[0]
+        self.task.built = &built[0, 0]
+        self.task.start = &start[0]
+        self.task.partner = NULL
+        self.task.weights = &weights[0]
+        self.task.sums = &sums[0]
+        self.task.weight = &weight[0]
+        self.task.largest = &largest[0]
         self.task.pairs = &pairs[0]
         self.sharing = NULL
         self.n_sharing = 0
@@ -244,6 +333,7 @@ cdef class LinkBinding(JumpOperation):
 
     def __dealloc__(self):
         free(self.sharing)
+        free(self.task.partner)
 
     def set_rule(self, double kT, NeighborList neighbors, int kind, parameters, double low, double high,
                  double k_on, double k_off, double on_share, double off_share, double catch_share, double slip,
@@ -265,7 +355,35 @@ cdef class LinkBinding(JumpOperation):
         rule.slip = slip
         rule.catch = catch
         rule.driven = self.driven
+        self.weigh()
         self.forget_all()
+
+    cdef weigh(self):
+        """Bounds of exp(-c U / kT) over bins of the square of the distance; and over what each can move to."""
+        cdef Rule* rule = &self.task.rule
+        cdef double relaxed = min(max(rule.p[1], rule.low), rule.high)
+        cdef double outer = rule.high + self.neighbors.list.skin
+        cdef int b
+        weight, largest = self.tables
+        low, width = rule.low**2, (rule.high**2 - rule.low**2) / BINS
+        # The last bin is a little wider: distances are compared with both ends before they are binned.
+        self.task.per_bin = (1.0 - 1e-12) / width
+        self.task.per_wide_bin = BINS / outer**2
+        self.task.allowed = 0.25 * self.neighbors.list.skin**2
+        for b in range(BINS):
+            weight[b] = self.bound_between(np.sqrt(low + b * width), np.sqrt(low + (b + 1) * width), relaxed)
+            near, far = (outer * np.sqrt((b + k) / BINS) for k in (0, 1))
+            largest[b] = self.bound_between(near - self.neighbors.list.skin, far + self.neighbors.list.skin, relaxed)
+
+    cdef int bound_between(self, double near, double far, double relaxed):
+        """The largest weight at distances from one to another: where the energy is least."""
+        cdef Rule* rule = &self.task.rule
+        cdef double tension
+        near, far = max(near * (1.0 - 1e-9), rule.low), min(far * (1.0 + 1e-9), rule.high)
+        if near > far:
+            return 0
+        u = _energy(rule, min(max(relaxed, near), far), &tension)
+        return int(np.ceil(WHOLE * np.exp(-min(rule.on_share * u, LARGEST_EXPONENT)) * (1.0 + 1e-9))) + 1
 
     def share(self, list jumps):
         """Other jumps at the same sites: (jump, (n,) its row of each site, -1 of none)."""
@@ -284,7 +402,8 @@ cdef class LinkBinding(JumpOperation):
 
     def forget_all(self):
         """Everything is computed anew: numbers or links have been set from outside."""
-        self.rated_at = self.counted_at = self.world_number = self.indexed = self.measured = -1
+        self.rated_at = self.weighed_at = self.world_number = -1
+        self.listed = False
         self.rated = True
 
     def arrays(self):
@@ -300,6 +419,11 @@ cdef class LinkBinding(JumpOperation):
     @property
     def n_bound(self):
         return self.numbers[0]
+
+    @property
+    def pairs_in_reach(self):
+        """When they were last weighed."""
+        return self.in_reach
 
     @property
     def partners(self):
@@ -406,19 +530,17 @@ cdef class LinkBinding(JumpOperation):
         if fault != 0:
             return fault
         draw_two(draws, u)
-        # Most letters have no attempt: what would be too few with more pairs than there are, need not be counted.
+        # Most letters have no attempt: what would be too few with more pairs than there are, need not be weighed.
         t = draw_exponential(u[0])
-        if t >= (0.5 * rule.k_on * n * (n - 1.0) + self.off_rate) * h:
+        if t >= (1.0001 * rule.k_on * (0.5 * n * (n - 1.0)) + self.off_rate) * h:
             return 0
         fault = self.follow(world)
-        if fault != 0:
+        if fault != 0 or t >= (rule.k_on * (self.bound / WHOLE) + self.off_rate) * h:
             return fault
-        if t >= (rule.k_on * self.entries + self.off_rate) * h:
-            return 0
-        self.count_pairs(world)
+        self.weigh_pairs(world)
         t = 0.0
+        on = rule.k_on * (self.weight / WHOLE)
         while draws.next <= MOST_DRAWS:
-            on = rule.k_on * self.in_reach
             total = on + self.off_rate
             if not total > 0.0:
                 break
@@ -428,7 +550,7 @@ cdef class LinkBinding(JumpOperation):
             self.counts[0] += 1
             x = u[1] * total
             if x < on:
-                fault = self.attempt(world, <long long> (x / rule.k_on), t, draws)
+                fault = self.attempt(world, <long long> (x / on * self.weight), t, draws)
             else:
                 fault = self.let_go(world, x - on, t)
             if fault != 0:
@@ -438,16 +560,13 @@ cdef class LinkBinding(JumpOperation):
 
     cdef int look(self, World* world) noexcept nogil:
         """Where sites are, and at which rates links let go there."""
-        cdef int fault
         if self.rated_at == world.positions and self.world_number == world.number:
             return 0
         self.world_number = world.number
-        self.counted_at = -1
+        self.weighed_at = -1
         if self.on_points:
             place(world)
-        fault = self.sites.gather(world)
-        if fault != 0:
-            return fault
+        over_blocks(_locate, &self.task, world, self.task.n, BLOCK)
         # Without links all rates are 0, and stay so.
         if self.numbers[0] > 0 or self.rated:
             over_blocks(_rate, &self.task, world, self.task.n, BLOCK)
@@ -463,72 +582,88 @@ cdef class LinkBinding(JumpOperation):
             self.off_rate += self.task.rates[b]
 
     cdef int follow(self, World* world) noexcept nogil:
-        """The list for these positions, and half the length of its rows."""
-        cdef Neighbors* near = &self.neighbors.list
-        cdef Py_ssize_t s
-        cdef long long total = 0
-        cdef int fault
-        if self.counted_at == world.positions:
-            return 0
-        fault = self.neighbors.follow(world, &self.sites.now)
-        if fault == 0 and self.measured != near.builds:
-            for s in range(near.n):
-                total += near.count[s]
-            self.entries = 0.5 * total
-            self.measured = near.builds
-        return fault
-
-    cdef void count_pairs(self, World* world) noexcept nogil:
+        """The list of pairs for these positions, and what its weights can come to."""
+        cdef Binding* t = &self.task
         cdef Py_ssize_t b, i
-        if self.counted_at == world.positions:
+        cdef int stale = not self.listed
+        cdef int fault
+        cdef int32_t* partner
+        for b in range(n_blocks(t.n, BLOCK)):
+            stale |= t.stale[b]
+        if not stale:
+            return 0
+        self.listed = False
+        self.neighbors.list.valid = 0
+        fault = self.neighbors.follow(world, &self.sites.now)
+        if fault != 0:
+            return fault
+        free(t.partner)
+        t.partner = NULL
+        t.start[0] = 0
+        over_blocks(_list, t, world, t.n, ROWS_PER_BLOCK)
+        for i in range(t.n):
+            t.start[i + 1] += t.start[i]
+        partner = <int32_t*> malloc((t.start[t.n] + 1) * sizeof(int32_t))
+        if partner == NULL:
+            return OUT_OF_MEMORY
+        t.partner = partner
+        over_blocks(_list, t, world, t.n, ROWS_PER_BLOCK)
+        memcpy(t.built, t.x, 3 * t.n * sizeof(double))
+        memset(t.stale, 0, n_blocks(t.n, BLOCK) * sizeof(int))
+        over_blocks(_bound, t, world, t.n, BLOCK)
+        self.bound = 0
+        for b in range(n_blocks(t.n, BLOCK)):
+            self.bound += t.sums[b]
+        # Sums are those of weights from now on.
+        self.weighed_at = -1
+        self.listed = True
+        return 0
+
+    cdef void weigh_pairs(self, World* world) noexcept nogil:
+        cdef Py_ssize_t b
+        if self.weighed_at == world.positions:
             return
-        over_blocks(_count, &self.task, world, self.task.n, ROWS_PER_BLOCK)
-        self.in_reach = 0
-        for b in range(n_blocks(self.task.n, ROWS_PER_BLOCK)):
-            self.task.pairs[b] = 0
-            for i in range(ROWS_PER_BLOCK * b, min(self.task.n, ROWS_PER_BLOCK * (b + 1))):
-                self.task.pairs[b] += self.task.in_reach[i]
+        over_blocks(_weigh, &self.task, world, self.task.n, BLOCK)
+        self.in_reach = self.weight = 0
+        for b in range(n_blocks(self.task.n, BLOCK)):
+            self.weight += self.task.sums[b]
             self.in_reach += self.task.pairs[b]
-        self.counted_at = world.positions
+        self.weighed_at = world.positions
 
     cdef int attempt(self, World* world, long long which, double t, Draws* draws) noexcept nogil:
-        """Try a pair in reach, by its number."""
+        """Try a pair in reach: the one at which the sum of weights passes `which`."""
         cdef const Rule* rule = &self.task.rule
-        cdef const Neighbors* near = &self.neighbors.list
+        cdef const Binding* task = &self.task
         cdef Py_ssize_t b = 0, i, j
-        cdef int32_t own, k = 0
+        cdef int32_t weight
+        cdef long long k
         cdef double u[2]
         cdef double r, energy, tension, back, share, there
-        cdef int fault
         draw_two(draws, u)
-        which = min(which, self.in_reach - 1)
-        while which >= self.task.pairs[b]:
-            which -= self.task.pairs[b]
+        which = min(which, self.weight - 1)
+        while which >= task.sums[b]:
+            which -= task.sums[b]
             b += 1
-        i = ROWS_PER_BLOCK * b
-        while which >= self.task.in_reach[i]:
-            which -= self.task.in_reach[i]
+        i = BLOCK * b
+        while which >= task.weights[i]:
+            which -= task.weights[i]
             i += 1
-        if self.indexed != near.builds:
-            fault = self.neighbors.index(world)
-            if fault != 0:
-                return fault
-            self.indexed = near.builds
-        own = near.slot_of[i]
+        k = task.start[i]
         while True:
-            if _is_pair(&self.task, world, own, near.row_of[i][k]):
-                if which == 0:
-                    break
-                which -= 1
+            weight = _weight(task, world, i, task.partner[k])
+            if which < weight:
+                break
+            which -= weight
             k += 1
-        j = near.row[near.row_of[i][k]]
+        j = task.partner[k]
         if self.refused(i, j) != 0:
             return 0
         r = _distance(&self.task, world, i, j)
         energy = _energy(rule, r, &tension)
         there = exp_(-fmin(rule.on_share * energy, LARGEST_EXPONENT))
         share = 1.0 if self.pool < 0 else 1.0 - (<double> self.numbers[0]) / self.pool
-        if not u[0] < share * there:
+        # The weight was an upper bound.
+        if not u[0] * weight < share * there * WHOLE:
             return 0
         back = _off_rate(rule, r)
         self.join(i, j)
@@ -579,7 +714,7 @@ cdef class LinkBinding(JumpOperation):
         self.add_rates()
         self.rated = True
         # The letter raises it once for all events: sites are where they were.
-        self.rated_at = self.counted_at = world.positions + 1
+        self.rated_at = self.weighed_at = world.positions + 1
 
 
 cdef class Joined(Operation):

@@ -1,7 +1,9 @@
 """Sites: the places that forces act on, as one table over beads. See sites.pyx."""
 from libc.stdint cimport int32_t
 
+from medyanpy._kernels.box cimport displacement
 from medyanpy._kernels.program cimport AddBlock, World
+from medyanpy._kernels.vec3 cimport add_scaled, cross
 
 
 # What a loop over sites sees after `gather`. Where sites are beads, these are the world's own arrays.
@@ -21,6 +23,9 @@ cdef struct SiteRows:
     const double* arm         # (n, 3) in the frame of that body; or NULL
     double* x
     double* f
+    # Where terms come and go: sites i with end[i] == slots * i have none now, and are passed over. NULL: all have.
+    const int32_t* end
+    Py_ssize_t slots
     # The transpose: for every bead that occurs, and every body with arms, its sites in ascending order.
     Py_ssize_t n_owners
     const int32_t* owner
@@ -31,6 +36,41 @@ cdef struct SiteRows:
     const int32_t* body
     const int32_t* body_start
     const int32_t* body_site
+
+
+cdef inline void rotate(double w, const double* u, const double* v, double* out) noexcept nogil:
+    """out = R v for the unit quaternion (w, u); with -u, R^T v."""
+    cdef double a[3]
+    cdef double b[3]
+    cdef int c
+    cross(u, v, a)
+    cross(u, a, b)
+    for c in range(3):
+        out[c] = v[c] + 2.0 * (w * a[c] + b[c])
+
+
+cdef inline void locate(const SiteRows* t, const World* world, Py_ssize_t i) noexcept nogil:
+    """Where a site is now, into its row of x."""
+    cdef const double* origin
+    cdef const double* q
+    cdef double d[3]
+    cdef double sum[3]
+    cdef Py_ssize_t k
+    cdef int c
+    if t.start[i] == t.start[i + 1]:
+        # An anchor: its row was written when the table was made.
+        return
+    origin = world.x + 3 * <Py_ssize_t> t.bead[t.start[i]]
+    sum[0] = sum[1] = sum[2] = 0.0
+    for k in range(t.start[i] + 1, t.start[i + 1]):
+        displacement(&world.box, origin, world.x + 3 * <Py_ssize_t> t.bead[k], d)
+        add_scaled(t.weight[k], d, sum)
+    if t.oriented != NULL and t.oriented[i] >= 0:
+        q = world.orientation + 4 * <Py_ssize_t> t.oriented[i]
+        rotate(q[0], q + 1, t.arm + 3 * i, d)
+        add_scaled(1.0, d, sum)
+    for c in range(3):
+        t.x[3 * i + c] = origin[c] + sum[c]
 
 
 cdef class SiteTable:

@@ -16,48 +16,26 @@ import numpy as np
 from libc.string cimport memset
 
 from medyanpy._kernels.arrays cimport table, vector, zeros
-from medyanpy._kernels.box cimport displacement
 from medyanpy._kernels.parallel cimport over_blocks
 from medyanpy._kernels.vec3 cimport add_scaled, cross
 
 cdef Py_ssize_t BLOCK = 1024
 
 
-cdef inline void _turn(double w, const double* u, const double* v, double* out) noexcept nogil:
-    """out = R v for the unit quaternion (w, u); with -u, R^T v."""
-    cdef double a[3]
-    cdef double b[3]
-    cdef int c
-    cross(u, v, a)
-    cross(u, a, b)
-    for c in range(3):
-        out[c] = v[c] + 2.0 * (w * a[c] + b[c])
+cdef inline bint _passed_over(const SiteRows* t, Py_ssize_t i) noexcept nogil:
+    return t.end != NULL and t.end[i] == t.slots * i
 
 
 cdef int _gather(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
     cdef SiteRows* t = <SiteRows*> task
-    cdef const double* origin
-    cdef const double* q
-    cdef double d[3]
-    cdef double sum[3]
-    cdef Py_ssize_t i, k
-    cdef int c
-    memset(t.f + 3 * first, 0, 3 * (last - first) * sizeof(double))
+    cdef Py_ssize_t i
+    if t.end == NULL:
+        memset(t.f + 3 * first, 0, 3 * (last - first) * sizeof(double))
     for i in range(first, last):
-        if t.start[i] == t.start[i + 1]:
-            # An anchor: its row of x was written when the table was made.
-            continue
-        origin = world.x + 3 * <Py_ssize_t> t.bead[t.start[i]]
-        sum[0] = sum[1] = sum[2] = 0.0
-        for k in range(t.start[i] + 1, t.start[i + 1]):
-            displacement(&world.box, origin, world.x + 3 * <Py_ssize_t> t.bead[k], d)
-            add_scaled(t.weight[k], d, sum)
-        if t.oriented != NULL and t.oriented[i] >= 0:
-            q = world.orientation + 4 * <Py_ssize_t> t.oriented[i]
-            _turn(q[0], q + 1, t.arm + 3 * i, d)
-            add_scaled(1.0, d, sum)
-        for c in range(3):
-            t.x[3 * i + c] = origin[c] + sum[c]
+        if not _passed_over(t, i):
+            locate(t, world, i)
+            if t.end != NULL:
+                memset(t.f + 3 * i, 0, 3 * sizeof(double))
     return 0
 
 
@@ -69,7 +47,8 @@ cdef int _scatter(void* task, World* world, Py_ssize_t first, Py_ssize_t last, i
     for k in range(first, last):
         sum[0] = sum[1] = sum[2] = 0.0
         for s in range(t.owner_start[k], t.owner_start[k + 1]):
-            add_scaled(t.owner_weight[s], t.f + 3 * <Py_ssize_t> t.owner_site[s], sum)
+            if not _passed_over(t, t.owner_site[s]):
+                add_scaled(t.owner_weight[s], t.f + 3 * <Py_ssize_t> t.owner_site[s], sum)
         # Summed apart and added once: two equal forces give exactly twice one.
         f = world.f + 3 * <Py_ssize_t> t.owner[k]
         f[0] += sum[0]
@@ -94,7 +73,7 @@ cdef int _torques(void* task, World* world, Py_ssize_t first, Py_ssize_t last, i
             back[c] = -q[1 + c]
             sum[c] = 0.0
         for s in range(t.body_start[k], t.body_start[k + 1]):
-            _turn(q[0], back, t.f + 3 * <Py_ssize_t> t.body_site[s], f)
+            rotate(q[0], back, t.f + 3 * <Py_ssize_t> t.body_site[s], f)
             cross(t.arm + 3 * <Py_ssize_t> t.body_site[s], f, turn)
             add_scaled(1.0, turn, sum)
         torque = world.torque + 3 * <Py_ssize_t> t.body[k]
@@ -170,6 +149,11 @@ cdef class SiteTable:
         self.now.f = t.f
         self.now.id = vector[int32_t](self.arrays, np.arange(n, dtype=np.int32))
         self.now.bead = vector[int32_t](self.arrays, firsts)
+
+    def pass_over(self, const int32_t[::1] end, Py_ssize_t slots):
+        """Sites i with end[i] == slots i, as things are when asked, have no terms: they cost next to nothing."""
+        self.rows.end = vector(self.arrays, end)
+        self.rows.slots = slots
 
     @property
     def positions(self):

@@ -35,7 +35,7 @@ class Jumping:
 
     def __init__(self, system: "System", layout: "Layout", integrator: "SplittingIntegrator") -> None:
         self.names, self.jumps = system.jump_names, system.jumps
-        self.integrator = integrator
+        self.integrator, self._layout = integrator, layout
         self.clock = np.zeros(3)
         if self.jumps and not isinstance(integrator.kick, Explicit):
             raise ParameterError(
@@ -62,7 +62,7 @@ class Jumping:
         for jump, own in zip(self.jumps, self.operations, strict=True):
             if any(force is one for one in jump.forces):
                 jump.update(own, self.kT)
-                operation = jump.joined(own, force, operation)
+                operation = jump.joined(own, force, operation, self._layout)
         return operation
 
     def at(self, stage: "Stage") -> list[Jumps]:

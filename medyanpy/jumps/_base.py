@@ -102,7 +102,9 @@ class Jump(Parameterized):
     def update(self, operation: "JumpOperation", kT: float) -> None:
         """Give an operation the numbers as they are now, those of its forces included; its state stays."""
 
-    def joined(self, operation: "JumpOperation", force: Force, bound: Operation) -> Operation:
+    def joined(
+        self, operation: "JumpOperation", force: Force, bound: Operation, layout: "Layout"
+    ) -> Operation:
         """The operation of one of its `forces`, with the terms that this jump adds."""
         return bound
 

@@ -20,8 +20,8 @@ from medyanpy.sites import Sites, as_sites
 
 __all__ = ["LinkBinding"]
 
-# Share of the reach. Wider means fewer builds of the list and longer rows.
-_SKIN = 0.4
+# Share of the reach. Wider means fewer builds of the list and longer rows; see tests/benchmarks/bench_jumps.py.
+_SKIN = 0.3
 # Nodes of the quadrature of the volume that a bound link explores, on each side of its relaxed length.
 _NODES = 200
 
@@ -308,10 +308,13 @@ class LinkBinding(Jump):
             ),
         )  # fmt: skip
 
-    def joined(self, operation, force, bound):
+    def joined(self, operation, force, bound, layout):
         kind, stiffness, length = self._spring()
         n, slots = len(self._table.sites), len(self._table.sites) * self._partners
         state = operation.arrays()
+        table = self._table.sites.bind(layout)
+        # Of all sites that may be bound, most are not.
+        table.pass_over(state["end"], self._partners)
         coming = bonds.Bonds(
             force.name,
             kind,
@@ -320,7 +323,7 @@ class LinkBinding(Jump):
             state["other"],
             np.zeros(slots, np.int32),
             np.array([[stiffness, length]]),
-            operation.sites,
+            table,
             state["end"],
         )
         coming.acts_on_points = operation.on_points

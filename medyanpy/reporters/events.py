@@ -69,8 +69,11 @@ class EventReporter(TableReporter):
         super().flush()
 
     def close(self) -> None:
-        super().close()
-        self._listener = None
+        try:
+            self.flush()
+        finally:
+            super().close()
+            self._listener = None
 
     def _write(self) -> None:
         """Write what has been heard; what cannot be written is kept for the next time."""

@@ -1,6 +1,7 @@
-"""What a force must satisfy, and statistics with a stated rate of false alarms: for our tests and for yours."""
+"""What forces and jumps must satisfy, and statistics with a stated rate of false alarms: for our tests and for yours."""
 
 from medyanpy.testing.forces import ForceCase, check_force
+from medyanpy.testing.jumps import JumpCase, check_jump
 from medyanpy.testing.statistics import (
     FALSE_ALARM_RATE,
     POWER,
@@ -17,8 +18,10 @@ __all__ = [
     "FALSE_ALARM_RATE",
     "POWER",
     "ForceCase",
+    "JumpCase",
     "check_chi_square",
     "check_force",
+    "check_jump",
     "check_mean",
     "check_same_distribution",
     "check_same_mean",

@@ -1,0 +1,268 @@
+"""What every jump must satisfy, as functions that tests call with a case of the jump."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from medyanpy.errors import ParameterError
+from medyanpy.files.documents import deserialize, serialize
+from medyanpy.simulation import Simulation
+from medyanpy.state import State
+from medyanpy.testing.statistics import check_chi_square, check_mean
+
+__all__ = ["JumpCase", "check_jump"]
+
+
+@dataclass(frozen=True)
+class JumpCase:
+    """A jump in a system whose discrete states can be counted: many copies that do not see each other, of beads that
+    do not move.
+
+    Parameters
+    ----------
+    name : str
+        For messages.
+    make : callable (copies, seed, threads, timestep) -> Simulation
+        With so many copies of the system; its jumps are all of the kind that is tested.
+    states : callable (State) -> (copies,) int array
+        In which state each copy is, counted from 0; of a state with positions and energy.
+    rates : (m, m) float array, 1/s
+        At which a copy goes from state i to j, i in rows; the diagonal is not read.
+    energies : (m,) float array, pN nm
+        Potential energy of a copy in each state, up to one constant.
+    kT : float, pN nm
+    weights : (m,) float array
+        Of states, beside exp(-E/kT); all 1 where none are given. Of driven jumps they are not read.
+    start : int
+        The state in which all copies start.
+    driven : bool
+        Whether the rates are not in balance on purpose.
+    """
+
+    name: str
+    make: Callable[[int, int, int, float], Simulation]
+    states: Callable[[State], np.ndarray]
+    rates: np.ndarray
+    energies: np.ndarray
+    kT: float = 1.0  # noqa: N815 - the symbol of the papers
+    weights: np.ndarray | None = None
+    start: int = 0
+    driven: bool = False
+    generator: np.ndarray = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        rates = np.array(self.rates, float)
+        m = len(rates)
+        if rates.shape != (m, m) or len(self.energies) != m or m < 2:
+            raise ParameterError(f"{self.name}: rates must have shape (m, m), and energies (m,), of m >= 2 states")
+        np.fill_diagonal(rates, 0.0)
+        object.__setattr__(self, "generator", rates - np.diag(rates.sum(axis=1)))
+
+    @property
+    def at_rest(self) -> np.ndarray:
+        """(m,) the distribution that the rates keep."""
+        m = len(self.generator)
+        equations = np.vstack([self.generator.T, np.ones(m)])
+        return np.linalg.lstsq(equations, np.append(np.zeros(m), 1.0), rcond=None)[0]
+
+    def after(self, time: float) -> np.ndarray:
+        """(m,) the distribution at a time, s, by the master equation."""
+        from scipy.linalg import expm
+
+        return expm(self.generator * time)[self.start]
+
+
+def check_jump(case: JumpCase, copies: int = 20_000, sees: float = 0.1) -> None:
+    """Everything that a jump promises.
+
+    - Balance: the rates that the case states keep exp(-E/kT) times the weights, pair by pair, unless it is driven.
+    - Time: the distribution at three times is that of the master equation, however time is cut into steps, and the
+      number of events is that of the rates: waiting times are exponential. At rest it is the stationary one.
+    - Books: heat or chemical work of all events is the change of the energy, and closes with all else to 1e-12 of the
+      largest term.
+    - Events: one for each change, in the order of time, within their steps; driven by nothing where they are balanced.
+    - Bits: any number of threads, any cut into calls of ``step``, a replay from the last good state, a checkpoint that
+      is loaded or resumed, and the document give the same.
+
+    Statistical checks are wrong once in a million times each.
+
+    Parameters
+    ----------
+    case : JumpCase
+    copies : int
+        More find smaller errors.
+    sees : float
+        The relative error of probabilities (root mean square over states, each weighted with its share) that is found
+        with a probability of 0.999, twice as large of the number of events; too few copies for it are refused. 10⁶
+        copies see 1 %.
+
+    Raises
+    ------
+    AssertionError
+        It does not, or the sample is too small to tell.
+    """
+    check_balance(case)
+    check_time(case, copies, sees)
+    check_books(case)
+    check_bits(case)
+
+
+def _look(simulation: Simulation) -> State:
+    return simulation.context.get_state(positions=True, velocities=True, energy=True)
+
+
+def _fastest(case: JumpCase) -> float:
+    """1/s; the highest rate at which a state is left."""
+    return float(-np.diag(case.generator).min())
+
+
+def check_balance(case: JumpCase) -> None:
+    """The rates of the case against its energies and weights: exact."""
+    if case.driven:
+        return
+    weights = np.ones(len(case.energies)) if case.weights is None else np.asarray(case.weights, float)
+    pi = weights * np.exp(-(np.asarray(case.energies) - np.min(case.energies)) / case.kT)
+    flow = (pi / pi.sum())[:, None] * np.where(np.eye(len(pi), dtype=bool), 0.0, case.generator)
+    np.testing.assert_allclose(flow, flow.T, rtol=1e-9, atol=1e-300, err_msg=f"{case.name}: the rates do not balance")
+
+
+def check_time(case: JumpCase, copies: int, sees: float = 0.1) -> None:
+    """Against the master equation, in time and at rest."""
+    fastest = _fastest(case)
+    slowest = np.sort(np.abs(np.linalg.eigvals(case.generator)))[1]
+    # Three times, one of them early; in one step, in many, and the last of them at rest.
+    for k, (time, steps) in enumerate(((0.3 / fastest, 1), (1.5 / fastest, 7), (1.5 / fastest, 1), (12.0 / slowest, 40))):
+        simulation = case.make(copies, 11 + k, 1, time / steps)
+        assert (case.states(_look(simulation)) == case.start).all(), f"{case.name}: copies do not start in the state said"
+        simulation.step(steps)
+        counts = np.bincount(case.states(_look(simulation)), minlength=len(case.generator))
+        expected = case.after(time) * copies
+        if k == 3:
+            np.testing.assert_allclose(expected, case.at_rest * copies, rtol=1e-3)
+        _check_counts(f"{case.name} after {time:.3g} s in {steps} steps", counts, expected, sees)
+    _check_events(case, copies, sees)
+
+
+def _check_counts(what: str, counts: np.ndarray, expected: np.ndarray, sees: float) -> None:
+    """Chi-square; states that are hardly ever seen are taken together."""
+    rare = expected < 25.0
+    if rare.any() and expected[rare].sum() > 0.0:
+        # With the least of the others, where they are still too few.
+        merged = np.append(expected[~rare], expected[rare].sum()), np.append(counts[~rare], counts[rare].sum())
+        expected, counts = merged
+        while expected[-1] < 25.0:
+            least = np.argmin(expected[:-1])
+            expected[least] += expected[-1]
+            counts[least] += counts[-1]
+            expected, counts = expected[:-1], counts[:-1]
+    else:
+        assert not counts[rare].any(), f"{what}: states that cannot be"
+        expected, counts = expected[~rare], counts[~rare]
+    if len(expected) > 1:
+        check_chi_square(what, counts, expected * counts.sum() / expected.sum(), sees=sees)
+
+
+def _check_events(case: JumpCase, copies: int, sees: float) -> None:
+    """How many there are, on average over runs: the integral of the rates over the distribution."""
+    time, runs = 1.0 / _fastest(case), 24
+    grid = np.linspace(0.0, time, 201)
+    rate = np.array([-np.diag(case.generator) @ case.after(t) for t in grid])
+    h = grid[1]
+    expected = h * (rate[0] + 4.0 * rate[1:-1:2].sum() + 2.0 * rate[2:-1:2].sum() + rate[-1]) / 3.0
+    each = max(copies // runs, 50)
+    counts = []
+    for seed in range(runs):
+        simulation = case.make(each, 100 + seed, 1, time / 3)
+        simulation.step(3)
+        counts.append(sum(accepted for _, accepted in _look(simulation).counts.values()) / each)
+    check_mean(f"{case.name}: events per copy", np.array(counts), expected, sees=2.0 * sees * expected)
+
+
+def check_books(case: JumpCase, copies: int = 200) -> None:
+    """Energies, events and their times."""
+    energies = np.asarray(case.energies, float)
+    h = 0.2 / _fastest(case)
+    simulation = case.make(copies, 5, 1, h)
+    simulation.report_work = True
+    heard = simulation.context._schedule.jumping.listen()
+    start = _look(simulation)
+    simulation.step(25)
+    end = _look(simulation)
+    parts = {"heat": end.heat, "shadow": end.shadow_work, "protocol": end.protocol_work, "chemical": end.chemical_work}
+    largest = max(map(abs, [*parts.values(), start.total_energy, end.total_energy]))
+    change = end.total_energy - start.total_energy
+    assert abs(change - sum(parts.values())) <= 1e-12 * largest, f"{case.name}: {parts} do not make up {change}"
+    jumped = (energies[case.states(end)] - energies[case.states(start)]).sum()
+    scale = max(np.abs(energies).max() * copies, 1e-300)
+    events = heard.heard()
+    told = sum(event[6] for event in events)
+    booked = parts["chemical"] if case.driven else parts["heat"]
+    # Of beads that do not move, all other heat is that of the thermostat, on beads that nothing pulls.
+    still = start.kinetic_energy == end.kinetic_energy == 0.0
+    assert abs(told - jumped) <= 1e-9 * scale, f"{case.name}: events tell of {told}, states of {jumped} pN nm"
+    if case.driven or still:
+        assert abs(booked - told) <= 1e-9 * scale, f"{case.name}: {booked} pN nm are booked, events tell of {told}"
+    assert len(events) == sum(accepted for _, accepted in end.counts.values()) > 0, f"{case.name}: events are missing"
+    steps, times = (np.array([event[i] for event in events]) for i in (0, 1))
+    assert (np.diff(times) >= 0.0).all(), f"{case.name}: events are not in the order of time"
+    inside = ((steps - 1) * h <= times * (1.0 + 1e-12)) & (times <= steps * h * (1.0 + 1e-12))
+    assert inside.all(), f"{case.name}: an event is outside of its step"
+    if not case.driven:
+        assert np.isfinite([event[7] for event in events]).all(), f"{case.name}: a balanced event has no way back"
+
+
+def check_bits(case: JumpCase, copies: int = 300) -> None:
+    """The same bits, whatever was cut, threaded, repeated or written down in between."""
+    h = 0.2 / _fastest(case)
+
+    def made(threads: int = 1) -> Simulation:
+        return case.make(copies, 3, threads, h)
+
+    def same(other: Simulation, how: str) -> None:
+        one, two = whole, _look(other)
+        assert np.array_equal(case.states(one), case.states(two)), f"{case.name}: {how}: other states"
+        assert one.counts == two.counts, f"{case.name}: {how}: other counts"
+        for name in ("positions", "velocities"):
+            assert np.array_equal(getattr(one, name), getattr(two, name)), f"{case.name}: {how}: other {name}"
+
+    simulation = made()
+    simulation.step(30)
+    whole = _look(simulation)
+    assert sum(accepted for _, accepted in whole.counts.values()) > 0, f"{case.name}: nothing happens"
+    threaded = made(3)
+    threaded.step(30)
+    same(threaded, "threads")
+    cut = made()
+    for n in (1, 2, 9, 18):
+        cut.step(n)
+    same(cut, "calls of step")
+    replayed = made()
+    replayed.step(12)
+    program = replayed.context._store.program
+    program.keep()
+    replayed.context.step(10)
+    program.restore()
+    replayed.context._schedule.jumping.rewound()
+    replayed.step(18)
+    same(replayed, "a replay from the last good state")
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "checkpoint"
+        written = made()
+        written.step(12)
+        written.save_checkpoint(path)
+        resumed = Simulation.resume(path, threads=2)
+        resumed.step(18)
+        same(resumed, "resumed")
+        loaded = made()
+        loaded.step(5)
+        loaded.load_checkpoint(path)
+        loaded.step(18)
+        same(loaded, "loaded")
+    system, integrator = deserialize(serialize(made()))
+    again = Simulation(system, integrator, threads=1)
+    again.context.set_state(_look(made()))
+    again.step(30)
+    same(again, "made anew from its document")
