@@ -96,6 +96,8 @@ class Context(Guarded):
             worksheet.warn_of_integrator(self.system, self.integrator, schedule.follow_integrator())
         if schedule.jumping.stale():
             schedule.jumping.follow()
+            # A copy from before would be run on with other rates.
+            self._store.program.changed()
         stale = schedule.stale()
         if not stale:
             return

@@ -73,6 +73,8 @@ class SimulationError(MedyanError, RuntimeError):
         Name of the force concerned.
     triangle : int or None
         The triangle concerned, as the mesh of its membrane numbers it: of a bead that has run away.
+    jump : str or None
+        Name of the jump concerned.
     """
 
     def __init__(
@@ -84,6 +86,7 @@ class SimulationError(MedyanError, RuntimeError):
         bead: int | None = None,
         force: str | None = None,
         triangle: int | None = None,
+        jump: str | None = None,
     ) -> None:
         super().__init__(message)
         self.step = step
@@ -91,6 +94,7 @@ class SimulationError(MedyanError, RuntimeError):
         self.bead = bead
         self.force = force
         self.triangle = triangle
+        self.jump = jump
 
 
 class ContextInUseError(MedyanError, RuntimeError):

@@ -513,6 +513,21 @@ def newton_jumps_to_and_fro():
     return Scene(coarse(system, kicks.PushForwardNewmark()), lambda: field.set(u=0.0), 700, "pair")
 
 
+@fault("jumps.pyx", "act", "TOO_MANY_JUMPS", "LinkBinding", "jump bonds: its rates ask for more than 20000000")
+def links_bind_and_let_go_without_end():
+    """10¹² times a second, with a timestep of a second, after three steps with other rates."""
+    topology = mp.Topology()
+    beads = topology.add_beads([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0]], mass=1.0, friction=1.0)
+    system = mp.System(topology)
+    links = system.add_force(forces.Links([], [], stiffness=1.0, length=1.0))
+    bonds = mp.jumps.LinkBinding(links, beads, off_rate=1.0, on_rate=1.0, name="bonds")
+    system.add_jump(bonds)
+    context = make(system, "JBAOABJ", 1.0)
+    context.step(3)
+    bonds.set(off_rate=1e12, on_rate=1e12)
+    return Scene(context, lambda: bonds.set(on_rate=0.0, off_rate=1.0))
+
+
 def everything(context):
     """What get_state can tell without computing forces, which may be what fails."""
     state = context.get_state(positions=True, velocities=True)
@@ -605,6 +620,17 @@ MEMORY = """
         made.runaway = None  # whose energies would ask for the memory first
         return made, force
 
+    def sites_in_a_box(n, box, rate):
+        topology = mp.Topology()
+        beads = topology.add_beads(np.random.default_rng(1).uniform(0.0, box, (n, 3)), mass=1.0, friction=1.0)
+        system = mp.System(topology)
+        links = system.add_force(forces.Links([], [], stiffness=1.0, length=0.5))
+        jump = mp.jumps.LinkBinding(links, beads, on_rate=rate, off_rate=rate)
+        system.add_jump(jump)
+        made = mp.Context(system, mp.BAGOGABIntegrator(1e-3, kT=1.0, seed=1), threads=1)
+        made.runaway = None
+        return made, jump
+
     def fails(action, *expected):
         try:
             action()
@@ -665,7 +691,40 @@ LIBRARY = """
     assert crowd.step_count == 1
 """
 
+# Listened to, links that bind and let go ten million times in one step.
+EVENTS = """
+    made, jump = sites_in_a_box(2, box=1.0, rate=1.0)
+    made.step(1)
+    jump.set(on_rate=1e12, off_rate=1e12)
+    before = made.get_state(positions=True)
+    listener = made._schedule.jumping.listen()
+    bound(50_000_000)
+    error = fails(lambda: made.step(5), 1, None, None)
+    assert error.jump == "LinkBinding", error
+    after = made.get_state(positions=True)
+    assert (before.positions == after.positions).all() and before.counts == after.counts
+    assert not listener.heard()
+"""
+
+# The list of all pairs of neighbours is there from the crowd before; that of pairs which may be bound is not.
+PAIRS = """
+    made, _ = sites_in_a_box(5_000, box=1.0, rate=1e-3)
+    crowd = made.get_state(positions=True).positions
+    made.step(1)
+    made.set_positions(1000.0 * crowd)
+    made.step(1)
+    made.set_positions(crowd)
+    bound(20_000_000)
+    error = fails(lambda: made.step(5), 2, None, None)
+    assert error.jump == "LinkBinding", error
+    assert made.step_count == 2
+    made.step(5)
+    assert made.step_count == 7
+"""
+
 IN_PROCESSES = {
+    ("jumps.pyx", "happened", "OUT_OF_MEMORY"): EVENTS,
+    ("link_binding.pyx", "follow", "OUT_OF_MEMORY"): PAIRS,
     ("neighbors.pyx", "_rows", "OUT_OF_MEMORY"): CROWD,
     ("neighbors.pyx", "index", "OUT_OF_MEMORY"): ROWS,
     ("derivatives.pyx", "_append", "OUT_OF_MEMORY"): BLOCKS + LIBRARY,
@@ -687,7 +746,7 @@ def test_memory_runs_out(site):
 # Where a kernel reports a fault: what it returns or records, and helpers that do it for whoever calls them.
 CODE = (
     r"(NOT_FINITE|TOO_MANY_CROSSINGS|DEGENERATE_TRIANGLE|PYTHON_EXCEPTION|OUT_OF_MEMORY|NOT_CONVERGED|NOT_SOLVED"
-    r"|LOST_SURFACE|RUNAWAY|[A-Z_]*_FAULT)"
+    r"|LOST_SURFACE|RUNAWAY|TOO_MANY_JUMPS|[A-Z_]*_FAULT)"
 )
 REPORT = re.compile(rf"record_fault\(world, {CODE}|return {CODE}$")
 HELPERS = {"bend_no_area": "DEGENERATE_TRIANGLE", "fail_lanes": "NOT_CONVERGED"}

@@ -204,12 +204,12 @@ cdef class Jumps(Operation):
         draws.word2 = counter_word2(world.step, self.letter, number)
         draws.next = 0
         fault = jump.act(world, jump.every * self.h, &draws)
-        if fault == 0 and draws.next > MOST_DRAWS:
-            world.fault.value = MOST_DRAWS
-            fault = TOO_MANY_JUMPS
         if jump.counts[2] != events:
             # Forces are others now.
             world.positions += 1
+        if fault == 0 and draws.next > MOST_DRAWS:
+            world.fault.value = MOST_DRAWS
+            return TOO_MANY_JUMPS
         return fault
 
 

@@ -37,8 +37,8 @@ _CAUSES = {
     "too many jumps": "its rates ask for more than {value:.0f} attempts in one step: they are far too high for the "
     "timestep, or their unit is another (1/s)",
     "python": "Python code called from the step raised {error}",
-    "out of memory": "no memory for the neighbour list or the Hessian: are the beads far denser than the cutoff "
-    "suggests?",
+    "out of memory": "no memory for the neighbour list, the Hessian or the events of jumps: are the beads far denser "
+    "than the cutoff suggests?",
 }
 
 #: What is likely wrong where a bead has run away: by whether it was a force, and whether it has a triangle.
@@ -100,7 +100,9 @@ class Faults:
             handle = self.store.layout.topology.handle_of(bead)
         place = "" if bead is None else handle.describe(bead)
         where = "" if bead is None else f", bead {bead} ({handle.name!r}, {place or handle.kind})"
+        jump = self.schedule.jumping.name_of(fault.operation)
         of_force = "" if force is None else f", force {force}"
+        of_jump = "" if jump is None else f", jump {jump}"
         error = f"{type(fault.cause).__name__}: {fault.cause}"
         if fault.kind == "runaway":
             row = fault.bead - self.store.layout.n_cartesian
@@ -118,7 +120,7 @@ class Faults:
         cause = _CAUSES.get(fault.kind, fault.kind).format(value=fault.value, error=error, energy=energy)
         if fault.kind == "runaway":
             cause += _RUNAWAYS[force is None, triangle is None]
-        message = f"step {fault.step}{where}{of_force}: {cause}{back}"
+        message = f"step {fault.step}{where}{of_force}{of_jump}: {cause}{back}"
         return SimulationError(
             message,
             step=fault.step,
@@ -126,6 +128,7 @@ class Faults:
             object=None if handle is None else handle.name,
             force=force,
             triangle=triangle,
+            jump=jump,
         )
 
     def _in_words(self, energy: float) -> str:

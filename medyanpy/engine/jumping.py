@@ -1,7 +1,7 @@
 """The jumps of one Context: bound, compiled to letters, and read off."""
 
 import weakref
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,6 +9,7 @@ import numpy as np
 from medyanpy._kernels.jumps import Jumps
 from medyanpy.errors import ParameterError
 from medyanpy.forces import Force
+from medyanpy.forces.links import LinkEnds, Links
 from medyanpy.jumps._base import Counts
 from medyanpy.kicks import Explicit
 from medyanpy.letters import LETTERS
@@ -159,6 +160,19 @@ class Jumping:
             name: jump.shown(operation)
             for name, jump, operation in zip(self.names, self.jumps, self.operations, strict=True)
         }
+
+    def name_of(self, operation: object) -> str | None:
+        """Of the jump that an operation is of; None where it is of none."""
+        return next((name for name, own in zip(self.names, self.operations, strict=True) if own is operation), None)
+
+    def links(self, forces: Iterable[Force], shown: Mapping[str, Mapping[str, Any]]) -> dict[Links, LinkEnds]:
+        """Of all forces with links: what users gave, and what is bound by what `shown` said."""
+        found = {}
+        for force in forces:
+            if isinstance(force, Links):
+                own = [pair for pair in zip(self.jumps, self.names, strict=True) if force in pair[0].forces]
+                found[force] = LinkEnds(force, [(jump.a, jump.b, shown[name]["links"]) for jump, name in own])
+        return found
 
 
 class Listener:

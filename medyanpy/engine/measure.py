@@ -17,7 +17,6 @@ from medyanpy.columns import Column
 from medyanpy.engine.schedule import Schedule
 from medyanpy.engine.store import Store, frozen
 from medyanpy.errors import ParameterError, SimulationError
-from medyanpy.forces.links import LinkEnds, Links
 from medyanpy.kicks import Explicit
 from medyanpy.letters import LETTERS
 from medyanpy.state import State
@@ -56,7 +55,7 @@ class Measure:
         parts["counts"] = self.schedule.jumping.counts()
         if positions:
             parts["jumps"] = self.schedule.jumping.shown()
-            parts["links"] = self._links(parts["jumps"])
+            parts["links"] = self.schedule.jumping.links(self.schedule.system.forces, parts["jumps"])
         if physical_positions:
             parts["physical_positions"] = self.physical_positions()
         if virial:
@@ -86,16 +85,6 @@ class Measure:
             if self.schedule.meter is not None:
                 parts.update(self.schedule.meter.readings(sum(parts["energies"].values())))
         return State(self.store.step, self.schedule.time, parts)
-
-    def _links(self, shown: dict[str, Any]) -> dict[Links, LinkEnds]:
-        """Of all forces with links: what users gave, and what is bound."""
-        jumping, found = self.schedule.jumping, {}
-        for force in self.schedule.system.forces:
-            if isinstance(force, Links):
-                own = [pair for pair in zip(jumping.jumps, jumping.names, strict=True) if force in pair[0].forces]
-                coming = [(jump.a, jump.b, shown[name]["links"]) for jump, name in own]
-                found[force] = LinkEnds(force, coming)
-        return found
 
     def _multipliers(self, forces: np.ndarray) -> dict[str, np.ndarray]:
         """Those of every handle that has any; `forces` in topology order."""

@@ -19,7 +19,6 @@ from medyanpy.engine.store import Store
 from medyanpy.engine.work import TALLIES, TALLIES_OF_0_1, WorkMeter
 from medyanpy.errors import ParameterError
 from medyanpy.flows import Flow, Stage
-from medyanpy.forces import Force
 from medyanpy.integrators import Letter, SplittingIntegrator
 from medyanpy.letters import LETTERS
 from medyanpy.system import System
@@ -128,7 +127,7 @@ class Schedule:
         """Jumps tell the time of their events."""
         self.jumping.clock[:] = *self.since, self._timestep
 
-    def bind(self, force: Force) -> Any:
+    def bind(self, force: Any) -> Any:
         """The operation of a force as it is now."""
         return self.jumping.joined(force, force.bind(self.layout))
 
@@ -349,7 +348,9 @@ class Schedule:
             del targets["runaway"]
         wanted = dict(targets)
         if "work" in arrays:
-            wanted["work"] = np.empty(TALLIES_OF_0_1 if len(arrays["work"]) == TALLIES_OF_0_1 else TALLIES)
+            old = np.empty(TALLIES_OF_0_1)
+            same = (arrays["work"].shape, arrays["work"].dtype) == (old.shape, old.dtype)
+            wanted["work"] = old if same else np.empty(TALLIES)
         for name, target in wanted.items():
             if name not in arrays and target.size:
                 raise ParameterError(f"checkpoint: {name} is missing")

@@ -1,4 +1,4 @@
-"""What forces and jumps must satisfy, and statistics with a stated rate of false alarms: for our tests and for yours."""
+"""What forces and jumps must satisfy, and statistics with a stated rate of false alarms: for our tests and yours."""
 
 from medyanpy.testing.forces import ForceCase, check_force
 from medyanpy.testing.jumps import JumpCase, check_jump

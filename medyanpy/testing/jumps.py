@@ -134,9 +134,10 @@ def check_time(case: JumpCase, copies: int, sees: float = 0.1) -> None:
     fastest = _fastest(case)
     slowest = np.sort(np.abs(np.linalg.eigvals(case.generator)))[1]
     # Three times, one of them early; in one step, in many, and the last of them at rest.
-    for k, (time, steps) in enumerate(((0.3 / fastest, 1), (1.5 / fastest, 7), (1.5 / fastest, 1), (12.0 / slowest, 40))):
+    runs = (0.3 / fastest, 1), (1.5 / fastest, 7), (1.5 / fastest, 1), (12.0 / slowest, 40)
+    for k, (time, steps) in enumerate(runs):
         simulation = case.make(copies, 11 + k, 1, time / steps)
-        assert (case.states(_look(simulation)) == case.start).all(), f"{case.name}: copies do not start in the state said"
+        assert (case.states(_look(simulation)) == case.start).all(), f"{case.name}: copies do not start as said"
         simulation.step(steps)
         counts = np.bincount(case.states(_look(simulation)), minlength=len(case.generator))
         expected = case.after(time) * copies

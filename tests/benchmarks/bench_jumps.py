@@ -6,6 +6,7 @@ a step and core with 10^5 pairs, and J at most 15 % of the step of its filaments
 """
 
 import argparse
+import functools
 import time
 
 import numpy as np
@@ -69,7 +70,7 @@ def main() -> None:
         binding.set(off_rate=off, on_rate=on)
         context.step(5)
         before = binding.counts.accepted
-        j = seconds(lambda: context.step(steps)) / steps
+        j = seconds(functools.partial(context.step, steps)) / steps
         events = (binding.counts.accepted - before) / (REPEATS * steps)
         operation = context._schedule.jumping.operations[0]
         bound = len(context.get_state(positions=True).links(links))

@@ -84,6 +84,7 @@ def test_columns_come_in_openmms_order():
         "Heat (pN nm)",
         "Shadow Work (pN nm)",
         "Protocol Work (pN nm)",
+        "Chemical Work (pN nm)",
         "Area (nm^2)",
         "Volume (nm^3)",
         "Speed (steps/s)",

@@ -310,7 +310,7 @@ def test_refused_beads(topology, message):
 
 
 def test_refused_integrators():
-    with pytest.raises(mp.ParameterError, match="'D' has noise: it needs temperature="):
+    with pytest.raises(mp.ParameterError, match="'J D J' has noise: it needs temperature="):
         mp.BrownianIntegrator(0.1)
     with pytest.raises(mp.ParameterError, match="timestep"):
         mp.BrownianIntegrator(0.0, kT=1.0)
@@ -318,5 +318,5 @@ def test_refused_integrators():
         mp.SplittingIntegrator("BAD", 0.1, kT=1.0)
     assert mp.SplittingIntegrator(" d", 0.1, kT=1.0).overdamped
     again = mp.deserialize(mp.serialize(mp.BrownianIntegrator(0.1, temperature=300.0, seed=4)))
-    assert repr(again) == "BrownianIntegrator('D', timestep=0.1, kT=4.14195)"
+    assert repr(again) == "BrownianIntegrator('J D J', timestep=0.1, kT=4.14195)"
     assert again.seed == 4
