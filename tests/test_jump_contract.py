@@ -135,7 +135,7 @@ def test_rates_that_are_wrong_by_a_tenth_are_seen():
 @pytest.mark.slow
 def test_a_state_of_the_start_that_is_not_is_seen():
     case = case_of()
-    with pytest.raises(AssertionError, match="do not start in the state said"):
+    with pytest.raises(AssertionError, match="do not start as said"):
         check_time(JumpCase("x", case.make, case.states, case.rates, case.energies, start=1), 500)
 
 
