@@ -107,14 +107,17 @@ cdef inline double _energy(const Rule* rule, double r, double* tension) noexcept
 
 
 cdef inline double _off_rate(const Rule* rule, double r) noexcept nogil:
-    cdef double tension
-    cdef double u = _energy(rule, r, &tension)
+    cdef double tension, u = 0.0
+    if rule.driven or rule.off_share != 0.0:
+        u = _energy(rule, r, &tension)
     if rule.driven:
         return rule.k_off * (
             (1.0 - rule.catch_share) * exp_(fmin(tension * rule.slip, LARGEST_EXPONENT))
             + rule.catch_share * exp_(-fmin(tension * rule.catch, LARGEST_EXPONENT))
         )
-    return rule.k_off * exp_(rule.off_share * u) if rule.low <= r <= rule.high else 0.0
+    if not rule.low <= r <= rule.high:
+        return 0.0
+    return rule.k_off if rule.off_share == 0.0 else rule.k_off * exp_(rule.off_share * u)
 
 
 cdef inline double _distance(const Binding* t, const World* world, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
@@ -126,17 +129,16 @@ cdef inline double _distance(const Binding* t, const World* world, Py_ssize_t i,
 cdef void _rate_site(const Binding* t, const World* world, Py_ssize_t i) noexcept nogil:
     """The rates at which the links of one site let go, each with the lower of its sites."""
     cdef Py_ssize_t s
-    for s in range(t.partners * i, t.partners * (i + 1)):
-        t.rate[s] = 0.0
-        if s < t.end[i] and i < t.other[s]:
-            t.rate[s] = _off_rate(&t.rule, _distance(t, world, i, t.other[s]))
+    for s in range(t.partners * i, t.end[i]):
+        t.rate[s] = _off_rate(&t.rule, _distance(t, world, i, t.other[s])) if i < t.other[s] else 0.0
 
 
 cdef double _add_rates(const Binding* t, Py_ssize_t block) noexcept nogil:
-    cdef Py_ssize_t s
+    cdef Py_ssize_t i, s
     cdef double total = 0.0
-    for s in range(t.partners * BLOCK * block, t.partners * min(t.n, BLOCK * (block + 1))):
-        total += t.rate[s]
+    for i in range(BLOCK * block, min(t.n, BLOCK * (block + 1))):
+        for s in range(t.partners * i, t.end[i]):
+            total += t.rate[s]
     return total
 
 
@@ -144,7 +146,9 @@ cdef int _rate(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int 
     cdef Binding* t = <Binding*> task
     cdef Py_ssize_t i
     for i in range(first, last):
-        _rate_site(t, world, i)
+        # Of all sites that may be bound, most are not.
+        if t.end[i] > t.partners * i:
+            _rate_site(t, world, i)
     t.rates[first // BLOCK] = _add_rates(t, first // BLOCK)
     return 0
 
@@ -264,12 +268,14 @@ cdef class LinkBinding(JumpOperation):
     cdef int64_t[::1] id
     cdef int64_t[::1] numbers     # links bound now, and ever
     # What was computed at which positions.
+    cdef long long located_at
     cdef long long rated_at
     cdef long long weighed_at
     cdef long long world_number
     cdef bint listed
     cdef bint rated
     cdef double off_rate
+    cdef double most_off          # 1/s, that a link can have
     cdef long long in_reach
     cdef long long weight
     cdef long long bound
@@ -355,6 +361,9 @@ cdef class LinkBinding(JumpOperation):
         rule.slip = slip
         rule.catch = catch
         rule.driven = self.driven
+        self.most_off = INFINITY
+        if not self.driven:
+            self.most_off = max(_off_rate(rule, low), _off_rate(rule, high))
         self.weigh()
         self.forget_all()
 
@@ -402,7 +411,7 @@ cdef class LinkBinding(JumpOperation):
 
     def forget_all(self):
         """Everything is computed anew: numbers or links have been set from outside."""
-        self.rated_at = self.weighed_at = self.world_number = -1
+        self.located_at = self.rated_at = self.weighed_at = self.world_number = -1
         self.listed = False
         self.rated = True
 
@@ -526,17 +535,22 @@ cdef class LinkBinding(JumpOperation):
         cdef double n = <double> self.task.n
         cdef double u[2]
         cdef double t, on, total, x
-        cdef int fault = self.look(world)
-        if fault != 0:
-            return fault
+        cdef double most_off = 1.0001 * self.most_off * self.numbers[0] if self.numbers[0] > 0 else 0.0
+        cdef int fault
+        self.look(world)
         draw_two(draws, u)
-        # Most letters have no attempt: what would be too few with more pairs than there are, need not be weighed.
+        # Most letters have no attempt: what comes too late for bounds of the rates, for which neither pairs need be
+        # weighed nor links measured, comes too late.
         t = draw_exponential(u[0])
-        if t >= (1.0001 * rule.k_on * (0.5 * n * (n - 1.0)) + self.off_rate) * h:
+        if t >= (1.0001 * rule.k_on * (0.5 * n * (n - 1.0)) + most_off) * h:
             return 0
         fault = self.follow(world)
-        if fault != 0 or t >= (rule.k_on * (self.bound / WHOLE) + self.off_rate) * h:
+        on = 1.0001 * rule.k_on * (self.bound / WHOLE)
+        if fault != 0 or t >= (on + most_off) * h:
             return fault
+        self.rate_links(world)
+        if t >= (on + self.off_rate) * h:
+            return 0
         self.weigh_pairs(world)
         t = 0.0
         on = rule.k_on * (self.weight / WHOLE)
@@ -558,22 +572,27 @@ cdef class LinkBinding(JumpOperation):
             draw_two(draws, u)
         return 0
 
-    cdef int look(self, World* world) noexcept nogil:
-        """Where sites are, and at which rates links let go there."""
-        if self.rated_at == world.positions and self.world_number == world.number:
-            return 0
+    cdef void look(self, World* world) noexcept nogil:
+        """Where sites are."""
+        if self.located_at == world.positions and self.world_number == world.number:
+            return
         self.world_number = world.number
-        self.weighed_at = -1
+        self.rated_at = self.weighed_at = -1
         if self.on_points:
             place(world)
         over_blocks(_locate, &self.task, world, self.task.n, BLOCK)
+        self.located_at = world.positions
+
+    cdef void rate_links(self, World* world) noexcept nogil:
+        """At which rates links let go where they are."""
+        if self.rated_at == world.positions:
+            return
         # Without links all rates are 0, and stay so.
         if self.numbers[0] > 0 or self.rated:
             over_blocks(_rate, &self.task, world, self.task.n, BLOCK)
             self.rated = self.numbers[0] > 0
         self.add_rates()
         self.rated_at = world.positions
-        return 0
 
     cdef void add_rates(self) noexcept nogil:
         cdef Py_ssize_t b
@@ -686,13 +705,20 @@ cdef class LinkBinding(JumpOperation):
                 x -= task.rates[b]
         b = last
         last = -1
-        for s in range(task.partners * BLOCK * b, task.partners * min(task.n, BLOCK * (b + 1))):
+        i = BLOCK * b
+        s = task.partners * i
+        while i < min(task.n, BLOCK * (b + 1)):
+            if s >= task.end[i]:
+                i += 1
+                s = task.partners * i
+                continue
             if task.rate[s] > 0.0:
                 # Sums round: past the end it is the last.
                 last = s
                 if x < task.rate[s]:
                     break
                 x -= task.rate[s]
+            s += 1
         i = last // task.partners
         j = task.other[last]
         r = _distance(task, world, i, j)
@@ -714,7 +740,7 @@ cdef class LinkBinding(JumpOperation):
         self.add_rates()
         self.rated = True
         # The letter raises it once for all events: sites are where they were.
-        self.rated_at = self.weighed_at = world.positions + 1
+        self.located_at = self.rated_at = self.weighed_at = world.positions + 1
 
 
 cdef class Joined(Operation):
