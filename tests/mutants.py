@@ -310,6 +310,14 @@ LAWS = [
     ("bodies like screws", "beads/oriented.py", "_brownian", "skew = step[:3, 3:].T - step[:3, 3:]", "skew = step[:3, 3:] - step[:3, 3:].T"),
     ("ellipses in a plane", "_kernels/brownian.pyx", "_displace_and_turn", "x[a] += moved[a]", "x[a] += d[a]"),
     ("equipartition of shear", "beads/oriented.py", "rows", "numbers[8:].reshape(6, 6) * free", "numbers[8:].reshape(6, 6)"),
+    ("against the master equation", "_kernels/link_binding.pyx", "add_rates", "self.off_rate += self.task.rates[b]", "self.off_rate += 1.1 * self.task.rates[b]"),
+    ("a pair of sites alone", "_kernels/link_binding.pyx", "_off_rate", "exp_(rule.off_share * u)", "exp_(0.9 * rule.off_share * u)"),
+    ("a pool of", "_kernels/link_binding.pyx", "attempt", "(<double> self.numbers[0]) / self.pool", "0.0"),
+    ("that two jumps may bind", "_kernels/link_binding.pyx", "held_at", "s.end[s.row[i]] - s.partners * s.row[i]", "0"),
+    ("exclusion of its own sites", "_kernels/link_binding.pyx", "is_crowded", "self.apart[k] == j or self.held_at(self.apart[k]) > 0", "False"),
+    ("waits for exponential times", "_kernels/link_binding.pyx", "act", "t += draw_exponential(u[0]) / total", "t = draw_exponential(u[0]) / total"),
+    ("no heat at rest", "jumps/link_binding.py", "update", "(1.0 - share, share, 0.0, 0.0, 0.0)", "(0.0, share, 0.0, 0.0, 0.0)"),
+    ("100 filaments that link", "jumps/link_binding.py", "_too_near", "2.0 * separation", "0.0"),
     ("uncorrelated between uses", "_kernels/philox.pxd", "counter_word3", "(purpose & 0xFF) << 24", "(0 * purpose) << 24"),
 ]  # fmt: skip
 
