@@ -272,6 +272,12 @@ class Sites:
     def handles(self) -> tuple[Handle, ...]:
         return self._handles
 
+    @property
+    def arrays(self) -> dict[str, np.ndarray]:
+        """What `from_arrays` makes these sites of again, but for handles."""
+        found = {name: getattr(self, name) for name in ("start", "bead_numbers", "weights", "anchor_positions", "arms")}
+        return {name: value for name, value in found.items() if value is not None}
+
     def __len__(self) -> int:
         return len(self._start) - 1
 
@@ -333,6 +339,14 @@ class Sites:
         TopologyError
             Beads that the state does not have; sites with arms that were not made from a handle.
         """
+        row = np.full(len(state.positions), -1)
+        for handle in self._handles:
+            if handle.rows_of() == "oriented":
+                row[handle.beads] = np.arange(handle.rows.start, handle.rows.stop)
+        return self.places(state, row)
+
+    def places(self, state: Any, row: np.ndarray) -> np.ndarray:
+        """As `positions`, of anything with positions and orientations; `row` is that of each bead in the latter."""
         x, counts = state.positions, np.diff(self._start)
         if len(self._beads) and self._beads.max() >= len(x):
             raise TopologyError(f"Sites: bead {self._beads.max()} does not exist; the state has 0 to {len(x) - 1}")
@@ -341,10 +355,6 @@ class Sites:
         out[counts == 0] = self._anchors
         if self._arms is not None:
             with_arm = np.flatnonzero(self._arms.any(axis=1))
-            row = np.full(len(x), -1)
-            for handle in self._handles:
-                if handle.rows_of() == "oriented":
-                    row[handle.beads] = np.arange(handle.rows.start, handle.rows.stop)
             rows = row[self._beads[self._start[:-1][with_arm]]]
             if (rows < 0).any():
                 i = int(with_arm[np.argmax(rows < 0)])

@@ -134,6 +134,29 @@ def test_frames_of_trajectories_open_meshes_and_free_beads(tmp_path):
 # Surfaces, trails, movies ------------------------------------------------------------------------------------
 
 
+def test_links_that_jumps_have_bound_are_drawn_as_thin_lines():
+    """Between two filaments, from where they are bound; before there are any, pictures keep their colours."""
+    topology = mp.Topology()
+    nodes = [np.column_stack([np.linspace(-30.0, 30.0, 4), np.full(4, y), np.zeros(4)]) for y in (-10.0, 10.0)]
+    filaments = topology.add_filaments(nodes, node_mass=1.0, node_friction=1.0, name="actin")
+    system = mp.System(topology)
+    links = system.add_force(mp.forces.Links([], [], stiffness=1.0, length=20.0))
+    a, b = (filaments.sites([k] * 3, range(3), 0.5) for k in (0, 1))
+    bound = [(1, 1)]
+    for name, of in (("bound", bound), ("free", [])):
+        system.add_jump(mp.jumps.LinkBinding(links, a, b, off_rate=1.0, on_rate=0.0, bound=of, name=name))
+    context = mp.Context(system, mp.SplittingIntegrator("JBAOABJ", 0.1, kT=1.0, seed=1))
+    image = pixels(draw(context, view=(90.0, -90.0), size=(400, 300)))
+    # Without what the legend says: across, in the middle, as long as its filaments are apart.
+    place, actin = (np.argwhere(like(image[:, :280], renderer.POINT_COLORS[k])) for k in (1, 0))
+    across = int(np.argmin(np.ptp(actin, axis=0)))
+    assert len(place) > 20
+    assert np.ptp(place[:, 1 - across]) < 8
+    assert 0.8 < np.ptp(place[:, across]) / np.ptp(actin[:, across]) < 1.0
+    np.testing.assert_allclose(place.mean(axis=0), actin.mean(axis=0), atol=4.0)
+    assert not like(image[:, :280], renderer.POINT_COLORS[2]).any()
+
+
 def on_a_surface(surface, positions, velocities=None, **more):
     topology = mp.Topology()
     topology.add_surface_points(surface, positions, mass=1.0, name="beads", **more)

@@ -17,6 +17,7 @@ from medyanpy.columns import BEADS
 from medyanpy.errors import ParameterError, foreign_errors
 from medyanpy.files import hdf5
 from medyanpy.files.documents import deserialize
+from medyanpy.sites import Sites
 from medyanpy.surfaces import Surface
 
 __all__ = ["Frame", "Trajectory", "TrajectoryHandle"]
@@ -121,6 +122,8 @@ class Frame:
         Of the same, in the frame of each body; ParameterError if velocities were not written.
     potential_energy, kinetic_energy : float, pN nm
     temperature : float, kelvin
+    jumps : list of str
+        Those that bind links: their names, for `links`.
 
     What else kinds of beads have is under its name: ``frame.column(name)``.
     """
@@ -149,6 +152,55 @@ class Frame:
         """What pictures take columns of a handle for, by the names of these."""
         elements = self._trajectory._elements
         return {name: e.drawn for name, e in elements.items() if e.drawn and e.of == handle.rows_of}
+
+    @property
+    def jumps(self) -> list[str]:
+        return list(self._trajectory._linked)
+
+    def links(self, jump: str) -> np.ndarray:
+        """What a jump had bound, as ``state.jumps[jump]["links"]``.
+
+        Parameters
+        ----------
+        jump : str
+            Its name in the system.
+
+        Returns
+        -------
+        (k, 2) int32 array
+            Rows of its sites `a` and `b`.
+
+        Raises
+        ------
+        ParameterError
+            No such jump, or one that binds no links.
+        """
+        self._trajectory._sites_of(jump)
+        rows = self.column(jump)
+        return rows[rows[:, 0] >= 0]
+
+    def link_ends(self, jump: str) -> np.ndarray:
+        """Where the links are that a jump had bound, in the order of `links`.
+
+        Parameters
+        ----------
+        jump : str
+
+        Returns
+        -------
+        (k, 2, 3) float array, nm
+
+        Raises
+        ------
+        ParameterError
+            As of `links`.
+        """
+        sides, row = self._trajectory._sites_of(jump), np.full(len(self.positions), -1)
+        for handle in self.handles.values():
+            if handle.rows_of == "oriented":
+                row[handle.beads] = np.arange(handle.rows.start, handle.rows.stop)
+        links = self.links(jump)
+        return np.stack([sites[links[:, k]].places(self, row) for k, sites in enumerate(sides)], axis=1)
 
     def _number(self, name: str) -> float:
         return float(self._trajectory._rows(name, self._index, ()))
@@ -206,6 +258,8 @@ _KNOWN = {c.name: _Element(c.path, c.of, c.drawn) for c in COLUMNS} | {
 }
 # In messages.
 _BEADS_OF = {BEADS: "beads", "intriangle": "in-triangle points", "oriented": "oriented beads"}
+# Links that jumps have bound are rows of no beads.
+_LINKS = "jumps"
 # What handles have in files under other names than those of `TrajectoryHandle.beside`.
 _HEAD = ("name", "kind", "first_bead", "n_beads", "fixed", "rows_of", "first_row", "first_point")
 
@@ -292,10 +346,12 @@ class Trajectory:
                     own = file["medyanpy"]
                     timestep, word = float(own.attrs["timestep"]), str(own.attrs["word"])
                     handles, elements = dict(self._read_handles(file)), self._read_columns(file)
+                    linked = self._read_sites(file, elements)
             stack.pop_all()
         self.close()
         self._file, self._there = new, there
         self.timestep, self.word, self.handles, self._elements = timestep, word, handles, elements
+        self._linked = linked
         self.faces = {name: h.faces for name, h in handles.items() if h.faces is not None}
 
     @staticmethod
@@ -332,6 +388,22 @@ class Trajectory:
                 about = file[path].attrs
                 out[str(about.get("name", entry))] = _Element(path, of, str(about.get("drawn", "")))
         return out
+
+    @staticmethod
+    def _read_sites(file: Any, elements: dict[str, _Element]) -> dict[str, list[Sites]]:
+        """Between which sites each jump binds links."""
+        out = {}
+        for name, element in elements.items():
+            if element.of == _LINKS:
+                group = file[element.path]
+                out[name] = [Sites.from_arrays(**{k: v[()] for k, v in group[side].items()}) for side in "ab"]
+        return out
+
+    def _sites_of(self, jump: str) -> list[Sites]:
+        if jump not in self._linked:
+            known = ", ".join(self._linked) or "none"
+            raise ParameterError(f"{self._path}: {jump!r} is no jump that binds links; those are: {known}")
+        return self._linked[jump]
 
     @property
     def n_beads(self) -> int:

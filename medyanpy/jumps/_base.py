@@ -14,6 +14,7 @@ from medyanpy._tools.validation import whole_number
 from medyanpy.errors import ParameterError
 from medyanpy.forces import Force
 from medyanpy.handles import Handle
+from medyanpy.sites import Sites
 
 if TYPE_CHECKING:
     from medyanpy._kernels.jumps import JumpOperation
@@ -113,6 +114,14 @@ class Jump(Parameterized):
 
     def shown(self, operation: "JumpOperation") -> Mapping[str, Any]:
         """What a State holds of the discrete state, by name: arrays that nobody writes to any more."""
+        return {}
+
+    def in_frames(self) -> "tuple[str, int] | None":
+        """Which array of `shown`, (k, 2) int32, trajectories hold of every frame, and the most rows it can have."""
+        return None
+
+    def beside_frames(self) -> "Mapping[str, Sites]":
+        """What those numbers count, by name: one for each column. Pictures draw a line between two."""
         return {}
 
     def ids(self, operation: "JumpOperation", a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

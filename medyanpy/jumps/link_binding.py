@@ -345,6 +345,14 @@ class LinkBinding(Jump):
         rows.flags.writeable = False
         return {"links": rows}
 
+    def in_frames(self):
+        one, other = len(self._a), len(self.b)
+        most = self._partners * (one // 2 + one % 2 if self._b is None else min(one, other))
+        return "links", most if self._pool is None else min(most, self._pool)
+
+    def beside_frames(self):
+        return {"a": self._a, "b": self.b}
+
     def ids(self, operation, a, b):
         """Rows of `a` and `b`."""
         table = self._table

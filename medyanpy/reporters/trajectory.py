@@ -36,6 +36,7 @@ from medyanpy.topology import Topology
 if TYPE_CHECKING:
     import h5py
 
+    from medyanpy.jumps import Jump
     from medyanpy.simulation import Simulation
     from medyanpy.state import State
 
@@ -129,6 +130,10 @@ class TrajectoryReporter(Reporter):
         values: dict[str, Any] = {c.path: state.column(c.name) for c in self._columns(simulation.topology)}
         for name in ENERGIES:
             values[f"observables/{name}"] = getattr(state, name)
+        for path, (name, key, most) in _jumps(simulation).items():
+            rows = state.jumps[name][key]
+            values[path] = np.full((most, 2), -1, np.int32)
+            values[path][: len(rows)] = rows
         self._attach(simulation).add(state.step, state.time, values)
 
     def mark(self, simulation: "Simulation") -> int | None:
@@ -147,7 +152,7 @@ class TrajectoryReporter(Reporter):
             open_to_read(self._path, left=True) as file,
         ):
             check_format(file, self._path)
-            self._check_same(file, simulation.topology)
+            self._check_same(file, simulation)
             found = len(file[POSITION]["step"])
         if found < wanted:
             raise ParameterError(
@@ -198,7 +203,7 @@ class TrajectoryReporter(Reporter):
             stack.callback(lock.release)
             remove_left_over(self._path)
             if there and self._append:
-                file = File.copy(self._path, self._marked, check=lambda old: self._check_same(old, simulation.topology))
+                file = File.copy(self._path, self._marked, check=lambda old: self._check_same(old, simulation))
             else:
                 file = File(self._path, lambda new: self._lay_out(new, simulation))
             writer = Writer(file, lock)
@@ -212,8 +217,9 @@ class TrajectoryReporter(Reporter):
         wanted = [c for c in topology.columns if c.in_trajectory and (self._velocities or not c.is_momentum)]
         return [column for column in wanted if topology.n_rows(column.of)]
 
-    def _elements(self, topology: Topology) -> dict[str, tuple[tuple[int, ...], np.dtype, str]]:
+    def _elements(self, simulation: "Simulation") -> dict[str, tuple[tuple[int, ...], np.dtype, str]]:
         """Shape, type and unit of a frame's part of each time-dependent element."""
+        topology = simulation.topology
         out: dict[str, tuple[tuple[int, ...], np.dtype, str]] = {}
         for column in self._columns(topology):
             shape = (topology.n_rows(column.of), *column.shown_shape)
@@ -221,12 +227,14 @@ class TrajectoryReporter(Reporter):
             out[column.path] = (shape, dtype, column.unit)
         for name in ENERGIES:
             out[f"observables/{name}"] = ((), np.dtype("<f8"), "K" if name == "temperature" else "pN nm")
+        for path, (_, _, most) in _jumps(simulation).items():
+            out[path] = ((most, 2), np.dtype("<i4"), "")
         return out
 
     def _lay_out(self, file: "h5py.File", simulation: "Simulation") -> None:
         """All time-dependent elements, empty: none can be added once readers are allowed."""
         _describe(file, simulation)
-        elements = self._elements(simulation.topology)
+        elements = self._elements(simulation)
         frame = sum(int(np.prod(shape)) * dtype.itemsize for shape, dtype, _ in elements.values())
         frames = int(np.clip(_CHUNK // frame, 1, _MOST_FRAMES))
         file["medyanpy"].attrs["frames_per_chunk"] = frames
@@ -253,9 +261,15 @@ class TrajectoryReporter(Reporter):
             else:
                 # All elements are of the same steps: one dataset under several names, as H5MD recommends.
                 group["step"], group["time"] = step, time
+        for path, (name, *_) in _jumps(simulation).items():
+            file[path].attrs["name"] = name
+            for side, arrays in _sites_of(simulation.system[name]).items():
+                for key, value in arrays.items():
+                    file[path].create_dataset(f"{side}/{key}", data=value)
 
-    def _check_same(self, file: "h5py.File", topology: Topology) -> None:
+    def _check_same(self, file: "h5py.File", simulation: "Simulation") -> None:
         """Refuse to append frames of another topology, or with other content."""
+        topology = simulation.topology
         what = f"TrajectoryReporter: cannot append to {self._path}: "
         mine, theirs = _handle_rows(topology), read_handle_rows(file)
         if mine != theirs:
@@ -266,7 +280,7 @@ class TrajectoryReporter(Reporter):
                 faces = file[f"medyanpy/handles/{k}/faces"]
                 if faces.shape != mine.shape or not (faces[()] == mine).all():
                     raise ParameterError(f"{what}the triangles of {handle.name!r} are others")
-        for path, (shape, dtype, _) in self._elements(topology).items():
+        for path, (shape, dtype, _) in self._elements(simulation).items():
             if path not in file:
                 raise ParameterError(f"{what}it has no {path}; append with the options it was written with")
             value = file[path]["value"]
@@ -277,12 +291,32 @@ class TrajectoryReporter(Reporter):
                     f"{what}{path} is {value.dtype} {value.shape[1:]} there and {dtype} {shape} here; "
                     "append with the options it was written with"
                 )
+        for path, (name, *_) in _jumps(simulation).items():
+            there = {side: {key: value[()] for key, value in file[path][side].items()} for side in "ab"}
+            here = _sites_of(simulation.system[name])
+            same = all(np.array_equal(a, there[side].get(key)) for side in "ab" for key, a in here[side].items())
+            if file[path].attrs["name"] != name or not same:
+                raise ParameterError(f"{what}the sites of {name} are others")
         if not self._velocities and VELOCITIES.path in file:
             raise ParameterError(f"{what}it has velocities; append with velocities=True")
 
 
 def _handle_rows(topology: Topology) -> list[tuple[str, str, int, int]]:
     return [(h.name, h.kind, h.first_bead, len(h)) for h in topology.handles]
+
+
+def _jumps(simulation: "Simulation") -> dict[str, tuple[str, str, int]]:
+    """Where frames hold what jumps have made: the name of the jump, and `Jump.in_frames`."""
+    found = {}
+    for k, (name, jump) in enumerate(zip(simulation.system.jump_names, simulation.system.jumps, strict=True)):
+        if jump.in_frames() is not None:
+            found[f"medyanpy/jumps/{k}"] = (name, *jump.in_frames())
+    return found
+
+
+def _sites_of(jump: "Jump") -> dict[str, dict[str, np.ndarray]]:
+    """What `Sites.from_arrays` makes the same sites of, for each side."""
+    return {side: sites.arrays for side, sites in jump.beside_frames().items()}
 
 
 def _tell(rows: list[tuple[str, str, int, int]]) -> str:

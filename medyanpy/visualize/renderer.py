@@ -257,7 +257,7 @@ def _put_triangles(buffer: Buffer, t: np.ndarray) -> np.ndarray:
 
 def _balls(surfaces, spheres, point_radius, scale, window, size, inside):
     """Centres in pixels, radii in pixels, and the number of the colour of every sphere."""
-    n = sum(len(s.centers) for s in spheres)
+    n = sum(len(s.centers) for s in spheres if s.are_beads)
     area = sum(
         0.5 * float(np.linalg.norm(geometry.area_vectors(s.vertices, s.faces), axis=1).sum()) for s in surfaces
     )
@@ -274,8 +274,9 @@ def _balls(surfaces, spheres, point_radius, scale, window, size, inside):
             # Only their trails are here, not thicker than themselves.
             r, ball = np.linalg.norm(s.half_axes, axis=1).min(axis=1), np.zeros(len(x), bool)
         if s.links is not None:
-            # Filaments, whose thickness is not known, are drawn thinner than beads.
-            x, r = _tubes(x, s.links, 0.5 * r if s.radius is None else r, fine)
+            # Filaments, whose thickness is not known, are drawn thinner than beads, and what links them thinner still.
+            share = 0.5 if s.are_beads else 0.3
+            x, r = _tubes(x, s.links, share * r if s.radius is None else r, fine)
         elif s.past is not None:
             tail, of_tail = _trails(s, x, r, shown, camera, fine, inside)
             x, r = np.concatenate([x[ball], tail]), np.concatenate([r[ball], of_tail])

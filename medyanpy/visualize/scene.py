@@ -1,6 +1,6 @@
 """What there is to draw: sheets of triangles and solids, found in simulations, states, frames and handles."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
@@ -14,7 +14,9 @@ from medyanpy.errors import MedyanError, ParameterError
 from medyanpy.files.trajectory import Frame
 from medyanpy.mesh import TriangleMesh, geometry
 from medyanpy.simulation import Simulation
+from medyanpy.state import State
 from medyanpy.surfaces import Surface
+from medyanpy.system import System
 
 MEMBRANE_COLOR = (0.86, 0.50, 0.46)
 # The side that the normals do not point to, seen on open surfaces.
@@ -56,6 +58,8 @@ class Solids:
     #: (T, n, 3) where they were, the oldest first; and the normals of their surface there.
     past: np.ndarray | None = None
     past_normals: np.ndarray | None = None
+    #: Links that jumps have bound are lines between places that are no beads.
+    are_beads: bool = True
     #: (n, 3, 3) of ellipsoids: half axes in space, as columns. They are in no surface.
     half_axes: np.ndarray | None = None
 
@@ -81,6 +85,8 @@ class Scene(NamedTuple):
 
     positions: np.ndarray
     parts: list[_Part]
+    #: What jumps have bound: (k, 2, 3) both ends of each link, by the name of the jump.
+    links: dict[str, np.ndarray]
 
 
 def scene_of(what: Any, semi_axes: Mapping[str, np.ndarray]) -> Scene:
@@ -127,30 +133,40 @@ def _found(what: Any) -> Scene:
             drawn = {c.name: c.drawn for c in h.columns if c.drawn}
             if h.in_space:
                 parts.append(_part(h.name, h.beads, h.rows, beside, drawn, state.column))
-        return Scene(state.positions, parts)
+        return Scene(state.positions, parts, dict(_links_of(what.system, state)))
     if isinstance(what, Frame):
         parts = [
             _part(h.name, h.beads, h.rows, h.beside, what.drawn_of(h), what.column)
             for h in what.handles.values()
             if h.in_space
         ]
-        return Scene(np.asarray(what.positions, float), parts)
+        links = {name: np.asarray(what.link_ends(name), float) for name in what.jumps}
+        return Scene(np.asarray(what.positions, float), parts, links)
     if isinstance(what, Surface):
         # Here the want of scikit-image or of bounds is an error.
         _meshed(what, None)
-        return Scene(np.empty((0, 3)), [_Part("surface", np.empty(0, int), surface=what)])
+        return Scene(np.empty((0, 3)), [_Part("surface", np.empty(0, int), surface=what)], {})
     if isinstance(what, TriangleMesh):
-        return Scene(what.vertices, [_Part("mesh", np.arange(len(what.vertices)), what.faces)])
+        return Scene(what.vertices, [_Part("mesh", np.arange(len(what.vertices)), what.faces)], {})
     raise ParameterError(
         f"draw: cannot draw {type(what).__name__}: "
         "give a Simulation, a Context, a Frame of a Trajectory, a TriangleMesh or a Surface"
     )
 
 
+def _links_of(system: System, state: State) -> Iterator[tuple[str, np.ndarray]]:
+    """Both ends of each link that a jump has bound, by the name of the jump."""
+    for name, jump in zip(system.jump_names, system.jumps, strict=True):
+        if jump.in_frames() is not None:
+            rows = state.jumps[name][jump.in_frames()[0]]
+            sides = jump.beside_frames().values()
+            yield name, np.stack([sites[rows[:, k]].positions(state) for k, sites in enumerate(sides)], axis=1)
+
+
 def objects_of(
     scene: Scene, past: np.ndarray | None = None, boxes: dict[Surface, np.ndarray] | None = None
 ) -> tuple[list[Sheet], list[Solids]]:
-    x, parts = scene
+    x, parts, links = scene
     membranes = {
         p.name: Sheet(x[p.beads], p.faces, _is_closed(p.faces)) for p in parts if p.faces is not None
     }
@@ -182,6 +198,10 @@ def objects_of(
                 there = part.surface.gradient(drawn.past.reshape(-1, 3))
                 drawn.past_normals = sign * unit(there).reshape(drawn.past.shape)
         spheres.append(drawn)
+    for name, ends in links.items():
+        # Also where there are none now: colours stay those of names.
+        pairs = np.arange(2 * len(ends)).reshape(-1, 2)
+        spheres.append(Solids(name, ends.reshape(-1, 3), None, pairs, are_beads=False))
     backdrops = [
         Sheet(
             mesh.vertices,

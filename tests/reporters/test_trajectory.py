@@ -368,3 +368,83 @@ def test_mdanalysis_converts_its_units(tmp_path):
     universe = mda.Universe.empty(simulation.topology.n_beads, trajectory=False)
     universe.load_new(str(tmp_path / "run.h5"), format="H5MD")
     np.testing.assert_allclose(universe.atoms.positions, 10.0 * state.positions, rtol=1e-5, atol=1e-2)
+
+
+# Links that come and go ---------------------------------------------------------------------------------------------
+
+
+def linked(**numbers):
+    """Filaments, bodies with arms, and links between them."""
+    rng = np.random.default_rng(3)
+    topology = mp.Topology()
+    filaments = topology.add_filaments(list(rng.normal(0.0, 3.0, (6, 1, 3)) + np.arange(4)[:, None] * [1.0, 0, 0]),
+                                       node_mass=1.0, node_friction=1.0)  # fmt: skip
+    turns = rng.normal(size=(5, 4))
+    turns /= np.linalg.norm(turns, axis=1)[:, None]
+    bodies = topology.add_rigid_bodies(rng.normal(0.0, 3.0, (5, 3)), turns, 1.0, [1.0, 2.0, 2.0], (1.0, 1.0))
+    system = mp.System(topology)
+    links = system.add_force(mp.forces.Links([], [], stiffness=1.0, length=1.0))
+    system.add_force(mp.forces.HarmonicTrap(filaments, 0.1, [0.0, 0.0, 0.0]))
+    system.add_force(mp.forces.HarmonicTrap(bodies, 0.1, [0.0, 0.0, 0.0]))
+    arms = bodies.sites([[1.0, 0.5, 0.0]])
+    along = filaments.sites(np.repeat(np.arange(6), 3), np.tile(np.arange(3), 6), 0.3)
+    numbers = {"off_rate": 1.0, "on_rate": 30.0} | numbers
+    system.add_jump(mp.jumps.LinkBinding(links, along, arms, name="arms", partners=2, **numbers))
+    system.add_jump(mp.jumps.LinkBinding(links, along, name="filaments", pool=4, **numbers))
+    return mp.Simulation(system, mp.SplittingIntegrator("JBAOABJ", 0.05, kT=1.0, seed=3), threads=1)
+
+
+def check_links(trajectory, states, system):
+    assert trajectory.steps.tolist() == [s.step for s in states]
+    assert len({len(frame.links("arms")) for frame in trajectory}) > 2
+    for frame, state in zip(trajectory, states, strict=True):
+        assert frame.jumps == ["arms", "filaments"]
+        for name in frame.jumps:
+            rows, jump = state.jumps[name]["links"], system[name]
+            np.testing.assert_array_equal(frame.links(name), rows)
+            ends = [sites[rows[:, k]].positions(state) for k, sites in enumerate((jump.a, jump.b))]
+            np.testing.assert_array_equal(frame.link_ends(name), np.stack(ends, axis=1))
+
+
+def test_links_that_jumps_have_bound_are_in_the_frames(tmp_path):
+    path, simulation, seen = tmp_path / "t.h5", linked(), Recorder(4)
+    simulation.reporters += [seen, mp.reporters.TrajectoryReporter(path, 4)]
+    simulation.step(100)
+    simulation.close()
+    with Trajectory(path) as trajectory:
+        check_links(trajectory, seen.states, simulation.system)
+        assert trajectory.read("arms").shape == (25, 10, 2)
+        assert trajectory.read("filaments").shape == (25, 4, 2)
+        with pytest.raises(mp.ParameterError, match="'Links' is no jump that binds links; those are: arms, filaments"):
+            trajectory[0].links("Links")
+        with pytest.raises(mp.ParameterError, match="has no rows of the filaments"):
+            trajectory.read("arms", beads=trajectory.handles["Filaments"])
+    # A frame more, in the same file.
+    simulation.reporters[1:] = [mp.reporters.TrajectoryReporter(path, 4, append=True)]
+    simulation.step(20)
+    simulation.close()
+    with Trajectory(path) as trajectory:
+        check_links(trajectory, seen.states, simulation.system)
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [({"pool": 3}, r"jumps/1 is int32 \(4, 2\) there"), ({"name": "others"}, "the sites of others are others")],
+)
+def test_frames_of_other_links_are_not_appended(tmp_path, change, text):
+    path, simulation = tmp_path / "t.h5", linked()
+    simulation.reporters.append(mp.reporters.TrajectoryReporter(path, 4))
+    simulation.step(8)
+    simulation.close()
+    other = linked()
+    old = other.system["filaments"]
+    system = mp.System(other.topology)
+    for force in other.system.forces:
+        system.add_force(force)
+    system.add_jump(other.system["arms"])
+    given = {"off_rate": 1.0, "on_rate": 3.0, "name": "filaments", "pool": 4} | change
+    system.add_jump(mp.jumps.LinkBinding(old.links, old.a, **given))
+    again = mp.Simulation(system, mp.SplittingIntegrator("JBAOABJ", 0.05, kT=1.0, seed=4), threads=1)
+    again.reporters.append(mp.reporters.TrajectoryReporter(path, 4, append=True))
+    with pytest.raises(mp.ParameterError, match=text):
+        again.step(4)
