@@ -3,6 +3,7 @@
 import csv
 import inspect
 import io
+import itertools
 import json
 import re
 import subprocess
@@ -15,13 +16,22 @@ import medyanpy as mp
 from medyanpy import cli
 from medyanpy.cli import main
 from medyanpy.demo import filaments as filament_demo
+from medyanpy.demo import network as network_demo
 from medyanpy.demo import points as demo
-from medyanpy.demo import report, run_filament_demo, run_rigid_demo, run_rod_demo, run_surface_demo
+from medyanpy.demo import (
+    report,
+    run_filament_demo,
+    run_network_demo,
+    run_rigid_demo,
+    run_rod_demo,
+    run_surface_demo,
+)
 from medyanpy.demo import rigid as rigid_demo
 from medyanpy.demo import rod as rod_demo
 from medyanpy.demo import surface as surface_demo
 from medyanpy.demo.report import OUTPUTS, _relaxation_time, bound_line, near_line, temperature_line
 from medyanpy.files.trajectory import Trajectory
+from medyanpy.testing import check_mean
 from medyanpy.visualize import draw
 
 # Demos and pictures: kernels that other tests look at more closely.
@@ -304,8 +314,58 @@ def test_what_theory_says_of_filaments(with_filaments):
 
 def test_a_filament_that_left_or_stretched_is_noticed(with_filaments):
     _, done, _ = with_filaments
-    assert filament_demo._outside(done.mesh, np.array([[0.0, 0, 499], [0, 0, 501], [0, 0, 0]])).verdict == "CHECK"
+    assert filament_demo.outside(done.mesh, np.array([[0.0, 0, 499], [0, 0, 501], [0, 0, 0]])).verdict == "CHECK"
     assert bound_line("links", 2e-10, 1e-10).verdict == "CHECK"
+
+
+@pytest.fixture(scope="module")
+def with_links(tmp_path_factory):
+    out = tmp_path_factory.mktemp("network") / "out"
+    text = io.StringIO()
+    return out, run_network_demo(out, filaments=60, steps=400, threads=1, stream=text), text.getvalue()
+
+
+@pytest.mark.slow
+def test_a_small_demo_of_a_network_links_itself(with_links):
+    out, done, text = with_links
+    assert sorted(p.name for p in out.iterdir()) == sorted(OUTPUTS)
+    verdicts = {r["quantity"]: r["verdict"] for r in done.summary["results"]}
+    assert list(verdicts)[2:] == [
+        "largest error of filament links, relative",
+        "nodes outside the vesicle",
+        "links per rod",
+        "heat of an event",
+    ]
+    assert set(list(verdicts.values())[2:]) == {"OK"}
+    with Trajectory(out / "trajectory.h5") as trajectory:
+        last = trajectory[-1]
+        bound = last.links("crosslinkers")
+        assert len(bound) > 0
+        # No filament to itself, and each within reach of its length.
+        assert (bound[:, 0] // 12 != bound[:, 1] // 12).all()
+        lengths = np.linalg.norm(np.diff(last.link_ends("crosslinkers"), axis=1)[:, 0], axis=1)
+    assert np.abs(lengths - 35.0).max() < 6.0
+    at_the_end = done.summary["at_the_end"]["links"]
+    assert f"links     {at_the_end} bound at the end" in text
+    resumed = mp.Simulation.resume(out / "run.checkpoint", reporters=False)
+    assert len(resumed.context.get_state(positions=True).links(resumed.system["Links"])) == at_the_end
+
+
+def test_what_theory_says_of_links():
+    """The number expected, another way: rods drawn at random; of four rods six links alone, and three pairs."""
+    rng, kT, n = np.random.default_rng(3), 4.14, 400_000
+    u = rng.normal(size=(2, n, 3))
+    u /= np.linalg.norm(u, axis=2, keepdims=True)
+    middles, found = rng.normal(0.0, 60.0 * np.sqrt(2.0), (n, 3)), []
+    for s, t in itertools.product(110.0 * (np.array(network_demo.PLACES) - 0.5), repeat=2):
+        stretch = np.linalg.norm(middles + s * u[0] - t * u[1], axis=1) - 35.0
+        energy = 0.5 * 8.0 * stretch**2 / kT
+        found.append(np.where(energy < 10.0, np.exp(-energy), 0.0))
+    # Of each draw all pairs of sites together. An error of 7 % would be seen.
+    expected = network_demo._overlap(2.0 * 60.0**2, kT)
+    check_mean("pairs of sites in reach", np.sum(found, axis=0), expected, sees=0.065 * expected)
+    w = 0.3
+    assert network_demo._mean_number(4, w) == pytest.approx((6 * w + 2 * 3 * w * w) / (1 + 6 * w + 3 * w * w))
 
 
 def test_a_temperature_needs_samples_that_are_independent():
@@ -340,8 +400,12 @@ def test_each_demo_takes_its_own_options_only(with_filaments, tmp_path, capsys):
         (["filaments", "--out", tmp_path / "out", "--threads", "0"], "threads = 0"),
         (["filaments", "--points", "5"], "--points is for 'medyanpy demo points', not for 'demo filaments'"),
         (["filaments", "--mesh", "a.ply"], "--mesh is for 'medyanpy demo points', not for 'demo filaments'"),
-        (["--filaments", "5"], "--filaments is for 'medyanpy demo filaments', not for 'demo points'"),
-        (["surface", "--filaments", "5"], "--filaments is for 'medyanpy demo filaments', not for 'demo surface'"),
+        (
+            ["--filaments", "5"],
+            "--filaments is for 'medyanpy demo filaments' and 'medyanpy demo network', not for 'demo points'",
+        ),
+        (["network", "--out", tmp_path / "out", "--filaments", "1"], "filaments = 1 but must be a whole number >= 2"),
+        (["network", "--walkers", "5"], "--walkers is for 'medyanpy demo surface', not for 'demo network'"),
         (["surface", "--out", tmp_path / "out", "--walkers", "99"], "walkers = 99 but must be a whole number >= 100"),
         (["rigid", "--walkers", "100"], "--walkers is for 'medyanpy demo surface', not for 'demo rigid'"),
         (["rigid", "--out", tmp_path / "out", "--bodies", "19"], "bodies = 19 but must be a whole number"),

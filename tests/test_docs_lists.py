@@ -77,7 +77,9 @@ def test_demos_on_the_command_line(capsys):
         defaults = {name: p.default for name, p in inspect.signature(getattr(demo, run)).parameters.items()}
         for name in own:
             if defaults[name] is not None:
-                assert re.search(rf"--{name} N {which}: [^(]*\(default: {defaults[name]}\)", said), name
+                told = re.search(rf"--{name} N ([a-z, ]+): [^(]*\(default: {defaults[name]}\)", said)
+                assert told, name
+                assert which in told[1].split(", "), name
         steps = defaults["steps"] or f"{rod.DURATION:g} t0"
         assert (f"(default: {steps};" if which == "points" else f"{which} {steps}") in said, which
 

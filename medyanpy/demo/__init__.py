@@ -1,10 +1,20 @@
 """The demos: cells at work, and what theory says about them."""
 
 from medyanpy.demo.filaments import run_filament_demo
+from medyanpy.demo.network import run_network_demo
 from medyanpy.demo.points import run_demo
 from medyanpy.demo.report import Demo, Line
 from medyanpy.demo.rigid import run_rigid_demo
 from medyanpy.demo.rod import run_rod_demo
 from medyanpy.demo.surface import run_surface_demo
 
-__all__ = ["Demo", "Line", "run_demo", "run_filament_demo", "run_rigid_demo", "run_rod_demo", "run_surface_demo"]
+__all__ = [
+    "Demo",
+    "Line",
+    "run_demo",
+    "run_filament_demo",
+    "run_network_demo",
+    "run_rigid_demo",
+    "run_rod_demo",
+    "run_surface_demo",
+]

@@ -14,7 +14,7 @@ import numpy as np
 from medyanpy import presets, units
 from medyanpy._tools.validation import whole_number
 from medyanpy.analysis import contour_curvature, end_to_end, persistence_length
-from medyanpy.beads import Filaments
+from medyanpy.beads import Filaments, Membrane
 from medyanpy.context import Context
 from medyanpy.demo.membrane import about_membrane_forces, add_membrane_forces
 from medyanpy.demo.report import (
@@ -82,16 +82,16 @@ def run_filament_demo(report: Report, *, filaments: int = 300, steps: int = 10_0
     vesicle, proteins, actin = system.topology.handles
     for note in notes:
         report.say(f"          {note}")
-    start, before, after = _relax(system, report.threads)
+    start, before, after = relax(system, report.threads)
     report.say(f"relax     pushed apart what overlapped: collisions from {before:.0f} kT to {after:.1f} kT")
-    errors = _LinkErrors(sampling_interval(report.steps), actin)
+    errors = LinkErrors(sampling_interval(report.steps), actin)
     integrator = BAGOGABIntegrator(TIMESTEP, temperature=TEMPERATURE, seed=report.seed)
     temperatures, state = report.run(system, integrator, start, [errors], inside=True, point_radius=7.0)
     end = mesh.with_vertices(state.positions[vesicle.beads])
     report.say("free      filaments without collisions, each tied to a vesicle held still: shapes and ties")
     lines = [temperatures[handle.name] for handle in (vesicle, actin, proteins)]
     lines.append(bound_line("largest error of links, relative", errors.largest, LENGTH_TOLERANCE))
-    lines.append(_outside(end, state.positions[actin.beads]))
+    lines.append(outside(end, state.positions[actin.beads]))
     lines += _shapes_and_ties(report.seed, report.threads)
     return report.finish(
         mesh,
@@ -112,12 +112,9 @@ def run_filament_demo(report: Report, *, filaments: int = 300, steps: int = 10_0
 def _build(mesh: TriangleMesh, filaments: int, seed: int) -> tuple[System, list[str]]:
     """Topology and forces, and what there is to say about them."""
     tied = int(np.ceil(TIED * filaments))
-    system = _with_actin(mesh, filaments, tied, round(tied / BUSY), seed)
+    system = with_actin(mesh, filaments, tied, round(tied / BUSY), seed)
     vesicle, proteins, actin = system.topology.handles
-    add_membrane_forces(system, vesicle)
-    system.add_force(
-        SoftCollisions([actin, vesicle], ACTIN.collision_stiffness, radius=[ACTIN.radius, MEMBRANE_RADIUS])
-    )
+    add_cell_forces(system, vesicle, actin)
     length = N_LINKS * ACTIN.link_length
     return system, [
         f"{filaments} actin filaments of {length:.0f} nm, persistence length "
@@ -127,8 +124,17 @@ def _build(mesh: TriangleMesh, filaments: int, seed: int) -> tuple[System, list[
     ]
 
 
-def _with_actin(mesh: TriangleMesh, filaments: int, tied: int, proteins: int, seed: int, *, held=False) -> System:
-    """A vesicle with proteins, the first of which hold the first filaments by their first nodes; no collisions."""
+def add_cell_forces(system: System, vesicle: Membrane, actin: Filaments) -> None:
+    """Those of the membrane, and collisions of filaments with each other and with it."""
+    add_membrane_forces(system, vesicle)
+    system.add_force(
+        SoftCollisions([actin, vesicle], ACTIN.collision_stiffness, radius=[ACTIN.radius, MEMBRANE_RADIUS])
+    )
+
+
+def with_actin(mesh: TriangleMesh, filaments: int, tied: int, proteins: int, seed: int, *, held=False) -> System:
+    """A vesicle with proteins, the first of which hold the first filaments by their first nodes; no collisions. Without
+    proteins, without ties."""
     kT = TEMPERATURE * units.boltzmann
     # Two shapes of mass m that collide, each with the stiffness K: ω² = (K/2) (2/m).
     mass = ACTIN.collision_stiffness * (TIMESTEP / LARGEST_PHASE) ** 2
@@ -136,13 +142,16 @@ def _with_actin(mesh: TriangleMesh, filaments: int, tied: int, proteins: int, se
     # Stokes friction of a ball as wide as an edge is long.
     friction = 3.0 * np.pi * VISCOSITY * float(mesh.edge_lengths.mean())
     vesicle = topology.add_membrane(mesh, mass, friction, fixed=held, name="vesicle")
-    friction = kT / PROTEIN_DIFFUSION
-    points = topology.add_intriangle_points(
-        vesicle, proteins, mass=friction * TIMESTEP / (2.0 * PROTEIN_X), friction=friction, seed=seed, name="proteins"
-    )
+    feet = np.empty((0, 3))
+    if proteins:
+        friction = kT / PROTEIN_DIFFUSION
+        mass_of_points = friction * TIMESTEP / (2.0 * PROTEIN_X)
+        points = topology.add_intriangle_points(
+            vesicle, proteins, mass=mass_of_points, friction=friction, seed=seed, name="proteins"
+        )
+        feet = mesh.positions(points.triangles[:tied], points.barycentric[:tied])
     length = N_LINKS * ACTIN.link_length
     relaxation_time = mass / (ACTIN.friction_per_length(length, VISCOSITY)[1] * ACTIN.link_length)
-    feet = mesh.positions(points.triangles[:tied], points.barycentric[:tied])
     nodes = _straight(feet, filaments, np.random.default_rng(seed))
     actin = topology.add_filaments(
         **ACTIN.arguments(nodes, viscosity=VISCOSITY, relaxation_time=relaxation_time), name="actin"
@@ -150,8 +159,9 @@ def _with_actin(mesh: TriangleMesh, filaments: int, tied: int, proteins: int, se
     system = System(topology)
     system.add_force(FilamentBending(actin, ACTIN.bending_modulus))
     system.add_force(FixmanPotential(actin, temperature=TEMPERATURE))
-    ends = actin.sites(np.arange(tied), 0, 0.0)
-    system.add_force(Links(points.beads[:tied], ends, TIE_STIFFNESS, TIE_LENGTH, name="ties"))
+    if tied:
+        ends = actin.sites(np.arange(tied), 0, 0.0)
+        system.add_force(Links(points.beads[:tied], ends, TIE_STIFFNESS, TIE_LENGTH, name="ties"))
     return system
 
 
@@ -173,7 +183,7 @@ def _straight(feet: np.ndarray, n: int, rng: np.random.Generator) -> list[np.nda
     return list(start[:, None] + along[:, None] * direction[:, None])
 
 
-def _relax(system: System, threads: int) -> tuple[State, float, float]:
+def relax(system: System, threads: int) -> tuple[State, float, float]:
     """Where nothing overlaps, at rest; and the energy of collisions before and after, in kT."""
     simulation = Simulation(system, BAGOGABIntegrator(TIMESTEP, temperature=TEMPERATURE), threads)
     before = simulation.context.get_state(energy=True).energies["SoftCollisions"]
@@ -184,7 +194,7 @@ def _relax(system: System, threads: int) -> tuple[State, float, float]:
     return state, before / kT, state.energies["SoftCollisions"] / kT
 
 
-class _LinkErrors(Reporter):
+class LinkErrors(Reporter):
     """Keeps the largest relative error of the lengths of links."""
 
     include = ("positions",)
@@ -204,7 +214,7 @@ class _LinkErrors(Reporter):
 # Measured against expected ----------------------------------------------------------------------------------
 
 
-def _outside(mesh: TriangleMesh, nodes: np.ndarray) -> Line:
+def outside(mesh: TriangleMesh, nodes: np.ndarray) -> Line:
     outside = int((~mesh.contains(nodes)).sum())
     return Line("nodes outside the vesicle", outside, None, 0, "", "none", "OK" if outside == 0 else "CHECK")
 
@@ -226,7 +236,7 @@ def _shapes_and_ties(seed: int, threads: int) -> list[Line]:
     """
     kT = TEMPERATURE * units.boltzmann
     mesh = TriangleMesh.icosphere(RADIUS, 1)
-    system = _with_actin(mesh, SIDE_FILAMENTS, SIDE_FILAMENTS, SIDE_FILAMENTS, seed + 10, held=True)
+    system = with_actin(mesh, SIDE_FILAMENTS, SIDE_FILAMENTS, SIDE_FILAMENTS, seed + 10, held=True)
     _, proteins, actin = system.topology.handles
     context = Context(system, BAGOGABIntegrator(TIMESTEP, temperature=TEMPERATURE, seed=seed + 10), threads)
     context.set_velocities_to_temperature(TEMPERATURE, seed=seed + 10)
