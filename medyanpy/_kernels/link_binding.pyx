@@ -317,7 +317,7 @@ cdef class LinkBinding(JumpOperation):
             np.zeros(BINS, np.int32), np.zeros(BINS, np.int32),
         ]
         self.held += work
-        self.tables = work[-2:]
+        self.tables = work[len(work) - 2:]
         rate, rates, weights, sums, pairs, stale, built, start, weight, largest = work
         self.task.other = &self.other[0]
         self.task.end = &self.end[0]
