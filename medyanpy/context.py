@@ -10,13 +10,14 @@ import numpy as np
 from medyanpy._kernels.program import ProgramFault
 from medyanpy._tools.names import Guarded, look_up
 from medyanpy._tools.threads import choose_threads
-from medyanpy._tools.turns import Turn, one_at_a_time
+from medyanpy._tools.turns import EDIT, Turn, one_at_a_time
 from medyanpy._tools.validation import array, thermal_energy, whole_number
 from medyanpy._tools.validation import seed as check_seed
 from medyanpy.beads.intriangle_points import BARYCENTRIC, TRIANGLES
 from medyanpy.beads.oriented import ANGULAR_MOMENTA, ORIENTATIONS
 from medyanpy.columns import BEADS, Column
 from medyanpy.engine import worksheet
+from medyanpy.engine.editing import Engine, Undo, edited
 from medyanpy.engine.faults import Faults
 from medyanpy.engine.measure import Measure
 from medyanpy.engine.needles import Degradation
@@ -63,26 +64,58 @@ class Context(Guarded):
         topology = system.topology
         if topology.n_beads == 0:
             raise TopologyError("Context: the topology has no beads")
-        check_word(system, integrator)
+        if topology.is_edited:
+            raise TopologyError("Context: the topology is being edited: make it after the block")
         #: Who uses the context now.
         self.turn = Turn()
         self.system = system
         self.integrator = integrator
-        self._store = Store(topology, choose_threads(threads), integrator.seed)
-        self._faults = Faults(self._store, self.turn)
-        self._schedule = Schedule(self._store, system, integrator, self._faults)
-        self._measure = Measure(self._store, self._schedule)
-        self._degradation = Degradation(self._store.layout)
-        program = self._store.program
-        program.admit, program.between = self._measure.admit, self._serve
-        # Last: an error names forces.
-        self._schedule.settle()
+        self._take(self._engine(choose_threads(threads)))
         worksheet.warn(system, integrator)
         integrator.bind(self)
         system._contexts.add(self)
         for jump in system.jumps:
             jump._contexts.add(self)
         topology._contexts.add(self)
+
+    def _engine(self, threads: int) -> Engine:
+        """Everything that the topology, the system and the integrator are compiled to."""
+        check_word(self.system, self.integrator)
+        store = Store(self.system.topology, threads, self.integrator.seed)
+        faults = Faults(store, self.turn)
+        schedule = Schedule(store, self.system, self.integrator, faults)
+        engine = Engine(store, faults, schedule, Measure(store, schedule), Degradation(store.layout))
+        store.program.admit, store.program.between = engine.measure.admit, self._serve
+        # Last: an error names forces.
+        schedule.settle()
+        return engine
+
+    def _take(self, engine: Engine) -> None:
+        self._store, self._faults, self._schedule, self._measure, self._degradation = engine
+
+    @contextmanager
+    def _following_an_edit(self) -> Iterator[None]:
+        """A block in which topology and system change, after which this goes on with them; see `Topology.edit`."""
+        with self.turn.taken(EDIT, in_reports=False):
+            self._refresh()
+            before = Engine(self._store, self._faults, self._schedule, self._measure, self._degradation)
+            energies = self._measure.energies() if self.report_work else None
+            jumps = set(self.system.jumps)
+            with Undo(self.system):
+                with self.turn.running(EDIT):
+                    yield
+                self._take(edited(before, self._engine(self.threads), energies))
+                try:
+                    worksheet.warn(self.system, self.integrator)
+                except BaseException:
+                    # Warnings may be errors.
+                    self._take(before)
+                    raise
+            before.schedule.jumping.audience.goes_to(self._schedule.jumping)
+            for jump in jumps - set(self.system.jumps):
+                jump._contexts.discard(self)
+            for jump in self.system.jumps:
+                jump._contexts.add(self)
 
     @property
     def layout(self) -> Layout:

@@ -37,7 +37,8 @@ class Layout:
     def __init__(self, topology: Topology, threads: int = 1) -> None:
         self.topology = topology
         self.threads = threads
-        handles = topology.handles
+        # Those of now: a topology may be edited while this is still looked at.
+        self._in_topology_order = handles = topology.handles
         vertices = [h for h in handles if isinstance(h, Membrane)]
         points = [h for h in handles if isinstance(h, InTrianglePoints)]
         directors = [h for h in handles if isinstance(h, Directors)]
@@ -108,7 +109,7 @@ class Layout:
     def shown_rows(self, of: str) -> np.ndarray:
         """Rows of the columns of an `of`, in topology order."""
         if of not in self._shown_rows:
-            beads = [np.arange(0), *(h.beads for h in self.topology.handles if h.rows_of() == of)]
+            beads = [np.arange(0), *(h.beads for h in self._in_topology_order if h.rows_of() == of)]
             self._shown_rows[of] = self.rank[np.concatenate(beads)] - self.first_place(of)
         return self._shown_rows[of]
 

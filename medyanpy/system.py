@@ -215,10 +215,10 @@ class System(Guarded):
         raise ParameterError(f"remove_force: {force!r} is not in this system")
 
     def _refuse_if_in_use(self, what: str) -> None:
-        if len(self._contexts):
+        if len(self._contexts) and not self.topology.is_edited:
             raise TopologyError(
                 f"{what}: this system is in use by a Context, which would not notice; change forces before making "
-                "it, or make a new Context. Numbers of a force may change at any time with force.set(...)"
+                "it, or inside `with topology.edit():`. Numbers of a force may change at any time with force.set(...)"
             )
 
     def __reduce__(self):

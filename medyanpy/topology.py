@@ -1,7 +1,9 @@
 """What is there: beads of every kind, and the membranes that carry points."""
 
+import gc
 import weakref
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -67,6 +69,12 @@ class Topology(Guarded):
         #: How many rows the columns have that not all beads have, by their `of`.
         self.row_counts: dict[str, int] = {}
         self._contexts: weakref.WeakSet = weakref.WeakSet()
+        self._is_edited = False
+
+    @property
+    def is_edited(self) -> bool:
+        """Whether this is inside `edit`: the context that uses it follows what is added now."""
+        return self._is_edited
 
     # What is there ------------------------------------------------------------------------------------------
 
@@ -143,13 +151,66 @@ class Topology(Guarded):
         """How many beads have a row in the columns of an `of`."""
         return self._n_beads if of == BEADS else self.row_counts.get(of, 0)
 
+    # Editing ------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def edit(self) -> Iterator[None]:
+        """A block in which beads are added to a running simulation, with forces and jumps on them.
+
+        Inside, all ``add_`` methods of the topology and ``add_force``, ``remove_force``, ``add_jump`` and
+        ``remove_jump`` of the system are allowed. At its end the Context goes on with all of it: step, time, positions,
+        velocities and links of what was there are as before, to the last bit, and so is what they do from then on, as
+        far as nothing new acts on them. New beads are where they were put; their velocities are drawn from Maxwell's
+        distribution at the temperature of the integrator, or are 0 without one. What is new changes the energy by
+        protocol work. If the block raises an error, or the Context cannot be made to follow, all is as it was before.
+
+        Raises
+        ------
+        TopologyError
+            Inside another such block, or with several contexts that use the topology.
+        ContextInUseError
+            Inside a step or from a reporter; and from whatever is asked of the Context inside the block.
+        ParameterError, SimulationError
+            At the end of the block, as from `Context`.
+
+        Examples
+        --------
+        >>> import medyanpy as mp
+        >>> topology = mp.Topology()
+        >>> first = topology.add_filament([[0.0, 0, 0], [27.0, 0, 0]], node_mass=4e-12, node_friction=4e-6)
+        >>> system = mp.System(topology)
+        >>> simulation = mp.Simulation(system, mp.BAGOGABIntegrator(1e-7, temperature=300.0, seed=1))
+        >>> simulation.step(100)
+        >>> with topology.edit():
+        ...     second = topology.add_filament([[0.0, 9, 0], [27.0, 9, 0]], node_mass=4e-12, node_friction=4e-6)
+        ...     links = system.add_force(mp.forces.Links(first.beads, second.beads, stiffness=0.1, length=9.0))
+        >>> simulation.step(100)
+        >>> simulation.current_step, topology.n_beads
+        (200, 4)
+        """
+        if self.is_edited:
+            raise TopologyError("edit: this topology is being edited already: one block at a time")
+        contexts = list(self._contexts)
+        if len(contexts) > 1:
+            # Some may be waiting to be collected.
+            del contexts
+            gc.collect()
+            contexts = list(self._contexts)
+        if len(contexts) > 1:
+            raise TopologyError(
+                f"edit: {len(contexts)} contexts use this topology, of which each would have to follow: edit with one "
+                "alive, or copy the topology for the others (copy.deepcopy)"
+            )
+        with contexts[0]._following_an_edit() if contexts else nullcontext():
+            yield
+
     # Adding -------------------------------------------------------------------------------------------------
 
     def _room(self, what: str, n: int, name: str | None, default: str) -> tuple[int, str]:
-        if len(self._contexts):
+        if len(self._contexts) and not self.is_edited:
             raise TopologyError(
-                f"{what}: this topology is in use by a Context; add everything first, "
-                "or build a new Topology, System and Context"
+                f"{what}: this topology is in use by a Context; add everything first, or inside "
+                "`with topology.edit():`"
             )
         if n == 0:
             raise TopologyError(f"{what}: there is nothing to add (0 beads)")

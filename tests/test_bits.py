@@ -519,6 +519,8 @@ class Way:
     restart: str = ""
     report: bool = False
     work: bool = False
+    #: Before each part an edit that adds nothing: all is compiled anew, and goes on.
+    edit: bool = False
 
 
 ONE_BY_ONE = (1,) * STEPS
@@ -529,7 +531,7 @@ WAYS = {
     "2, 3, 1 and 4 threads, restarts": Way((2, 3, 1, 4), (0, 4, 7, 1), restart="load"),
     "4, 2 and 1 threads, resumed, looking": Way((4, 2, 1), (3, 5, 4), restart="resume", look=True),
     "1 thread, restarts after 1, 2, 4 and 7 steps, reporters": Way((1,), (1, 1, 2, 3, 5), restart="load", report=True),
-    "1 thread, cut, work": Way((1,), (0, 11, 1), work=True),
+    "1 thread, edited, work": Way((1,), (3, 8, 1), work=True, edit=True),
 }
 # Beyond the normal run: a restart costs as much as several steps.
 LONG_WAYS = {"1 thread, restarts at every step, reporters": Way((1,), ONE_BY_ONE, restart="load", report=True)}
@@ -586,6 +588,9 @@ def run(kind, word, way=Way(), folder=None):
     for i, n in enumerate(way.cuts):
         if i and way.restart:
             simulation = gone_on(simulation, kind, word, way, next(threads), folder / f"{i}.chk")
+        if way.edit:
+            with simulation.topology.edit():
+                pass
         if way.report and (i == 0 or way.restart):
             add_reporters(simulation, folder)
         end = done + n

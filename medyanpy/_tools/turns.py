@@ -14,7 +14,10 @@ from typing import Any
 
 from medyanpy.errors import ContextInUseError
 
-__all__ = ["Turn", "one_at_a_time"]
+__all__ = ["EDIT", "Turn", "one_at_a_time"]
+
+#: What is under way while a topology is edited.
+EDIT = "topology.edit"
 
 
 class Turn:
@@ -45,7 +48,12 @@ class Turn:
                 "Wait until that is done; or look from here with context.snapshot(), which is served between two steps"
             )
         refused = ""
-        if self._running is not None:
+        if self._running == EDIT:
+            refused = (
+                f"{name} was called inside `with {EDIT}():`, where beads and forces are not yet those of the context: "
+                "look before the block, and run after it"
+            )
+        elif self._running is not None:
             refused = (
                 f"{name} was called from inside {self._running} of the same context, by the function of a PythonForce "
                 "or by a signal handler. A PythonForce is given the positions as its argument; what else looks at a "

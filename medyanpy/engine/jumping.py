@@ -45,8 +45,8 @@ class Jumping:
             )
         self.operations = [jump.bind(layout, self.kT) for jump in self.jumps]
         self._versions = [jump.version for jump in self.jumps]
-        self._listeners: weakref.WeakSet[Listener] = weakref.WeakSet()
-        self._listening = 0
+        #: Who wants to know of events.
+        self.audience = Audience(self)
         bound = list(zip(self.jumps, self.operations, strict=True))
         for jump, operation in bound:
             jump.meet(operation, [(one, other) for one, other in bound if other is not operation])
@@ -119,20 +119,10 @@ class Jumping:
 
     def listen(self) -> "Listener":
         """Write down events from now on, for as long as somebody holds what this returns."""
-        listener = Listener(self)
-        self._gather()
-        self._listeners.add(listener)
-        self._count(1)
-        weakref.finalize(listener, self._count, -1)
-        return listener
+        self.gather()
+        return self.audience.joined()
 
-    def _count(self, more: int) -> None:
-        """Events are written down while somebody listens."""
-        self._listening += more
-        for operation in self.operations:
-            operation.recording = self._listening > 0
-
-    def _gather(self) -> None:
+    def gather(self) -> None:
         """Give those who listen what has happened, in the order of time."""
         events = []
         for name, jump, operation in zip(self.names, self.jumps, self.operations, strict=True):
@@ -143,7 +133,7 @@ class Jumping:
             for kind, step, time, *numbers in zip(kinds, *(c.tolist() for c in columns), strict=True):
                 events.append((step, time, name, kind, *numbers))
         events.sort(key=lambda event: event[:2])
-        for listener in self._listeners:
+        for listener in self.audience.listeners:
             listener.events += events
 
     # Looking ------------------------------------------------------------------------------------------------
@@ -175,6 +165,33 @@ class Jumping:
         return found
 
 
+class Audience:
+    """Those who listen to the jumps of one Context, whatever these are bound to."""
+
+    def __init__(self, jumping: Jumping) -> None:
+        self.jumping = jumping
+        self.listeners: weakref.WeakSet[Listener] = weakref.WeakSet()
+        self._number = 0
+
+    def joined(self) -> "Listener":
+        listener = Listener(self)
+        self.listeners.add(listener)
+        self._count(1)
+        weakref.finalize(listener, self._count, -1)
+        return listener
+
+    def goes_to(self, jumping: Jumping) -> None:
+        """Listen to other jumps from now on."""
+        self.jumping, jumping.audience = jumping, self
+        self._count(0)
+
+    def _count(self, more: int) -> None:
+        """Events are written down while somebody listens."""
+        self._number += more
+        for operation in self.jumping.operations:
+            operation.recording = self._number > 0
+
+
 class Listener:
     """Somebody who wants to know of events.
 
@@ -184,13 +201,13 @@ class Listener:
         What has been heard and not been forgotten; the step that it happened in, counted from 1.
     """
 
-    def __init__(self, jumping: Jumping) -> None:
-        self._jumping = jumping
+    def __init__(self, audience: Audience) -> None:
+        self._audience = audience
         self.events: list[tuple] = []
 
     def heard(self) -> list[tuple]:
         """All until now."""
-        self._jumping._gather()
+        self._audience.jumping.gather()
         return self.events
 
     def forget(self, n: int) -> None:

@@ -121,9 +121,9 @@ class Schedule:
         self._integrator_version = self.integrator.version
         self._timestep = self.integrator.timestep
         self._coefficients: dict[tuple[str, float], tuple[np.ndarray, np.ndarray]] = {}
-        self._wind()
+        self.wind()
 
-    def _wind(self) -> None:
+    def wind(self) -> None:
         """Jumps tell the time of their events."""
         self.jumping.clock[:] = *self.since, self._timestep
 
@@ -295,7 +295,7 @@ class Schedule:
         step = self.store.step
         # Where all steps might have been of this length, time is their number times it, to the last bit.
         self.since = (0.0, 0) if time == step * self._timestep else (time, step)
-        self._wind()
+        self.wind()
 
     def perform(self, operation: Any, program: Program | None = None, changes_state: bool = True) -> None:
         """Run one operation, now."""
@@ -369,7 +369,7 @@ class Schedule:
         self.store.program.changed()
         self.store.program.step = step
         self.since = since
-        self._wind()
+        self.wind()
 
     def admit_velocities(self) -> None:
         """Velocities and momenta have been set from outside: leave of them what each kind of bead can have."""

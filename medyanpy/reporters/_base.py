@@ -160,6 +160,14 @@ def _is_empty(path: Path, holds_nothing: Callable[[Path], bool]) -> bool:
         return False
 
 
+def added_to(what: str, path: Any) -> ParameterError:
+    """What to raise where a file is of fewer beads than there are now."""
+    return ParameterError(
+        f"{what}: the topology has been added to since {path} was begun, which holds what was there: close this "
+        "reporter and go on in another file"
+    )
+
+
 def check_replaceable(what: str, path: Path) -> None:
     """Refuse a file whose place no other may take: it is written beside it, and renamed.
 

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, TextIO
 from medyanpy._tools.outputs import check_in_place, hold, let_go, unwritable
 from medyanpy._tools.validation import whole_number
 from medyanpy.errors import OutputError, ParameterError, shortened
-from medyanpy.reporters._base import Reporter, new_file
+from medyanpy.handles import Handle
+from medyanpy.reporters._base import Reporter, added_to, new_file
 from medyanpy.topology import Topology
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ class TableReporter(Reporter):
             raise ParameterError(f"{self._what}: separator = {separator!r} but must be some text")
         self._separator = separator
         self._titles: list[str] = []
+        #: For which handles the titles are known to be right.
+        self._handles: tuple[Handle, ...] = ()
         self._last_step = -1
         # Rows in the file, and how many of them a checkpoint knows.
         self._rows: int | None = None
@@ -148,6 +151,11 @@ class TableReporter(Reporter):
             if self._path is None or isinstance(cause, OutputError):
                 raise
             raise unwritable(self._what, self._path, cause) from cause
+        handles = simulation.topology.handles
+        if handles != self._handles:
+            if self._titles_for(simulation.topology) != self._titles:
+                raise added_to(self._what, "the table" if self._path is None else self._path)
+            self._handles = handles
 
     def _header(self) -> str:
         return "#" + self._separator.join(f'"{title}"' for title in self._titles)

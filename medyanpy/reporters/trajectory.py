@@ -29,7 +29,7 @@ from medyanpy.files.hdf5 import (
     open_to_read,
     read_handle_rows,
 )
-from medyanpy.reporters._base import Reporter, check_replaceable, new_file
+from medyanpy.reporters._base import Reporter, added_to, check_replaceable, new_file
 from medyanpy.surfaces import PythonSurface, Surface
 from medyanpy.topology import Topology
 
@@ -187,6 +187,9 @@ class TrajectoryReporter(Reporter):
             raise ParameterError(f"TrajectoryReporter: {self._path} is closed")
         if self._writer is None:
             self._open(simulation)
+            self._handles = simulation.topology.handles
+        elif self._handles != simulation.topology.handles:
+            raise added_to("TrajectoryReporter", self._path)
         if self._writer.last_step > simulation.current_step:
             self._writer.rewind(simulation.current_step)
         return self._writer
