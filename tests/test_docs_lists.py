@@ -156,6 +156,7 @@ def test_what_additions_cost():
         ("kind_of_bead", "a kind of bead"),
         ("column", "a kind with state and momenta of its own, and a force that drives them"),
         ("letter", "a letter"),
+        ("jump", "a jump"),
     ):
         kernels, _, classes, _ = examples(text_of("docs", f"add_a_{page}.md"))
         assert costs.pop(what) == (classes[0], str(kernels[0]))

@@ -143,6 +143,9 @@ def test_what_was_there_goes_on_with_the_same_bits(new, word):
         for k in range(edits):
             grow(edited, new, (0.0, 1000.0 * (n + 1) + 200.0 * k, 0.0))
         assert_same(alone, edited, names)
+        # Temperatures are those of the last O, also for who looks between.
+        theirs = look(edited).temperatures
+        assert look(alone).temperatures.items() <= theirs.items()
     for one in (alone, edited):
         one.step(10)
     assert_same(alone, edited, names)
@@ -272,6 +275,37 @@ def test_links_events_and_work_go_on():
     assert not any(o.recording for o in edited.context._schedule.jumping.operations)
 
 
+def test_time_goes_on_where_steps_have_changed_and_coefficients_are_kept():
+    """Those of friction may have been computed elsewhere, where last bits differ: a checkpoint holds them."""
+    simulation = simulation_of(["beads", "filaments"])
+    simulation.step(5)
+    simulation.integrator.set(timestep=0.01)
+    simulation.step(5)
+    before = simulation.context._schedule.coefficient_arrays()
+    order = simulation.context.layout.order.copy()
+    for c in before.values():
+        c *= 1.0 - 2.0**-50
+    grow(simulation, "membrane")
+    assert simulation.context.time == pytest.approx(0.15, rel=1e-15)
+    now, rank = simulation.context._schedule.coefficient_arrays(), simulation.context.layout.rank
+    assert list(now) == list(before)
+    for name, c in before.items():
+        assert np.array_equal(now[name][rank[order]], c)
+    simulation.step(2)
+    assert simulation.context.time == pytest.approx(0.17, rel=1e-15)
+
+
+def test_energy_that_comes_with_what_is_new_is_no_runaway():
+    """A spring of 5000 kT is let go, where thermal beads may have 200."""
+    simulation = simulation_of(["beads"], timestep=0.001)
+    simulation.step(20)
+    with simulation.topology.edit():
+        pair = simulation.topology.add_beads([[0.0, 99.0, 0.0], [1.0, 99.0, 0.0]], mass=1.0, friction=0.1)
+        simulation.system.add_force(forces.HarmonicBonds([pair.beads], 100.0, 11.0))
+    simulation.step(300)
+    assert look(simulation).temperatures[pair.name] > 100.0
+
+
 def test_forces_and_jumps_come_and_go():
     simulation = simulation_of(["beads", "balls"])
     system = simulation.system
@@ -293,11 +327,15 @@ def test_forces_and_jumps_come_and_go():
     with pytest.raises(mp.ParameterError, match="none use it"):
         jump.counts  # noqa: B018
     # A jump of the same name is another one: it starts without links.
-    with simulation.topology.edit():
-        balls = simulation.topology["balls"]
-        system.add_jump(mp.jumps.LinkBinding(links, balls, off_rate=1.0, on_rate=0.0, name="jump"))
-    assert len(look(simulation).links(links)) == 0
-    simulation.step(5)
+    balls = simulation.topology["balls"]
+    for on_rate in (1e3, 0.0):
+        with simulation.topology.edit():
+            if "jump" in system:
+                system.remove_jump(system["jump"])
+            system.add_jump(mp.jumps.LinkBinding(links, balls, off_rate=1e-3, on_rate=on_rate, name="jump"))
+        assert len(look(simulation).links(links)) == 0
+        simulation.step(200)
+        assert (len(look(simulation).links(links)) > 0) == (on_rate > 0.0)
 
 
 def test_checkpoints_hold_what_was_added(tmp_path):

@@ -76,7 +76,7 @@ def edited(old: Engine, new: Engine, energies: tuple[float, float] | None) -> En
         if handle in handles:
             store.after_o[k] = before.after_o[handles[handle]]
     schedule.jumping.took_over()
-    schedule.account.go_on_from(old.schedule.account)
+    schedule.account.close()
     schedule.since = old.schedule.since
     store.program.changed()
     store.program.step = before.step

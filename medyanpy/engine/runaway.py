@@ -58,11 +58,6 @@ class Account:
         """(1,) the bound beyond which a bead is looked into; followed when it changes."""
         return self.array[:1]
 
-    def go_on_from(self, other: "Account") -> None:
-        """Look for what another one looks for, anew."""
-        self.array[4] = other.array[4]
-        self.close()
-
     def close(self) -> None:
         """Something was changed from outside: what comes next starts anew."""
         self.array[0], self.array[3] = -1.0, _CLOSED
