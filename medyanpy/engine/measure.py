@@ -130,7 +130,8 @@ class Measure:
 
     def _temperatures(self) -> dict[str, Any]:
         handles = self.store.layout.handles
-        measured = self._now if np.isnan(self.store.after_o).any() else self.store.after_o
+        # Of beads that have just been added there is no last O.
+        measured = np.where(np.isnan(self.store.after_o), self._now, self.store.after_o)
         energies = np.zeros(len(handles))
         for handle, energy in zip(handles, measured, strict=True):
             energies[handles.index(handle.moves_with)] += energy
