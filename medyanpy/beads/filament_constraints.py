@@ -98,6 +98,16 @@ class AlongAcrossFlow(FilamentFlow):
 
 def _tables(filaments, first: int, first_director: int, kernel) -> tuple[np.ndarray, ...]:
     """How filaments are spread over the lanes of a kernel; the columns are those of `Filaments` there."""
+    # The same for all contexts, and after each edit of the topology, but for the places of nodes and directors.
+    kept = vars(filaments).setdefault("_lanes", {})
+    if kernel not in kept:
+        kept[kernel] = _spread(filaments, kernel)
+    parts, step, links, start, node, director, *others = kept[kernel]
+    return parts, step, links, start, node + np.int32(first), director + np.int32(first_director), *others
+
+
+def _spread(filaments, kernel) -> tuple[np.ndarray, ...]:
+    """The same, with nodes and directors counted from the first of these filaments."""
     n_lanes, n_segments = kernel.LANE_COUNT, kernel.SEGMENT_COUNT
     lengths, starts, link_starts = filaments.link_lengths, filaments.starts, filaments.link_starts
     # A lane: first node (among the filament's), links and filament.
@@ -136,20 +146,20 @@ def _tables(filaments, first: int, first_director: int, kernel) -> tuple[np.ndar
     following = np.full((len(batches), n_segments), -1, np.int32)
     for b, batch in enumerate(batches):
         # Where there is nothing a place is read nevertheless, of the same filament.
-        node[start[b] : start[b + 1]] = first + starts[batch[0][2]]
-        director[start[b] : start[b + 1]] = first_director + link_starts[batch[0][2]]
+        node[start[b] : start[b + 1]] = starts[batch[0][2]]
+        director[start[b] : start[b + 1]] = link_starts[batch[0][2]]
         for k, (a, n, i) in enumerate(batch):
             part, lane = divmod(k, n_lanes)
             row = start[b] + part * entries[b] + lane
-            node[row : row + entries[b] - lane : step[b]] = first + starts[i]
-            director[row : row + entries[b] - lane : step[b]] = first_director + link_starts[i]
+            node[row : row + entries[b] - lane : step[b]] = starts[i]
+            director[row : row + entries[b] - lane : step[b]] = link_starts[i]
             rows = row + step[b] * np.arange(n + 1)
             n_nodes = starts[i + 1] - starts[i]
             nodes = np.arange(a, a + n + 1) % n_nodes if filaments.closed else np.arange(a, a + n + 1)
-            node[rows] = first + starts[i] + nodes
+            node[rows] = starts[i] + nodes
             first_link = link_starts[i] + a
             length[rows[:-1]] = lengths[first_link : first_link + n]
-            director[rows[:-1]] = first_director + first_link + np.arange(n)
+            director[rows[:-1]] = first_link + np.arange(n)
             owned[rows] = 1
             goes_on = filaments.closed or (b < n_long and k < n_segments - 1)
             if goes_on:
