@@ -13,6 +13,7 @@ from medyanpy._tools.threads import choose_threads
 from medyanpy._tools.turns import EDIT, Turn, one_at_a_time
 from medyanpy._tools.validation import array, thermal_energy, whole_number
 from medyanpy._tools.validation import seed as check_seed
+from medyanpy.beads import Membrane
 from medyanpy.beads.intriangle_points import BARYCENTRIC, TRIANGLES
 from medyanpy.beads.oriented import ANGULAR_MOMENTA, ORIENTATIONS
 from medyanpy.columns import BEADS, Column
@@ -371,6 +372,75 @@ class Context(Guarded):
         """
         self._set_columns("set_intriangle", {TRIANGLES: triangles, BARYCENTRIC: barycentric})
 
+    @one_at_a_time(in_reports=False)
+    def flip_edges(self, membrane: Membrane, edges: Any) -> np.ndarray:
+        """Flip edges of a membrane: each is taken out, and the corners across it are joined instead.
+
+        Vertices stay where they are, with their velocities. In-triangle points in the two triangles keep their place in
+        the quadrilateral, mapped to a square piece by piece, and the momentum that belongs to that place. The change of
+        the energy is protocol work. Triangles keep their numbers: those of one pair are given to the two that take
+        their place, and flipping the new edge brings back the old ones as they were.
+
+        Forces on the membrane, pictures and states follow (`State.faces`), and so do checkpoints; the mesh of the
+        handle, and documents, say how it started. Other contexts of the same system do not see it. A `PythonForce` is
+        called with positions, and knows of no triangles.
+
+        Parameters
+        ----------
+        membrane : Membrane
+            Of the topology.
+        edges : (k, 2) int
+            Vertices of the membrane, numbered as in its mesh: the two ends of each edge. They are flipped one after the
+            other; all or none.
+
+        Returns
+        -------
+        (k, 2) int32 array
+            The edges that have come in their places, lower number first.
+
+        Raises
+        ------
+        TopologyError
+            A handle that is none of this topology's membranes, a vertex that does not exist; two vertices without an
+            edge, an edge on a border, or one whose other corners have an edge already.
+        ParameterError
+            A force with numbers for each triangle or edge of the membrane, which would mean nothing afterwards.
+        ContextInUseError
+            Called from inside a step or by a reporter.
+
+        Examples
+        --------
+        >>> import medyanpy as mp
+        >>> topology = mp.Topology()
+        >>> vesicle = topology.add_membrane(mp.TriangleMesh.icosphere(500.0, 1), vertex_mass=4e-12)
+        >>> context = mp.Context(mp.System(topology), mp.VerletIntegrator(1e-7))
+        >>> edge = vesicle.mesh.edges[0]
+        >>> made = context.flip_edges(vesicle, [edge])
+        >>> bool((context.flip_edges(vesicle, made) == edge).all())
+        True
+        """
+        what = "flip_edges"
+        if not isinstance(membrane, Membrane) or membrane.topology is not self.system.topology:
+            raise TopologyError(f"{what}: membrane must be the handle of a membrane of this topology, not {membrane!r}")
+        ends = array(f"{what}: edges", edges, (None, 2), dtype=np.int64, error=TopologyError)
+        outside = (ends < 0) | (ends >= len(membrane))
+        if outside.any():
+            i, k = (int(a) for a in np.argwhere(outside)[0])
+            raise TopologyError(
+                f"{what}: edges[{i}, {k}] = {ends[i, k]} does not exist: {membrane.name!r} has vertices 0 to "
+                f"{len(membrane) - 1}"
+            )
+        for name, force in zip(self.system.force_names, self.system.forces, strict=True):
+            if membrane in force.handles and (obstacle := force.obstacle_to_flips()):
+                raise ParameterError(f"{what}: {name} does not allow it: {obstacle}")
+        self._refresh()
+        if not len(ends):
+            return np.empty((0, 2), np.int32)
+        with self._counted_as_protocol():
+            made = self._schedule.flipping.flip(what, membrane, ends)
+            self._store.positions_changed()
+        return made
+
     @one_at_a_time
     def set_velocities(self, velocities: Any) -> None:
         """Set the velocity of every bead.
@@ -491,7 +561,7 @@ class Context(Guarded):
     @one_at_a_time(in_reports=False)
     def set_state(self, state: State) -> None:
         """Take over positions and velocities of a state, of which it must hold both, with orientations and angular
-        momenta; and its step and time.
+        momenta; the triangles of membranes; and its step and time.
 
         Raises
         ------
@@ -505,10 +575,11 @@ class Context(Guarded):
             raise ParameterError(f"set_state: state must be {made}, not {shown(state)}")
         x, v = state.positions, state.velocities
         groups = [{column: state.column(column.name) for column in group} for group in self._store.set_together()]
-        self.set_positions(x)
-        for given in groups:
-            self._set_columns("set_state", given)
-        self.set_velocities(v)
+        with self._counted_as_protocol(), self._schedule.flipping.joined_as("set_state", state.faces):
+            self.set_positions(x)
+            for given in groups:
+                self._set_columns("set_state", given)
+            self.set_velocities(v)
         self._store.program.step = state.step
         self._schedule.set_time(state.time)
 

@@ -8,7 +8,10 @@ from medyanpy._kernels.membrane import Geometry
 from medyanpy.beads import Directors, InTrianglePoints, Membrane, OrientedBeads
 from medyanpy.columns import BEADS, Column
 from medyanpy.handles import Handle
+from medyanpy.mesh import TriangleMesh
+from medyanpy.mesh.connectivity import Connectivity
 from medyanpy.topology import Topology
+from medyanpy.triangulation import Triangulation
 
 __all__ = ["Layout"]
 
@@ -28,6 +31,8 @@ class Layout:
         The oriented beads are those from place `first_oriented` on, in topology order.
     directors : slice
         The beads that are directions, without a place in space.
+    triangulation : Triangulation
+        The triangles of all membranes as they are now, by place.
     order : (n,) int32 array
         Topology number of every bead.
     rank : (n,) int32 array
@@ -69,6 +74,7 @@ class Layout:
         self.momenta = tuple(
             c for c in topology.columns if c.is_momentum and c.of != BEADS and topology.row_counts.get(c.of)
         )
+        self.triangulation = Triangulation({membrane: self.slice_of(membrane).start for membrane in vertices})
         self._geometries: dict[Membrane, Geometry] = {}
 
     @property
@@ -121,17 +127,17 @@ class Layout:
         """A handle's numbers, one for each of its beads, in the order of their places."""
         return values[self.order[self.slice_of(handle)] - handle.first_bead]
 
-    def faces(self, membrane: Membrane) -> np.ndarray:
-        """(F, 3) int32 triangles of a membrane, by place."""
-        return (membrane.mesh.faces + np.int32(self.slice_of(membrane).start)).astype(np.int32)
+    def connectivity(self, membrane: Membrane) -> TriangleMesh | Connectivity:
+        """Faces, edges and neighbours of a membrane as they are now, by the numbers of its own vertices."""
+        return self.triangulation.connectivity(membrane)
 
     def geometry(self, membrane: Membrane) -> Geometry:
         """What is measured of a membrane as its vertices move: one for all forces on it."""
         if membrane not in self._geometries:
             self._geometries[membrane] = Geometry(
-                # Contexts join the faces of all membranes in the order of the topology.
-                self.slice_of(membrane).start, membrane.first_face, *membrane.mesh.vertex_faces
-            )
+                self.slice_of(membrane).start, membrane.first_face, len(membrane), len(membrane.mesh.faces),
+                self.triangulation.triangles,
+            )  # fmt: skip
         return self._geometries[membrane]
 
     def gather(self, name: str, zero: Collection[Handle] = ()) -> np.ndarray:

@@ -83,6 +83,9 @@ class State(Named):
     jumps : dict of str to dict
         With `positions`: the discrete states of jumps, by the names of the jumps; of `LinkBinding` ``"links"``, (k, 2)
         rows of its sites.
+    faces : dict of str to (F, 3) int32 array
+        With `positions`: the triangles of every membrane, by the name of its handle and the numbers of its own
+        vertices; those of its mesh as long as no edge has been flipped.
     heat, shadow_work, protocol_work, chemical_work : float, pN nm
         With ``energy=True`` while work is measured, see `Simulation.report_work`.
     kT : float, pN nm
@@ -178,6 +181,10 @@ class State(Named):
     @property
     def jumps(self) -> dict[str, Any]:
         return dict(self._part("jumps", "positions"))
+
+    @property
+    def faces(self) -> dict[str, np.ndarray]:
+        return dict(self._part("faces", "positions"))
 
     def links(self, force: "Links") -> "LinkEnds":
         """The links of a force as they are here: those that it was given, and those that jumps have bound.

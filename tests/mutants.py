@@ -318,6 +318,9 @@ LAWS = [
     ("waits for exponential times", "_kernels/link_binding.pyx", "act", "t += draw_exponential(u[0]) / total", "t = draw_exponential(u[0]) / total"),
     ("no heat at rest", "jumps/link_binding.py", "update", "(1.0 - share, share, 0.0, 0.0, 0.0)", "(0.0, share, 0.0, 0.0, 0.0)"),
     ("100 filaments that link", "jumps/link_binding.py", "_too_near", "2.0 * separation", "0.0"),
+    ("edges that are flipped", "_kernels/triangles.pyx", "enter", "while s > self.rings.starts[vertex] and corners[s - 1] > corner:", "while False:"),
+    ("its place in the square", "_kernels/changes.pyx", "carry", "p = dot(by_x, v)", "p = 1.01 * dot(by_x, v)"),
+    ("what `difference` says", "_kernels/membrane.pyx", "touch", "self.touch_vertex(quad.b - m.first_bead)", "pass"),
     ("uncorrelated between uses", "_kernels/philox.pxd", "counter_word3", "(purpose & 0xFF) << 24", "(0 * purpose) << 24"),
 ]  # fmt: skip
 

@@ -27,6 +27,7 @@ LAYERS = [
     {"sites"},
     {"beads"},
     {"rods", "topology"},
+    {"triangulation"},
     {"layout"},
     {"forces"},
     {"jumps"},

@@ -15,7 +15,7 @@ from medyanpy._kernels.elementary cimport sincos_
 from medyanpy._kernels.kick cimport ForceSum
 from medyanpy._kernels.parallel cimport over_blocks, record_fault
 from medyanpy._kernels.philox cimport NORMALS_BLOCK, THERMOSTAT, normals_block, six_normals_block
-from medyanpy._kernels.program cimport NOT_FINITE, Operation, World
+from medyanpy._kernels.program cimport NOT_FINITE, Operation, World, mark_moved
 from medyanpy._kernels.quaternion cimport into_body, into_space, matrix_of, scale_to_unit
 
 cdef enum:
@@ -87,7 +87,7 @@ cdef class Displacement(Operation):
         if self.n == 0:
             return 0
         self.task.f = &self.forces.f[0, 0] if self.forces.forces.count > 0 else NULL
-        world.positions += 1
+        mark_moved(world)
         return over_blocks(_displace, &self.task, world, self.n, BLOCK)
 
 
@@ -230,5 +230,5 @@ cdef class TensorDisplacement(Operation):
         if self.forces.forces.count > 0:
             self.task.f = &self.forces.f[0, 0]
             self.task.torque = self.forces.drive[0]
-        world.positions += 1
+        mark_moved(world)
         return over_blocks(_displace_and_turn, &self.task, world, self.n, BLOCK)

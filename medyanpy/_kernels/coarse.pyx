@@ -33,7 +33,7 @@ from medyanpy._kernels.derivatives import HessianBlocks
 from medyanpy._kernels.kick cimport ForceSum, KickForce, KickRule
 from medyanpy._kernels.parallel cimport over_blocks, record_fault
 from medyanpy._kernels.program cimport (
-    NO_FAULT, NOT_SOLVED, PYTHON_EXCEPTION, Operation, Sequence, World,
+    NO_FAULT, NOT_SOLVED, PYTHON_EXCEPTION, Operation, Sequence, World, mark_moved,
 )
 
 cpdef enum Scheme:
@@ -546,7 +546,7 @@ cdef class CoarseForces(KickRule):
                     i = self.band.place[p]
                     for c in range(3):
                         world.x[3 * i + c] = self.x[i, c] + self.scale * self.a[i, c]
-                world.positions += 1
+                mark_moved(world)
                 fault = forces.run(world)
                 if fault != 0:
                     break
@@ -583,7 +583,7 @@ cdef class CoarseForces(KickRule):
             fault = record_fault(world, NOT_SOLVED, worst, -1)
         memcpy(world.x, &self.x[0, 0], 3 * world.n * sizeof(double))
         # What is cached of elsewhere is stale.
-        world.positions += 1
+        mark_moved(world)
         if fault == 0:
             # The forces of here, for beads that are not solved for and for whoever asks.
             fault = forces.run(world)
@@ -599,7 +599,7 @@ cdef class CoarseForces(KickRule):
             for c in range(3):
                 self.a[i, c] = f[3 * i + c] * world.inverse_mass[i]
                 world.x[3 * i + c] -= self.scale * self.a[i, c]
-        world.positions += 1
+        mark_moved(world)
         self.solved_at = world.positions
 
     cdef void move(self, World* world) noexcept nogil:
@@ -610,7 +610,7 @@ cdef class CoarseForces(KickRule):
             i = self.band.place[p]
             for c in range(3):
                 world.x[3 * i + c] += self.scale * self.a[i, c]
-        world.positions += 1
+        mark_moved(world)
 
 
 cdef class ToCoordinates(Operation):

@@ -42,7 +42,7 @@ from medyanpy._kernels.lanes cimport (
 )
 from medyanpy._kernels.parallel cimport over_blocks, record_fault
 from medyanpy._kernels.philox cimport CONSTRAINTS, NORMALS_BLOCK, normals_block
-from medyanpy._kernels.program cimport NOT_CONVERGED, Operation, World
+from medyanpy._kernels.program cimport NOT_CONVERGED, Operation, World, mark_moved
 
 cdef extern from * nogil:
     """
@@ -673,7 +673,7 @@ cdef class Constraints(Operation):
         cdef Py_ssize_t i, first
         cdef int k, fault
         if self.task.action == SETTLE:
-            world.positions += 1
+            mark_moved(world)
         fault = over_blocks(_batches, &self.task, world, self.batches, BLOCK)
         if fault != 0:
             # Of several that fail, on any thread, the one that is named.

@@ -12,7 +12,7 @@ from libc.stdint cimport int32_t
 from medyanpy._kernels.box cimport displacement
 from medyanpy._kernels.parallel cimport over_blocks, record_fault
 from medyanpy._kernels.points cimport Frame, frame_of
-from medyanpy._kernels.program cimport DEGENERATE_TRIANGLE, Operation, World
+from medyanpy._kernels.program cimport DEGENERATE_TRIANGLE, Operation, World, mark_moved
 from medyanpy._kernels.vec3 cimport cross, dot
 
 cdef Py_ssize_t BEADS = 8192
@@ -86,7 +86,7 @@ cdef class Drift(Operation):
         task.h = self.h
         task.before = &self.before[0, 0] if ride else NULL
         over_blocks(_drift, &task, world, world.n_cartesian, BEADS)
-        world.positions += 1
+        mark_moved(world)
         if ride:
             return over_blocks(_ride, &task, world, world.n_points, POINTS)
         return 0

@@ -28,7 +28,7 @@ from medyanpy._kernels.box cimport displacement
 from medyanpy._kernels.parallel cimport n_blocks, ordered_max, over_blocks, record_fault
 from medyanpy._kernels.points cimport Frame, frame_of
 from medyanpy._kernels.program cimport (
-    DEGENERATE_TRIANGLE, NOT_FINITE, Operation, TOO_MANY_CROSSINGS, World,
+    DEGENERATE_TRIANGLE, NOT_FINITE, Operation, TOO_MANY_CROSSINGS, World, mark_moved,
 )
 from medyanpy._kernels.vec3 cimport cross, dot
 
@@ -259,7 +259,7 @@ cdef class Geodesic(Operation):
             t.n_sums = self.corners.n
             t.scale = t.sense * self.corners.scale
         fault = over_blocks(_fly, t, world, world.n_points, BLOCK)
-        world.positions += 1
+        mark_moved(world)
         if world.membranes_move:
             self.corners.collect(world, world.v, world.inverse_mass, False)
         return fault

@@ -15,7 +15,7 @@ from libc.stdlib cimport free, realloc
 
 from medyanpy._kernels.elementary cimport log_core
 from medyanpy._kernels.philox cimport JUMP, counter_word2, counter_word3, philox4x32
-from medyanpy._kernels.program cimport OUT_OF_MEMORY, TOO_MANY_JUMPS, Operation, Sequence, World
+from medyanpy._kernels.program cimport OUT_OF_MEMORY, TOO_MANY_JUMPS, Operation, Sequence, World, mark_moved
 from medyanpy._kernels.work cimport add
 
 
@@ -206,7 +206,7 @@ cdef class Jumps(Operation):
         fault = jump.act(world, jump.every * self.h, &draws)
         if jump.counts[2] != events:
             # Forces are others now.
-            world.positions += 1
+            mark_moved(world)
         if fault == 0 and draws.next > MOST_DRAWS:
             world.fault.value = MOST_DRAWS
             return TOO_MANY_JUMPS

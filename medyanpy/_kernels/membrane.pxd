@@ -12,12 +12,14 @@ and of the area A and the volume V of the membrane, over the faces f at vertex v
 
     dA/dx_v = a = sum_f dA_f/dx_v,   dV/dx_v = G/6,   G = sum_f N_f
 """
+from libc.math cimport sqrt
 from libc.stdint cimport int32_t
 
 from medyanpy._kernels.box cimport Box, displacement
 from medyanpy._kernels.parallel cimport record_fault
-from medyanpy._kernels.program cimport DEGENERATE_TRIANGLE, Operation, World
-from medyanpy._kernels.vec3 cimport cross
+from medyanpy._kernels.program cimport Change, DEGENERATE_TRIANGLE, Operation, World
+from medyanpy._kernels.triangles cimport Rings, Triangles
+from medyanpy._kernels.vec3 cimport cross, dot
 
 # Sizes of blocks: short enough that a small cell of 5 000 vertices still feeds several threads.
 cdef enum:
@@ -42,8 +44,7 @@ cdef struct Membrane:
     Py_ssize_t n_faces
     Py_ssize_t first_bead     # vertex 0, among all beads
     Py_ssize_t first_face     # face 0, among the faces of all membranes
-    const int32_t* offsets    # (n_vertices + 1,)
-    const int32_t* corners    # (3 n_faces,) of each vertex, ascending
+    const Rings* rings        # of the vertices of all membranes, by place; corners as in `Triangles`
     # As far as they have been measured.
     double* area_vectors      # (n_faces, 4) N and |N|
     double* normals           # (n_faces, 3) n; 0 where |N| = 0
@@ -67,6 +68,14 @@ cdef inline void edges_of(const World* world, const int32_t* beads, double* e) n
     displacement(&world.box, x1, x2, e)
     displacement(&world.box, x2, x0, e + 3)
     displacement(&world.box, x0, x1, e + 6)
+
+
+cdef inline double area_vector_of(const Membrane* m, const World* world, Py_ssize_t face, double* big_n) noexcept nogil:
+    """N of a face, measured now; returns |N|."""
+    cdef double e[9]
+    edges_of(world, corners_of(m, world, face), e)
+    cross(e, e + 3, big_n)
+    return sqrt(dot(big_n, big_n))
 
 
 cdef inline void area_gradients(const double* n, const double* e, double scale, double* row) noexcept nogil:
@@ -115,8 +124,7 @@ cdef class Geometry:
     # How often, for whoever wants to know.
     cdef readonly long long face_passes
     cdef readonly long long ring_passes
-    cdef const int32_t[::1] offsets
-    cdef const int32_t[::1] corners
+    cdef readonly Triangles triangles
     cdef double[:, ::1] area_vectors
     cdef double[:, ::1] normals
     cdef double[:, :, ::1] area_gradients
@@ -124,7 +132,17 @@ cdef class Geometry:
     cdef double[:, ::1] vector_sums
     cdef double[::1] area_partial
     cdef double[::1] volume_partial
+    # What a change touches.
+    cdef char[::1] marks              # (n_vertices + n_faces,)
+    cdef int32_t[::1] vertices        # the first n_touched of them, by their own numbers
+    cdef int32_t[::1] faces
+    cdef Py_ssize_t n_touched
+    cdef Py_ssize_t n_faces_touched
 
+    cdef void touch(self, World* world, const Change* change) noexcept nogil
+    cdef void touch_vertex(self, Py_ssize_t vertex) noexcept nogil
+    cdef void touch_face(self, Py_ssize_t face) noexcept nogil
+    cdef void let_go(self) noexcept nogil
     cdef int ask(self, int what) except -1
     cdef void measure(self, World* world, int what) noexcept nogil
     cdef void pull(self, World* world, int sums, double scale) noexcept nogil
@@ -137,3 +155,10 @@ cdef class MembraneForce(Operation):
     cdef const Membrane* membrane   # the geometry's
 
     cdef void gather(self, World* world, const double* rows, const double* weight) noexcept nogil
+    # Of what a change touches, as the geometry knows it: the energy, or what it depends on; inf where a triangle that
+    # bends has no area.
+    cdef int part(self, World* world, double* out) noexcept nogil
+    # What the energy gains where that was `before` and becomes `after`.
+    cdef int gain(self, World* world, double before, double after, double* out) noexcept nogil
+    cdef int difference(self, World* world, Change* change, double* out) noexcept nogil
+    cdef bint changed(self, World* world, const Change* change) noexcept nogil

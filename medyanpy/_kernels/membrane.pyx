@@ -11,6 +11,7 @@ from libc.math cimport sqrt
 
 from medyanpy._kernels.box cimport displacement
 from medyanpy._kernels.parallel cimport n_blocks, ordered_sum, over_blocks
+from medyanpy._kernels.program cimport Change, Quad
 from medyanpy._kernels.vec3 cimport add_scaled, cross, dot
 
 cdef enum:
@@ -95,14 +96,16 @@ cdef int _rings(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int
     cdef const double* big_n
     cdef double a[3]
     cdef double g[4]
+    cdef const int32_t* starts = m.rings.starts + m.first_bead
+    cdef const int32_t* ends = m.rings.ends + m.first_bead
     cdef Py_ssize_t v, s
     # Without a sign, which takes longer to divide.
     cdef size_t corner
     cdef int c
     for v in range(first, last):
         a[0] = a[1] = a[2] = g[0] = g[1] = g[2] = g[3] = 0.0
-        for s in range(m.offsets[v], m.offsets[v + 1]):
-            corner = <size_t> m.corners[s]
+        for s in range(starts[v], ends[v]):
+            corner = <size_t> (m.rings.corners[s] - 3 * m.first_face)
             if what & AREA_SUMS:
                 add_scaled(1.0, m.area_gradients + 3 * corner, a)
             if what & VECTOR_SUMS:
@@ -153,8 +156,9 @@ cdef class Geometry:
     ----------
     first_bead, first_face : int
         Vertex 0 and face 0 of the membrane, in the arrays of the Context.
-    offsets, corners : (V + 1,), (3F,) int32
-        ``mesh.vertex_faces``.
+    n_vertices, n_faces : int
+    triangles : Triangles
+        Of all membranes: the corners of each vertex.
 
     Attributes
     ----------
@@ -162,17 +166,19 @@ cdef class Geometry:
         How often faces have been measured, and sums been taken.
     """
 
-    def __init__(self, Py_ssize_t first_bead, Py_ssize_t first_face, const int32_t[::1] offsets,
-                 const int32_t[::1] corners):
+    def __init__(self, Py_ssize_t first_bead, Py_ssize_t first_face, Py_ssize_t n_vertices, Py_ssize_t n_faces,
+                 Triangles triangles not None):
         cdef Membrane* m = &self.membrane
-        m.n_vertices = offsets.shape[0] - 1
-        m.n_faces = corners.shape[0] // 3
+        m.n_vertices = n_vertices
+        m.n_faces = n_faces
         m.first_bead = first_bead
         m.first_face = first_face
-        self.offsets = offsets
-        self.corners = corners
-        m.offsets = &self.offsets[0]
-        m.corners = &self.corners[0]
+        self.triangles = triangles
+        m.rings = &triangles.rings
+        self.marks = np.zeros(n_vertices + n_faces, np.int8)
+        self.vertices = np.zeros(n_vertices, np.int32)
+        self.faces = np.zeros(n_faces, np.int32)
+        self.n_touched = self.n_faces_touched = 0
         self.area_partial = np.zeros(n_blocks(m.n_faces, FACE_BLOCK))
         self.volume_partial = np.zeros(n_blocks(m.n_faces, FACE_BLOCK))
         m.area_partial = &self.area_partial[0]
@@ -199,10 +205,6 @@ cdef class Geometry:
             m.vector_sums = &self.vector_sums[0, 0]
         self.asked |= what
         return 0
-
-    def connectivity_changed(self):
-        """Faces have changed: nothing that has been measured holds."""
-        self.known = 0
 
     cdef void measure(self, World* world, int what) noexcept nogil:
         """See that `what`, of all that has been asked for, is that of where beads are now."""
@@ -237,6 +239,58 @@ cdef class Geometry:
         task.scale = scale
         over_blocks(_pull, &task, world, self.membrane.n_vertices, VERTEX_BLOCK)
 
+    # What a change touches ------------------------------------------------------------------------------------
+
+    cdef void touch_face(self, Py_ssize_t face) noexcept nogil:
+        if not self.marks[self.membrane.n_vertices + face]:
+            self.marks[self.membrane.n_vertices + face] = 1
+            self.faces[self.n_faces_touched] = <int32_t> face
+            self.n_faces_touched += 1
+
+    cdef void touch_vertex(self, Py_ssize_t vertex) noexcept nogil:
+        if not self.marks[vertex]:
+            self.marks[vertex] = 1
+            self.vertices[self.n_touched] = <int32_t> vertex
+            self.n_touched += 1
+
+    cdef void touch(self, World* world, const Change* change) noexcept nogil:
+        """Faces with corners that move or are exchanged; vertices of such faces, whose rings are then others."""
+        cdef const Membrane* m = &self.membrane
+        cdef const int32_t* beads
+        cdef const Quad* quad
+        cdef Py_ssize_t i, s, v, face
+        cdef int c
+        for i in range(change.n_beads):
+            v = change.beads[i]
+            if v < m.first_bead or v >= m.first_bead + m.n_vertices:
+                continue
+            for s in range(m.rings.starts[v], m.rings.ends[v]):
+                face = m.rings.corners[s] // 3 - m.first_face
+                beads = corners_of(m, world, face)
+                self.touch_face(face)
+                for c in range(3):
+                    self.touch_vertex(beads[c] - m.first_bead)
+        for i in range(change.n_flips):
+            quad = change.quads + i
+            if quad.first < m.first_face or quad.first >= m.first_face + m.n_faces:
+                continue
+            self.touch_face(quad.first - m.first_face)
+            self.touch_face(quad.second - m.first_face)
+            self.touch_vertex(quad.a - m.first_bead)
+            self.touch_vertex(quad.b - m.first_bead)
+            self.touch_vertex(quad.c - m.first_bead)
+            self.touch_vertex(quad.d - m.first_bead)
+
+    cdef void let_go(self) noexcept nogil:
+        cdef Py_ssize_t i
+        for i in range(self.n_touched):
+            self.marks[self.vertices[i]] = 0
+        for i in range(self.n_faces_touched):
+            self.marks[self.membrane.n_vertices + self.faces[i]] = 0
+        self.n_touched = self.n_faces_touched = 0
+
+    # ----------------------------------------------------------------------------------------------------------
+
     cdef double total_area(self) noexcept nogil:
         return ordered_sum(self.membrane.area_partial, n_blocks(self.membrane.n_faces, FACE_BLOCK))
 
@@ -254,11 +308,13 @@ cdef int _gather(void* task, World* world, Py_ssize_t first, Py_ssize_t last, in
     cdef GatherTask* t = <GatherTask*> task
     cdef const Membrane* m = t.membrane
     cdef double total[3]
+    cdef const int32_t* starts = m.rings.starts + m.first_bead
+    cdef const int32_t* ends = m.rings.ends + m.first_bead
     cdef Py_ssize_t v, s, corner
     for v in range(first, last):
         total[0] = total[1] = total[2] = 0.0
-        for s in range(m.offsets[v], m.offsets[v + 1]):
-            corner = m.corners[s]
+        for s in range(starts[v], ends[v]):
+            corner = m.rings.corners[s] - 3 * m.first_face
             add_scaled(1.0 if t.weight == NULL else t.weight[corner // 3], t.rows + 3 * corner, total)
         # Summed apart and added once: two equal forces give exactly twice one.
         add_scaled(-1.0, total, world.f + 3 * (m.first_bead + v))
@@ -283,3 +339,30 @@ cdef class MembraneForce(Operation):
         task.rows = rows
         task.weight = weight
         over_blocks(_gather, &task, world, self.membrane.n_vertices, VERTEX_BLOCK)
+
+    cdef int part(self, World* world, double* out) noexcept nogil:
+        return 0
+
+    cdef int gain(self, World* world, double before, double after, double* out) noexcept nogil:
+        out[0] = after - before
+        return 0
+
+    cdef int difference(self, World* world, Change* change, double* out) noexcept nogil:
+        cdef double before = 0.0
+        cdef double after = 0.0
+        cdef int fault, failed
+        # The same in both states: faces and neighbours that a vertex comes by are those at flipped edges.
+        self.geometry.touch(world, change)
+        fault = change.swap(world, change)
+        if fault == 0:
+            fault = self.part(world, &after)
+            failed = change.swap(world, change)
+            fault = failed if fault == 0 else fault
+        if fault == 0:
+            fault = self.part(world, &before)
+        self.geometry.let_go()
+        return fault if fault != 0 else self.gain(world, before, after, out)
+
+    cdef bint changed(self, World* world, const Change* change) noexcept nogil:
+        # All that is measured is measured anew, by the faces and rings of the World.
+        return True

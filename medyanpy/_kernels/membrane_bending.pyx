@@ -28,6 +28,7 @@ from medyanpy._kernels.parallel cimport n_blocks, ordered_sum, over_blocks
 from medyanpy._kernels.program cimport World
 from medyanpy._kernels.vec3 cimport add_scaled, cross, dot
 
+from libc.math cimport INFINITY, sqrt
 from libc.stdint cimport int32_t
 
 
@@ -175,4 +176,41 @@ cdef class VertexBending(MembraneForce):
         self.gather(world, task.rows, NULL)
         if world.want_energy:
             self.energy = ordered_sum(task.partial, self.partial.shape[0])
+        return 0
+
+    cdef int part(self, World* world, double* out) noexcept nogil:
+        cdef const Membrane* m = self.membrane
+        cdef const int32_t* beads
+        cdef double a[3]
+        cdef double g[3]
+        cdef double e[9]
+        cdef double big_n[3]
+        cdef double u[3]
+        cdef double length, area, gg, h
+        cdef Py_ssize_t i, v, s, face
+        cdef int corner
+        out[0] = 0.0
+        for i in range(self.geometry.n_touched):
+            v = self.geometry.vertices[i]
+            if self.kappa[v] == 0.0:
+                continue
+            a[0] = a[1] = a[2] = g[0] = g[1] = g[2] = area = 0.0
+            for s in range(m.rings.starts[m.first_bead + v], m.rings.ends[m.first_bead + v]):
+                face = m.rings.corners[s] // 3 - m.first_face
+                corner = m.rings.corners[s] % 3
+                beads = corners_of(m, world, face)
+                edges_of(world, beads, e)
+                cross(e, e + 3, big_n)
+                length = sqrt(dot(big_n, big_n))
+                if length == 0.0:
+                    out[0] = INFINITY
+                    return 0
+                cross(big_n, e + 3 * corner, u)
+                add_scaled(0.5 / length, u, a)
+                add_scaled(1.0, big_n, g)
+                area += length
+            area *= 1.0 / 6.0
+            gg = dot(g, g)
+            h = 3.0 * dot(a, g) / gg if gg > 0.0 else 0.0
+            out[0] += 2.0 * self.kappa[v] * (h - self.c0[v]) * (h - self.c0[v]) * area
         return 0

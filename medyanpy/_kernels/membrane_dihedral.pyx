@@ -27,28 +27,27 @@ is Schlaefli's formula, sum_e l_e dphi_e = 0.
 """
 import numpy as np
 
-from libc.math cimport sqrt
+from libc.math cimport INFINITY, sqrt
 from libc.stdint cimport int32_t
 
 from medyanpy._kernels.box cimport displacement
 from medyanpy._kernels.elementary cimport atan2_
 from medyanpy._kernels.membrane cimport (
-    area_gradients, bend_no_area, corners_of, edges_of, FACE_BLOCK, Geometry, Membrane, MembraneForce,
+    area_gradients, area_vector_of, bend_no_area, corners_of, edges_of, FACE_BLOCK, Geometry, Membrane, MembraneForce,
     normal_of, NORMALS, VERTEX_BLOCK,
 )
 from medyanpy._kernels.parallel cimport n_blocks, ordered_sum, over_blocks
 from medyanpy._kernels.program cimport World
+from medyanpy._kernels.triangles cimport corner_before
 from medyanpy._kernels.vec3 cimport add_scaled, cross, dot
 
 cdef enum:
-    EDGE_BLOCK = 1024
     # Angles are computed this many at a time, in a loop of their own that the compiler turns into vectors.
     BATCH = 64
 
 
 cdef struct DihedralTask:
     const Membrane* membrane
-    const int32_t* pairs      # (E, 2) the two half-edges of each edge with two faces
     const double* kappa       # (V,)
     const double* c0          # (V,)
     double* turn              # (F, 3) l phi of the edge opposite each corner; 0 at a border
@@ -57,11 +56,11 @@ cdef struct DihedralTask:
     double* partial           # energy of each block of vertices
 
 
-cdef int _edges(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
-    """l phi of each edge, for both its faces."""
-    cdef DihedralTask* t = <DihedralTask*> task
+cdef inline void _turns(
+    const DihedralTask* t, World* world, const int32_t* pairs, const Py_ssize_t n,
+) noexcept nogil:
+    """l phi of up to BATCH edges: pairs (n, 2) are their corners."""
     cdef const Membrane* m = t.membrane
-    cdef const int32_t* pair
     cdef const int32_t* beads
     cdef const double* n1
     cdef const double* n2
@@ -70,35 +69,52 @@ cdef int _edges(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int
     cdef double length[BATCH]
     cdef double e[3]
     cdef double u[3]
-    cdef Py_ssize_t batch, start, k, n, face
+    cdef Py_ssize_t k, face
     cdef int corner
-    for batch in range(n_blocks(last - first, BATCH)):
-        start = first + batch * BATCH
-        n = min(<Py_ssize_t> BATCH, last - start)
-        for k in range(n):
-            pair = t.pairs + 2 * (start + k)
-            face = pair[0] // 3
-            corner = pair[0] - 3 * <int> face
-            beads = corners_of(m, world, face)
-            displacement(
-                &world.box,
-                world.x + 3 * <Py_ssize_t> beads[corner + 1 if corner < 2 else 0],
-                world.x + 3 * <Py_ssize_t> beads[corner - 1 if corner > 0 else 2],
-                e,
-            )
-            n1 = m.normals + 3 * face
-            n2 = m.normals + 3 * <Py_ssize_t> (pair[1] // 3)
-            cross(n1, n2, u)
-            length[k] = sqrt(dot(e, e))
-            # Both arguments times the length: nothing to divide by.
-            y[k] = dot(e, u)
-            x[k] = length[k] * dot(n1, n2)
-        for k in range(n):
-            y[k] = length[k] * atan2_(y[k], x[k])
-        for k in range(n):
-            pair = t.pairs + 2 * (start + k)
-            t.turn[pair[0]] = y[k]
-            t.turn[pair[1]] = y[k]
+    for k in range(n):
+        face = pairs[2 * k] // 3
+        corner = pairs[2 * k] - 3 * <int> face
+        beads = corners_of(m, world, face)
+        displacement(
+            &world.box,
+            world.x + 3 * <Py_ssize_t> beads[corner + 1 if corner < 2 else 0],
+            world.x + 3 * <Py_ssize_t> beads[corner - 1 if corner > 0 else 2],
+            e,
+        )
+        n1 = m.normals + 3 * face
+        n2 = m.normals + 3 * <Py_ssize_t> (pairs[2 * k + 1] // 3)
+        cross(n1, n2, u)
+        length[k] = sqrt(dot(e, e))
+        # Both arguments times the length: nothing to divide by.
+        y[k] = dot(e, u)
+        x[k] = length[k] * dot(n1, n2)
+    for k in range(n):
+        y[k] = length[k] * atan2_(y[k], x[k])
+    for k in range(n):
+        t.turn[pairs[2 * k]] = y[k]
+        t.turn[pairs[2 * k + 1]] = y[k]
+
+
+cdef int _edges(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    """l phi of the edges of some faces, for both faces of each: the one whose corner has the lower number finds it."""
+    cdef DihedralTask* t = <DihedralTask*> task
+    cdef const Membrane* m = t.membrane
+    cdef int32_t begin = <int32_t> (3 * m.first_face)
+    cdef const int32_t* opposite = world.opposite + begin
+    cdef int32_t pairs[2 * BATCH]
+    cdef Py_ssize_t corner, n = 0
+    for corner in range(3 * first, 3 * last):
+        if opposite[corner] < 0:
+            t.turn[corner] = 0.0
+            continue
+        # Written in any case, and kept where it is wanted: a branch would be guessed wrong every other time.
+        pairs[2 * n] = <int32_t> corner
+        pairs[2 * n + 1] = opposite[corner] - begin
+        n += opposite[corner] - begin > corner
+        if n == BATCH:
+            _turns(t, world, pairs, BATCH)
+            n = 0
+    _turns(t, world, pairs, n)
     return 0
 
 
@@ -106,6 +122,8 @@ cdef int _vertices(void* task, World* world, Py_ssize_t first, Py_ssize_t last, 
     """Curvature and energy of each vertex, and the response to changes of M and S."""
     cdef DihedralTask* t = <DihedralTask*> task
     cdef const Membrane* m = t.membrane
+    cdef const int32_t* starts = m.rings.starts + m.first_bead
+    cdef const int32_t* ends = m.rings.ends + m.first_bead
     cdef double h, area, turn, excess, energy = 0.0
     cdef Py_ssize_t v, s, corner, face
     for v in range(first, last):
@@ -113,8 +131,8 @@ cdef int _vertices(void* task, World* world, Py_ssize_t first, Py_ssize_t last, 
         if t.kappa[v] == 0.0:
             continue
         turn = area = 0.0
-        for s in range(m.offsets[v], m.offsets[v + 1]):
-            corner = m.corners[s]
+        for s in range(starts[v], ends[v]):
+            corner = m.rings.corners[s] - 3 * m.first_face
             face = corner // 3
             area += m.area_vectors[4 * face + 3]
             # The edge that leaves v in this face, opposite the corner before it: round v, each edge once.
@@ -180,24 +198,18 @@ cdef int _faces(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int
 
 
 cdef class DihedralBending(MembraneForce):
-    """Dihedral form. kappa, c0 (V,): pN nm, >= 0, zero at the border; 1/nm.
-
-    pairs (E, 2): the half-edges 3 face + corner of every edge with two faces.
-    """
+    """Dihedral form. kappa, c0 (V,): pN nm, >= 0, zero at the border; 1/nm."""
     cdef const double[::1] kappa
     cdef const double[::1] c0
-    cdef const int32_t[:, ::1] pairs
     cdef double[:, ::1] turn
     cdef double[:, ::1] response
     cdef double[:, :, ::1] rows
     cdef double[::1] partial
 
-    def __init__(self, str name, Geometry geometry, const double[::1] kappa, const double[::1] c0,
-                 const int32_t[:, ::1] pairs):
+    def __init__(self, str name, Geometry geometry, const double[::1] kappa, const double[::1] c0):
         MembraneForce.__init__(self, name, geometry, NORMALS)
         self.kappa = kappa
         self.c0 = c0
-        self.pairs = pairs
         self.turn = np.zeros((self.membrane.n_faces, 3))
         self.response = np.zeros((kappa.shape[0], 2))
         self.rows = np.zeros((self.membrane.n_faces, 3, 3))
@@ -205,10 +217,8 @@ cdef class DihedralBending(MembraneForce):
 
     cdef int run(self, World* world) noexcept nogil:
         cdef DihedralTask task
-        cdef Py_ssize_t n_pairs = self.pairs.shape[0]
         cdef int fault
         task.membrane = self.membrane
-        task.pairs = &self.pairs[0, 0] if n_pairs > 0 else NULL
         task.kappa = &self.kappa[0]
         task.c0 = &self.c0[0]
         task.turn = &self.turn[0, 0]
@@ -217,7 +227,7 @@ cdef class DihedralBending(MembraneForce):
         task.partial = &self.partial[0]
         self.energy = 0.0
         self.geometry.measure(world, NORMALS)
-        over_blocks(_edges, &task, world, n_pairs, EDGE_BLOCK)
+        over_blocks(_edges, &task, world, self.membrane.n_faces, FACE_BLOCK)
         over_blocks(_vertices, &task, world, self.membrane.n_vertices, VERTEX_BLOCK)
         fault = over_blocks(_faces, &task, world, self.membrane.n_faces, FACE_BLOCK)
         if fault != 0:
@@ -225,4 +235,42 @@ cdef class DihedralBending(MembraneForce):
         self.gather(world, task.rows, NULL)
         if world.want_energy:
             self.energy = ordered_sum(task.partial, self.partial.shape[0])
+        return 0
+
+    cdef int part(self, World* world, double* out) noexcept nogil:
+        cdef const Membrane* m = self.membrane
+        cdef const int32_t* beads
+        cdef double e[3]
+        cdef double n1[3]
+        cdef double n2[3]
+        cdef double u[3]
+        cdef double length, other, edge, area, turn, h
+        cdef Py_ssize_t i, v, s, corner, face
+        out[0] = 0.0
+        for i in range(self.geometry.n_touched):
+            v = self.geometry.vertices[i]
+            if self.kappa[v] == 0.0:
+                continue
+            turn = area = 0.0
+            for s in range(m.rings.starts[m.first_bead + v], m.rings.ends[m.first_bead + v]):
+                # That of the edge that leaves the vertex in this face, which has another one beyond it.
+                corner = corner_before(m.rings.corners[s])
+                face = corner // 3 - m.first_face
+                beads = corners_of(m, world, face)
+                displacement(
+                    &world.box, world.x + 3 * (m.first_bead + v),
+                    world.x + 3 * <Py_ssize_t> beads[corner_before(corner) % 3], e,
+                )
+                length = area_vector_of(m, world, face, n1)
+                other = area_vector_of(m, world, world.opposite[corner] // 3 - m.first_face, n2)
+                if length == 0.0 or other == 0.0:
+                    out[0] = INFINITY
+                    return 0
+                area += length
+                cross(n1, n2, u)
+                edge = sqrt(dot(e, e))
+                turn += edge * atan2_(dot(e, u), edge * dot(n1, n2))
+            area *= 1.0 / 6.0
+            h = 0.25 * turn / area
+            out[0] += 2.0 * self.kappa[v] * (h - self.c0[v]) * (h - self.c0[v]) * area
         return 0

@@ -11,11 +11,14 @@ a sum of normals, never sees the point at all.
 """
 import numpy as np
 
+from medyanpy._kernels.box cimport displacement
 from medyanpy._kernels.membrane cimport (
-    AREA_GRADIENTS, AREA_SUMS, FACE_BLOCK, Geometry, Membrane, MembraneForce, VECTOR_SUMS, VOLUME,
+    area_vector_of, AREA_GRADIENTS, AREA_SUMS, AREAS, corners_of, FACE_BLOCK, Geometry, Membrane, MembraneForce,
+    VECTOR_SUMS, VOLUME,
 )
 from medyanpy._kernels.parallel cimport n_blocks, ordered_sum, over_blocks
-from medyanpy._kernels.program cimport World
+from medyanpy._kernels.program cimport Change, World
+from medyanpy._kernels.vec3 cimport dot
 
 
 cdef class TotalArea(MembraneForce):
@@ -39,6 +42,23 @@ cdef class TotalArea(MembraneForce):
         self.energy = 0.0
         if world.want_energy:
             self.energy = self.tension * total + 0.5 * self.modulus * strain * (total - self.area)
+        return 0
+
+    cdef int part(self, World* world, double* out) noexcept nogil:
+        """Area."""
+        cdef double big_n[3]
+        cdef Py_ssize_t i
+        out[0] = 0.0
+        for i in range(self.geometry.n_faces_touched):
+            out[0] += 0.5 * area_vector_of(self.membrane, world, self.geometry.faces[i], big_n)
+        return 0
+
+    cdef int gain(self, World* world, double before, double after, double* out) noexcept nogil:
+        cdef double more = after - before
+        cdef double strain
+        self.geometry.measure(world, AREAS)
+        strain = (self.geometry.total_area() + 0.5 * more - self.area) / self.area
+        out[0] = (self.tension + self.modulus * strain) * more
         return 0
 
 
@@ -91,11 +111,23 @@ cdef class TriangleAreas(MembraneForce):
             self.energy = ordered_sum(task.partial, self.partial.shape[0])
         return 0
 
+    cdef int part(self, World* world, double* out) noexcept nogil:
+        cdef double big_n[3]
+        cdef double excess
+        cdef Py_ssize_t i, f
+        out[0] = 0.0
+        for i in range(self.geometry.n_faces_touched):
+            f = self.geometry.faces[i]
+            excess = 0.5 * area_vector_of(self.membrane, world, f, big_n) - self.area[f]
+            out[0] += 0.5 * self.modulus[f] * excess * excess / self.area[f]
+        return 0
+
 
 cdef class Volume(MembraneForce):
     """modulus k: pN/nm^2; volume V0: nm^3, > 0. The membrane is closed."""
     cdef double modulus
     cdef double volume
+    cdef double origin[3]
 
     def __init__(self, str name, Geometry geometry, double modulus, double volume):
         MembraneForce.__init__(self, name, geometry, VOLUME | VECTOR_SUMS)
@@ -111,4 +143,32 @@ cdef class Volume(MembraneForce):
         self.energy = 0.0
         if world.want_energy:
             self.energy = 0.5 * self.modulus * strain * (total - self.volume)
+        return 0
+
+    cdef int difference(self, World* world, Change* change, double* out) noexcept nogil:
+        cdef int c
+        # Where vertex 0 is now, also in the other state.
+        for c in range(3):
+            self.origin[c] = world.x[3 * self.membrane.first_bead + c]
+        return MembraneForce.difference(self, world, change, out)
+
+    cdef int part(self, World* world, double* out) noexcept nogil:
+        """Volume."""
+        cdef double big_n[3]
+        cdef double d[3]
+        cdef Py_ssize_t i, f
+        out[0] = 0.0
+        for i in range(self.geometry.n_faces_touched):
+            f = self.geometry.faces[i]
+            area_vector_of(self.membrane, world, f, big_n)
+            displacement(
+                &world.box, self.origin, world.x + 3 * <Py_ssize_t> corners_of(self.membrane, world, f)[0], d
+            )
+            out[0] += dot(d, big_n) / 6.0
+        return 0
+
+    cdef int gain(self, World* world, double before, double after, double* out) noexcept nogil:
+        cdef double more = after - before
+        self.geometry.measure(world, VOLUME)
+        out[0] = self.modulus * (self.geometry.total_volume() + 0.5 * more - self.volume) / self.volume * more
         return 0

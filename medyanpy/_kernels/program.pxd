@@ -50,7 +50,10 @@ cdef struct Momenta:
 cdef struct World:
     long long step            # steps taken so far
     long long number          # of all worlds that this process has made, this one has it alone
-    long long positions       # raised whenever beads have moved: forces computed at another value are stale
+    # Another one whenever beads have moved or triangles have changed, never one that was in use before, except that a
+    # change that is taken back brings the old one back: what was computed at another value is stale.
+    long long positions
+    long long newest          # the highest there has been
     int last                  # the step is the last one of this run: what is measured is measured now
     int threads
     uint64_t seed
@@ -94,6 +97,41 @@ cdef struct World:
     int want_energy           # whether each force shall also compute its energy
 
 
+cdef inline void mark_moved(World* world) noexcept nogil:
+    """Beads are elsewhere than before."""
+    world.newest += 1
+    world.positions = world.newest
+
+
+# Two triangles at an edge cd, with the corners a and b across it: (a, c, d) and (b, d, c), each in this order from
+# corner at_a or at_b on. `first` has the lower number.
+cdef struct Quad:
+    Py_ssize_t first, second  # faces
+    int at_a, at_b            # 0 to 2
+    int32_t a, b, c, d        # places
+    int rule                  # which of the new faces is first: see triangles.pyx
+
+
+# A state that differs from the World's by where a few beads are, and by a few edges that are flipped. `swap` exchanges
+# the two, and once more brings all back to the bit; it leaves x of points as it should be.
+cdef struct Change:
+    int (*swap)(World* world, Change* change) noexcept nogil
+    Py_ssize_t n_beads
+    const int32_t* beads      # Cartesian, by place
+    double* x                 # (n_beads, 3) where they are in the other state
+    Py_ssize_t n_flips
+    const Quad* quads         # as the edges are flipped one after the other
+    const Quad* back          # and back, from the last to the first
+    Py_ssize_t n_points       # in the faces of these
+    const int32_t* points
+    int32_t* triangle         # in the other state
+    double* barycentric
+    double* v
+    PyObject* triangles       # Triangles (borrowed)
+    int there                 # whether the World has the edges flipped
+    long long positions       # of the other state, 0 before it has been there
+
+
 # Takes the (3, 3) block d2U/dx_i dx_j of a Hessian, by place. Blocks of one pair add up; of i != j, the mirror block
 # (j, i) is the transpose and is not given apart.
 ctypedef int (*AddBlock)(void* sink, Py_ssize_t i, Py_ssize_t j, const double* block) noexcept nogil
@@ -122,6 +160,12 @@ cdef class Operation:
     cdef int contract(self, World* world, const double* a, double* out) noexcept nogil
     # The same with derivatives of the stiffness in place of the Hessian's.
     cdef int contract_stiffness(self, World* world, const double* a, double* out) noexcept nogil
+    # What its energy gains if a change is made; the World is as before afterwards. Whoever asks has set f, torque and
+    # the forces of momenta to work space, and x of points. Without a method of its own, the whole energy twice.
+    cdef int difference(self, World* world, Change* change, double* out) noexcept nogil
+    # A change has been made to triangles of a membrane that the force names: whether the operation is right again, by
+    # what it mends here if need be. Those that are not are bound anew, as all are without a method of their own.
+    cdef bint changed(self, World* world, const Change* change) noexcept nogil
 
 
 cdef class Sequence(Operation):

@@ -91,6 +91,25 @@ cdef class Operation:
     cdef int contract_stiffness(self, World* world, const double* a, double* out) noexcept nogil:
         return self.contract(world, a, out)
 
+    cdef int difference(self, World* world, Change* change, double* out) noexcept nogil:
+        cdef int wanted = world.want_energy
+        cdef int fault, failed
+        world.want_energy = 1
+        fault = self.run(world)
+        out[0] = -self.energy
+        if fault == 0:
+            fault = change.swap(world, change)
+            if fault == 0:
+                fault = self.run(world)
+                out[0] += self.energy
+                failed = change.swap(world, change)
+                fault = failed if fault == 0 else fault
+        world.want_energy = wanted
+        return fault
+
+    cdef bint changed(self, World* world, const Change* change) noexcept nogil:
+        return False
+
 
 cdef class Sequence(Operation):
     """Operations, one after another, until one fails."""
@@ -185,7 +204,7 @@ cdef class Program:
         global worlds
         worlds += 1
         w.number = worlds
-        w.positions = 1
+        w.positions = w.newest = 1
         w.placed = 0
         w.last = 0
         w.threads = threads
@@ -259,7 +278,7 @@ cdef class Program:
 
     def changed(self):
         """Say that somebody has written into the arrays of the state."""
-        self.world.positions += 1
+        mark_moved(&self.world)
         self.kept_step = -1
 
     def load(self, list operations):
@@ -340,7 +359,7 @@ cdef class Program:
         for k in range(self.n_kept):
             memcpy(self.kept[k].live, self.kept[k].copy, self.kept[k].bytes)
         self.world.step = self.kept_step
-        self.world.positions += 1
+        mark_moved(&self.world)
 
     def recover(self, bint replay):
         """After a fault of `run`: go back to the copy and, if asked, forward to the last good state.

@@ -55,13 +55,14 @@ def edited(old: Engine, new: Engine, energies: tuple[float, float] | None) -> En
     before, store, schedule = old.store, new.store, new.schedule
     places = store.layout.rank[before.layout.order]
     _carry_columns(before, store, momenta=False)
+    _carry_faces(before, new)
     if schedule.integrator.kT is not None and store.layout.n > before.layout.n:
         # Each bead has random numbers of its own, and is born once.
         store.draw_momenta(schedule.integrator.kT, store.seed)
     schedule.admit_velocities()
     # To the bit: also what letters and looks have computed before.
     _carry_columns(before, store, momenta=True)
-    own = {column.array for column in store.layout.topology.columns}
+    own = {"faces", *(column.array for column in store.layout.topology.columns)}
     coefficients = set(old.schedule.coefficient_arrays())
     kept = _jumps_that_stay(old, new)
     theirs = old.schedule.moving_arrays() | old.schedule.coefficient_arrays()
@@ -104,3 +105,12 @@ def _carry_columns(before: Store, store: Store, *, momenta: bool) -> None:
             rows = before.layout.shown_rows(column.of)
             now = store.layout.shown_rows(column.of)[: len(rows)]
             store.arrays[column.array][now] = before.arrays[column.array][rows]
+
+
+def _carry_faces(before: Store, new: Engine) -> None:
+    """Triangles of membranes that were there join the vertices that they did."""
+    if before.layout.triangulation.may_change:
+        # Vertices have the first places, and new membranes come after those that were there.
+        faces = new.store.layout.triangulation.at_first()
+        faces[: len(before.faces)] = before.faces
+        new.schedule.flipping.take(faces)

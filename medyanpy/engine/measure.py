@@ -55,6 +55,7 @@ class Measure:
         parts["counts"] = self.schedule.jumping.counts()
         if positions:
             parts["jumps"] = self.schedule.jumping.shown()
+            parts["faces"] = {m.name: layout.connectivity(m).faces for m in layout.topology.membranes}
             parts["links"] = self.schedule.jumping.links(self.schedule.system.forces, parts["jumps"])
         if physical_positions:
             parts["physical_positions"] = self.physical_positions()

@@ -45,7 +45,7 @@ class Degradation:
     def __init__(self, layout: "Layout") -> None:
         #: Those not yet warned of, and the places of their vertices.
         self._watched = {m: layout.rank[m.beads] for m in layout.topology.membranes if not m.fixed_beads.all()}
-        self._looked = 0
+        self._layout, self._looked = layout, 0
 
     def look(self, step: int, x: np.ndarray) -> None:
         """At places x of the beads in internal order, after so many steps.
@@ -60,7 +60,7 @@ class Degradation:
             return
         self._looked = step
         for membrane, places in list(self._watched.items()):
-            quality = radius_ratios(x[places], membrane.mesh.faces)
+            quality = radius_ratios(x[places], self._layout.connectivity(membrane).faces)
             worst = int(np.argmin(quality))
             first = float(membrane.mesh.quality.min())
             if quality[worst] >= min(_NEEDLE, 0.5 * first):

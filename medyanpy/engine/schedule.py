@@ -13,6 +13,7 @@ from medyanpy._kernels.kinetic import KineticEnergies
 from medyanpy._kernels.points import Flatten
 from medyanpy._kernels.program import Program
 from medyanpy._kernels.selected import drift, rotation, watch
+from medyanpy.engine.flipping import Flipping
 from medyanpy.engine.jumping import Jumping
 from medyanpy.engine.runaway import SLOW, Account
 from medyanpy.engine.store import Store
@@ -45,6 +46,7 @@ class Schedule:
     force_sums : dict of group to ForceSum
         As kicks name them; None is the sum of all.
     jumping : Jumping
+    flipping : Flipping
     meter : WorkMeter or None
     account : Account
         What kinetic energy a bead may have, for the watch.
@@ -64,6 +66,7 @@ class Schedule:
         faults.schedule = self
         layout = store.layout
         self.jumping = Jumping(system, layout, integrator)
+        self.flipping = Flipping(self)
         #: The time at a step since which steps have lasted what they last now.
         self.since = (0.0, 0)
         self._take_numbers_of_integrator()
@@ -343,10 +346,14 @@ class Schedule:
         """
         targets = self.dynamical_arrays()
         targets.pop("work", None)
+        # Where no edge had been flipped there are none, and they are those of the meshes.
+        targets.pop("faces", None)
+        triangulation = self.layout.triangulation
+        faces = arrays.get("faces", triangulation.at_first())
         if "runaway" not in arrays:
             # Written before there was one.
             del targets["runaway"]
-        wanted = dict(targets)
+        wanted = targets | ({"faces": triangulation.faces} if "faces" in arrays else {})
         if "work" in arrays:
             old = np.empty(TALLIES_OF_0_1)
             same = (arrays["work"].shape, arrays["work"].dtype) == (old.shape, old.dtype)
@@ -361,8 +368,11 @@ class Schedule:
                     f"not {target.dtype} of shape {target.shape}"
                 )
         self.jumping.check(arrays)
+        if "faces" in arrays:
+            triangulation.check("checkpoint: faces", faces)
         for name, target in targets.items():
             target[...] = arrays.get(name, target)
+        self.flipping.take(faces)
         self.jumping.took_over()
         if "runaway" not in arrays:
             self.account.close()

@@ -76,7 +76,7 @@ class Store:
         for handle in layout.handles:
             self.inverse_mass[layout.slice_of(handle)][layout.in_order(handle, handle.fixed_beads)] = 0.0
         self.momenta = {column: self._momenta(column) for column in layout.momenta}
-        self.faces, self.opposite = self._join_meshes()
+        self.faces, self.opposite = layout.triangulation.faces, layout.triangulation.opposite
         self.membranes_move = moving = any(not p.membrane.fixed for p in topology.point_handles)
         self.program = self.make_program(
             self.v, self.mass, self.inverse_mass, [(m.p, m.inverse_mass) for m in self.momenta.values()]
@@ -105,16 +105,6 @@ class Store:
         flat = (a.reshape(n, column.width) for a in (self.arrays[column.array], mass, inverse))
         return Momenta(slice(first, first + n), *flat)
 
-    def _join_meshes(self) -> tuple[np.ndarray, np.ndarray]:
-        """Faces and opposite corners of all membranes together."""
-        faces = [np.empty((0, 3), np.int32)]
-        opposite = [np.empty((0, 3), np.int32)]
-        for membrane in self.layout.topology.membranes:
-            faces.append(self.layout.faces(membrane))
-            corners = membrane.mesh.opposite_corners
-            opposite.append(np.where(corners < 0, corners, corners + 3 * membrane.first_face).astype(np.int32))
-        return np.concatenate(faces), np.concatenate(opposite)
-
     def _place_initially(self) -> None:
         for column, handles in self._having.items():
             for handle in handles:
@@ -131,7 +121,8 @@ class Store:
 
     def moving(self) -> dict[str, np.ndarray]:
         """What steps change, by the names that checkpoints use; positions of in-triangle points are derived."""
-        return self.arrays | {"x": self.x[: self.layout.n_cartesian]}
+        faces = {"faces": self.faces} if self.layout.triangulation.may_change else {}
+        return self.arrays | {"x": self.x[: self.layout.n_cartesian]} | faces
 
     def places(self) -> list[np.ndarray]:
         """The arrays that say where everything is."""

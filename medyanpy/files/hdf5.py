@@ -62,6 +62,8 @@ _ABANDONED: list[Any] = []
 POSITION = POSITIONS.path
 #: What a handle calls its first row in the columns that not all beads have, if not ``first_row``: as 0.1 did.
 FIRST_ROW = {"intriangle": "first_point"}
+#: What the triangles of a membrane in frames are called, before its name.
+FACES_OF = "faces of "
 ENERGIES = ("potential_energy", "kinetic_energy", "temperature")
 
 

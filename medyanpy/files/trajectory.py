@@ -35,7 +35,7 @@ class TrajectoryHandle:
         Their rows in every array that has a row per bead.
     fixed : bool
     faces : (F, 3) int32 array or None
-        Triangles, of the membrane's own vertices; None for what is no membrane.
+        Triangles of the mesh that it started with, of the membrane's own vertices; None for what is no membrane.
     membrane : str or None
         On which in-triangle points live; None for other kinds.
     points : slice or None
@@ -122,6 +122,8 @@ class Frame:
         Of the same, in the frame of each body; ParameterError if velocities were not written.
     potential_energy, kinetic_energy : float, pN nm
     temperature : float, kelvin
+    faces : dict of str to (F, 3) int32 array
+        Triangles of every membrane in this frame, by its own vertices.
     jumps : list of str
         Those that bind links: their names, for `links`.
 
@@ -152,6 +154,18 @@ class Frame:
         """What pictures take columns of a handle for, by the names of these."""
         elements = self._trajectory._elements
         return {name: e.drawn for name, e in elements.items() if e.drawn and e.of == handle.rows_of}
+
+    @property
+    def faces(self) -> dict[str, np.ndarray]:
+        membranes = {name: handle for name, handle in self.handles.items() if handle.faces is not None}
+        return {name: self.triangles_of(handle)["faces"] for name, handle in membranes.items()}
+
+    def triangles_of(self, handle: TrajectoryHandle) -> dict[str, np.ndarray]:
+        """Of a membrane, its triangles in this frame as ``"faces"``; of others nothing."""
+        if handle.faces is None:
+            return {}
+        written = hdf5.FACES_OF + handle.name
+        return {"faces": self.column(written) if written in self._trajectory._elements else handle.faces}
 
     @property
     def jumps(self) -> list[str]:
@@ -258,7 +272,7 @@ _KNOWN = {c.name: _Element(c.path, c.of, c.drawn) for c in COLUMNS} | {
 }
 # In messages.
 _BEADS_OF = {BEADS: "beads", "intriangle": "in-triangle points", "oriented": "oriented beads"}
-# Links that jumps have bound are rows of no beads.
+# Links that jumps have bound, and triangles, are rows of no beads.
 _LINKS = "jumps"
 # What handles have in files under other names than those of `TrajectoryHandle.beside`.
 _HEAD = ("name", "kind", "first_bead", "n_beads", "fixed", "rows_of", "first_row", "first_point")
@@ -283,7 +297,7 @@ class Trajectory:
         Of every frame.
     handles : dict of str to TrajectoryHandle
     faces : dict of str to (F, 3) int32 array
-        Triangles of every membrane.
+        Triangles of the meshes that membranes started with; where edges have been flipped, see `Frame`.
     n_beads : int
     timestep : float, s
     word : str

@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 __all__ = ["Domain", "Force", "bead_numbers", "domain_table", "handles_in"]
 
 
+#: What numbers cannot be of where edges are flipped.
+_OF_TRIANGLES = {"membrane.mesh.faces": "triangle", "membrane.mesh.edges": "edge"}
+
+
 class Force(Parameterized):
     """A term of the potential energy: what acts on which beads, with which numbers.
 
@@ -89,6 +93,14 @@ class Force(Parameterized):
         """(rows,) 1/s²; bounds of this force: it is nowhere stiffer than springs that tie each row of `start` to its
         place with these frequencies. None where the force does not know."""
         return None
+
+    def obstacle_to_flips(self) -> str:
+        """Why edges of a membrane that it names cannot be flipped; empty where they can. A number for each triangle or
+        edge means nothing once these join other vertices; one for all goes on."""
+        for name, domain in self.domains.items():
+            if domain.per in _OF_TRIANGLES and len(np.unique(self._numbers[name])) > 1:
+                return f"its {name} is another for each {_OF_TRIANGLES[domain.per]}, give one for all"
+        return ""
 
     @abstractmethod
     def bind(self, layout: "Layout") -> "Operation":

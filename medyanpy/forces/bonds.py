@@ -1,5 +1,6 @@
 """Springs between fixed pairs of beads."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -104,8 +105,13 @@ class MembraneEdgeSprings(HarmonicBonds):
     Springs make a closed membrane a solid shell of Young's modulus Y = 2k/√3: its long waves bend only by stretching,
     and the bending modulus read off the mode l of a sphere is κ (1 + Y R²/[κ (l - 1) l (l + 1) (l + 2)]), several times
     κ for l = 2. For a bilayer take ``MembraneArea(per_triangle=True)``, which leaves κ as it is. Neither is a fluid:
-    vertices never exchange neighbours.
+    vertices never exchange neighbours, unless edges are flipped. With one stiffness and one length for all, springs
+    follow the edges then; numbers for each edge refuse that.
     """
+
+    domains = domain_table(
+        **{name: replace(domain, per="membrane.mesh.edges") for name, domain in HarmonicBonds.domains.items()}
+    )
 
     def __init__(
         self, membrane: Membrane, stiffness: Any, length: Any = None, *, name: str | None = None, group: int = 0
@@ -120,8 +126,17 @@ class MembraneEdgeSprings(HarmonicBonds):
         )
 
     @property
+    def membrane(self) -> Membrane:
+        """The membrane acted on."""
+        return self._membrane
+
+    @property
     def handles(self):
         return (self._membrane,)
+
+    def bind(self, layout):
+        edges = layout.connectivity(self._membrane).edges + self._membrane.first_bead
+        return bind_pairs(self.name, Radial.HARMONIC, layout, edges, self._named("stiffness", "length"))
 
 
 def check_pairs(force: str, pairs: Any) -> np.ndarray:

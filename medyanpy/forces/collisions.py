@@ -246,8 +246,8 @@ class SoftCollisions(Force):
                 n_chains += handle.n_chains
             elif isinstance(handle, Membrane):
                 nodes.append(beads)
-                edges.append(part(handle.mesh.edges))
-                triangles.append(part(handle.mesh.faces))
+                edges.append(part(layout.connectivity(handle).edges))
+                triangles.append(part(layout.connectivity(handle).faces))
             else:
                 points.append(beads)
         skin = self._numbers["skin"]

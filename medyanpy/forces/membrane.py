@@ -234,15 +234,11 @@ class MembraneBending(_MembraneForce):
         return out
 
     def bind(self, layout):
-        mesh = self._membrane.mesh
         kappa = self._inner_moduli()
         c0 = np.ascontiguousarray(self._numbers["spontaneous_curvature"])
         if self._discretization == "vertex":
             return membrane_bending.VertexBending(*self._place(layout), kappa, c0)
-        opposite = mesh.opposite_corners.ravel()
-        first = np.flatnonzero(opposite > np.arange(len(opposite)))
-        pairs = np.column_stack([first.astype(np.int32), opposite[first]])
-        return membrane_dihedral.DihedralBending(*self._place(layout), kappa, c0, pairs)
+        return membrane_dihedral.DihedralBending(*self._place(layout), kappa, c0)
 
 
 class MembraneArea(_MembraneForce):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from medyanpy.errors import MeshError
-from medyanpy.mesh.connectivity import MAX_FACES, Connectivity
+from medyanpy.mesh.connectivity import MAX_FACES, Connectivity, first_appearance
 from medyanpy.mesh.geometry import has_no_area
 
 # Named places per kind of defect: enough to find the spot in a viewer, few enough to read.
@@ -332,6 +332,33 @@ def check_surface(vertices: np.ndarray, faces: np.ndarray) -> Connectivity:
     if defects:
         raise MeshError(explain(defects, len(vertices), len(faces)), defects)
     return connectivity
+
+
+def check_joined_alike(faces: np.ndarray, vertices: np.ndarray, like: Connectivity) -> None:
+    """Raise MeshError unless faces (F, 3) int64 join vertices (V, 3) to a surface with the borders of another one, of
+    the same vertices in each part and as many faces there; triangles may be without area."""
+    defects = index_and_coordinate_defects(vertices, faces)
+    if not defects:
+        connectivity = Connectivity(faces.astype(np.int32), len(vertices))
+        defects = [d for d in face_defects(vertices, connectivity.faces) if d.kind != "zero-area face"]
+        defects = defects or surface_defects(vertices, connectivity)
+    if defects:
+        raise MeshError(explain(defects, len(vertices), len(faces)), defects)
+    if (parts_of_vertices(connectivity) != parts_of_vertices(like)).any():
+        raise MeshError("vertices are joined to others than those that they were joined to")
+    there, here = (
+        {(int(c.tails[h]), int(c.heads[h])) for h in c.border_half_edges} for c in (like, connectivity)
+    )
+    if there != here:
+        raise MeshError(f"{len(there ^ here)} edges are on a border here or there only")
+
+
+def parts_of_vertices(c: Connectivity) -> np.ndarray:
+    """(V, 2) the component of each vertex, and how many faces that has."""
+    parts = np.empty(c.n_vertices, np.int64)
+    parts[c.faces] = c.component_of_face[:, None]
+    # Numbered by vertices, in the order of which they are the same whatever the faces.
+    return np.column_stack([first_appearance(parts), np.bincount(c.component_of_face)[parts]])
 
 
 def explain(defects: list[MeshDefect], n_vertices: int, n_faces: int) -> str:

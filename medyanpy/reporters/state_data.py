@@ -72,17 +72,17 @@ class Column:
 
 
 def _area(row: Row) -> float:
-    x = row.state.positions
+    x, faces = row.state.positions, row.state.faces
     return sum(
-        0.5 * float(np.sqrt(geometry.squared_lengths(geometry.area_vectors(x[m.beads], m.mesh.faces))).sum())
+        0.5 * float(np.sqrt(geometry.squared_lengths(geometry.area_vectors(x[m.beads], faces[m.name]))).sum())
         for m in row.topology.membranes
     )
 
 
 def _volume(row: Row) -> float:
-    x = row.state.positions
+    x, faces = row.state.positions, row.state.faces
     return sum(
-        float(geometry.signed_volumes(x[m.beads], m.mesh.faces).sum())
+        float(geometry.signed_volumes(x[m.beads], faces[m.name]).sum())
         for m in row.topology.membranes
         if m.mesh.is_closed
     )

@@ -13,11 +13,13 @@ from medyanpy._tools.interrupts import Interrupts
 from medyanpy._tools.outputs import Lock, remove_left_over, writing
 from medyanpy._tools.validation import whole_number
 from medyanpy._version import __version__
+from medyanpy.beads import Membrane
 from medyanpy.columns import VELOCITIES, Column
 from medyanpy.errors import ParameterError, foreign_errors
 from medyanpy.files.documents import serialize
 from medyanpy.files.hdf5 import (
     ENERGIES,
+    FACES_OF,
     FIRST_ROW,
     FORMAT,
     POSITION,
@@ -62,6 +64,9 @@ class TrajectoryReporter(Reporter):
         simulation.context.get_state(positions=True, energy=True))`` writes one at any time.)
     velocities : bool
         Write velocities too, and of oriented beads angular momenta; they are then asked of the context.
+    faces : bool, optional
+        Write the triangles of membranes with every frame, for runs in which edges are flipped. Where nothing is said,
+        only if some have been before the file is begun, or if the file to append to has them.
     precision : "double" or "single"
         Of all of these and of barycentric coordinates. Double keeps every bit; single halves the file, and
         is good to 0.0005 nm in a cell of 10 µm.
@@ -76,7 +81,8 @@ class TrajectoryReporter(Reporter):
     ParameterError
         A file that exists or cannot be written; one to append to that is not a trajectory, or of another topology;
         one that somebody else is writing. The latter at the start of the first ``Simulation.step``, before its first
-        step. A state from before the last frame; a child that was forked from the process whose file it is.
+        step. Triangles that have changed since a file without them was begun. A state from before the last frame; a
+        child that was forked from the process whose file it is.
     OutputError
         From ``Simulation.step``, `flush` or `close`: a disk that is full, a file that is gone, numbers beyond
         ``precision="single"``. Frames wait in memory, and are written as soon as that is possible.
@@ -96,6 +102,7 @@ class TrajectoryReporter(Reporter):
         interval: int,
         *,
         velocities: bool = False,
+        faces: bool | None = None,
         precision: str = "double",
         overwrite: bool = False,
         append: bool = False,
@@ -111,6 +118,7 @@ class TrajectoryReporter(Reporter):
         self._overwrite = overwrite
         self._append = append
         self._velocities = bool(velocities)
+        self._faces = None if faces is None else bool(faces)
         self._real = np.dtype("<f8" if precision == "double" else "<f4")
         self._writer: Writer | None = None
         self._closed = False
@@ -130,6 +138,8 @@ class TrajectoryReporter(Reporter):
         values: dict[str, Any] = {c.path: state.column(c.name) for c in self._columns(simulation.topology)}
         for name in ENERGIES:
             values[f"observables/{name}"] = getattr(state, name)
+        for path, membrane in self._membranes(simulation.topology).items():
+            values[path] = state.faces[membrane.name]
         for path, (name, key, most) in _jumps(simulation).items():
             rows = state.jumps[name][key]
             values[path] = np.full((most, 2), -1, np.int32)
@@ -190,6 +200,11 @@ class TrajectoryReporter(Reporter):
             self._handles = simulation.topology.handles
         elif self._handles != simulation.topology.handles:
             raise added_to("TrajectoryReporter", self._path)
+        if simulation.context.layout.triangulation.may_change and not self._faces:
+            raise ParameterError(
+                f"TrajectoryReporter: edges have been flipped since {self._path} was begun, which holds the triangles "
+                "of the meshes: make the reporter with faces=True"
+            )
         if self._writer.last_step > simulation.current_step:
             self._writer.rewind(simulation.current_step)
         return self._writer
@@ -208,12 +223,20 @@ class TrajectoryReporter(Reporter):
             if there and self._append:
                 file = File.copy(self._path, self._marked, check=lambda old: self._check_same(old, simulation))
             else:
+                if self._faces is None:
+                    self._faces = simulation.context.layout.triangulation.may_change
                 file = File(self._path, lambda new: self._lay_out(new, simulation))
             writer = Writer(file, lock)
             # A script that ends without close() must not lose the frames that wait in memory.
             self._finish = weakref.finalize(self, writer.close)
             self._writer = writer
             stack.pop_all()
+
+    def _membranes(self, topology: Topology) -> dict[str, Membrane]:
+        """Those whose triangles are in frames, and where."""
+        numbered = enumerate(topology.handles)
+        found = {f"medyanpy/faces/{k}": handle for k, handle in numbered if isinstance(handle, Membrane)}
+        return found if self._faces else {}
 
     def _columns(self, topology: Topology) -> list[Column]:
         """What is written of every frame."""
@@ -230,6 +253,8 @@ class TrajectoryReporter(Reporter):
             out[column.path] = (shape, dtype, column.unit)
         for name in ENERGIES:
             out[f"observables/{name}"] = ((), np.dtype("<f8"), "K" if name == "temperature" else "pN nm")
+        for path, membrane in self._membranes(topology).items():
+            out[path] = (membrane.mesh.faces.shape, np.dtype("<i4"), "")
         for path, (_, _, most) in _jumps(simulation).items():
             out[path] = ((most, 2), np.dtype("<i4"), "")
         return out
@@ -264,6 +289,8 @@ class TrajectoryReporter(Reporter):
             else:
                 # All elements are of the same steps: one dataset under several names, as H5MD recommends.
                 group["step"], group["time"] = step, time
+        for path, membrane in self._membranes(simulation.topology).items():
+            file[path].attrs["name"] = FACES_OF + membrane.name
         for path, (name, *_) in _jumps(simulation).items():
             file[path].attrs["name"] = name
             for side, arrays in _sites_of(simulation.system[name]).items():
@@ -273,6 +300,8 @@ class TrajectoryReporter(Reporter):
     def _check_same(self, file: "h5py.File", simulation: "Simulation") -> None:
         """Refuse to append frames of another topology, or with other content."""
         topology = simulation.topology
+        if self._faces is None:
+            self._faces = "medyanpy/faces" in file
         what = f"TrajectoryReporter: cannot append to {self._path}: "
         mine, theirs = _handle_rows(topology), read_handle_rows(file)
         if mine != theirs:
@@ -300,6 +329,8 @@ class TrajectoryReporter(Reporter):
             same = all(np.array_equal(a, there[side].get(key)) for side in "ab" for key, a in here[side].items())
             if file[path].attrs["name"] != name or not same:
                 raise ParameterError(f"{what}the sites of {name} are others")
+        if not self._faces and "medyanpy/faces" in file:
+            raise ParameterError(f"{what}it has triangles in its frames; append with faces=True")
         if not self._velocities and VELOCITIES.path in file:
             raise ParameterError(f"{what}it has velocities; append with velocities=True")
 

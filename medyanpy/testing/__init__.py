@@ -1,6 +1,6 @@
 """What forces and jumps must satisfy, and statistics with a stated rate of false alarms: for our tests and yours."""
 
-from medyanpy.testing.forces import ForceCase, check_force
+from medyanpy.testing.forces import ForceCase, check_flips, check_force
 from medyanpy.testing.jumps import JumpCase, check_jump
 from medyanpy.testing.statistics import (
     FALSE_ALARM_RATE,
@@ -20,6 +20,7 @@ __all__ = [
     "ForceCase",
     "JumpCase",
     "check_chi_square",
+    "check_flips",
     "check_force",
     "check_jump",
     "check_mean",

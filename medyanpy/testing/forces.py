@@ -13,14 +13,14 @@ from medyanpy._tools.described import made_anew
 from medyanpy._tools.domains import Domain
 from medyanpy.beads import Directors
 from medyanpy.context import Context
-from medyanpy.errors import ParameterError
+from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.forces import Force
 from medyanpy.integrators import SplittingIntegrator, VerletIntegrator
 from medyanpy.state import State
 from medyanpy.system import System
 from medyanpy.topology import Topology
 
-__all__ = ["ForceCase", "check_force"]
+__all__ = ["ForceCase", "check_flips", "check_force"]
 
 
 @dataclass(frozen=True)
@@ -425,3 +425,57 @@ def check_higher_derivatives(case: ForceCase) -> None:
             f"{case.name}: third derivative along a direction, component {worst[1]} of bead {worst[0]}, is "
             f"{third[worst]!r}, by differences {slope.reshape(x.shape)[worst]!r}"
         )
+
+
+def check_flips(case: ForceCase, flips: int = 60, seed: int = 1) -> None:
+    """Check what a force does where edges of the membranes of a case are flipped; AssertionErrors say what is broken.
+
+    Of changes that move a few beads, flip a few edges, or both: what `Operation.difference` says is what the whole
+    energy gains, to 1e-12 of its size, and asking leaves all as it was, to the bit. After all of the flips have been
+    made one by one, energies and forces are those of a context that is given the triangles at once, to the bit. The
+    energy of the case is not used.
+
+    Parameters
+    ----------
+    case : ForceCase
+        Whose force allows flips.
+    flips : int
+        Changes that are tried.
+    seed : int
+    """
+    topology, force = case.build()
+    context = _context(topology, force)
+    flipping, layout = context._schedule.flipping, context.layout
+    rng = np.random.default_rng(seed)
+    free = np.setdiff1d(np.arange(layout.n_cartesian), np.arange(layout.n)[layout.directors])
+    asked = 0
+    for k in range(flips):
+        membrane = topology.membranes[rng.integers(len(topology.membranes))]
+        # One edge, several, or none but beads.
+        edges = rng.choice(layout.connectivity(membrane).edges, (1, 3, 0)[k % 3], replace=False)
+        beads = rng.choice(free, min(len(free), (0, 1, 4)[k // 3 % 3] + (k % 3 == 2)), replace=False)
+        x = context._store.x[beads] + rng.normal(0.0, 0.02 * case.length, (len(beads), 3))
+        try:
+            change = flipping.proposal("check_flips", membrane, edges, beads, x)
+        except TopologyError:
+            continue
+        before = context.get_state(positions=True, energy=True)
+        gained = flipping.difference(0, membrane, change)
+        after = context.get_state(positions=True, energy=True)
+        same = (before.positions == after.positions).all() and before.potential_energy == after.potential_energy
+        same &= all((before.faces[name] == after.faces[name]).all() for name in before.faces)
+        assert same, f"{case.name}: asking what change {k} would do has changed the state"
+        flipping.swap(membrane, change)
+        flipping.follow([membrane], change)
+        whole = context.get_state(energy=True).potential_energy - before.potential_energy
+        size = abs(before.potential_energy) + abs(whole)
+        assert abs(gained - whole) <= 1e-12 * size, (
+            f"{case.name}: change {k} gains {gained!r} by itself, and {whole!r} by the whole energy"
+        )
+        asked += whole != 0.0
+    assert asked, f"{case.name}: no change did anything to the energy, so this tests nothing"
+    other = _context(topology, force)
+    other._set_dynamical_arrays({name: a.copy() for name, a in context._dynamical_arrays().items()}, 0)
+    mended, rebuilt = (one.get_state(forces=True, energy=True) for one in (context, other))
+    assert mended.potential_energy == rebuilt.potential_energy, f"{case.name}: mended and rebuilt energies differ"
+    assert (mended.forces == rebuilt.forces).all(), f"{case.name}: mended and rebuilt forces differ"

@@ -130,13 +130,14 @@ def _found(what: Any) -> Scene:
         parts = []
         for h in what.system.topology.handles:
             beside = {key: v[0] if isinstance(v, tuple) else v for key, v in h.beside_frames().items()}
+            beside |= {"faces": state.faces[h.name]} if h.name in state.faces else {}
             drawn = {c.name: c.drawn for c in h.columns if c.drawn}
             if h.in_space:
                 parts.append(_part(h.name, h.beads, h.rows, beside, drawn, state.column))
         return Scene(state.positions, parts, dict(_links_of(what.system, state)))
     if isinstance(what, Frame):
         parts = [
-            _part(h.name, h.beads, h.rows, h.beside, what.drawn_of(h), what.column)
+            _part(h.name, h.beads, h.rows, h.beside | what.triangles_of(h), what.drawn_of(h), what.column)
             for h in what.handles.values()
             if h.in_space
         ]

@@ -1,0 +1,51 @@
+"""Who neighbours whom in the triangles of all membranes of one Context. Edges may be flipped.
+
+Corner i of face f has the number 3 f + i, faces of all membranes counted together; vertices go by their places. The
+edge "of" a corner is the opposite one. Faces are the state; opposite corners and rings follow from them.
+"""
+from libc.stdint cimport int32_t
+
+from medyanpy._kernels.program cimport Quad, World
+
+
+# Vertex v has corners[starts[v]:ends[v]], ascending, so that sums over them do not depend on how they came there.
+# `starts` and `ends` stay where they are as long as the Triangles live, `corners` may move.
+cdef struct Rings:
+    int32_t* starts           # (n_vertices,)
+    int32_t* ends             # (n_vertices,)
+    int32_t* corners
+
+
+# What `quad_at` finds.
+cdef enum:
+    CAN_FLIP = 0
+    NO_EDGE = 1
+    BORDER = 2
+    JOINED = 3                # the other two corners have an edge already
+
+
+cdef class Triangles:
+    cdef Rings rings
+    cdef readonly Py_ssize_t n_vertices
+    cdef readonly Py_ssize_t n_faces
+    cdef int32_t[:, ::1] faces
+    cdef int32_t[:, ::1] opposite
+    cdef int32_t* limits      # (n_vertices,) where the room of each ring ends
+    cdef long long flips      # how many there have been
+
+    cdef Py_ssize_t corner_of(self, int32_t c, int32_t d) noexcept nogil
+    cdef int quad_at(self, Py_ssize_t corner, Quad* quad) noexcept nogil
+    cdef int make_room(self, const Quad* quad) noexcept nogil
+    cdef void flip(self, const Quad* quad) noexcept nogil
+    cdef void leave(self, int32_t vertex, int32_t corner) noexcept nogil
+    cdef void enter(self, int32_t vertex, int32_t corner) noexcept nogil
+    cdef int lay_out(self, Py_ssize_t spare) noexcept nogil
+
+
+cdef inline Py_ssize_t corner_after(Py_ssize_t corner) noexcept nogil:
+    """The next one of the same face."""
+    return corner + 1 if corner % 3 < 2 else corner - 2
+
+
+cdef inline Py_ssize_t corner_before(Py_ssize_t corner) noexcept nogil:
+    return corner - 1 if corner % 3 > 0 else corner + 2

@@ -1,0 +1,111 @@
+"""How triangles of one Context come to join other vertices, and what follows from it."""
+
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from medyanpy._kernels.changes import Proposal
+from medyanpy._tools.validation import array
+from medyanpy.beads import Membrane
+from medyanpy.errors import TopologyError
+
+if TYPE_CHECKING:
+    from medyanpy.engine.schedule import Schedule
+
+__all__ = ["Flipping"]
+
+
+class Flipping:
+    """Flips of edges and all else that gives membranes other triangles: the forces of a schedule follow.
+
+    What forces hold of triangles is mended by their operations (`Operation.changed`), or else they are bound anew.
+    """
+
+    def __init__(self, schedule: "Schedule") -> None:
+        self._schedule = schedule
+        self._triangulation = schedule.layout.triangulation
+
+    def proposal(self, what: str, membrane: Membrane, edges: np.ndarray, *moved: np.ndarray) -> Proposal:
+        """See `Triangulation.proposal`."""
+        store = self._schedule.store
+        return self._triangulation.proposal(what, membrane, edges, store.program, store.triangle, *moved)
+
+    def swap(self, membrane: Membrane, change: Proposal) -> None:
+        """Make a change that flips edges of a membrane, or take it back; forces have yet to follow."""
+        change.swap()
+        self._triangulation.changed(membrane)
+
+    def difference(self, number: int, membrane: Membrane, change: Proposal) -> float:
+        """pN nm; what the energy of a force, by number, gains by a change that flips edges of a membrane, if any.
+
+        Operations that can tell it look at little more than what changes. Of others the whole energy is evaluated
+        twice, and where they hold something of the triangles they are bound anew for it.
+        """
+        schedule = self._schedule
+        force, operation = schedule.system.forces[number], schedule.bound[number]
+        with schedule.explained():
+            if not len(change.made) or membrane not in force.handles:
+                return change.difference(operation)
+            before = change.energy(operation)
+            self.swap(membrane, change)
+            try:
+                if not change.mended(operation):
+                    return change.energy(schedule.bind(force)) - before
+            finally:
+                self.swap(membrane, change)
+                change.mended(operation)
+            return change.difference(operation)
+
+    def flip(self, what: str, membrane: Membrane, edges: np.ndarray) -> np.ndarray:
+        """Flip edges of a membrane, (k, 2) of its vertices; returns those in their places. See `Context.flip_edges`."""
+        change = self.proposal(what, membrane, edges)
+        self.swap(membrane, change)
+        try:
+            self.follow([membrane], change)
+        except BaseException:
+            self.swap(membrane, change)
+            raise
+        return change.made - self._schedule.layout.slice_of(membrane).start
+
+    def follow(self, membranes: Collection[Membrane], change: Proposal | None = None) -> None:
+        """Triangles of membranes join other vertices than before, by a change if one is given: so do forces."""
+        schedule = self._schedule
+        forces = schedule.system.forces
+        named = [i for i, force in enumerate(forces) if any(handle in membranes for handle in force.handles)]
+        stale = [i for i in named if change is None or not change.mended(schedule.bound[i])]
+        schedule.take_forces({i: schedule.bind(forces[i]) for i in stale})
+
+    @contextmanager
+    def joined_as(self, what: str, faces: Mapping[str, np.ndarray]) -> Iterator[None]:
+        """A block at whose start triangles of membranes join these vertices, by the names of handles as states show
+        them; where it raises, they join those that they did.
+
+        Raises
+        ------
+        TopologyError
+            Triangles that cannot have come from those of the mesh.
+        """
+        before, now = self._triangulation.faces.copy(), self._triangulation.faces.copy()
+        layout = self._schedule.layout
+        for membrane in layout.topology.membranes:
+            shape, own = membrane.mesh.faces.shape, faces.get(membrane.name)
+            own = array(f"{what}: faces", own, shape, dtype=np.int64, error=TopologyError)
+            now[self._triangulation.rows_of(membrane)] = own + layout.slice_of(membrane).start
+        if (now == before).all():
+            yield
+            return
+        self._triangulation.check(what, now)
+        try:
+            self.take(now)
+            yield
+        except BaseException:
+            self.take(before)
+            raise
+
+    def take(self, faces: np.ndarray) -> None:
+        """Triangles join these vertices, by place, from now on."""
+        self._triangulation.faces[...] = faces
+        if changed := self._triangulation.took_over():
+            self.follow(changed)
