@@ -8,6 +8,7 @@ TriangleMesh.
 import numpy as np
 
 from libc.math cimport sqrt
+from libc.stdint cimport uint32_t
 
 from medyanpy._kernels.box cimport displacement
 from medyanpy._kernels.parallel cimport n_blocks, ordered_sum, over_blocks
@@ -98,18 +99,20 @@ cdef int _rings(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int
     cdef double g[4]
     cdef const int32_t* starts = m.rings.starts + m.first_bead
     cdef const int32_t* ends = m.rings.ends + m.first_bead
+    cdef const int32_t* corners = m.rings.corners
+    cdef int32_t begin = <int32_t> (3 * m.first_face)
     cdef Py_ssize_t v, s
     # Without a sign, which takes longer to divide.
-    cdef size_t corner
+    cdef uint32_t corner
     cdef int c
     for v in range(first, last):
         a[0] = a[1] = a[2] = g[0] = g[1] = g[2] = g[3] = 0.0
         for s in range(starts[v], ends[v]):
-            corner = <size_t> (m.rings.corners[s] - 3 * m.first_face)
+            corner = <uint32_t> (corners[s] - begin)
             if what & AREA_SUMS:
-                add_scaled(1.0, m.area_gradients + 3 * corner, a)
+                add_scaled(1.0, m.area_gradients + 3 * <size_t> corner, a)
             if what & VECTOR_SUMS:
-                big_n = m.area_vectors + 4 * (corner // 3)
+                big_n = m.area_vectors + 4 * <size_t> (corner // 3)
                 for c in range(4):
                     g[c] += big_n[c]
         if what & AREA_SUMS:
@@ -310,12 +313,15 @@ cdef int _gather(void* task, World* world, Py_ssize_t first, Py_ssize_t last, in
     cdef double total[3]
     cdef const int32_t* starts = m.rings.starts + m.first_bead
     cdef const int32_t* ends = m.rings.ends + m.first_bead
-    cdef Py_ssize_t v, s, corner
+    cdef const int32_t* corners = m.rings.corners
+    cdef int32_t begin = <int32_t> (3 * m.first_face)
+    cdef Py_ssize_t v, s
+    cdef uint32_t corner
     for v in range(first, last):
         total[0] = total[1] = total[2] = 0.0
         for s in range(starts[v], ends[v]):
-            corner = m.rings.corners[s] - 3 * m.first_face
-            add_scaled(1.0 if t.weight == NULL else t.weight[corner // 3], t.rows + 3 * corner, total)
+            corner = <uint32_t> (corners[s] - begin)
+            add_scaled(1.0 if t.weight == NULL else t.weight[corner // 3], t.rows + 3 * <size_t> corner, total)
         # Summed apart and added once: two equal forces give exactly twice one.
         add_scaled(-1.0, total, world.f + 3 * (m.first_bead + v))
     return 0

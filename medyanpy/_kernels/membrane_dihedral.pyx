@@ -28,7 +28,7 @@ is Schlaefli's formula, sum_e l_e dphi_e = 0.
 import numpy as np
 
 from libc.math cimport INFINITY, sqrt
-from libc.stdint cimport int32_t
+from libc.stdint cimport int32_t, uint32_t
 
 from medyanpy._kernels.box cimport displacement
 from medyanpy._kernels.elementary cimport atan2_
@@ -42,12 +42,14 @@ from medyanpy._kernels.triangles cimport corner_before
 from medyanpy._kernels.vec3 cimport add_scaled, cross, dot
 
 cdef enum:
+    EDGE_BLOCK = 1024
     # Angles are computed this many at a time, in a loop of their own that the compiler turns into vectors.
     BATCH = 64
 
 
 cdef struct DihedralTask:
     const Membrane* membrane
+    int32_t* pairs            # (E, 2) the two corners, counted from its first, of each edge with two faces
     const double* kappa       # (V,)
     const double* c0          # (V,)
     double* turn              # (F, 3) l phi of the edge opposite each corner; 0 at a border
@@ -56,11 +58,11 @@ cdef struct DihedralTask:
     double* partial           # energy of each block of vertices
 
 
-cdef inline void _turns(
-    const DihedralTask* t, World* world, const int32_t* pairs, const Py_ssize_t n,
-) noexcept nogil:
-    """l phi of up to BATCH edges: pairs (n, 2) are their corners."""
+cdef int _edges(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    """l phi of each edge, for both its faces."""
+    cdef DihedralTask* t = <DihedralTask*> task
     cdef const Membrane* m = t.membrane
+    cdef const int32_t* pair
     cdef const int32_t* beads
     cdef const double* n1
     cdef const double* n2
@@ -69,52 +71,35 @@ cdef inline void _turns(
     cdef double length[BATCH]
     cdef double e[3]
     cdef double u[3]
-    cdef Py_ssize_t k, face
+    cdef Py_ssize_t batch, start, k, n, face
     cdef int corner
-    for k in range(n):
-        face = pairs[2 * k] // 3
-        corner = pairs[2 * k] - 3 * <int> face
-        beads = corners_of(m, world, face)
-        displacement(
-            &world.box,
-            world.x + 3 * <Py_ssize_t> beads[corner + 1 if corner < 2 else 0],
-            world.x + 3 * <Py_ssize_t> beads[corner - 1 if corner > 0 else 2],
-            e,
-        )
-        n1 = m.normals + 3 * face
-        n2 = m.normals + 3 * <Py_ssize_t> (pairs[2 * k + 1] // 3)
-        cross(n1, n2, u)
-        length[k] = sqrt(dot(e, e))
-        # Both arguments times the length: nothing to divide by.
-        y[k] = dot(e, u)
-        x[k] = length[k] * dot(n1, n2)
-    for k in range(n):
-        y[k] = length[k] * atan2_(y[k], x[k])
-    for k in range(n):
-        t.turn[pairs[2 * k]] = y[k]
-        t.turn[pairs[2 * k + 1]] = y[k]
-
-
-cdef int _edges(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
-    """l phi of the edges of some faces, for both faces of each: the one whose corner has the lower number finds it."""
-    cdef DihedralTask* t = <DihedralTask*> task
-    cdef const Membrane* m = t.membrane
-    cdef int32_t begin = <int32_t> (3 * m.first_face)
-    cdef const int32_t* opposite = world.opposite + begin
-    cdef int32_t pairs[2 * BATCH]
-    cdef Py_ssize_t corner, n = 0
-    for corner in range(3 * first, 3 * last):
-        if opposite[corner] < 0:
-            t.turn[corner] = 0.0
-            continue
-        # Written in any case, and kept where it is wanted: a branch would be guessed wrong every other time.
-        pairs[2 * n] = <int32_t> corner
-        pairs[2 * n + 1] = opposite[corner] - begin
-        n += opposite[corner] - begin > corner
-        if n == BATCH:
-            _turns(t, world, pairs, BATCH)
-            n = 0
-    _turns(t, world, pairs, n)
+    for batch in range(n_blocks(last - first, BATCH)):
+        start = first + batch * BATCH
+        n = min(<Py_ssize_t> BATCH, last - start)
+        for k in range(n):
+            pair = t.pairs + 2 * (start + k)
+            face = pair[0] // 3
+            corner = pair[0] - 3 * <int> face
+            beads = corners_of(m, world, face)
+            displacement(
+                &world.box,
+                world.x + 3 * <Py_ssize_t> beads[corner + 1 if corner < 2 else 0],
+                world.x + 3 * <Py_ssize_t> beads[corner - 1 if corner > 0 else 2],
+                e,
+            )
+            n1 = m.normals + 3 * face
+            n2 = m.normals + 3 * <Py_ssize_t> (pair[1] // 3)
+            cross(n1, n2, u)
+            length[k] = sqrt(dot(e, e))
+            # Both arguments times the length: nothing to divide by.
+            y[k] = dot(e, u)
+            x[k] = length[k] * dot(n1, n2)
+        for k in range(n):
+            y[k] = length[k] * atan2_(y[k], x[k])
+        for k in range(n):
+            pair = t.pairs + 2 * (start + k)
+            t.turn[pair[0]] = y[k]
+            t.turn[pair[1]] = y[k]
     return 0
 
 
@@ -124,17 +109,21 @@ cdef int _vertices(void* task, World* world, Py_ssize_t first, Py_ssize_t last, 
     cdef const Membrane* m = t.membrane
     cdef const int32_t* starts = m.rings.starts + m.first_bead
     cdef const int32_t* ends = m.rings.ends + m.first_bead
+    cdef const int32_t* corners = m.rings.corners
+    cdef int32_t begin = <int32_t> (3 * m.first_face)
     cdef double h, area, turn, excess, energy = 0.0
-    cdef Py_ssize_t v, s, corner, face
+    cdef Py_ssize_t v, s
+    # Without a sign, which takes longer to divide.
+    cdef uint32_t corner, face
     for v in range(first, last):
         t.response[2 * v] = t.response[2 * v + 1] = 0.0
         if t.kappa[v] == 0.0:
             continue
         turn = area = 0.0
         for s in range(starts[v], ends[v]):
-            corner = m.rings.corners[s] - 3 * m.first_face
+            corner = <uint32_t> (corners[s] - begin)
             face = corner // 3
-            area += m.area_vectors[4 * face + 3]
+            area += m.area_vectors[4 * <size_t> face + 3]
             # The edge that leaves v in this face, opposite the corner before it: round v, each edge once.
             turn += t.turn[corner - 1 if corner > 3 * face else corner + 2]
         area *= 1.0 / 6.0
@@ -201,6 +190,10 @@ cdef class DihedralBending(MembraneForce):
     """Dihedral form. kappa, c0 (V,): pN nm, >= 0, zero at the border; 1/nm."""
     cdef const double[::1] kappa
     cdef const double[::1] c0
+    # Found anew after edges have been flipped: of how many flips these are.
+    cdef int32_t[:, ::1] pairs
+    cdef Py_ssize_t n_pairs
+    cdef long long flips
     cdef double[:, ::1] turn
     cdef double[:, ::1] response
     cdef double[:, :, ::1] rows
@@ -210,6 +203,8 @@ cdef class DihedralBending(MembraneForce):
         MembraneForce.__init__(self, name, geometry, NORMALS)
         self.kappa = kappa
         self.c0 = c0
+        self.pairs = np.zeros((3 * self.membrane.n_faces // 2 + 1, 2), np.int32)
+        self.flips = -1
         self.turn = np.zeros((self.membrane.n_faces, 3))
         self.response = np.zeros((kappa.shape[0], 2))
         self.rows = np.zeros((self.membrane.n_faces, 3, 3))
@@ -219,6 +214,7 @@ cdef class DihedralBending(MembraneForce):
         cdef DihedralTask task
         cdef int fault
         task.membrane = self.membrane
+        task.pairs = &self.pairs[0, 0]
         task.kappa = &self.kappa[0]
         task.c0 = &self.c0[0]
         task.turn = &self.turn[0, 0]
@@ -227,7 +223,9 @@ cdef class DihedralBending(MembraneForce):
         task.partial = &self.partial[0]
         self.energy = 0.0
         self.geometry.measure(world, NORMALS)
-        over_blocks(_edges, &task, world, self.membrane.n_faces, FACE_BLOCK)
+        if self.flips != self.geometry.triangles.flips:
+            self.find_pairs(world, task.pairs, task.turn)
+        over_blocks(_edges, &task, world, self.n_pairs, EDGE_BLOCK)
         over_blocks(_vertices, &task, world, self.membrane.n_vertices, VERTEX_BLOCK)
         fault = over_blocks(_faces, &task, world, self.membrane.n_faces, FACE_BLOCK)
         if fault != 0:
@@ -236,6 +234,21 @@ cdef class DihedralBending(MembraneForce):
         if world.want_energy:
             self.energy = ordered_sum(task.partial, self.partial.shape[0])
         return 0
+
+    cdef void find_pairs(self, World* world, int32_t* pairs, double* turn) noexcept nogil:
+        """The corners of edges with two faces, lower number first and ascending; l phi is 0 at a border."""
+        cdef int32_t begin = <int32_t> (3 * self.membrane.first_face)
+        cdef const int32_t* opposite = world.opposite + begin
+        cdef Py_ssize_t corner
+        self.n_pairs = 0
+        for corner in range(3 * self.membrane.n_faces):
+            if opposite[corner] < 0:
+                turn[corner] = 0.0
+            elif opposite[corner] - begin > corner:
+                pairs[2 * self.n_pairs] = <int32_t> corner
+                pairs[2 * self.n_pairs + 1] = opposite[corner] - begin
+                self.n_pairs += 1
+        self.flips = self.geometry.triangles.flips
 
     cdef int part(self, World* world, double* out) noexcept nogil:
         cdef const Membrane* m = self.membrane

@@ -31,7 +31,7 @@ cdef class Triangles:
     cdef int32_t[:, ::1] faces
     cdef int32_t[:, ::1] opposite
     cdef int32_t* limits      # (n_vertices,) where the room of each ring ends
-    cdef long long flips      # how many there have been
+    cdef long long flips      # raised whenever faces change
 
     cdef Py_ssize_t corner_of(self, int32_t c, int32_t d) noexcept nogil
     cdef int quad_at(self, Py_ssize_t corner, Quad* quad) noexcept nogil

@@ -55,6 +55,7 @@ cdef class Triangles:
             self.rings.ends[v] = self.limits[v] = starts[v + 1]
         if corners.shape[0] > 0:
             memcpy(self.rings.corners, &corners[0], corners.shape[0] * sizeof(int32_t))
+        self.flips += 1
 
     def ring(self, Py_ssize_t vertex):
         """The corners of a vertex."""
