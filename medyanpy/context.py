@@ -72,7 +72,9 @@ class Context(Guarded):
         self.system = system
         self.integrator = integrator
         self._take(self._engine(choose_threads(threads)))
-        worksheet.warn(system, integrator)
+        #: What users have been warned of, and need not hear again when there is more.
+        self._said: set[str] = set()
+        worksheet.warn(system, integrator, self._said)
         integrator.bind(self)
         system._contexts.add(self)
         for jump in system.jumps:
@@ -107,7 +109,7 @@ class Context(Guarded):
                     yield
                 self._take(edited(before, self._engine(self.threads), energies))
                 try:
-                    worksheet.warn(self.system, self.integrator)
+                    worksheet.warn(self.system, self.integrator, self._said)
                 except BaseException:
                     # Warnings may be errors.
                     self._take(before)

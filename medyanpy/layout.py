@@ -125,6 +125,8 @@ class Layout:
 
     def in_order(self, handle, values: np.ndarray) -> np.ndarray:
         """A handle's numbers, one for each of its beads, in the order of their places."""
+        if not isinstance(handle, InTrianglePoints):
+            return values
         return values[self.order[self.slice_of(handle)] - handle.first_bead]
 
     def connectivity(self, membrane: Membrane) -> TriangleMesh | Connectivity:

@@ -47,6 +47,7 @@ class Triangulation:
         self._changed: set[Membrane] = set()
         self.faces = self.at_first()
         self.opposite = np.empty_like(self.faces)
+        self._touched = np.zeros(len(self.faces), bool)
         self.triangles = Triangles(self.faces, self.opposite, *self._joined())
 
     @staticmethod
@@ -98,12 +99,11 @@ class Triangulation:
             An edge that is none, or that cannot be flipped.
         """
         first = self._first_places[membrane]
-        vertices = np.zeros(len(membrane), bool)
-        vertices[edges] = True
-        # The first flip that changes a face finds it at one of these.
-        touched = np.zeros(len(self.faces), bool)
-        touched[self.rows_of(membrane)] = vertices[self.faces[self.rows_of(membrane)] - first].any(axis=1)
-        points = np.flatnonzero(touched[in_faces]).astype(np.int32)
+        # The first flip that changes a face finds it at one of these vertices.
+        faces = [corner // 3 for vertex in np.unique(edges) for corner in self.triangles.ring(vertex + first)]
+        self._touched[faces] = True
+        points = np.flatnonzero(self._touched[in_faces]).astype(np.int32)
+        self._touched[faces] = False
         try:
             return Proposal(program, self.triangles, (edges + first).astype(np.int32), points, beads, x)
         except ValueError as refused:

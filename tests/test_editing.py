@@ -549,3 +549,15 @@ def test_reporters_say_that_their_files_are_of_other_beads(tmp_path):
     with mp.Trajectory(tmp_path / "t.h5") as first, mp.Trajectory(tmp_path / "t2.h5") as second:
         assert (len(first), len(second)) == (2, 2)
         assert second.n_beads == first.n_beads + 3
+
+
+def test_an_edit_warns_of_what_is_new():
+    topology = mp.Topology()
+    topology.add_beads([[0.0, 0, 0], [9.0, 0, 0]], mass=1.0, friction=0.0, name="old")
+    topology.add_beads([[0.0, 0, 9.0]], mass=1.0, friction=0.5, name="stirred")
+    with pytest.warns(mp.errors.ThermostatWarning, match="'old'"):
+        simulation = mp.Simulation(mp.System(topology), mp.SplittingIntegrator("BAOAB", 0.01, kT=1.0))
+    with pytest.warns(mp.errors.ThermostatWarning) as warned, topology.edit():
+        topology.add_beads([[0.0, 9.0, 0]], mass=1.0, friction=0.0, name="new")
+    assert ["'new'" in str(one.message) for one in warned] == [True]
+    simulation.step(1)

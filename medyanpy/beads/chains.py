@@ -29,6 +29,13 @@ class Chains:
     def links(self) -> np.ndarray:
         """(l, 2) the two nodes of every link, among the handle's nodes, chain after chain; the last of a ring leads
         back to its first node."""
+        if "_links" not in vars(self):
+            # Asked for by every force and every report.
+            vars(self)["_links"] = self._made_links()
+            vars(self)["_links"].flags.writeable = False
+        return vars(self)["_links"]
+
+    def _made_links(self) -> np.ndarray:
         nodes = np.arange(self.starts[-1])
         following = nodes + 1
         if self.closed:

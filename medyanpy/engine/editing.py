@@ -58,7 +58,7 @@ def edited(old: Engine, new: Engine, energies: tuple[float, float] | None) -> En
     _carry_faces(before, new)
     if schedule.integrator.kT is not None and store.layout.n > before.layout.n:
         # Each bead has random numbers of its own, and is born once.
-        store.draw_momenta(schedule.integrator.kT, store.seed)
+        store.draw_momenta(schedule.integrator.kT, store.seed, before.layout.n)
     schedule.admit_velocities()
     # To the bit: also what letters and looks have computed before.
     _carry_columns(before, store, momenta=True)
@@ -104,7 +104,9 @@ def _carry_columns(before: Store, store: Store, *, momenta: bool) -> None:
         if column.array in before.arrays and column.is_momentum == momenta:
             rows = before.layout.shown_rows(column.of)
             now = store.layout.shown_rows(column.of)[: len(rows)]
-            store.arrays[column.array][now] = before.arrays[column.array][rows]
+            # Mostly where they were: beads that follow each other are copied as one.
+            same = slice(0, len(rows)) if (rows == now).all() else None
+            store.arrays[column.array][same or now] = before.arrays[column.array][same or rows]
 
 
 def _carry_faces(before: Store, new: Engine) -> None:

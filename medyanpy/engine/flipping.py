@@ -48,15 +48,13 @@ class Flipping:
         with schedule.explained():
             if not len(change.made) or membrane not in force.handles:
                 return change.difference(operation)
-            before = change.energy(operation)
             self.swap(membrane, change)
             try:
-                if not change.mended(operation):
-                    return change.energy(schedule.bind(force)) - before
+                after = None if change.mended(operation) else change.energy(schedule.bind(force))
             finally:
                 self.swap(membrane, change)
                 change.mended(operation)
-            return change.difference(operation)
+            return change.difference(operation) if after is None else after - change.energy(operation)
 
     def flip(self, what: str, membrane: Membrane, edges: np.ndarray) -> np.ndarray:
         """Flip edges of a membrane, (k, 2) of its vertices; returns those in their places. See `Context.flip_edges`."""

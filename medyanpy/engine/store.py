@@ -169,19 +169,20 @@ class Store:
                 out[c][rows[handle.rows]] = taken
         return out
 
-    def draw_momenta(self, kT: float, seed: int) -> None:
-        """Velocities and other momenta from Maxwell's distribution, also of what does not move."""
-        normals(self.v, self.layout.order, seed, 0, 0, 0, PURPOSES["velocities"])
-        self.v *= np.sqrt(kT / self.mass)[:, None]
+    def draw_momenta(self, kT: float, seed: int, since: int = 0) -> None:
+        """Velocities and other momenta from Maxwell's distribution, also of what does not move; of beads from number
+        `since` on."""
         # Three numbers at a time, each with a counter of its own.
-        counter = count(1)
-        for momenta in self.momenta.values():
-            beads, three = self.layout.order[momenta.places], np.empty((len(momenta.p), 3))
-            for first in range(0, momenta.p.shape[1], 3):
+        counter = count(0)
+        spread = np.sqrt(kT / self.mass)[:, None]
+        others = [(m.p, m.places, np.sqrt(kT * m.mass)) for m in self.momenta.values()]
+        for p, places, scale in [(self.v, slice(None), spread), *others]:
+            rows = np.flatnonzero(self.layout.order[places] >= since)
+            beads, three = self.layout.order[places][rows], np.empty((len(rows), 3))
+            for first in range(0, p.shape[1], 3):
                 normals(three, beads, seed, 0, 0, next(counter), PURPOSES["velocities"])
-                own = momenta.p[:, first : first + 3]
-                own[:] = three[:, : own.shape[1]]
-            momenta.p[:] *= np.sqrt(kT * momenta.mass)
+                own = slice(first, min(first + 3, p.shape[1]))
+                p[rows, own] = three[:, : own.stop - first] * scale[rows, own]
 
     def make_program(
         self, v: np.ndarray, mass: np.ndarray, inverse_mass: np.ndarray, momenta: list[tuple[np.ndarray, np.ndarray]]

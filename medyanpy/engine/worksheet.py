@@ -189,10 +189,12 @@ def look(system: "System", integrator: "SplittingIntegrator") -> Worksheet:
     )
 
 
-def warn(system: "System", integrator: "SplittingIntegrator") -> None:
-    """Of all that a worksheet remarks."""
+def warn(system: "System", integrator: "SplittingIntegrator", said: set[str]) -> None:
+    """Of all that a worksheet remarks and that has not been said."""
     for kind, text in look(system, integrator).remarks:
-        warn_outside(text, kind)
+        if text not in said:
+            said.add(text)
+            warn_outside(text, kind)
 
 
 def warn_of_timesteps(system: "System", integrator: "SplittingIntegrator", forces: "Sequence[Force]") -> None:
