@@ -55,5 +55,6 @@ def main(subdivisions: int) -> int:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("subdivisions", nargs="?", type=int, default=8)
-    parser.add_argument("--quick", dest="subdivisions", action="store_const", const=5, help="a small mesh")
-    sys.exit(main(parser.parse_args().subdivisions))
+    parser.add_argument("--quick", action="store_true", help="a small mesh")
+    given = parser.parse_args()
+    sys.exit(main(5 if given.quick else given.subdivisions))

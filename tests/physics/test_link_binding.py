@@ -362,5 +362,5 @@ def test_a_network_that_links_itself_has_as_many_links_as_it_should():
 
 @pytest.mark.long
 def test_a_network_has_its_links_to_two_percent():
-    numbers, expected = links_of_a_network(1_500_000)
+    numbers, expected = links_of_a_network(2_000_000)
     check_mean("links of a network", numbers, expected, sees=0.02 * expected, time_series=True)
