@@ -18,7 +18,7 @@ from medyanpy.beads.intriangle_points import BARYCENTRIC, TRIANGLES
 from medyanpy.beads.oriented import ANGULAR_MOMENTA, ORIENTATIONS
 from medyanpy.columns import BEADS, Column
 from medyanpy.engine import worksheet
-from medyanpy.engine.editing import Engine, Undo, edited
+from medyanpy.engine.editing import Engine, Undo, describe_the_living, edited
 from medyanpy.engine.faults import Faults
 from medyanpy.engine.measure import Measure
 from medyanpy.engine.needles import Degradation
@@ -105,6 +105,7 @@ class Context(Guarded):
             energies = self._measure.energies() if self.report_work else None
             jumps = set(self.system.jumps)
             with Undo(self.system):
+                describe_the_living(self._store)
                 with self.turn.running(EDIT):
                     yield
                 self._take(edited(before, self._engine(self.threads), energies))
@@ -327,7 +328,8 @@ class Context(Guarded):
 
     @one_at_a_time
     def set_positions(self, positions: Any) -> None:
-        """Move all Cartesian beads; in-triangle points follow their triangles, and their rows are ignored.
+        """Move all Cartesian beads; in-triangle points follow their triangles, and their rows are ignored, like those
+        that are asleep.
 
         Parameters
         ----------
@@ -342,7 +344,8 @@ class Context(Guarded):
             Positions that a kind of bead cannot have, such as of filaments whose links have other lengths; they are
             then as they were. (Small deviations are put right.)
         """
-        x = array("set_positions: positions", positions, (self.layout.n, 3), error=TopologyError)
+        x = self._store.awake(positions)
+        x = array("set_positions: positions", x, (self.layout.n, 3), error=TopologyError)
         rows = slice(0, self.layout.n_cartesian)
         before = self._store.x[rows].copy()
         with self._counted_as_protocol():
@@ -448,7 +451,7 @@ class Context(Guarded):
         """Set the velocity of every bead.
 
         Rows of in-triangle points are velocities relative to their triangles and are projected into their
-        planes; rows of fixed beads are taken as zero.
+        planes; rows of fixed beads are taken as zero, and those that are asleep are ignored.
 
         Parameters
         ----------
@@ -460,7 +463,8 @@ class Context(Guarded):
         TopologyError
             Wrong shape, or a number that is not finite.
         """
-        v = array("set_velocities: velocities", velocities, (self.layout.n, 3), error=TopologyError)
+        v = self._store.awake(velocities)
+        v = array("set_velocities: velocities", v, (self.layout.n, 3), error=TopologyError)
         with self._counted_as_protocol():
             self._store.v[:] = v[self.layout.order]
             self._schedule.admit_velocities()
@@ -563,7 +567,7 @@ class Context(Guarded):
     @one_at_a_time(in_reports=False)
     def set_state(self, state: State) -> None:
         """Take over positions and velocities of a state, of which it must hold both, with orientations and angular
-        momenta; the triangles of membranes; and its step and time.
+        momenta; the triangles of membranes; who is alive, of what jumps bear and kill; and its step and time.
 
         Raises
         ------
@@ -576,8 +580,10 @@ class Context(Guarded):
             made = "a State, as get_state(positions=True, velocities=True) gives"
             raise ParameterError(f"set_state: state must be {made}, not {shown(state)}")
         x, v = state.positions, state.velocities
+        self._store.check_living("set_state", state.ids, state.alive)
         groups = [{column: state.column(column.name) for column in group} for group in self._store.set_together()]
         with self._counted_as_protocol(), self._schedule.flipping.joined_as("set_state", state.faces):
+            self._store.take_living(state.ids, state.alive, state.next_id)
             self.set_positions(x)
             for given in groups:
                 self._set_columns("set_state", given)

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from medyanpy.errors import TopologyError
+
 if TYPE_CHECKING:
     from medyanpy._kernels.kick import ForceSum
     from medyanpy._kernels.program import Operation
@@ -98,6 +100,26 @@ class Flow:
     def settle(self) -> Sequence["Operation"]:
         """Operations that bring positions which come from outside to where these beads can be."""
         return ()
+
+    def carry(self, before: "Flow", then: np.ndarray, now: np.ndarray) -> None:
+        """The topology has been edited: take over what `arrays` holds from the flow of the same handle before that. Of
+        the beads that have stayed, (k,), `then` are their numbers in the handle before, and `now` after.
+
+        Raises
+        ------
+        TopologyError
+            Beads have come or gone, and this kind does not say whose its arrays are: it has no method of its own.
+        """
+        theirs, own = before.arrays(), self.arrays()
+        for name, array in own.items():
+            if name not in theirs:
+                continue
+            if not np.array_equal(then, now) or theirs[name].shape != array.shape:
+                raise TopologyError(
+                    f"edit: {type(self).__name__} has arrays that steps change ({name}), and does not say what becomes "
+                    "of them where beads come or go: it needs a method carry"
+                )
+            array[...] = theirs[name]
 
     def arrays(self) -> dict[str, np.ndarray]:
         """What steps change beyond positions and velocities: C-contiguous arrays, written in place. They are part of

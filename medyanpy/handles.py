@@ -9,7 +9,9 @@ import numpy as np
 
 from medyanpy._tools.described import scalar_if_one
 from medyanpy._tools.names import Guarded
+from medyanpy._tools.validation import one_or_many
 from medyanpy.columns import BEADS, POSITIONS, VELOCITIES, Column
+from medyanpy.errors import ParameterError, TopologyError
 
 if TYPE_CHECKING:
     from medyanpy.flows import Flow
@@ -22,8 +24,16 @@ __all__ = ["MAX_BEADS", "Handle", "bead_numbers", "handles_in"]
 MAX_BEADS = 2**31 - 1
 
 
+#: What no handle has.
+_NOBODY = np.empty(0, np.int64)
+_NOBODY.flags.writeable = False
+
+
 class Handle(Guarded):
     """Some beads of a topology, added together.
+
+    It describes them as they were at the start, or after the last edit of the topology. What has been born or has died
+    in a Context since, its states know: `State.living`.
 
     Attributes
     ----------
@@ -33,7 +43,12 @@ class Handle(Guarded):
     kind : str
         Beads of one kind share a row in reports: ``"beads"``, ``"balls"``, ``"vertices"`` or ``"points"``.
     beads : (n,) int array
-        Indices of its beads, in topology order.
+        Indices of its beads, in topology order: rows of all arrays with a row per bead. A bead keeps its row for as
+        long as it lives; one that is added later may have any row that is free.
+    ids : (n,) int array
+        Their permanent ids, which no other bead ever has: one that takes the row of another has an id of its own.
+    capacity : int
+        How many rows there are for its beads, those asleep included.
     mass : (n,) float array, pN s²/nm
     friction : (n,) float array, pN s/nm
     fixed : bool
@@ -51,6 +66,16 @@ class Handle(Guarded):
     columns: tuple[Column, ...] = (POSITIONS, VELOCITIES)
     #: What a kind defined elsewhere was given besides positions, mass and friction.
     _own: Mapping[str, Any] = MappingProxyType({})
+    #: The attributes that hold something of every bead. Kinds defined elsewhere name theirs here, if they are arguments
+    #: too; without, beads of such a kind cannot be added to a handle, nor be taken away.
+    per_bead: tuple[str, ...] = ("mass", "friction")
+    #: Whether nothing joins one bead to another, so that jumps may bear and kill single ones.
+    comes_and_goes = False
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        # Said of one class, it does not hold for those derived from it.
+        cls.comes_and_goes = vars(cls).get("comes_and_goes", False)
 
     def __init__(self, topology: "Topology", name: str, first: int, mass: np.ndarray, friction: np.ndarray) -> None:
         self.topology = topology
@@ -59,22 +84,183 @@ class Handle(Guarded):
         self.mass = mass
         self.friction = friction
         self.fixed = False
-        self._first_row = 0
+        #: Rows of its beads and their ids, where these are not simply counted from the first; and rows asleep.
+        self._rows: np.ndarray | None = None
+        self._ids: np.ndarray | None = None
+        self._asleep = _NOBODY
+        #: The one number that all beads had, where there are none any more.
+        self._of_all: dict[str, Any] = {}
+        self._version = 0
 
     def __len__(self) -> int:
         return len(self.mass)
 
     @property
     def first_bead(self) -> int:
+        """Row of the first, where all follow each other.
+
+        Raises
+        ------
+        TopologyError
+            They do not, since the topology was edited: ``handle.beads[i]`` is the i-th.
+        """
+        if self._rows is not None:
+            raise TopologyError(
+                f"first_bead: the beads of {self.name!r} do not follow each other since the topology was edited; "
+                "handle.beads has their rows"
+            )
         return self._first
 
     @property
     def beads(self) -> np.ndarray:
-        return np.arange(self._first, self._first + len(self))
+        return np.arange(self._first, self._first + len(self)) if self._rows is None else self._rows
+
+    @property
+    def ids(self) -> np.ndarray:
+        return self.beads if self._ids is None else self._ids
+
+    @property
+    def capacity(self) -> int:
+        return len(self) + len(self._asleep)
+
+    @property
+    def with_room(self) -> np.ndarray:
+        """(m,) rows of its beads, and of those that jumps may bear: what forces act on as they come."""
+        return np.append(self.beads, self._asleep) if self.comes_and_goes else self.beads
 
     @property
     def fixed_beads(self) -> np.ndarray:
         return np.broadcast_to(self.fixed, (len(self),))
+
+    # Coming and going ----------------------------------------------------------------------------------------
+
+    def remove(self, beads: Any = None, *, ids: Any = None, terms: str = "refuse") -> None:
+        """Take beads away: their rows are asleep from then on, until others take them.
+
+        Of a running simulation, inside ``with topology.edit():``. Forces that name the handle act on what is left.
+
+        Parameters
+        ----------
+        beads : (k,) int or int
+            Rows, as in `beads`.
+        ids : (k,) int or int
+            Instead of rows: permanent ids.
+        terms : "refuse" or "remove"
+            What becomes of terms that name such a bead themselves, such as the bonds of `HarmonicBonds`, `Links`,
+            exclusions, sites of `LinkBinding`: an error, or they go with it.
+
+        Raises
+        ------
+        TopologyError
+            A row or id that is none of a bead of this handle that is there, one named twice, or terms that name one of
+            them; a topology in use outside of an edit; a kind of bead that cannot be taken away one by one.
+        ParameterError
+            Neither or both of beads and ids.
+        """
+        what = f"{self.name}.remove"
+        if self._why_whole():
+            raise TopologyError(f"{what}: {self._why_whole()}")
+        if (beads is None) == (ids is None):
+            raise ParameterError(f"{what}: give beads= (rows) or ids=, one of the two")
+        rows = beads if ids is None else self.topology.rows_of_ids(ids)
+        keep = np.ones(len(self), bool)
+        keep[self._among_its_beads(what, rows)] = False
+        self.topology._shrink(what, {self: keep}, terms)
+
+    def reserve(self, capacity: int) -> None:
+        """Make room for so many beads in all: rows asleep, which those that are added or born later take.
+
+        Files go on as they are for as long as there is room; beyond, they start a new segment.
+
+        Parameters
+        ----------
+        capacity : int
+            Not below how many rows there are.
+
+        Raises
+        ------
+        ParameterError
+            A number below `capacity`, or more than a topology can hold.
+        TopologyError
+            A topology in use outside of an edit.
+        """
+        self.topology._reserve(f"{self.name}.reserve", self, capacity)
+
+    def _why_whole(self) -> str:
+        """Why single beads cannot be taken away; empty where they can."""
+        return ""
+
+    def _among_its_beads(self, what: str, rows: Any) -> np.ndarray:
+        """(k,) which of its beads are in rows that a user names; TopologyError for the first that is none of them."""
+        wanted = one_or_many(f"{what}: beads", rows, dtype=np.int64, error=TopologyError)
+        number = np.full(self.topology.n_beads, -1)
+        number[self.beads] = np.arange(len(self))
+        inside = (wanted >= 0) & (wanted < len(number))
+        found = np.where(inside, number[np.where(inside, wanted, 0)], -1)
+        if (found < 0).any():
+            i = int(np.argmax(found < 0))
+            raise TopologyError(f"{what}: beads[{i}] = {wanted[i]}, but {self._why_missing(int(wanted[i]))}")
+        twice = np.sort(wanted)
+        twice = twice[1:][twice[1:] == twice[:-1]]
+        if len(twice):
+            raise TopologyError(f"{what}: bead {twice[0]} is named twice")
+        return found
+
+    def _why_missing(self, row: int) -> str:
+        """What is wrong with a row that is none of a bead of this handle."""
+        if not 0 <= row < self.topology.n_beads:
+            return f"there is none: beads are 0 to {self.topology.n_beads - 1}"
+        if row in self._asleep:
+            return f"nobody is in this row of {self.name!r}: it is asleep"
+        return f"that is a row of {self.topology.handle_of(row)!r}"
+
+    def _has_row(self, bead: int) -> bool:
+        """Whether a row is of these beads, or of what there is room for."""
+        if self._rows is None and self._first <= bead < self._first + len(self):
+            return True
+        return (self._rows is not None and bead in self._rows) or bead in self._asleep
+
+    def newborn(self, columns: dict[Column, np.ndarray]) -> "Handle":
+        """A handle in no topology of beads that jumps have borne, from the rows (k, ...) of columns that memory has of
+        them: of kinds that come and go."""
+        raise TopologyError(f"{self.name}: jumps cannot bear {self.kind}")
+
+    def of_all(self, name: str) -> Any:
+        """The one number that all its beads have, and one that is added or born takes; None where they differ."""
+        values = getattr(self, name)
+        if values is None or not len(values):
+            return self._of_all.get(name)
+        return values[0] if (values == values[0]).all() else None
+
+    def _number_for(self, what: str, name: str, given: Any) -> Any:
+        """What new beads get: what is given, or else the number that all have."""
+        if given is not None:
+            return given
+        if self.of_all(name) is None:
+            raise ParameterError(f"{what}: give {name}=, because the beads of {self.name!r} do not all have the same")
+        return self.of_all(name)
+
+    def _take(self, **attributes: Any) -> None:
+        """Become another: its beads have changed."""
+        for name in ("_links", "_lanes"):
+            # Worked out when asked for.
+            vars(self).pop(name, None)
+        if len(self) and not len(attributes.get("mass", self.mass)):
+            names = (*self.per_bead, *getattr(self, "per_link", ()), *getattr(self, "per_chain", ()))
+            self._of_all = {name: self.of_all(name) for name in names if self.of_all(name) is not None}
+        for value in attributes.values():
+            if isinstance(value, np.ndarray):
+                value.flags.writeable = False
+        self._complete(**attributes)
+        self._version += 1
+
+    def _merged(self, other: "Handle") -> dict[str, Any]:
+        """Attributes with those of more beads, of the same kind, after its own."""
+        return {name: together(getattr(self, name), getattr(other, name)) for name in self.per_bead}
+
+    def _chosen(self, keep: np.ndarray) -> dict[str, Any]:
+        """Attributes of the beads (n,) that are kept."""
+        return {name: chosen(getattr(self, name), keep) for name in self.per_bead}
 
     # Columns of its own --------------------------------------------------------------------------------------
 
@@ -84,9 +270,26 @@ class Handle(Guarded):
         return next((column.of for column in cls.columns if column.of != BEADS), "")
 
     @property
-    def rows(self) -> slice:
-        """Its rows in the columns that not all beads have: ``state.orientations[handle.rows]``."""
-        return slice(self._first_row, self._first_row + len(self))
+    def rows(self) -> slice | np.ndarray:
+        """Its rows in the columns that not all beads have: ``state.orientations[handle.rows]``. A slice where they
+        follow each other, else (n,) int."""
+        return self.topology.rows_in(self.rows_of(), self.beads)
+
+    @property
+    def row_numbers(self) -> np.ndarray:
+        """(n,) the same as numbers."""
+        rows = self.rows
+        return np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
+
+    @property
+    def rows_with_room(self) -> np.ndarray:
+        """(m,) the same, and behind them those of rows that were asleep."""
+        rows = self.topology.rows_in(self.rows_of(), np.append(self.beads, self._asleep))
+        return np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
+
+    def asleep(self, column: Column) -> Any:
+        """What memory holds in rows asleep: something of which letters can do nothing wrong."""
+        return 0
 
     def start_of(self, column: Column) -> np.ndarray:
         """Where the beads start in a column, as memory holds it: by default what the attribute of this name holds;
@@ -152,8 +355,18 @@ class Handle(Guarded):
 
     def _arguments_now(self) -> dict[str, Any]:
         """What `adder` is given to make these beads anew, to the bit."""
-        inertia = {"mass": scalar_if_one(self.mass), "friction": scalar_if_one(self.friction)}
-        return {**inertia, **self._own, "name": self.name}
+        return {**self._numbers_now("mass", "friction"), **self._own, "name": self.name, **self._room_now()}
+
+    def _numbers_now(self, *names: str) -> dict[str, Any]:
+        """Numbers of beads as an adder takes them: one where all have the same, also where there are none."""
+        return {
+            name: scalar_if_one(getattr(self, name)) if len(self) else self._of_all.get(name, getattr(self, name))
+            for name in names
+        }
+
+    def _room_now(self) -> dict[str, int]:
+        """What an adder is given for room, where there is any."""
+        return {"capacity": self.capacity} if len(self._asleep) else {}
 
     def __reduce__(self):
         # By its number, so that handles and their topology stay together in pickles and copies.
@@ -175,6 +388,46 @@ def handles_in(beads: Any) -> tuple[Handle, ...]:
     if isinstance(beads, list | tuple) and beads and all(isinstance(h, Handle) for h in beads):
         return tuple(beads)
     return ()
+
+
+def together(a: Any, b: Any) -> Any:
+    """Values of beads and of more of them: one number that all have stays one; None, where neither has any."""
+    if a is None and b is None:
+        return None
+    if a.ndim == 1 and len(a) and len(b) and a.strides == b.strides == (0,) and a[0] == b[0]:
+        return np.broadcast_to(a[:1].copy().reshape(()), (len(a) + len(b),))
+    if not len(a) or not len(b):
+        return b if not len(a) else a
+    return np.concatenate([a, b])
+
+
+def chosen(values: Any, keep: np.ndarray) -> Any:
+    """Values of the beads that are kept, by a mask or by their numbers; one number that all have stays one."""
+    if values is None:
+        return None
+    if values.ndim == 1 and values.strides == (0,) and len(values):
+        n = int(np.count_nonzero(keep)) if keep.dtype == bool else len(keep)
+        return np.broadcast_to(values[:1].copy().reshape(()), (n,))
+    return values[keep]
+
+
+def found_ids(what: str, wanted: np.ndarray, known: np.ndarray, next_id: int) -> np.ndarray:
+    """(k,) where in `known` (n,), with -1 of those that are nobody's, permanent ids are.
+
+    Raises
+    ------
+    TopologyError
+        The first that is not there: it has never been, or is gone.
+    """
+    order = np.argsort(known, kind="stable")
+    at = np.minimum(np.searchsorted(known, wanted, sorter=order), max(0, len(known) - 1))
+    found = order[at] if len(known) else np.zeros(len(wanted), np.int64)
+    missing = (wanted < 0) | (known[found] != wanted) if len(known) else np.ones(len(wanted), bool)
+    if missing.any():
+        i = int(np.argmax(missing))
+        why = "its bead is gone" if 0 <= wanted[i] < next_id else f"no bead has had it: ids are 0 to {next_id - 1}"
+        raise TopologyError(f"{what}: ids[{i}] = {wanted[i]}, but {why}")
+    return found
 
 
 def bead_numbers(beads: Any) -> Any:

@@ -5,6 +5,7 @@ from collections.abc import Collection
 import numpy as np
 
 from medyanpy._kernels.membrane import Geometry
+from medyanpy._kernels.room import Room
 from medyanpy.beads import Directors, InTrianglePoints, Membrane, OrientedBeads
 from medyanpy.columns import BEADS, Column
 from medyanpy.handles import Handle
@@ -18,7 +19,10 @@ __all__ = ["Layout"]
 
 class Layout:
     """Where the beads of a topology are in the arrays of a Context: vertices, other Cartesian beads, the last of which
-    are oriented beads and then directors, and points.
+    are oriented beads and then directors, and points. Each handle has a block of places: first those of its beads, then
+    the rows that are asleep.
+
+    It is of the topology as it was when this was made: of an edit there is one before and one after.
 
     Attributes
     ----------
@@ -26,24 +30,26 @@ class Layout:
     threads : int
         For which kernels must have work space.
     n, n_vertices, n_cartesian, n_points : int
-        The first `n_cartesian` beads are Cartesian, the first `n_vertices` of them vertices of membranes.
+        Places, those asleep included. The first `n_cartesian` are of Cartesian beads, the first `n_vertices` of them
+        of vertices of membranes.
     first_oriented, n_oriented : int
-        The oriented beads are those from place `first_oriented` on, in topology order.
+        The oriented beads are those from place `first_oriented` on.
     directors : slice
         The beads that are directions, without a place in space.
     triangulation : Triangulation
         The triangles of all membranes as they are now, by place.
     order : (n,) int32 array
-        Topology number of every bead.
+        Row (topology number) of every place.
     rank : (n,) int32 array
-        The inverse: place of every topology bead.
+        The inverse: place of every row.
+    ids : (n,) int64 array
+        Permanent ids by place, -1 of rows asleep.
     """
 
     def __init__(self, topology: Topology, threads: int = 1) -> None:
         self.topology = topology
         self.threads = threads
-        # Those of now: a topology may be edited while this is still looked at.
-        self._in_topology_order = handles = topology.handles
+        handles = topology.handles
         vertices = [h for h in handles if isinstance(h, Membrane)]
         points = [h for h in handles if isinstance(h, InTrianglePoints)]
         directors = [h for h in handles if isinstance(h, Directors)]
@@ -55,25 +61,37 @@ class Layout:
         #: Handles in internal order.
         self.handles = vertices + others + oriented + directors + points
         self.n = topology.n_beads
-        self.n_vertices = sum(map(len, vertices))
-        self.n_points = sum(map(len, points))
+
+        def room(group: list[Handle]) -> int:
+            return sum(handle.capacity for handle in group)
+
+        self.n_vertices = room(vertices)
+        self.n_points = room(points)
         self.n_cartesian = self.n - self.n_points
-        self.directors = slice(self.n_cartesian - sum(map(len, directors)), self.n_cartesian)
-        self.n_oriented = sum(map(len, oriented))
+        self.directors = slice(self.n_cartesian - room(directors), self.n_cartesian)
+        self.n_oriented = room(oriented)
         self.first_oriented = self.directors.start - self.n_oriented
-        self._start = dict(zip(self.handles, np.cumsum([0, *map(len, self.handles)]).tolist(), strict=False))
+        ends = np.cumsum([0, *(h.capacity for h in self.handles)]).tolist()
+        #: Of every handle the first place, behind those of its beads, and behind those of its room.
+        self._bounds = {h: (a, a + len(h), b) for h, a, b in zip(self.handles, ends, ends[1:], strict=False)}
+        #: Of points, which of the handle's is at each place.
+        self._sorted = {h: np.argsort(h.triangles, kind="stable") for h in points}
         self.order = np.concatenate([self._order_of(h) for h in self.handles])
         self.rank = np.empty(self.n, np.int32)
         self.rank[self.order] = np.arange(self.n, dtype=np.int32)
-        #: By the `of` of columns: the place of the bead with the first row, and rows in topology order, once asked for.
-        self._first_places = {BEADS: 0} | {h.rows_of(): self._start[h] for h in reversed(self.handles)}
+        #: Whether any row is asleep, or any id is another number than the row.
+        self.has_room, self.is_renumbered = topology.has_room, any(h._ids is not None for h in handles)
+        #: By the `of` of columns: the place of the bead with the first row, how many rows there are, and these in the
+        #: order in which users see them.
+        self._first_places = {BEADS: 0} | {h.rows_of(): self._bounds[h][0] for h in reversed(self.handles)}
+        self._n_rows = {BEADS: self.n} | topology.row_counts
         self._shown_rows = {BEADS: self.rank}
         #: The arrays themselves, by the name of each column in memory; a store makes them.
         self.arrays: dict[str, np.ndarray] = {}
         #: Columns of momenta beside m v that have rows, in the order of `World.momenta`.
-        self.momenta = tuple(
-            c for c in topology.columns if c.is_momentum and c.of != BEADS and topology.row_counts.get(c.of)
-        )
+        self.momenta = tuple(c for c in topology.columns if c.is_momentum and c.of != BEADS and self.n_rows(c.of))
+        #: Who is there, where beads may come and go; the store makes it.
+        self.room: Room | None = None
         self.triangulation = Triangulation({membrane: self.slice_of(membrane).start for membrane in vertices})
         self._geometries: dict[Membrane, Geometry] = {}
 
@@ -82,32 +100,50 @@ class Layout:
         """The places of the oriented beads."""
         return slice(self.first_oriented, self.first_oriented + self.n_oriented)
 
-    @staticmethod
-    def _order_of(handle) -> np.ndarray:
-        """The beads of one handle as they follow each other.
+    def _order_of(self, handle: Handle) -> np.ndarray:
+        """The rows of one handle as they follow each other in memory.
 
         Points start sorted by triangle: neighbours in memory then read and push the same vertices, which spares
         a third of the time of G. No result depends on it: sums over points have no order, and random numbers
-        belong to the permanent number of a bead.
+        belong to the permanent id of a bead.
         """
-        if isinstance(handle, InTrianglePoints):
-            return (handle.first_bead + np.argsort(handle.triangles, kind="stable")).astype(np.int32)
-        return np.arange(handle.first_bead, handle.first_bead + len(handle), dtype=np.int32)
+        rows = np.append(self.in_order(handle, handle.beads), handle._asleep)
+        return rows.astype(np.int32)
+
+    @property
+    def ids(self) -> np.ndarray:
+        out = np.full(self.n, -1, np.int64)
+        for handle in self.handles:
+            out[self.slice_of(handle)] = self.in_order(handle, handle.ids)
+        return out
 
     def internal(self, beads: np.ndarray) -> np.ndarray:
         """Places of beads given by their topology numbers."""
         return self.rank[beads]
 
-    def slice_of(self, handle) -> slice:
+    def slice_of(self, handle: Handle) -> slice:
         """The places of a handle's beads: they are contiguous."""
-        start = self._start[handle]
-        return slice(start, start + len(handle))
+        return slice(*self._bounds[handle][:2])
+
+    def block_of(self, handle: Handle) -> slice:
+        """The places of a handle's beads, and behind them those of rows that were asleep."""
+        start, _, end = self._bounds[handle]
+        return slice(start, end)
+
+    def places_by_row(self, handle: Handle) -> np.ndarray:
+        """(m,) int32 places of a handle's beads and of its rows asleep, in ascending order of rows: what jumps go over,
+        so that it does not matter where in memory beads are."""
+        return self.rank[np.sort(self.order[self.block_of(handle)])]
 
     def first_place(self, of: str) -> int:
         """The place of the bead that has the first row in the columns of an `of`."""
         return self._first_places.get(of, 0)
 
-    def rows_of(self, handle) -> slice:
+    def n_rows(self, of: str) -> int:
+        """How many rows the columns of an `of` have."""
+        return self._n_rows.get(of, 0)
+
+    def rows_of(self, handle: Handle) -> slice:
         """A handle's rows in the columns that not all beads have, in the order of places."""
         places, first = self.slice_of(handle), self.first_place(handle.rows_of())
         return slice(places.start - first, places.stop - first)
@@ -115,19 +151,17 @@ class Layout:
     def shown_rows(self, of: str) -> np.ndarray:
         """Rows of the columns of an `of`, in topology order."""
         if of not in self._shown_rows:
-            beads = [np.arange(0), *(h.beads for h in self._in_topology_order if h.rows_of() == of)]
-            self._shown_rows[of] = self.rank[np.concatenate(beads)] - self.first_place(of)
+            first = self.first_place(of)
+            self._shown_rows[of] = np.argsort(self.order[first : first + self.n_rows(of)], kind="stable")
         return self._shown_rows[of]
 
     def number_of(self, column: Column) -> int:
         """Of a column of momenta, in `World.momenta`."""
         return self.momenta.index(column)
 
-    def in_order(self, handle, values: np.ndarray) -> np.ndarray:
+    def in_order(self, handle: Handle, values: np.ndarray) -> np.ndarray:
         """A handle's numbers, one for each of its beads, in the order of their places."""
-        if not isinstance(handle, InTrianglePoints):
-            return values
-        return values[self.order[self.slice_of(handle)] - handle.first_bead]
+        return values[self._sorted[handle]] if handle in self._sorted else values
 
     def connectivity(self, membrane: Membrane) -> TriangleMesh | Connectivity:
         """Faces, edges and neighbours of a membrane as they are now, by the numbers of its own vertices."""
@@ -143,7 +177,7 @@ class Layout:
         return self._geometries[membrane]
 
     def gather(self, name: str, zero: Collection[Handle] = ()) -> np.ndarray:
-        """A per-bead number of every handle, by place; 0 of some handles."""
+        """A per-bead number of every handle, by place; 0 of some handles, and of rows asleep."""
         out = np.zeros(self.n)
         for handle in self.handles:
             if handle not in zero:

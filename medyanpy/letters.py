@@ -93,14 +93,14 @@ def _fly_over_meshes(schedule: "Schedule", _: "Letter", stage: "Stage") -> list:
 
 
 def _mix(schedule: "Schedule", _: "Letter", stage: "Stage") -> list:
-    coefficients = schedule.coefficients(stage, ornstein_uhlenbeck, schedule.store.inverse_mass)
+    coefficients = schedule.coefficients(stage, ornstein_uhlenbeck, schedule.store.inverse_of_the_living)
     return [thermostat.Thermostat(stage.index, *coefficients)]
 
 
 def _displace(schedule: "Schedule", letter: "Letter", stage: "Stage") -> list:
     """By forces: first they are added up."""
     forces = schedule.force_sums[letter.group]
-    coefficients = schedule.coefficients(stage, euler_maruyama, schedule.store.movable_beads())
+    coefficients = schedule.coefficients(stage, euler_maruyama, schedule.store.inverse_of_the_living > 0.0)
     plain = (c[: schedule.layout.first_oriented] for c in coefficients)
     return [forces, brownian.Displacement(stage.index, forces, *plain)]
 

@@ -342,7 +342,7 @@ class Sites:
         row = np.full(len(state.positions), -1)
         for handle in self._handles:
             if handle.rows_of() == "oriented":
-                row[handle.beads] = np.arange(handle.rows.start, handle.rows.stop)
+                row[handle.beads] = handle.row_numbers
         return self.places(state, row)
 
     def places(self, state: Any, row: np.ndarray) -> np.ndarray:
@@ -374,6 +374,12 @@ class Sites:
         out[alone] = self._beads[self._start[:-1][alone]]
         return out
 
+    def naming(self, gone: np.ndarray) -> np.ndarray:
+        """(n,) which sites name a bead of some, (rows,) bool."""
+        out = np.zeros(len(self), bool)
+        np.logical_or.at(out, np.repeat(np.arange(len(self)), np.diff(self._start)), gone[self._beads])
+        return out
+
     def check(self, what: str, topology: "Topology") -> None:
         """Refuse sites of another topology, beads that do not exist in this one, and arms on beads that have no
         orientation."""
@@ -387,6 +393,7 @@ class Sites:
                 f"{what}[{np.searchsorted(self._start, k, side='right') - 1}] names bead {self._beads[k]}, "
                 f"but the topology has beads 0 to {topology.n_beads - 1}"
             )
+        topology.expect_awake(what, self._beads)
         topology.expect_places(what, self._beads)
         if self._arms is not None:
             with_arm = np.flatnonzero(self._arms.any(axis=1))

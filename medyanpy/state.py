@@ -7,10 +7,13 @@ import numpy as np
 
 from medyanpy import units
 from medyanpy._tools.names import Named
-from medyanpy.errors import ParameterError
+from medyanpy._tools.validation import one_or_many
+from medyanpy.errors import ParameterError, TopologyError
+from medyanpy.handles import found_ids
 
 if TYPE_CHECKING:
     from medyanpy.forces.links import LinkEnds, Links
+    from medyanpy.handles import Handle
     from medyanpy.jumps._base import Counts
 
 __all__ = ["InTriangle", "State"]
@@ -42,6 +45,10 @@ class State(Named):
     ----------
     step : int
     time : float, s
+    ids : (n,) int64 array
+        Permanent ids of beads; -1 of rows in which nobody is. `rows_of_ids` is the other way round.
+    alive : (n,) bool array
+        In which rows somebody is; the others are asleep, and nan in all arrays of numbers.
     positions : (n, 3) float array, nm
     physical_positions : (n, 3) float array, nm
         Where particles are: positions, but with linearly implicit kicks x + β h² a(x), with h of the first kick of a
@@ -107,6 +114,54 @@ class State(Named):
         if name not in self._parts:
             raise ParameterError(f"this State holds no {name}: ask for them with get_state({keyword}=True)")
         return self._parts[name]
+
+    @property
+    def _who(self) -> tuple[int, np.ndarray | None, np.ndarray | None, int]:
+        """Rows; ids and who is alive, where that is not everybody under the number of the row; the next id."""
+        return self._parts["who"]
+
+    @property
+    def ids(self) -> np.ndarray:
+        n, ids, _, _ = self._who
+        return _frozen(np.arange(n)) if ids is None else ids
+
+    @property
+    def alive(self) -> np.ndarray:
+        n, _, alive, _ = self._who
+        return _frozen(np.ones(n, bool)) if alive is None else alive
+
+    @property
+    def next_id(self) -> int:
+        """The id that the next bead gets which is born or added."""
+        return self._who[3]
+
+    def living(self, handle: "Handle") -> np.ndarray:
+        """(k,) rows of the beads of a handle that are alive here, ascending: ``state.positions[state.living(handle)]``.
+
+        Where jumps bear and kill beads these are others than ``handle.beads``, which were there at the start.
+        """
+        rows = np.sort(np.append(handle.beads, handle._asleep))
+        rows = rows[rows < self._who[0]]
+        return rows[self.alive[rows]]
+
+    def rows_of_ids(self, ids: Any) -> np.ndarray:
+        """Rows of beads by their permanent ids.
+
+        Parameters
+        ----------
+        ids : (k,) int or int
+
+        Returns
+        -------
+        (k,) int array
+
+        Raises
+        ------
+        TopologyError
+            An id that nobody has had, or whose bead is gone.
+        """
+        wanted = one_or_many("rows_of_ids: ids", ids, dtype=np.int64, error=TopologyError)
+        return found_ids("rows_of_ids", wanted, self.ids, self.next_id)
 
     def column(self, name: str) -> np.ndarray:
         """What a kind of bead declares under a name, a row for each bead that has it, in topology order.
@@ -253,3 +308,8 @@ class State(Named):
     def has(self, name: str) -> bool:
         """Whether `name` (positions, velocities, forces, energies) was asked for."""
         return name in self._parts
+
+
+def _frozen(a: np.ndarray) -> np.ndarray:
+    a.flags.writeable = False
+    return a

@@ -56,6 +56,7 @@ class System(Guarded):
         self._jumps: list[Jump] = []
         self._jump_names: list[str] = []
         self._contexts: weakref.WeakSet = weakref.WeakSet()
+        topology._systems.add(self)
 
     @property
     def forces(self) -> tuple[Force, ...]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from medyanpy._tools.names import Guarded, look_up
-from medyanpy._tools.validation import array, whole_number
+from medyanpy._tools.validation import array, one_or_many, whole_number
 from medyanpy.beads import COLUMNS, filaments, free, intriangle_points, membranes, rigid_bodies, rods, surface_points
 from medyanpy.beads.filaments import Directors, Filaments
 from medyanpy.beads.free import Balls, Beads
@@ -20,8 +20,8 @@ from medyanpy.beads.rigid_bodies import RigidBodies
 from medyanpy.beads.rods import Rods
 from medyanpy.beads.surface_points import SurfacePoints
 from medyanpy.columns import BEADS, Column
-from medyanpy.errors import TopologyError, UnknownNameError
-from medyanpy.handles import MAX_BEADS, Handle, bead_numbers, handles_in
+from medyanpy.errors import ParameterError, TopologyError, UnknownNameError
+from medyanpy.handles import MAX_BEADS, Handle, found_ids, handles_in
 
 # With kinds of beads, which were all in this file in 0.1.
 __all__ = [
@@ -65,10 +65,15 @@ class Topology(Guarded):
     def __init__(self) -> None:
         self._handles: list[Handle] = []
         self._n_beads = 0
+        self._next_id = 0
         self._columns = {column.name: column for column in COLUMNS}
         #: How many rows the columns have that not all beads have, by their `of`.
         self.row_counts: dict[str, int] = {}
+        #: By the same: the beads that have them, ascending; looked up when asked for.
+        self._beads_with: dict[str, np.ndarray] = {}
         self._contexts: weakref.WeakSet = weakref.WeakSet()
+        #: What names beads by their rows is asked before some go away.
+        self._systems: weakref.WeakSet = weakref.WeakSet()
         self._is_edited = False
 
     @property
@@ -80,7 +85,13 @@ class Topology(Guarded):
 
     @property
     def n_beads(self) -> int:
+        """Rows of arrays that have one per bead: of all beads, and of those that there is room for."""
         return self._n_beads
+
+    @property
+    def has_room(self) -> bool:
+        """Whether any row is asleep."""
+        return any(len(handle._asleep) for handle in self._handles)
 
     @property
     def handles(self) -> tuple[Handle, ...]:
@@ -120,7 +131,7 @@ class Topology(Guarded):
         """The handle that a bead belongs to; TopologyError where there is no such bead."""
         bead = whole_number("handle_of: bead", bead, error=TopologyError)
         for handle in self._handles:
-            if handle.first_bead <= bead < handle.first_bead + len(handle):
+            if handle._has_row(bead):
                 return handle
         raise TopologyError(f"bead {bead} does not exist: the topology has {self._n_beads} beads")
 
@@ -136,7 +147,7 @@ class Topology(Guarded):
             arguments = handle._arguments_now()
             others = {key: number[value] for key, value in arguments.items() if isinstance(value, Handle)}
             objects.append((type(handle), {k: v for k, v in arguments.items() if k not in others}, others))
-        return _made_anew, (type(self), tuple(objects))
+        return _made_anew, (type(self), tuple(objects), self.numbering())
 
     def __repr__(self) -> str:
         parts = ", ".join(f"{len(h)} {h.kind} of {h.name!r}" for h in self._handles)
@@ -148,8 +159,22 @@ class Topology(Guarded):
         return tuple(self._columns.values())
 
     def n_rows(self, of: str) -> int:
-        """How many beads have a row in the columns of an `of`."""
+        """How many rows the columns of an `of` have."""
         return self._n_beads if of == BEADS else self.row_counts.get(of, 0)
+
+    def beads_with(self, of: str) -> np.ndarray:
+        """(m,) rows of all that have columns of an `of`, ascending: the order of rows in these."""
+        if of not in self._beads_with:
+            rows = [np.append(h.beads, h._asleep) for h in self._handles if h.rows_of() == of]
+            self._beads_with[of] = np.sort(np.concatenate([np.empty(0, np.int64), *rows]))
+        return self._beads_with[of]
+
+    def rows_in(self, of: str, beads: np.ndarray) -> slice | np.ndarray:
+        """The rows of beads in the columns of an `of`: a slice where they follow each other."""
+        if not of or not len(beads):
+            return slice(0, len(beads) if not of else 0)
+        rows = np.searchsorted(self.beads_with(of), beads)
+        return slice(int(rows[0]), int(rows[0]) + len(rows)) if (np.diff(rows) == 1).all() else rows
 
     # Editing ------------------------------------------------------------------------------------------------
 
@@ -206,16 +231,16 @@ class Topology(Guarded):
 
     # Adding -------------------------------------------------------------------------------------------------
 
+    def _capacity(self, what: str, n: int, capacity: Any) -> int:
+        """Rows for n beads, and for as many more as a user asks for."""
+        return n if capacity is None else whole_number(f"{what}: capacity", capacity, at_least=n, at_most=MAX_BEADS)
+
     def _room(self, what: str, n: int, name: str | None, default: str) -> tuple[int, str]:
-        if len(self._contexts) and not self.is_edited:
-            raise TopologyError(
-                f"{what}: this topology is in use by a Context; add everything first, or inside "
-                "`with topology.edit():`"
-            )
+        """The first row of n that are to be added, and the name of their handle."""
+        self._refuse_if_in_use(what)
         if n == 0:
             raise TopologyError(f"{what}: there is nothing to add (0 beads)")
-        if self._n_beads + n > MAX_BEADS:
-            raise TopologyError(f"{what}: {self._n_beads + n} beads are more than {MAX_BEADS}")
+        self._check_size(what, n)
         taken = {h.name for h in self._handles}
         if name is None:
             name, k = default, 1
@@ -226,18 +251,28 @@ class Topology(Guarded):
             raise TopologyError(f"{what}: the name {name!r} is in use")
         return self._n_beads, str(name)
 
-    def _keep(self, handle):
+    def _keep(self, handle, capacity: int | None = None, **given: Any):
+        """Take a handle whose beads have the rows from `_room` on, and room for `capacity` of them in all. What was
+        `given` as one number for all is that of those that come later, too."""
         for name, value in vars(handle).items():
             if isinstance(value, np.ndarray) and not name.startswith("_"):
                 # Nothing would follow if somebody wrote into it.
                 value.flags.writeable = False
-        self._declare(handle)
+        if not len(handle):
+            numbers = {name: value for name, value in given.items() if value is not None and not np.ndim(value)}
+            handle._of_all |= {name: float(value) for name, value in numbers.items()}
+        n = len(handle) if capacity is None else capacity
+        self._declare(handle, n)
+        first, self._n_beads = self._n_beads, self._n_beads + n
+        if self._next_id != first:
+            handle._ids = np.arange(self._next_id, self._next_id + len(handle))
+        self._next_id += n
+        handle._asleep = np.arange(first + len(handle), first + n)
         self._handles.append(handle)
-        self._n_beads += len(handle)
         return handle
 
-    def _declare(self, handle: Handle) -> None:
-        """Take the columns of a handle, and give it rows in them."""
+    def _declare(self, handle: Handle, n: int) -> None:
+        """Take the columns of a handle, and give it n rows in them."""
         for column in handle.columns:
             if column.of == BEADS and column.name not in self._columns:
                 raise TopologyError(f"{type(handle).__name__}: column {column.name!r} cannot be of all beads")
@@ -248,9 +283,184 @@ class Topology(Guarded):
                 )
             if self._columns.setdefault(column.name, column) != column:
                 raise TopologyError(f"{type(handle).__name__}: another kind of bead has a column {column.name!r}")
+        self._more_rows(handle, n)
+
+    def _more_rows(self, handle: Handle, n: int) -> None:
         if of := handle.rows_of():
-            handle._first_row = self.row_counts.get(of, 0)
-            self.row_counts[of] = handle._first_row + len(handle)
+            self.row_counts[of] = self.row_counts.get(of, 0) + n
+            self._beads_with.pop(of, None)
+
+    # Coming and going ---------------------------------------------------------------------------------------
+
+    def _refuse_if_in_use(self, what: str) -> None:
+        if len(self._contexts) and not self.is_edited:
+            raise TopologyError(
+                f"{what}: this topology is in use by a Context; add everything first, or inside "
+                "`with topology.edit():`"
+            )
+
+    def _grow(self, handle: Handle, other: Handle) -> np.ndarray:
+        """Let the beads of another handle, which is in no topology, be more of those of a handle; returns their rows.
+        Rows asleep are taken first, and new ones come behind all others."""
+        n = len(other)
+        room = min(n, len(handle._asleep))
+        rows = np.concatenate([handle._asleep[:room], np.arange(self._n_beads, self._n_beads + n - room)])
+        ids = np.arange(self._next_id, self._next_id + n)
+        self._check_size(handle.name, n - room)
+        attributes = handle._merged(other)
+        self._renumber(
+            handle, np.append(handle.beads, rows), np.append(handle.ids, ids), handle._asleep[room:], attributes
+        )
+        self._next_id += n
+        self._n_beads += n - room
+        self._more_rows(handle, n - room)
+        rows.flags.writeable = False
+        return rows
+
+    def _shrink(self, what: str, kept: dict[Handle, np.ndarray], terms: str) -> None:
+        """Let go of beads of handles: of each, which (n,) are kept. Nothing changes where a term names one of them, or
+        goes with it."""
+        self._refuse_if_in_use(what)
+        if terms not in ("refuse", "remove"):
+            raise ParameterError(f'{what}: terms = {terms!r} but must be "refuse" or "remove"')
+        gone = np.zeros(self._n_beads, bool)
+        for handle, keep in kept.items():
+            gone[handle.beads[~keep]] = True
+        naming = [(one, one.naming(gone)) for system in self._systems for one in (*system.forces, *system.jumps)]
+        for one, found in naming:
+            for noun, masks in found.items():
+                if masks.any() and terms == "refuse":
+                    which = int(np.argmax(masks))
+                    raise TopologyError(
+                        f"{what}: {noun} {which} of {one!r} names a bead that would go: give terms='remove' to let "
+                        "such terms go with it, or take them away first"
+                    )
+        for one, found in naming:
+            if any(masks.any() for masks in found.values()):
+                one.without(found)
+        for handle, keep in kept.items():
+            asleep = np.sort(np.append(handle._asleep, handle.beads[~keep]))
+            self._renumber(handle, handle.beads[keep], handle.ids[keep], asleep, handle._chosen(keep))
+
+    def _become(
+        self, handle: Handle, keep: np.ndarray, born: Handle, rows: np.ndarray, ids: np.ndarray
+    ) -> None:
+        """A handle is left with some of its beads (n,), and gets others, which jumps have borne in these rows."""
+        room = np.append(handle.beads[~keep], handle._asleep)
+        beads, own = np.append(handle.beads[keep], rows), np.append(handle.ids[keep], ids)
+        handle._take(**handle._chosen(keep))
+        self._renumber(handle, beads, own, np.setdiff1d(room, rows), handle._merged(born))
+
+    def _reserve(self, what: str, handle: Handle, capacity: int) -> None:
+        self._refuse_if_in_use(what)
+        capacity = whole_number(f"{what}: capacity", capacity, at_least=handle.capacity, at_most=MAX_BEADS)
+        more = capacity - handle.capacity
+        self._check_size(what, more)
+        handle._asleep = np.append(handle._asleep, np.arange(self._n_beads, self._n_beads + more))
+        handle._version += 1
+        self._n_beads += more
+        self._next_id += more
+        self._more_rows(handle, more)
+
+    @staticmethod
+    def _renumber(
+        handle: Handle, beads: np.ndarray, ids: np.ndarray, asleep: np.ndarray, attributes: dict[str, Any]
+    ) -> None:
+        plain = np.arange(handle._first, handle._first + len(beads))
+        handle._take(**attributes)
+        handle._rows = None if np.array_equal(beads, plain) else _frozen(beads)
+        handle._ids = None if np.array_equal(ids, beads) else _frozen(ids)
+        handle._asleep = asleep
+
+    def numbering(self) -> dict[str, Any] | None:
+        """Which rows and ids beads have, where an edit has made them others than those in the order in which handles
+        are added: for documents and copies, and `number`."""
+        first, plain = 0, True
+        for handle in self._handles:
+            rows = np.arange(first, first + handle.capacity)
+            plain &= handle._rows is None and handle._ids is None and handle._first == first
+            plain &= np.array_equal(handle._asleep, rows[len(handle) :])
+            first += handle.capacity
+        if plain and self._next_id == first:
+            return None
+        handles = {h.name: {"beads": h.beads, "ids": h.ids, "asleep": h._asleep} for h in self._handles}
+        return {"n_beads": self._n_beads, "next_id": self._next_id, "handles": handles}
+
+    def number(self, numbering: dict[str, Any]) -> None:
+        """Give beads the rows and ids that `numbering` told.
+
+        Raises
+        ------
+        TopologyError
+            Numbers that are not those of these beads: each row must be of one handle, and each id of one bead.
+        """
+        what, n, next_id = "numbering", numbering["n_beads"], numbering["next_id"]
+        n = whole_number(f"{what}: n_beads", n, at_most=MAX_BEADS, error=TopologyError)
+        next_id = whole_number(f"{what}: next_id", next_id, at_most=2**48, error=TopologyError)
+        given = numbering["handles"]
+        if not isinstance(given, dict) or list(given) != [handle.name for handle in self._handles]:
+            raise TopologyError(f"{what}: handles must be those of the topology, in their order")
+        taken = []
+        for handle in self._handles:
+            parts = [
+                array(f"{what}: {handle.name}: {key}", given[handle.name].get(key), shape, dtype=np.int64,
+                      error=TopologyError)
+                for key, shape in (("beads", (len(handle),)), ("ids", (len(handle),)), ("asleep", (None,)))
+            ]  # fmt: skip
+            taken.append((handle, *parts))
+        rows = np.sort(np.concatenate([np.empty(0, np.int64), *(np.append(t[1], t[3]) for t in taken)]))
+        ids = np.sort(np.concatenate([np.empty(0, np.int64), *(t[2] for t in taken)]))
+        if not np.array_equal(rows, np.arange(n)):
+            raise TopologyError(f"{what}: each row from 0 to {n - 1} must be that of one bead, or asleep")
+        if len(ids) and (ids[0] < 0 or ids[-1] >= next_id or (ids[1:] == ids[:-1]).any()):
+            raise TopologyError(f"{what}: ids must differ, and be from 0 to {next_id - 1}")
+        self._n_beads, self._next_id, self._beads_with = n, next_id, {}
+        for handle, beads, own, asleep in taken:
+            handle._first = int(beads[0]) if len(beads) else handle._first
+            self._renumber(handle, beads.copy(), own.copy(), np.sort(asleep), {})
+        for of in self.row_counts:
+            self.row_counts[of] = sum(h.capacity for h in self._handles if h.rows_of() == of)
+
+    def _check_size(self, what: str, more: int) -> None:
+        if self._n_beads + more > MAX_BEADS:
+            raise TopologyError(f"{what}: {self._n_beads + more} beads are more than {MAX_BEADS}")
+
+    def rows_of_ids(self, ids: Any) -> np.ndarray:
+        """Rows of beads by their permanent ids.
+
+        Parameters
+        ----------
+        ids : (k,) int or int
+
+        Returns
+        -------
+        (k,) int array
+
+        Raises
+        ------
+        TopologyError
+            An id that no bead has, or whose bead is gone. `State.rows_of_ids` knows what jumps have borne.
+        """
+        wanted = one_or_many("rows_of_ids: ids", ids, dtype=np.int64, error=TopologyError)
+        beads, known = (
+            np.concatenate([np.empty(0, np.int64), *(getattr(h, name) for h in self._handles)])
+            for name in ("beads", "ids")
+        )
+        return beads[found_ids("rows_of_ids", wanted, known, self._next_id)]
+
+    def expect_awake(self, what: str, beads: np.ndarray) -> None:
+        """Refuse rows in which nobody is, among beads that exist.
+
+        Raises
+        ------
+        TopologyError
+        """
+        for handle in self._handles:
+            asleep = beads[np.isin(beads, handle._asleep)] if len(handle._asleep) else ()
+            if len(asleep):
+                raise TopologyError(
+                    f"{what}: bead {asleep[0]} is a row of {handle!r} in which nobody is: it is asleep"
+                )
 
     def expect_places(self, what: str, beads: np.ndarray) -> None:
         """Refuse directors among beads, by number: what acts between places does not act on directions.
@@ -261,7 +471,7 @@ class Topology(Guarded):
         """
         for handle in self._handles:
             if not handle.in_space:
-                among = (beads >= handle.first_bead) & (beads < handle.first_bead + len(handle))
+                among = np.isin(beads, handle.beads)
                 if among.any():
                     raise TopologyError(
                         f"{what}: bead {beads[np.argmax(among)]} belongs to {handle!r}, which are directions without a "
@@ -269,32 +479,46 @@ class Topology(Guarded):
                     )
 
     def bead_indices(self, what: str, beads: Any) -> np.ndarray:
-        """Bead numbers of a handle, of several handles, or given as they are; sorted, each once.
+        """Rows of beads: of a handle or several, with those that jumps may bear, or given as they are; sorted, each
+        once.
 
         Raises
         ------
         TopologyError
-            A foreign handle, or a bead that does not exist or is named twice.
+            A foreign handle, or a bead that does not exist, is asleep or is named twice.
         """
         if isinstance(beads, Iterable) and not isinstance(beads, np.ndarray):
             beads = list(beads)
-        for handle in handles_in(beads):
+        handles = handles_in(beads)
+        for handle in handles:
             if handle.topology is not self:
                 raise TopologyError(f"{what}: {handle!r} belongs to another topology")
-        index = np.sort(array(what, bead_numbers(beads), (None,), dtype=np.int64, error=TopologyError))
+        given = np.concatenate([handle.with_room for handle in handles]) if handles else beads
+        index = np.sort(array(what, given, (None,), dtype=np.int64, error=TopologyError))
         if len(index) and (index[0] < 0 or index[-1] >= self._n_beads):
             bad = index[0] if index[0] < 0 else index[-1]
             raise TopologyError(f"{what}: bead {bad} does not exist: beads are 0 to {self._n_beads - 1}")
+        if not handles:
+            self.expect_awake(what, index)
         twice = np.flatnonzero(index[1:] == index[:-1])
         if len(twice):
             raise TopologyError(f"{what}: bead {index[twice[0]]} is named twice")
         return index
 
 
+def _frozen(a: np.ndarray) -> np.ndarray:
+    a.flags.writeable = False
+    return a
+
+
 def _made_anew(
-    cls: type[Topology], objects: tuple[tuple[type[Handle], dict[str, Any], dict[str, int]], ...]
+    cls: type[Topology],
+    objects: tuple[tuple[type[Handle], dict[str, Any], dict[str, int]], ...],
+    numbering: dict[str, Any] | None = None,
 ) -> Topology:
     topology = cls()
     for kind, arguments, others in objects:
         kind.adder(topology)(**arguments, **{key: topology.handles[i] for key, i in others.items()})
+    if numbering is not None:
+        topology.number(numbering)
     return topology

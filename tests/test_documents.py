@@ -163,7 +163,7 @@ def test_the_radial_energy_of_the_page_on_forces_is_a_function_a_class_and_a_row
 @pytest.mark.parametrize(
     ("page", "kernel", "parts"),
     [("add_a_kind_of_bead", "rails", 3), ("add_a_column", "breathing", 2), ("add_a_letter", "gyration", 2),
-     ("add_a_jump", "switching", 2)],
+     ("add_a_jump", "switching", 2), ("births", "births", 3)],
 )
 def test_the_kernel_of_a_page_compiles_and_the_laws_on_it_hold(page, kernel, parts, tmp_path):
     blocks = compile_kernel(ROOT / "docs" / f"{page}.md", kernel, tmp_path)

@@ -243,7 +243,8 @@ def test_errors_of_what_is_called_are_not_taken_for_wrong_calls():
 def test_signatures_are_still_those_of_the_constructors_and_methods():
     assert list(inspect.signature(mp.Simulation).parameters) == ["system", "integrator", "threads"]
     assert list(inspect.signature(mp.BAGOGABIntegrator).parameters)[:2] == ["timestep", "temperature"]
-    assert list(inspect.signature(mp.Topology().add_beads).parameters) == ["positions", "mass", "friction", "name"]
+    parameters = list(inspect.signature(mp.Topology().add_beads).parameters)
+    assert parameters == ["positions", "mass", "friction", "name", "capacity"]
     assert [f.name for f in fields(mp.State)] == ["step", "time", "_parts"]
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from libc.math cimport sqrt
 from libc.stdint cimport int32_t
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
 from medyanpy._kernels.arrays cimport vector, zeros
 from medyanpy._kernels.box cimport displacement, displacements
@@ -20,7 +20,7 @@ from medyanpy._kernels.derivatives cimport Derivative, SmoothForce
 from medyanpy._kernels.parallel cimport SUM_BLOCK, n_blocks, over_blocks, sum_in_blocks
 from medyanpy._kernels.program cimport World
 from medyanpy._kernels.radial cimport COULOMB, LENNARD_JONES, derive, evaluate, pull, slope
-from medyanpy._kernels.sites cimport SiteArrays, SiteTable
+from medyanpy._kernels.sites cimport SiteArrays, SiteTable, is_asleep
 from medyanpy._kernels.vec3 cimport dot
 
 cdef enum:
@@ -43,7 +43,8 @@ cdef struct AllTask:
     const int32_t* last       # (n,)
     const int32_t* ignored_from  # (n + 1,)
     const int32_t* ignored    # members that a member ignores, itself among them, ascending
-    const double* weight      # (parts, PART)
+    const double* given       # (n,)
+    double* weight            # (parts, PART) the same, 0 of what is asleep
     double* x                 # (parts, 3, PART)
     double* energy            # (n,)
 
@@ -54,6 +55,8 @@ cdef int _copy(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int 
     cdef Py_ssize_t m
     cdef int c
     for m in range(first, last):
+        if world.alive != NULL:
+            t.weight[m] = 0.0 if is_asleep(world, &t.sites, t.row[m]) else t.given[m]
         for c in range(3):
             t.x[3 * (m - m % PART) + PART * c + m % PART] = t.sites.x[3 * <Py_ssize_t> t.row[m] + c]
     return 0
@@ -95,6 +98,8 @@ cdef inline void _row(int kind, const AllTask* t, World* world, Py_ssize_t m) no
         for k in range(PART):
             rr[k] = d[k] * d[k] + d[PART + k] * d[PART + k] + d[2 * PART + k] * d[2 * PART + k]
             w[k] = own * weight[k]
+            # Without weight: at some distance, wherever they are.
+            rr[k] = rr[k] if w[k] != 0.0 else 1.0
         # Whatever is no partner: of no weight, at some distance.
         for k in range(<int> (first - base)):
             rr[k] = 1.0
@@ -194,7 +199,9 @@ cdef class AllPairs(SmoothForce):
         t.last = vector(self.arrays, last)
         t.ignored_from = vector(self.arrays, ignored_from)
         t.ignored = vector(self.arrays, ignored)
-        t.weight = vector[double](self.arrays, weights)
+        t.given = vector[double](self.arrays, weights)
+        t.weight = zeros(self.arrays, parts * PART)
+        memcpy(t.weight, t.given, parts * PART * sizeof(double))
         t.x = zeros(self.arrays, 3 * parts * PART)
         t.energy = zeros(self.arrays, self.n)
         self.partial = zeros(self.arrays, n_blocks(self.n, SUM_BLOCK))
@@ -228,6 +235,8 @@ cdef class AllPairs(SmoothForce):
         if self.n == 0:
             return 0
         fault = self.sites.gather(world)
+        self.task.sites = self.sites.now
+        over_blocks(_copy, &self.task, world, self.n, PART * ROWS)
         x = self.sites.now.x
         p[1] = self.p[1]
         p[2] = self.p[2]
@@ -237,6 +246,8 @@ cdef class AllPairs(SmoothForce):
                 while e < t.ignored_from[m + 1] and t.ignored[e] < other:
                     e += 1
                 if fault != 0 or (e < t.ignored_from[m + 1] and t.ignored[e] == other):
+                    continue
+                if t.weight[m] * t.weight[other] == 0.0:
                     continue
                 displacement(&world.box, x + 3 * <Py_ssize_t> t.row[m], x + 3 * <Py_ssize_t> t.row[other], d)
                 r = sqrt(dot(d, d))

@@ -13,8 +13,9 @@ from libc.stdint cimport int32_t
 from medyanpy._kernels.arrays cimport vector
 from medyanpy._kernels.elementary cimport sincos_
 from medyanpy._kernels.kick cimport ForceSum
+from medyanpy._kernels.noise cimport normals_of, six_normals_of
 from medyanpy._kernels.parallel cimport over_blocks, record_fault
-from medyanpy._kernels.philox cimport NORMALS_BLOCK, THERMOSTAT, normals_block, six_normals_block
+from medyanpy._kernels.philox cimport NORMALS_BLOCK, THERMOSTAT
 from medyanpy._kernels.program cimport NOT_FINITE, Operation, World, mark_moved
 from medyanpy._kernels.quaternion cimport into_body, into_space, matrix_of, scale_to_unit
 
@@ -44,9 +45,7 @@ cdef int _displace(void* task, World* world, Py_ssize_t first, Py_ssize_t last, 
     start = first
     while start < last:
         n = min(<Py_ssize_t> NORMALS_BLOCK, last - start)
-        normals_block(
-            <const int*> (world.id + start), <int> n, world.seed, world.step, t.letter, 0, THERMOSTAT, 0,
-            g[0], g[1], g[2])
+        normals_of(world, start, <int> n, t.letter, THERMOSTAT, 0, g[0], g[1], g[2])
         check = 0.0
         for k in range(n):
             i = start + k
@@ -148,7 +147,6 @@ cdef int _displace_and_turn(
     cdef double p[6]
     cdef double d[PADDED]
     cdef double moved[3]
-    cdef const int* id
     cdef const double* c
     cdef const double* f
     cdef double* x
@@ -159,8 +157,7 @@ cdef int _displace_and_turn(
     start = first
     while start < last:
         n = min(<Py_ssize_t> NORMALS_BLOCK, last - start)
-        id = <const int*> (world.id + world.first_oriented + t.first + start)
-        six_normals_block(id, <int> n, world.seed, world.step, t.letter, g)
+        six_normals_of(world, world.first_oriented + t.first + start, <int> n, t.letter, g)
         check = 0.0
         for k in range(n):
             row = t.first + start + k

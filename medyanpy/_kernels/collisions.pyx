@@ -166,7 +166,7 @@ cdef inline bint _meet(const Shapes* t, World* world, Py_ssize_t a, Py_ssize_t b
             if i[k] == j[m]:
                 return False
             if law.excluded_from != NULL:
-                bead = world.id[j[m]]
+                bead = world.bead[j[m]]
                 for e in range(law.excluded_from[i[k]], law.excluded_from[i[k] + 1]):
                     if law.excluded[e] == bead:
                         return False
@@ -380,14 +380,18 @@ cdef class Search:
         fault = self.neighbors.follow(world, &self.centers)
         if fault != 0:
             return fault
-        return over_blocks(_thin, t, world, t.n, ROWS_PER_BLOCK)
+        if t.near.n < t.n:
+            # On those that are asleep nothing acts.
+            memset(t.f, 0, 3 * self.n_corners * sizeof(double))
+            memset(t.energy, 0, t.n * sizeof(double))
+        return over_blocks(_thin, t, world, t.near.n, ROWS_PER_BLOCK)
 
     cdef double add(self, World* world) noexcept nogil:
         """Forces on the corners; the energy, where it is wanted."""
         cdef Shapes* t = &self.shapes
         if t.n == 0:
             return 0.0
-        over_blocks(_forces, t, world, t.n, ROWS_PER_BLOCK)
+        over_blocks(_forces, t, world, t.near.n, ROWS_PER_BLOCK)
         if not world.want_energy:
             return 0.0
         # In the order of numbers: that of slots depends on when the list was made.
@@ -456,6 +460,7 @@ cdef class Collisions(Operation):
     cdef Nodes nodes
     cdef list arrays
     cdef bint valid
+    cdef long long living     # `World.living` when the lists were made
     cdef readonly long long builds
     cdef readonly long long runs
 
@@ -492,7 +497,7 @@ cdef class Collisions(Operation):
     cdef int follow(self, World* world) noexcept nogil:
         """Lists that are complete for the positions of now."""
         cdef Nodes* t = &self.nodes
-        cdef bint stale = not self.valid
+        cdef bint stale = not self.valid or (world.living != NULL and world.living[0] != self.living)
         cdef Py_ssize_t b
         cdef int fault
         if not stale:
@@ -502,6 +507,7 @@ cdef class Collisions(Operation):
         if not stale:
             return 0
         self.valid = False
+        self.living = 0 if world.living == NULL else world.living[0]
         over_blocks(_remember, t, world, t.n, BLOCK)
         fault = self.first.build(world)
         if fault == 0:
@@ -540,7 +546,7 @@ cdef class Collisions(Operation):
                 first = _corner(&search.shapes, m)
                 return tuple(node[first:first + _corners(&search.shapes, m)].tolist())
 
-            for s in range(search.shapes.n if self.valid else 0):
+            for s in range(search.neighbors.list.n if self.valid else 0):
                 if s % ROWS_PER_BLOCK == 0:
                     row = search.shapes.near.rows[s // ROWS_PER_BLOCK]
                 for k in range(search.shapes.near.count[s]):

@@ -40,8 +40,9 @@ from medyanpy._kernels.box cimport displacements
 from medyanpy._kernels.lanes cimport (
     LANES, Lanes, Number, dot, each_of, inverse_of, is_positive, lanes_at, lanes_of, pick,
 )
+from medyanpy._kernels.noise cimport normals_at
 from medyanpy._kernels.parallel cimport over_blocks, record_fault
-from medyanpy._kernels.philox cimport CONSTRAINTS, NORMALS_BLOCK, normals_block
+from medyanpy._kernels.philox cimport CONSTRAINTS, NORMALS_BLOCK
 from medyanpy._kernels.program cimport NOT_CONVERGED, Operation, World, mark_moved
 
 cdef extern from * nogil:
@@ -421,7 +422,6 @@ cdef inline void _draw(
     bint alone, const int32_t* place, Py_ssize_t n, const double* w, double* out, Task* t, World* world,
 ) noexcept nogil:
     """A Maxwell velocity for each of n beads of inverse masses w."""
-    cdef int ids[NORMALS_BLOCK]
     cdef double gx[NORMALS_BLOCK]
     cdef double gy[NORMALS_BLOCK]
     cdef double gz[NORMALS_BLOCK]
@@ -430,9 +430,7 @@ cdef inline void _draw(
     cdef int count, i
     while first < n:
         count = <int> min(<Py_ssize_t> NORMALS_BLOCK, n - first)
-        for i in range(count):
-            ids[i] = world.id[place[first + i]]
-        normals_block(ids, count, world.seed, world.step, t.letter, 0, CONSTRAINTS, 0, gx, gy, gz)
+        normals_at(world, place + first, count, t.letter, CONSTRAINTS, 0, gx, gy, gz)
         for i in range(count):
             at = (first + i) // LANES * _hop(alone) + (first + i) % LANES
             scale = sqrt(t.kT * w[at])

@@ -12,7 +12,7 @@ from libc.stdint cimport int32_t
 from medyanpy._kernels.box cimport displacement
 from medyanpy._kernels.parallel cimport over_blocks, record_fault
 from medyanpy._kernels.points cimport Frame, frame_of
-from medyanpy._kernels.program cimport DEGENERATE_TRIANGLE, Operation, World, mark_moved
+from medyanpy._kernels.program cimport DEGENERATE_TRIANGLE, Operation, World, is_there, mark_moved
 from medyanpy._kernels.vec3 cimport cross, dot
 
 cdef Py_ssize_t BEADS = 8192
@@ -52,6 +52,8 @@ cdef int _ride(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int 
     cdef Py_ssize_t p
     cdef int c
     for p in range(first, last):
+        if not is_there(world, world.n_cartesian + p):
+            continue
         corners = world.faces + 3 * <Py_ssize_t> world.triangle[p]
         origin = t.before + 3 * <Py_ssize_t> corners[0]
         displacement(&world.box, origin, t.before + 3 * <Py_ssize_t> corners[1], e1)

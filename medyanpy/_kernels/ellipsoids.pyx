@@ -434,12 +434,13 @@ cdef class Ellipsoids(Operation):
         self.task.end = WCA_END_SQUARED if form == WCA else 1.0
         self.task.axes = table(self.arrays, axes)
         self.task.oriented = vector(self.arrays, oriented)
-        self.task.body = <Body*> zeros(self.arrays, neighbors.list.n * sizeof(Body) // sizeof(double))
-        self.task.energy = zeros(self.arrays, neighbors.list.n)
-        self.partial = zeros(self.arrays, n_blocks(neighbors.list.n, SUM_BLOCK))
+        self.task.body = <Body*> zeros(self.arrays, neighbors.list.n_members * sizeof(Body) // sizeof(double))
+        self.task.energy = zeros(self.arrays, neighbors.list.n_members)
+        self.partial = zeros(self.arrays, n_blocks(neighbors.list.n_members, SUM_BLOCK))
 
     cdef int run(self, World* world) noexcept nogil:
-        cdef Py_ssize_t n = self.neighbors.list.n
+        cdef const Neighbors* near = &self.neighbors.list
+        cdef Py_ssize_t n = near.n_members
         cdef int fault
         self.energy = 0.0
         if n == 0:
@@ -449,8 +450,11 @@ cdef class Ellipsoids(Operation):
             fault = self.neighbors.follow(world, &self.sites.now)
         if fault != 0:
             return fault
-        over_blocks(_frames, &self.task, world, n, ROWS_PER_BLOCK)
-        over_blocks(_ellipsoids, &self.task, world, n, ROWS_PER_BLOCK)
+        if near.n < n:
+            # Of those that are asleep there is none.
+            memset(self.task.energy, 0, n * sizeof(double))
+        over_blocks(_frames, &self.task, world, near.n, ROWS_PER_BLOCK)
+        over_blocks(_ellipsoids, &self.task, world, near.n, ROWS_PER_BLOCK)
         if world.want_energy:
             # In the order of members: that of slots depends on when the list was built.
             self.energy = sum_in_blocks(world, self.task.energy, n, self.partial)

@@ -12,7 +12,7 @@ from medyanpy._kernels.arrays cimport table, vector, zeros
 from medyanpy._kernels.box cimport displacement
 from medyanpy._kernels.parallel cimport n_blocks, ordered_sum, over_blocks
 from medyanpy._kernels.program cimport AddBlock, Operation, World
-from medyanpy._kernels.sites cimport SiteArrays, SiteTable
+from medyanpy._kernels.sites cimport SiteArrays, SiteTable, is_asleep
 
 cdef Py_ssize_t BLOCK = 2048
 
@@ -38,6 +38,8 @@ cdef int _field(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int
     cdef Py_ssize_t i
     cdef int c
     for i in range(first, last):
+        if is_asleep(world, &t.sites, t.row[i]):
+            continue
         x = t.sites.x + 3 * <Py_ssize_t> t.row[i]
         f = t.sites.f + 3 * <Py_ssize_t> t.row[i]
         g = t.force + i * t.next_force
@@ -99,6 +101,8 @@ cdef class Field(Operation):
         for c in range(3):
             block[4 * c] = self.stiffness[c]
         for i in range(self.row.shape[0]):
+            if is_asleep(world, &self.sites.now, self.row[i]):
+                continue
             fault = self.sites.add_single(self.row[i], block, add, sink)
             if fault != 0:
                 return fault

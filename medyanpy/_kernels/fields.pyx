@@ -17,7 +17,7 @@ from medyanpy._kernels.arrays cimport table, vector, zeros
 from medyanpy._kernels.implicit cimport Function, WIDTH, evaluate, prepare
 from medyanpy._kernels.parallel cimport n_blocks, ordered_sum, over_blocks, record_fault
 from medyanpy._kernels.program cimport AddBlock, NOT_FINITE, Operation, World
-from medyanpy._kernels.sites cimport SiteArrays, SiteTable
+from medyanpy._kernels.sites cimport SiteArrays, SiteTable, is_asleep
 
 cdef Py_ssize_t BLOCK = 2048
 
@@ -87,6 +87,8 @@ cdef int _field(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int
         _load(t, i, last, r)
         evaluate(t.function, r)
         for k in range(min(last - i, <Py_ssize_t> WIDTH)):
+            if is_asleep(world, &t.sites, t.row[i + k]):
+                continue
             f = t.sites.f + 3 * <Py_ssize_t> t.row[i + k]
             u = r[WIDTH * out[0] + k]
             energy += u
@@ -160,7 +162,7 @@ cdef class ExpressionField(Operation):
             _load(t, i, n, t.registers)
             evaluate(t.function, t.registers)
             for k in range(min(n - i, <Py_ssize_t> WIDTH)):
-                if fault == 0:
+                if fault == 0 and not is_asleep(world, &t.sites, self.row[i + k]):
                     for c in range(9):
                         block[c] = t.registers[WIDTH * t.function.outputs[SIX[c]] + k]
                     fault = self.sites.add_single(self.row[i + k], block, add, sink)
@@ -180,6 +182,8 @@ cdef class ExpressionField(Operation):
             _load(t, i, n, t.registers)
             evaluate(t.function, t.registers)
             for k in range(min(n - i, <Py_ssize_t> WIDTH)):
+                if is_asleep(world, &t.sites, self.row[i + k]):
+                    continue
                 self.sites.mean(self.row[i + k], a, b)
                 for c in range(3):
                     sum[c] = 0.0

@@ -28,7 +28,7 @@ from medyanpy._kernels.box cimport displacement
 from medyanpy._kernels.parallel cimport n_blocks, ordered_max, over_blocks, record_fault
 from medyanpy._kernels.points cimport Frame, frame_of
 from medyanpy._kernels.program cimport (
-    DEGENERATE_TRIANGLE, NOT_FINITE, Operation, TOO_MANY_CROSSINGS, World, mark_moved,
+    DEGENERATE_TRIANGLE, NOT_FINITE, Operation, TOO_MANY_CROSSINGS, World, is_there, mark_moved,
 )
 from medyanpy._kernels.vec3 cimport cross, dot
 
@@ -227,7 +227,8 @@ cdef int _fly(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int t
     if t.sums != NULL:
         sums = t.sums + 3 * t.n_sums * thread
     for p in range(first, last):
-        fault |= _fly_one(t, world, p, sums)
+        if is_there(world, world.n_cartesian + p):
+            fault |= _fly_one(t, world, p, sums)
     return fault
 
 

@@ -20,7 +20,7 @@ from medyanpy._kernels.accumulate cimport Accumulator, Sum, to_grid
 from medyanpy._kernels.parallel cimport n_blocks, ordered_max, over_blocks, record_fault
 from medyanpy._kernels.points cimport Frame, frame_of, place, project
 from medyanpy._kernels.program cimport (
-    NOT_FINITE, PYTHON_EXCEPTION, WATCHED, Momenta, Operation, Program, Sequence, World,
+    NOT_FINITE, PYTHON_EXCEPTION, WATCHED, Momenta, Operation, Program, Sequence, World, is_there,
 )
 from medyanpy._kernels.vec3 cimport all_finite, all_slow
 
@@ -242,6 +242,8 @@ cdef int _kick_points(void* task, World* world, Py_ssize_t first, Py_ssize_t las
     cdef Py_ssize_t p, i
     for p in range(first, last):
         i = world.n_cartesian + p
+        if not is_there(world, i):
+            continue
         f = t.f + 3 * i
         s = t.h * world.inverse_mass[i]
         v = world.v + 3 * i

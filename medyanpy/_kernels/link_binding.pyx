@@ -255,6 +255,8 @@ cdef class LinkBinding(JumpOperation):
     """
     cdef readonly SiteTable sites
     cdef readonly bint on_points
+    # Of its sites, what tells them apart: whoever takes over from this one finds its own among them.
+    cdef public object table
     cdef NeighborList neighbors
     cdef Binding task
     cdef list held
@@ -448,6 +450,21 @@ cdef class LinkBinding(JumpOperation):
         out.sort()
         found = np.array(out, np.int64).reshape(-1, 3)
         return found[:, 0], found[:, 1:]
+
+    def take_over(self, LinkBinding before, const int64_t[::1] ids, const int64_t[:, ::1] pairs):
+        """The state of another, with the links, ascending by id, that it has between these sites."""
+        cdef Py_ssize_t k
+        for k in range(self.task.n):
+            self.end[k] = <int32_t> (self.task.partners * k)
+        self.other[:] = -1
+        self.id[:] = -1
+        for k in range(ids.shape[0]):
+            self.put(pairs[k, 0], pairs[k, 1], ids[k])
+            self.put(pairs[k, 1], pairs[k, 0], ids[k])
+        self.numbers[0] = ids.shape[0]
+        self.numbers[1] = before.numbers[1]
+        for k in range(3):
+            self.counts[k] = before.counts[k]
 
     def bind(self, Py_ssize_t i, Py_ssize_t j):
         """Bind two sites now, whatever their distance: the reason why that may not be, or an empty string."""

@@ -25,7 +25,11 @@ cdef extern from *:
 
 
 cdef struct Neighbors:
-    Py_ssize_t n              # members: all sites that may have neighbours
+    Py_ssize_t n_members      # all sites that may have neighbours
+    Py_ssize_t n              # of these, those that are there: as many slots
+    long long living          # `World.living` when the list was built
+    int all_there             # whether that is all of them
+    int32_t* there            # (n,) if not: which
     SiteArrays sites          # of the world that asked last
     double skin
     double reach              # the largest range of any pair, plus skin
@@ -64,7 +68,7 @@ cdef struct Neighbors:
     # By block of slots: the rows of its slots, one after another.
     int32_t** rows
     Py_ssize_t* capacity
-    # By member, where somebody has asked for `index`.
+    # By member, where somebody has asked for `index`; -1 of those that are asleep.
     int32_t* slot_of
     int32_t** row_of
     double* box               # (blocks, 6)

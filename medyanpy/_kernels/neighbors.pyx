@@ -22,7 +22,7 @@ from libc.string cimport memset
 from medyanpy._kernels.box cimport Box, displacement
 from medyanpy._kernels.parallel cimport n_blocks, over_blocks, record_fault
 from medyanpy._kernels.program cimport NOT_FINITE, OUT_OF_MEMORY, World
-from medyanpy._kernels.sites cimport SiteArrays
+from medyanpy._kernels.sites cimport SiteArrays, is_asleep
 from medyanpy._kernels.vec3 cimport dot
 
 # Relative; makes up for the rounding of distances in what is near and what has moved far.
@@ -48,18 +48,38 @@ cdef inline Py_ssize_t _bead(const Neighbors* near, Py_ssize_t row) noexcept nog
     return row if near.sites.bead == NULL else near.sites.bead[row]
 
 
+cdef inline Py_ssize_t _member(const Neighbors* near, Py_ssize_t k) noexcept nogil:
+    """The k-th member that is there."""
+    return k if near.all_there else near.there[k]
+
+
+cdef void _find_living(Neighbors* near, World* world) noexcept nogil:
+    """Of members whose beads may be asleep, those that are there."""
+    cdef Py_ssize_t m
+    near.n = near.n_members
+    near.all_there = world.alive == NULL
+    if near.all_there:
+        return
+    near.n = 0
+    for m in range(near.n_members):
+        if not is_asleep(world, &near.sites, near.site[m]):
+            near.there[near.n] = <int32_t> m
+            near.n += 1
+
+
 cdef int _bounds(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
     """Box around the members of a block."""
     cdef Neighbors* near = <Neighbors*> task
     cdef const double* x
     cdef double* low = near.box + 6 * (first // ROWS_PER_BLOCK)
     cdef double* high = low + 3
-    cdef Py_ssize_t m
+    cdef Py_ssize_t k, m
     cdef int c, fault = 0
-    x = near.sites.x + 3 * <Py_ssize_t> near.site[first]
+    x = near.sites.x + 3 * <Py_ssize_t> near.site[_member(near, first)]
     for c in range(3):
         low[c] = high[c] = x[c]
-    for m in range(first, last):
+    for k in range(first, last):
+        m = _member(near, k)
         x = near.sites.x + 3 * <Py_ssize_t> near.site[m]
         if not (0.0 * (x[0] + x[1] + x[2]) == 0.0):
             # A sum may overflow though its terms are finite; such beads have a place.
@@ -78,9 +98,10 @@ cdef int _keys(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int 
     cdef double d[3]
     cdef double f
     cdef uint64_t cell[3]
-    cdef Py_ssize_t m
+    cdef Py_ssize_t k, m
     cdef int c
-    for m in range(first, last):
+    for k in range(first, last):
+        m = _member(near, k)
         displacement(&world.box, near.origin, near.sites.x + 3 * <Py_ssize_t> near.site[m], d)
         for c in range(3):
             f = d[c] * near.per_cell
@@ -88,9 +109,9 @@ cdef int _keys(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int 
             cell[c] = (<uint64_t> f) + 1 if f >= 0.0 and f < 1125899906842624.0 else 1
             if cell[c] >= near.grid[c]:
                 cell[c] %= near.grid[c]
-        near.key[m] = (cell[2] * near.grid[1] + cell[1]) * near.grid[0] + cell[0]
-        near.key[m] += (near.groups[m] - 1) * near.cells_per_group
-        near.member[m] = <int32_t> m
+        near.key[k] = (cell[2] * near.grid[1] + cell[1]) * near.grid[0] + cell[0]
+        near.key[k] += (near.groups[m] - 1) * near.cells_per_group
+        near.member[k] = <int32_t> m
     return 0
 
 
@@ -357,16 +378,22 @@ cdef int _rows(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int 
 
 
 cdef int _build(Neighbors* near, World* world) noexcept nogil:
-    cdef Py_ssize_t blocks = n_blocks(near.n, ROWS_PER_BLOCK)
+    cdef Py_ssize_t blocks
     cdef double low[3]
     cdef double high[3]
     cdef double edge, cells, extent = 0.0
     cdef Py_ssize_t b, s
     cdef int c, fault
     near.valid = 0
+    _find_living(near, world)
     fault = over_blocks(_bounds, near, world, near.n, ROWS_PER_BLOCK)
     if fault != 0:
         return fault
+    near.living = 0 if world.living == NULL else world.living[0]
+    if near.n == 0:
+        near.valid = 1
+        return 0
+    blocks = n_blocks(near.n, ROWS_PER_BLOCK)
     for c in range(3):
         low[c] = near.box[c]
         high[c] = near.box[3 + c]
@@ -449,12 +476,12 @@ cdef class NeighborList:
         cdef Py_ssize_t n = site.shape[0]
         cdef Py_ssize_t blocks = n_blocks(n, ROWS_PER_BLOCK)
         memset(near, 0, sizeof(Neighbors))
-        near.n = n
+        near.n = near.n_members = n
         near.skin = skin
         near.reach = (reach + skin) * (1.0 + MARGIN)
         if n == 0:
             return
-        own = [np.empty(n, np.int32) for _ in range(5)]
+        own = [np.empty(n, np.int32) for _ in range(6)]
         positions = [np.empty((n, 4)) for _ in range(2)]
         keys = [np.empty(n, np.uint64) for _ in range(3)]
         starts = np.empty(n + 1, np.int32)
@@ -472,6 +499,7 @@ cdef class NeighborList:
         near.id = _integers(own[2])
         near.count = _integers(own[3])
         near.other_member = _integers(own[4])
+        near.there = _integers(own[5])
         near.cell_start = _integers(starts)
         near.now = _doubles(positions[0])
         near.built = _doubles(positions[1])
@@ -491,7 +519,7 @@ cdef class NeighborList:
     def __dealloc__(self):
         cdef Py_ssize_t b
         if self.list.rows != NULL:
-            for b in range(n_blocks(self.list.n, ROWS_PER_BLOCK)):
+            for b in range(n_blocks(self.list.n_members, ROWS_PER_BLOCK)):
                 free(self.list.rows[b])
         free(self.list.rows)
         free(self.list.capacity)
@@ -506,8 +534,8 @@ cdef class NeighborList:
         # a world of its own, with a counter of its own.
         cdef Neighbors* near = &self.list
         cdef Py_ssize_t b
-        cdef int stale = not near.valid
-        if near.n == 0:
+        cdef int stale = not near.valid or (world.living != NULL and world.living[0] != near.living)
+        if near.n_members == 0:
             return 0
         near.sites = sites[0]
         near.follows += 1
@@ -523,13 +551,15 @@ cdef class NeighborList:
         cdef Neighbors* near = &self.list
         cdef int32_t* row = NULL
         cdef Py_ssize_t s
-        if near.n == 0:
+        if near.n_members == 0:
             return 0
         if near.row_of == NULL:
-            near.slot_of = <int32_t*> calloc(near.n, sizeof(int32_t))
-            near.row_of = <int32_t**> calloc(near.n, sizeof(int32_t*))
+            near.slot_of = <int32_t*> calloc(near.n_members, sizeof(int32_t))
+            near.row_of = <int32_t**> calloc(near.n_members, sizeof(int32_t*))
         if near.slot_of == NULL or near.row_of == NULL:
             return record_fault(world, OUT_OF_MEMORY, -1, -1)
+        for s in range(near.n_members):
+            near.slot_of[s] = -1
         for s in range(near.n):
             if s % ROWS_PER_BLOCK == 0:
                 row = near.rows[s // ROWS_PER_BLOCK]
@@ -553,7 +583,7 @@ cdef class NeighborList:
         """Candidates whose distance has been computed in all builds."""
         cdef Py_ssize_t b
         total = 0
-        for b in range(n_blocks(self.list.n, ROWS_PER_BLOCK)):
+        for b in range(n_blocks(self.list.n_members, ROWS_PER_BLOCK)):
             total += self.list.examined[b]
         return total
 
@@ -571,7 +601,7 @@ cdef class NeighborList:
         """Memory of the rows."""
         cdef Py_ssize_t b
         total = 0
-        for b in range(n_blocks(self.list.n, ROWS_PER_BLOCK)):
+        for b in range(n_blocks(self.list.n_members, ROWS_PER_BLOCK)):
             total += 4 * self.list.capacity[b]
         return total
 

@@ -3,7 +3,9 @@
 
 Every function fills ``out`` (made by the caller; it may be the argument itself) and returns nothing.
 """
-from libc.stdint cimport uint32_t, uint64_t
+import numpy as np
+
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from medyanpy._kernels cimport elementary
 from medyanpy._kernels cimport philox as _philox
@@ -118,7 +120,7 @@ def philox(const uint32_t[:, ::1] counter not None, const uint32_t[::1] key not 
                 out[i, j] = words[j]
 
 
-def normals(double[:, ::1] out not None, const int[::1] ids not None, uint64_t seed, long long step,
+def normals(double[:, ::1] out not None, const int64_t[::1] ids not None, uint64_t seed, long long step,
             int letter, int substep, int purpose, int draw=0):
     """Three standard normals for each bead: a pure function of its id and of the arguments after ``ids``.
 
@@ -126,13 +128,13 @@ def normals(double[:, ::1] out not None, const int[::1] ids not None, uint64_t s
     ----------
     out : (n, 3) float64
         Filled.
-    ids : (n,) int32
+    ids : (n,) int64, 0 <= id < 2**48
         Permanent bead ids.
     seed : int, 0 <= seed < 2**64
     step : int, 0 <= step < 2**48
     letter, substep, purpose : int, 0..255
         Index of the letter in the word, sub-step, and one of the values of ``PURPOSES``.
-    draw : int, 0 <= draw < 2**24
+    draw : int, 0 <= draw < 256
         Tells apart repeated draws for the same bead, step and purpose.
 
     Raises
@@ -145,7 +147,9 @@ def normals(double[:, ::1] out not None, const int[::1] ids not None, uint64_t s
     Bits are equal on every x86-64 CPU, and do not depend on the order or number of the ids.
     """
     cdef Py_ssize_t i, start = 0, n = ids.shape[0]
+    cdef int64_t high
     cdef int m
+    cdef int low[NORMALS_BLOCK]
     cdef double gx[NORMALS_BLOCK]
     cdef double gy[NORMALS_BLOCK]
     cdef double gz[NORMALS_BLOCK]
@@ -160,14 +164,21 @@ def normals(double[:, ::1] out not None, const int[::1] ids not None, uint64_t s
         raise ValueError(f"substep {substep} is outside 0 .. 255")
     if not 0 <= purpose < 256:
         raise ValueError(f"purpose {purpose} is outside 0 .. 255")
-    if not 0 <= draw < 1 << 24:
-        raise ValueError(f"draw {draw} is outside 0 .. 2**24 - 1")
+    if not 0 <= draw < 256:
+        raise ValueError(f"draw {draw} is outside 0 .. 255")
+    if n > 0 and not (np.min(ids) >= 0 and np.max(ids) < 1 << 48):
+        raise ValueError("an id is outside 0 .. 2**48 - 1")
     with nogil:
         while start < n:
-            m = <int>(n - start) if n - start < NORMALS_BLOCK else NORMALS_BLOCK
-            normals_block(&ids[start], m, seed, step, letter, substep, purpose, draw, gx, gy, gz)
+            # As many at a time as share the upper bits of their ids.
+            m = 0
+            high = ids[start] >> 32
+            while m < NORMALS_BLOCK and start + m < n and ids[start + m] >> 32 == high:
+                low[m] = <int> ids[start + m]  # its lower bits
+                m += 1
+            normals_block(low, m, seed, step, letter, substep, purpose, <uint32_t> high << 8 | draw, gx, gy, gz)
             for i in range(m):
                 out[start + i, 0] = gx[i]
                 out[start + i, 1] = gy[i]
                 out[start + i, 2] = gz[i]
-            start += NORMALS_BLOCK
+            start += m

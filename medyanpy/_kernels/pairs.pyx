@@ -8,6 +8,7 @@ row in ascending order of numbers, so that the sum depends neither on threads no
 """
 from libc.math cimport sqrt
 from libc.stdint cimport int32_t
+from libc.string cimport memset
 
 from medyanpy._kernels.arrays cimport zeros
 from medyanpy._kernels.box cimport displacement
@@ -152,7 +153,7 @@ cdef class Pairs(SmoothForce):
         self.neighbors = neighbors
         for k in range(len(parameters)):
             self.p[k] = parameters[k]
-        if kind == SOFT_SPHERE and neighbors.list.n > 0:
+        if kind == SOFT_SPHERE and neighbors.list.n_members > 0:
             # Where all radii are equal; where not, the loop adds up those of each pair.
             self.p[1] = neighbors.list.radius[0] + neighbors.list.radius[0]
         t.list = &neighbors.list
@@ -169,11 +170,12 @@ cdef class Pairs(SmoothForce):
         elif kind == RICKER:
             t.end = ricker(self.p[0], t.end_squared / (self.p[1] * self.p[1]), &e)
         self.arrays = []
-        t.energy = zeros(self.arrays, t.list.n)
-        self.partial = zeros(self.arrays, n_blocks(t.list.n, SUM_BLOCK))
+        t.energy = zeros(self.arrays, t.list.n_members)
+        self.partial = zeros(self.arrays, n_blocks(t.list.n_members, SUM_BLOCK))
 
     cdef int run(self, World* world) noexcept nogil:
-        cdef Py_ssize_t n = self.neighbors.list.n
+        cdef const Neighbors* near = &self.neighbors.list
+        cdef Py_ssize_t n = near.n_members
         cdef int fault
         self.energy = 0.0
         if n == 0:
@@ -181,7 +183,10 @@ cdef class Pairs(SmoothForce):
         fault = self.look(world)
         if fault != 0:
             return fault
-        over_blocks(_pairs, &self.task, world, n, ROWS_PER_BLOCK)
+        if near.n < n:
+            # Of those that are asleep there is none.
+            memset(self.task.energy, 0, n * sizeof(double))
+        over_blocks(_pairs, &self.task, world, near.n, ROWS_PER_BLOCK)
         if world.want_energy:
             # In the order of members: that of slots depends on when the list was built.
             self.energy = sum_in_blocks(world, self.task.energy, n, self.partial)
@@ -226,14 +231,14 @@ cdef class Pairs(SmoothForce):
         cdef Py_ssize_t m
         cdef int32_t own, other
         cdef int k, fault
-        if near.n == 0:
+        if near.n_members == 0:
             return 0
         fault = self.look(world)
         if fault == 0:
             fault = self.neighbors.index(world)
-        for m in range(near.n if fault == 0 else 0):
+        for m in range(near.n_members if fault == 0 else 0):
             own = near.slot_of[m]
-            for k in range(near.count[own]):
+            for k in range(near.count[own] if own >= 0 else 0):
                 other = near.row_of[m][k]
                 r = self.radial(world, own, other, d, u)
                 if fault == 0 and r >= 0.0:

@@ -7,10 +7,10 @@ Layout of key and counter, decided here and nowhere else:
 
 ====  ============================================================================================
 key   the seed: key0 its low, key1 its high 32 bits
-c0    permanent bead id
+c0    permanent bead id, bits 0..31
 c1    step, bits 0..31
 c2    step, bits 32..47, in the high half; index of the letter in the word, 8 bits; sub-step, 8 bits
-c3    purpose, 8 bits, in the high byte; draw, 24 bits
+c3    purpose, 8 bits, in the high byte; draw, 24 bits, of which the upper 16 are bits 32..47 of the bead id
 ====  ============================================================================================
 
 No two uses share a counter as long as 0 <= step < 2**48, letter < 256, sub-step < 256 and draw < 2**24;
@@ -127,10 +127,3 @@ cdef inline void normals_block(const int* ids, int n, uint64_t seed, int64_t ste
     for i in range(n):
         sincos2pi(unit_interval(angle_words[i + n]), &s, &c)
         gz[i] = radius[i + n] * c
-
-
-cdef inline void six_normals_block(const int* ids, int n, uint64_t seed, int64_t step, uint32_t letter,
-                                   double g[6][NORMALS_BLOCK]) noexcept nogil:
-    """Six independent standard normals for each of n <= NORMALS_BLOCK oriented beads, for translation and rotation."""
-    normals_block(ids, n, seed, step, letter, 0, THERMOSTAT, 0, g[0], g[1], g[2])
-    normals_block(ids, n, seed, step, letter, 0, ROTATION, 0, g[3], g[4], g[5])

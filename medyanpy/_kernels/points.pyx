@@ -1,6 +1,6 @@
 """In-triangle points: the rows of x that follow from triangles and barycentric coordinates."""
 from medyanpy._kernels.parallel cimport over_blocks
-from medyanpy._kernels.program cimport Operation, World
+from medyanpy._kernels.program cimport Operation, World, is_there
 
 cdef Py_ssize_t BLOCK = 2048
 
@@ -39,6 +39,8 @@ cdef int _flatten(void* task, World* world, Py_ssize_t first, Py_ssize_t last, i
     cdef Py_ssize_t p
     cdef Frame frame
     for p in range(first, last):
+        if not is_there(world, world.n_cartesian + p):
+            continue
         frame_of(&world.box, world.x, world.faces + 3 * <Py_ssize_t> world.triangle[p], &frame)
         project(&frame, world.v + 3 * (world.n_cartesian + p))
     return 0

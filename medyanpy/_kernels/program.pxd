@@ -22,6 +22,7 @@ cdef enum FaultCode:
     NOT_SOLVED = 8            # an implicit kick whose equations have no solution, or none that Newton's method finds
     RUNAWAY = 9               # a bead with more kinetic energy than it can have come by
     TOO_MANY_JUMPS = 10       # a jump whose rates ask for attempts without end
+    NO_ROOM = 11              # a bead that shall be born where no row is asleep
 
 
 cdef struct Fault:
@@ -69,7 +70,12 @@ cdef struct World:
     double* v                 # (n, 3); of in-triangle points: in their plane
     double* mass              # (n,)
     double* inverse_mass      # (n,); 0 for fixed beads
-    int32_t* id               # (n,) permanent bead numbers: topology order
+    int32_t* bead             # (n,) row in all that users see: topology order
+    int32_t* id               # (n,) permanent ids, by which random numbers are keyed: bits 0 to 31
+    int32_t* id_high          # (n,) bits 32 to 47; NULL: all are 0. See noise.pxd
+    # (n,) which beads are there; NULL: all are. Rows asleep have no mass, do not move, and take no part in forces.
+    signed char* alive
+    long long* living         # another number whenever `alive` changes; NULL likewise
 
     # Oriented beads: a block of Cartesian beads that also turn.
     Py_ssize_t first_oriented
@@ -101,6 +107,11 @@ cdef inline void mark_moved(World* world) noexcept nogil:
     """Beads are elsewhere than before."""
     world.newest += 1
     world.positions = world.newest
+
+
+cdef inline bint is_there(const World* world, Py_ssize_t place) noexcept nogil:
+    """Whether a place has a bead, or is a row asleep."""
+    return world.alive == NULL or world.alive[place] != 0
 
 
 # Two triangles at an edge cd, with the corners a and b across it: (a, c, d) and (b, d, c), each in this order from
@@ -196,6 +207,8 @@ cdef class Program:
     cdef public object admit
     # Called every now and then between two steps.
     cdef public object between
+    # What makes all that depends on which beads there are anew, where they come and go: see room.pyx.
+    cdef Operation room
 
     cdef int clear_fault(self) except -1
     cdef int check(self, int fault) except -1

@@ -10,8 +10,8 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
 from medyanpy._kernels.program cimport (
-    DEGENERATE_TRIANGLE, LOST_SURFACE, NOT_CONVERGED, NOT_FINITE, NOT_SOLVED, OUT_OF_MEMORY, PYTHON_EXCEPTION, RUNAWAY,
-    TOO_MANY_CROSSINGS, TOO_MANY_JUMPS,
+    DEGENERATE_TRIANGLE, LOST_SURFACE, NO_ROOM, NOT_CONVERGED, NOT_FINITE, NOT_SOLVED, OUT_OF_MEMORY, PYTHON_EXCEPTION,
+    RUNAWAY, TOO_MANY_CROSSINGS, TOO_MANY_JUMPS,
 )
 from medyanpy._kernels.vec3 cimport all_finite
 
@@ -48,6 +48,7 @@ FAULTS = {
     NOT_SOLVED: "not solved",
     RUNAWAY: "runaway",
     TOO_MANY_JUMPS: "too many jumps",
+    NO_ROOM: "no room",
 }
 
 
@@ -177,7 +178,7 @@ cdef class Program:
         double[:, ::1] v,
         double[::1] mass,
         double[::1] inverse_mass,
-        int32_t[::1] id,
+        int32_t[::1] bead,
         Py_ssize_t n_vertices,
         int32_t[:, ::1] faces,
         int32_t[:, ::1] opposite,
@@ -191,12 +192,13 @@ cdef class Program:
         double[:, ::1] spin=None,
         double[:, ::1] inverse_inertia=None,
         momenta=(),
+        Operation room=None,
     ):
         cdef World* w = &self.world
         cdef double[:, ::1] p
         cdef double[:, ::1] inverse
         self.arrays = (
-            x, v, mass, inverse_mass, id, faces, opposite, triangle, barycentric, orientation, spin, inverse_inertia,
+            x, v, mass, inverse_mass, bead, faces, opposite, triangle, barycentric, orientation, spin, inverse_inertia,
             momenta,
         )
         self.word = Sequence([])
@@ -234,7 +236,13 @@ cdef class Program:
         w.v = _doubles(v)
         w.mass = _vector(mass)
         w.inverse_mass = _vector(inverse_mass)
-        w.id = _integers(id)
+        w.bead = w.id = _integers(bead)
+        w.id_high = NULL
+        w.alive = NULL
+        w.living = NULL
+        self.room = room
+        if room is not None:
+            room.run(w)
         w.faces = _triples(faces)
         w.opposite = _triples(opposite)
         w.triangle = _integers(triangle)
@@ -278,6 +286,8 @@ cdef class Program:
 
     def changed(self):
         """Say that somebody has written into the arrays of the state."""
+        if self.room is not None:
+            self.room.run(&self.world)
         mark_moved(&self.world)
         self.kept_step = -1
 
@@ -359,6 +369,8 @@ cdef class Program:
         for k in range(self.n_kept):
             memcpy(self.kept[k].live, self.kept[k].copy, self.kept[k].bytes)
         self.world.step = self.kept_step
+        if self.room is not None:
+            self.room.run(&self.world)
         mark_moved(&self.world)
 
     def recover(self, bint replay):

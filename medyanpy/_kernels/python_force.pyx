@@ -7,6 +7,7 @@ caller has wrapped it so that what it returns has been checked.
 import numpy as np
 
 from cpython.exc cimport PyErr_SetInterrupt
+from libc.stdint cimport int32_t
 from libc.string cimport memcpy
 
 from medyanpy._kernels.program cimport NO_FAULT, PYTHON_EXCEPTION, Operation, World
@@ -20,15 +21,28 @@ cdef class PythonTerm(Operation):
     name : str
     function : callable (positions) -> (float, (n, 3) C-contiguous float64 array)
         With `orientations`: (positions, orientations) -> (float, (n, 3) array, (m, 3) array) for m oriented beads.
+    place : (n,) int32
+        Of the beads it is given, in this order; rows asleep are left out.
+    body : (m,) int32
+        Rows of oriented beads, likewise.
     repeatable : bool
         Whether the function returns the same when it is called again.
     orientations : bool
     """
     cdef object function
     cdef bint orientations
+    # All that it may be given, and what of it is there now.
+    cdef object places
+    cdef object bodies
+    cdef const int32_t[::1] place
+    cdef const int32_t[::1] body
+    cdef long long living     # `World.living` when that was looked up
 
-    def __init__(self, str name, function, bint repeatable=True, bint orientations=False):
+    def __init__(self, str name, function, place, body, bint repeatable=True, bint orientations=False):
         self.name = name
+        self.places = self.place = place
+        self.bodies = self.body = body
+        self.living = 0
         self.function = function
         self.repeatable = repeatable
         self.orientations = orientations
@@ -57,6 +71,16 @@ cdef class PythonTerm(Operation):
             self.error = error
         return PYTHON_EXCEPTION
 
+    cdef int look(self, World* world) except -1:
+        """Which beads are there."""
+        if world.living == NULL or world.living[0] == self.living:
+            return 0
+        self.living = world.living[0]
+        self.place = np.array([i for i in self.places if world.alive[<Py_ssize_t> i]], np.int32)
+        self.body = np.array(
+            [i for i in self.bodies if world.alive[world.first_oriented + <Py_ssize_t> i]], np.int32)
+        return 0
+
     cdef int add(self, World* world) except -1:
         cdef double[:, ::1] x
         cdef double[:, ::1] q
@@ -65,30 +89,30 @@ cdef class PythonTerm(Operation):
         cdef double energy
         cdef Py_ssize_t i
         cdef int c
+        self.look(world)
         # A new array each time: the function may keep it, or hand it to somebody who does.
-        positions = np.empty((world.n, 3))
+        positions = np.empty((self.place.shape[0], 3))
         x = positions
-        for i in range(world.n):
-            memcpy(&x[world.id[i], 0], world.x + 3 * i, 3 * sizeof(double))
+        for i in range(self.place.shape[0]):
+            memcpy(&x[i, 0], world.x + 3 * <Py_ssize_t> self.place[i], 3 * sizeof(double))
         positions.flags.writeable = False
         if self.orientations:
-            # Oriented beads are one block in topology order.
-            orientations = np.empty((world.n_oriented, 4))
+            orientations = np.empty((self.body.shape[0], 4))
             q = orientations
-            if world.n_oriented > 0:
-                memcpy(&q[0, 0], world.orientation, 4 * world.n_oriented * sizeof(double))
+            for i in range(self.body.shape[0]):
+                memcpy(&q[i, 0], world.orientation + 4 * <Py_ssize_t> self.body[i], 4 * sizeof(double))
             orientations.flags.writeable = False
             value, forces, torques = self.function(positions, orientations)
             torque = torques
-            for i in range(world.n_oriented):
+            for i in range(self.body.shape[0]):
                 for c in range(3):
-                    world.torque[3 * i + c] += torque[i, c]
+                    world.torque[3 * <Py_ssize_t> self.body[i] + c] += torque[i, c]
         else:
             value, forces = self.function(positions)
         energy = value
         f = forces
-        for i in range(world.n):
+        for i in range(self.place.shape[0]):
             for c in range(3):
-                world.f[3 * i + c] += f[world.id[i], c]
+                world.f[3 * <Py_ssize_t> self.place[i] + c] += f[i, c]
         self.energy = energy
         return 0

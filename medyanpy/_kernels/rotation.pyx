@@ -15,8 +15,9 @@ from libc.stdint cimport int32_t
 
 from medyanpy._kernels.arrays cimport vector
 from medyanpy._kernels.elementary cimport sincos_, sincos_small
+from medyanpy._kernels.noise cimport six_normals_of
 from medyanpy._kernels.parallel cimport over_blocks, record_fault
-from medyanpy._kernels.philox cimport NORMALS_BLOCK, six_normals_block
+from medyanpy._kernels.philox cimport NORMALS_BLOCK
 from medyanpy._kernels.program cimport NOT_FINITE, Operation, World
 from medyanpy._kernels.quaternion cimport into_body, into_space, matrix_of, scale_to_unit
 
@@ -176,7 +177,6 @@ cdef int _stir(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int 
     cdef double R[9]
     cdef double p[6]
     cdef double out[PADDED]
-    cdef const int* id
     cdef const double* c
     cdef double* v
     cdef double* spin
@@ -186,8 +186,7 @@ cdef int _stir(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int 
     start = first
     while start < last:
         n = min(<Py_ssize_t> NORMALS_BLOCK, last - start)
-        id = <const int*> (world.id + world.first_oriented + t.first + start)
-        six_normals_block(id, <int> n, world.seed, world.step, t.letter, g)
+        six_normals_of(world, world.first_oriented + t.first + start, <int> n, t.letter, g)
         for k in range(n):
             row = t.first + start + k
             i = world.first_oriented + row

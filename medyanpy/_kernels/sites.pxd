@@ -2,7 +2,7 @@
 from libc.stdint cimport int32_t
 
 from medyanpy._kernels.box cimport displacement
-from medyanpy._kernels.program cimport AddBlock, World
+from medyanpy._kernels.program cimport AddBlock, World, is_there
 from medyanpy._kernels.vec3 cimport add_scaled, cross
 
 
@@ -12,6 +12,15 @@ cdef struct SiteArrays:
     double* f                 # (n, 3) forces are added here; `scatter` passes them on
     const int32_t* id         # (n,) what sums are ordered by
     const int32_t* bead       # (n,) place of a site's first bead, for reports, -1 of anchors; NULL: sites are beads
+
+
+cdef inline bint is_asleep(const World* world, const SiteArrays* sites, Py_ssize_t row) noexcept nogil:
+    """Whether nobody is at a site, or at its first bead."""
+    cdef Py_ssize_t place
+    if world.alive == NULL:
+        return False
+    place = row if sites.bead == NULL else sites.bead[row]
+    return place >= 0 and not is_there(world, place)
 
 
 cdef struct SiteRows:

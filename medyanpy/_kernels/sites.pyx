@@ -165,7 +165,7 @@ cdef class SiteTable:
             # Asked for anew each time: forces may be evaluated in several worlds.
             self.now.x = world.x
             self.now.f = world.f
-            self.now.id = world.id
+            self.now.id = world.bead
             return 0
         return over_blocks(_gather, &self.rows, world, self.rows.n, BLOCK)
 

@@ -14,10 +14,11 @@ from libc.stdint cimport int32_t
 
 from medyanpy._kernels.arrays cimport table, vector
 from medyanpy._kernels.box cimport displacement
+from medyanpy._kernels.noise cimport normals_of
 from medyanpy._kernels.parallel cimport over_blocks
-from medyanpy._kernels.philox cimport NORMALS_BLOCK, THERMOSTAT, normals_block
+from medyanpy._kernels.philox cimport NORMALS_BLOCK, THERMOSTAT
 from medyanpy._kernels.points cimport Frame, frame_of, project
-from medyanpy._kernels.program cimport Operation, World
+from medyanpy._kernels.program cimport Operation, World, is_there
 from medyanpy._kernels.vec3 cimport add_scaled, dot
 
 # Beads per parallel block: a whole number of blocks of normals.
@@ -53,15 +54,14 @@ cdef int _thermostat(void* task, World* world, Py_ssize_t first, Py_ssize_t last
         if _is_idle(t, start, n):
             start += n
             continue
-        normals_block(
-            <const int*> (world.id + start), <int> n, world.seed, world.step, t.letter, 0, THERMOSTAT, 0, gx, gy, gz)
+        normals_of(world, start, <int> n, t.letter, THERMOSTAT, 0, gx, gy, gz)
         for k in range(n):
             i = start + k
             v = world.v + 3 * i
             v[0] = t.c1[i] * v[0] + t.c2[i] * gx[k]
             v[1] = t.c1[i] * v[1] + t.c2[i] * gy[k]
             v[2] = t.c1[i] * v[2] + t.c2[i] * gz[k]
-            if i >= world.n_cartesian:
+            if i >= world.n_cartesian and is_there(world, i):
                 frame_of(
                     &world.box, world.x,
                     world.faces + 3 * <Py_ssize_t> world.triangle[i - world.n_cartesian], &frame)
@@ -130,9 +130,7 @@ cdef int _along(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int
     start = first
     while start < last:
         n = min(<Py_ssize_t> NORMALS_BLOCK, last - start)
-        normals_block(
-            <const int*> (world.id + a.first + start), <int> n, world.seed, world.step, a.letter, 0, THERMOSTAT, 0,
-            gx, gy, gz)
+        normals_of(world, a.first + start, <int> n, a.letter, THERMOSTAT, 0, gx, gy, gz)
         for k in range(n):
             i = start + k
             v = world.v + 3 * (a.first + i)

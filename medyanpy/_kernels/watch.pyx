@@ -64,10 +64,11 @@ cdef class Watch(Operation):
     """Fault RUNAWAY of the bead with the most kinetic energy, where any has more than a bound.
 
     bound (1,): pN nm; negative, none. slow (n,): squared speeds, by place, that are never too large; slow_turns: the
-    squared angular velocity.
+    squared angular velocity. mass (n,): also of those that may be born.
     """
     cdef double[::1] bound
     cdef const double[::1] slow
+    cdef const double[::1] mass
     # By place; and per block, whether the kick before has found all within it. It is asked no second time.
     cdef readonly double[::1] limit
     cdef readonly signed char[::1] calm
@@ -75,8 +76,9 @@ cdef class Watch(Operation):
     cdef double slow_turns
     cdef double made_for      # the bound that `limit` follows from
 
-    def __init__(self, double[::1] bound, const double[::1] slow, double slow_turns):
+    def __init__(self, double[::1] bound, const double[::1] slow, double slow_turns, const double[::1] mass):
         self.bound = bound
+        self.mass = mass
         self.slow = slow
         self.slow_turns = slow_turns
         self.limit = np.full(len(slow), -1.0)
@@ -90,7 +92,7 @@ cdef class Watch(Operation):
         self.made_for = self.bound[0]
         for i in range(world.n):
             # Below infinity, which is not slow, whatever the bound.
-            self.limit[i] = min(1e300, max(2.0 * self.made_for / world.mass[i], self.slow[i]))
+            self.limit[i] = min(1e300, max(2.0 * self.made_for / self.mass[i], self.slow[i]))
         for i in range(self.turning.shape[0]):
             self.turning[i] = 1e300
         for i in range(3 * world.n_oriented):

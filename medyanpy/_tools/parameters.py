@@ -22,6 +22,8 @@ class Parameterized(Described, Guarded, ABC):
     same as `set`. Nothing else can be assigned to.
     """
 
+    #: Whether terms have been taken out of what the constructor was given.
+    _was_cut = False
     #: The numbers that `set` may change, and which values each may have; `changeable` are their names.
     domains: Mapping[str, Domain] = domain_table()
 
@@ -32,10 +34,21 @@ class Parameterized(Described, Guarded, ABC):
 
     def __init__(self, *, name: str | None = None) -> None:
         self.name = type(self).__name__ if name is None else name
-        self._numbers: dict[str, Any] = {}
+        #: The numbers as they were taken; of which items those are that each has one of; what one for all was given.
+        self._values: dict[str, Any] = {}
+        self._belong: dict[str, np.ndarray] = {}
+        self._of_all: dict[str, Any] = {}
+        self._counted: Any = None
         self._version = 0
 
     # For users ----------------------------------------------------------------------------------------------
+
+    @property
+    def _numbers(self) -> dict[str, Any]:
+        """The numbers as they are now: where something has come or gone of which there is one each, they follow."""
+        if self._counted != self._count():
+            self._follow()
+        return self._values
 
     def _named(self, *names: str) -> tuple[Any, ...]:
         """Numbers by their names, as they are now."""
@@ -59,15 +72,24 @@ class Parameterized(Described, Guarded, ABC):
                 known = ", ".join(self.changeable) or "nothing"
                 hint = did_you_mean(name, self.changeable)
                 raise ParameterError(f"{self.name}: {name!r} cannot be set; {known} can{hint}")
-        self._declare(**{**{k: self._numbers[k] for k in self.changeable}, **numbers})
+        if self._counted != self._count():
+            # What is set now need not be known of what has come.
+            self._follow(but=tuple(numbers))
+        self._declare(**{**{k: self._values[k] for k in self.changeable}, **numbers})
         self._version += 1
 
     def __getattr__(self, name: str) -> Any:
-        numbers = self.__dict__.get("_numbers", {})
-        return scalar_if_one(numbers[name]) if name in numbers else super().__getattr__(name)
+        if name in self.__dict__.get("_values", {}):
+            return self._one(name)
+        return super().__getattr__(name)
+
+    def _one(self, name: str) -> Any:
+        """A number as a user would give it: one where all have the same."""
+        value = self._numbers[name]
+        return self._of_all[name] if np.ndim(value) == 1 and name in self._of_all else scalar_if_one(value)
 
     def __dir__(self) -> list[str]:
-        return [*super().__dir__(), *self._numbers]
+        return [*super().__dir__(), *self._values]
 
     @property
     def version(self) -> int:
@@ -82,7 +104,111 @@ class Parameterized(Described, Guarded, ABC):
 
     def _declare(self, **numbers: Any) -> None:
         """Take the changeable numbers, checked; called by ``__init__``, and whenever they change."""
-        self._numbers = {name: _unwritable(value) for name, value in self._checked(**numbers).items()}
+        values = {name: _unwritable(value) for name, value in self._checked(**numbers).items()}
+        for name, given in numbers.items():
+            # Of no items an array does not tell what all would have; one that has not been set anew is as it was.
+            if given is not self._values.get(name):
+                self._of_all.pop(name, None)
+            if self._per(name) is not None and np.ndim(given) == 0 and given is not None:
+                self._of_all[name] = float(given)
+        self._values, self._counted = values, self._count()
+        self._belong = {name: keys for name in values if (keys := self._keys_of(name)) is not None}
+
+    # Terms that name beads themselves, and not by a handle, go with these or are in the way of their going.
+
+    def naming(self, gone: np.ndarray) -> dict[str, np.ndarray]:
+        """Which terms name a bead of some, (rows,) bool: a mask for every kind of terms, by what messages call one."""
+        return {}
+
+    def without(self, terms: dict[str, np.ndarray]) -> None:
+        """Let go of terms, as `naming` gave them."""
+
+    def _numbers_of(self, keep: np.ndarray) -> dict[str, Any]:
+        """The numbers, of those items alone that are kept, (n,) bool, where there is one each."""
+        out = {}
+        for name, value in self._numbers.items():
+            each = self._per(name) is not None and np.ndim(value) >= self._dimensions(name)
+            out[name] = self._of_all[name] if name in self._of_all else value[keep] if each else value
+        return out
+
+    # Of what there is one number each may come and go while they are in use: beads of a handle, and what joins them.
+
+    def _count(self) -> Any:
+        """Something that is another whenever items have come or gone."""
+        return None
+
+    def _keys(self, per: str) -> np.ndarray | None:
+        """(n,) int: permanent ids of the items of which a number has one each, `Domain.per`; None where items do not
+        come or go."""
+        return None
+
+    def _per(self, name: str) -> str | None:
+        domain = self.domains.get(name)
+        return None if domain is None else domain.per
+
+    def _keys_of(self, name: str) -> np.ndarray | None:
+        per = self._per(name)
+        return None if per is None else self._keys(per)
+
+    def _number_of_all(self, name: str) -> Any:
+        """The number, or vector, that each item has and will have that comes; None where they differ."""
+        value = self._numbers[name]
+        if name in self._of_all:
+            return self._of_all[name]
+        if np.ndim(value) < self._dimensions(name):
+            return value
+        return value[0] if len(value) and (value == value[0]).all() else None
+
+    def _number_of_new(self, name: str) -> np.ndarray | None:
+        """What a number is of all items there are now, where a class knows it of those that come; None: the user is to
+        say it."""
+        return None
+
+    def _follow(self, but: tuple[str, ...] = ()) -> None:
+        """Numbers of what is left stay; what has come gets the one that all have. All but those that are about to be
+        set.
+
+        Raises
+        ------
+        ParameterError
+            There is no such one.
+        """
+        values, belong = dict(self._values), dict(self._belong)
+        for name, before in self._belong.items():
+            keys, value = self._keys_of(name), values[name]
+            if name in but or np.array_equal(before, keys):
+                continue
+            belong[name] = keys
+            if not isinstance(value, np.ndarray) or len(value) != len(before) or value.ndim < self._dimensions(name):
+                continue  # one for all
+            if name in self._of_all:
+                values[name] = np.broadcast_to(self._of_all[name], keys.shape)
+                continue
+            order = np.argsort(before, kind="stable")
+            at = np.minimum(np.searchsorted(before, keys, sorter=order), max(0, len(before) - 1))
+            old = order[at] if len(before) else np.zeros(len(keys), np.int64)
+            new = before[old] != keys if len(before) else np.ones(len(keys), bool)
+            theirs = self._number_of_new(name) if new.any() else None
+            if theirs is None and new.any() and (not len(value) or (value != value[0]).any()):
+                i = int(np.argmax(new))
+                raise ParameterError(
+                    f"{self.name}: {name} is not the same for all, and {np.count_nonzero(new)} have come for which "
+                    f"there is none, the first of them number {i}: {self.name}.set({name}=...) with {len(keys)} rows"
+                )
+            shape = (len(keys), *value.shape[1:])
+            out = np.empty(shape)
+            out[~new] = value[old[~new]]
+            if new.any():
+                out[new] = value[0] if theirs is None else theirs[new]
+            values[name] = _unwritable(out)
+            values[name].flags.writeable = False
+        self._values, self._belong = values, belong
+        if not but:
+            self._counted = self._count()
+
+    def _dimensions(self, name: str) -> int:
+        """Dimensions of an array with a row for each item."""
+        return 1 if self.domains[name].size is None else 2
 
     def _checked(self, **numbers: Any) -> dict[str, Any]:
         """All changeable numbers, checked: each is in its domain. What they must be to each other, a force checks by
@@ -123,10 +249,10 @@ class Parameterized(Described, Guarded, ABC):
         given = {key: value for place in self._places(dict(arguments)) for key, value in place.items()}
         for key, value in {**given, **rest}.items():
             if key in self.changeable:
-                self._numbers[key] = _to_the_bit(self._numbers[key], value)
+                self._values[key] = _to_the_bit(self._values[key], value)
 
     def _changeable_now(self) -> dict[str, Any]:
-        return {key: scalar_if_one(self._numbers[key]) for key in self.changeable}
+        return {key: self._one(key) for key in self.changeable}
 
     def _places(self, arguments: dict[str, Any]) -> list[dict[str, Any]]:
         """Where arguments are looked for by name: among them, and in what ``**kwargs`` took."""

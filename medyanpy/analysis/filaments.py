@@ -288,7 +288,7 @@ def _frames(source: Any, what: str, filaments: Filaments) -> tuple[bool, Iterato
 def _nodes(x: Any, what: str, filaments: Filaments) -> np.ndarray:
     x = array(f"{what}: positions", x, (None, 3))
     if len(x) == filaments.topology.n_beads:
-        return x[filaments.first_bead : filaments.first_bead + len(filaments)]
+        return x[filaments.beads]
     if len(x) == len(filaments):
         return x
     raise ParameterError(

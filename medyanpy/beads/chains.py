@@ -5,8 +5,11 @@ from typing import Any
 import numpy as np
 
 from medyanpy._tools.quaternions import product, smallest_turn, turned
+from medyanpy._tools.validation import one_or_many
+from medyanpy.errors import TopologyError
+from medyanpy.handles import chosen, together
 
-__all__ = ["Chains", "carried_along"]
+__all__ = ["Chains", "carried_along", "with_edges"]
 
 
 class Chains:
@@ -22,8 +25,66 @@ class Chains:
 
     #: What one of them is called in messages.
     chain = "chain"
+    #: Attributes that hold something of every link, and of every chain.
+    per_link: tuple[str, ...] = ()
+    per_chain: tuple[str, ...] = ()
     starts: np.ndarray
     closed: bool
+
+    # Coming and going ----------------------------------------------------------------------------------------
+
+    def remove(self, which: Any, *, terms: str = "refuse") -> None:
+        """Take whole chains away: the rows of their nodes are asleep from then on, until others take them. Chains
+        behind them are counted anew; nodes keep their rows.
+
+        Of a running simulation, inside ``with topology.edit():``. Forces that name the handle act on what is left.
+
+        Parameters
+        ----------
+        which : (k,) int or int
+            Numbers of chains, counted from 0 within the handle.
+        terms : "refuse" or "remove"
+            As of `Handle.remove`.
+
+        Raises
+        ------
+        TopologyError
+            A number that is none, or is named twice; terms that name a node that would go; a topology in use outside
+            of an edit.
+        """
+        what = f"{self.name}.remove"
+        wanted = one_or_many(f"{what}: {self.chain}s", which, dtype=np.int64, error=TopologyError)
+        bad = (wanted < 0) | (wanted >= self.n_chains)
+        if bad.any():
+            i = int(np.argmax(bad))
+            there = f"there are {self.chain}s 0 to {self.n_chains - 1}" if self.n_chains else "there are none"
+            raise TopologyError(f"{what}: {self.chain}s[{i}] = {wanted[i]}, but {there}")
+        if len(np.unique(wanted)) < len(wanted):
+            twice = np.sort(wanted)
+            raise TopologyError(f"{what}: {self.chain} {twice[1:][twice[1:] == twice[:-1]][0]} is named twice")
+        keep = np.ones(self.n_chains, bool)
+        keep[wanted] = False
+        self.topology._shrink(what, self._kept_of(keep), terms)
+
+    def _kept_of(self, chains: np.ndarray) -> dict[Any, np.ndarray]:
+        """Which beads are kept where these chains (f,) are: of this handle, and of those whose beads go with them."""
+        return {self: chains[self.node_chains]}
+
+    def _merged(self, other):
+        parts = {
+            name: together(getattr(self, name), getattr(other, name)) for name in (*self.per_link, *self.per_chain)
+        }
+        starts = np.concatenate([self.starts, self.starts[-1] + other.starts[1:]])
+        return {**super()._merged(other), **parts, "starts": starts}
+
+    def _chosen(self, keep):
+        # A chain is kept whole.
+        chains = keep[self.starts[:-1]]
+        links = chains[self.link_chains]
+        parts = {name: chosen(getattr(self, name), links) for name in self.per_link}
+        parts |= {name: chosen(getattr(self, name), chains) for name in self.per_chain}
+        starts = np.cumsum(np.append(0, np.diff(self.starts)[chains]))
+        return {**super()._chosen(keep), **parts, "starts": starts}
 
     @property
     def links(self) -> np.ndarray:
@@ -71,11 +132,15 @@ class Chains:
 
     def chain_of(self, bead: int) -> int:
         """The chain that a bead of the topology belongs to."""
-        return int(np.searchsorted(self.starts, bead - self.first_bead, side="right")) - 1
+        return int(np.searchsorted(self.starts, self._node(bead), side="right")) - 1
+
+    def _node(self, bead: int) -> int:
+        """Which of the handle's nodes a bead is."""
+        return int(np.flatnonzero(self.beads == bead)[0])
 
     def describe(self, bead: int) -> str:
         i = self.chain_of(bead)
-        return f"node {bead - self.first_bead - self.starts[i]} of {self.chain} {i}"
+        return f"node {self._node(bead) - self.starts[i]} of {self.chain} {i}"
 
     def describe_link(self, link: int) -> str:
         """Which link of which chain one of the handle's links is, for messages."""
@@ -91,6 +156,11 @@ class Chains:
         which = np.repeat(np.arange(len(n)), rows)
         k = np.arange(rows.sum()) - (np.cumsum(rows) - rows)[which] - repeats
         return self.starts[which] + k % n[which], which, k
+
+
+def with_edges(node: np.ndarray, repeats: int) -> np.ndarray:
+    """The rows of `Chains.chain_rows` with the first and the last of all repeated; of no chains as many zeros."""
+    return np.pad(node, repeats, mode="edge" if len(node) else "constant")
 
 
 def carried_along(t: np.ndarray, starts: np.ndarray, closed: bool) -> np.ndarray:

@@ -62,6 +62,10 @@ class FilamentFlow(Flow):
     def arrays(self):
         return {} if self._coefficients is None else {f"friction of {self._filaments.name}": self._coefficients}
 
+    def carry(self, before, then, now):
+        if self._coefficients is not None and before._coefficients is not None:
+            self._coefficients[:, now] = before._coefficients[:, then]
+
     @cached_property
     def _is_even(self) -> bool:
         """Whether friction over mass is one number along each filament. O then is the same factor for all velocities of
@@ -110,65 +114,74 @@ def _spread(filaments, kernel) -> tuple[np.ndarray, ...]:
     """The same, with nodes and directors counted from the first of these filaments."""
     n_lanes, n_segments = kernel.LANE_COUNT, kernel.SEGMENT_COUNT
     lengths, starts, link_starts = filaments.link_lengths, filaments.starts, filaments.link_starts
-    # A lane: first node (among the filament's), links and filament.
-    batches: list[list[tuple[int, int, int]]] = []
-    short = []
-    for i, n in enumerate(np.diff(link_starts).tolist()):
-        if n > kernel.LINKS_IN_ONE_PIECE:
-            # Cut into segments.
-            cuts = np.linspace(0, n, n_segments + 1).round().astype(int)
-            batches.append([(a, b - a, i) for a, b in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True)])
-        else:
-            short.append((n, i))
-    n_long = len(batches)
+    n_links = np.diff(link_starts)
+    # Long ones are cut into segments, of which each batch is one filament.
+    long = np.flatnonzero(n_links > kernel.LINKS_IN_ONE_PIECE)
+    cuts = np.linspace(0, n_links[long], n_segments + 1, axis=1).round().astype(int)
+    n_long = len(long)
     # Filaments of similar length run together.
-    short.sort(key=lambda pair: (-pair[0], pair[1]))
-    lanes = [(0, n, i) for n, i in short]
+    short = np.flatnonzero(n_links <= kernel.LINKS_IN_ONE_PIECE)
+    short = short[np.argsort(-n_links[short], kind="stable")]
     # Of those that are left over, each for itself takes about twice its share of a full vector.
-    few = len(lanes) % n_lanes
+    few = len(short) % n_lanes
     alone = few if 2 * few <= n_lanes and not filaments.closed else 0
-    together = len(lanes) - alone
-    batches += [lanes[k : min(k + n_lanes, together)] for k in range(0, together, n_lanes)]
-    n_together = len(batches)
-    batches += [[lane] for lane in lanes[together:]]
+    together = len(short) - alone
+    n_together = n_long + -(-together // n_lanes)
 
-    parts = np.array([-(-len(batch) // n_lanes) for batch in batches], np.int32)
-    step = np.where(np.arange(len(batches)) < n_together, n_lanes, 1).astype(np.int32)
-    links = np.array([max(n for _, n, _ in batch) for batch in batches], np.int32)
+    # Of every lane its batch, where in that it is, the first node of its filament and how many links.
+    own = np.arange(len(short))
+    batch_of = np.where(own < together, n_long + own // n_lanes, n_together + own - together)
+    place_in = np.where(own < together, own % n_lanes, 0)
+    batch = np.concatenate([np.repeat(np.arange(n_long), n_segments), batch_of])
+    place = np.concatenate([np.tile(np.arange(n_segments), n_long), place_in])
+    first = np.concatenate([cuts[:, :-1].ravel(), np.zeros(len(short), int)])
+    n = np.concatenate([np.diff(cuts, axis=1).ravel(), n_links[short]])
+    filament = np.concatenate([np.repeat(long, n_segments), short])
+
+    n_batches = n_together + alone
+    parts = -(-np.bincount(batch, minlength=n_batches) // n_lanes)
+    step = np.where(np.arange(n_batches) < n_together, n_lanes, 1)
+    links = np.zeros(n_batches, int)
+    np.maximum.at(links, batch, n)
     # In whole vectors.
     links[n_together:] = -(-links[n_together:] // n_lanes) * n_lanes
-    entries = np.array([kernel.entries_of(*of) for of in zip(step, links, strict=True)])
-    start = np.concatenate([[0], np.cumsum(parts * entries)]).astype(np.int32)
-    node = np.empty(start[-1], np.int32)
-    director = np.zeros(start[-1], np.int32)
-    length = np.zeros(start[-1])
-    owned = np.zeros(start[-1], np.int32)
-    following = np.full((len(batches), n_segments), -1, np.int32)
-    for b, batch in enumerate(batches):
-        # Where there is nothing a place is read nevertheless, of the same filament.
-        node[start[b] : start[b + 1]] = starts[batch[0][2]]
-        director[start[b] : start[b + 1]] = link_starts[batch[0][2]]
-        for k, (a, n, i) in enumerate(batch):
-            part, lane = divmod(k, n_lanes)
-            row = start[b] + part * entries[b] + lane
-            node[row : row + entries[b] - lane : step[b]] = starts[i]
-            director[row : row + entries[b] - lane : step[b]] = link_starts[i]
-            rows = row + step[b] * np.arange(n + 1)
-            n_nodes = starts[i + 1] - starts[i]
-            nodes = np.arange(a, a + n + 1) % n_nodes if filaments.closed else np.arange(a, a + n + 1)
-            node[rows] = starts[i] + nodes
-            first_link = link_starts[i] + a
-            length[rows[:-1]] = lengths[first_link : first_link + n]
-            director[rows[:-1]] = first_link + np.arange(n)
-            owned[rows] = 1
-            goes_on = filaments.closed or (b < n_long and k < n_segments - 1)
-            if goes_on:
-                # The node between two lanes belongs to the one that starts with it.
-                owned[rows[-1]] = 0
-                following[b, k] = (k + 1) % n_segments if b < n_long else k
-    coupled = (following >= 0).any(axis=1).astype(np.int32)
+    entries = np.array([kernel.entries_of(*of) for of in zip(step.tolist(), links.tolist(), strict=True)], int)
+    start = np.concatenate([[0], np.cumsum(parts * entries)])
+    part, lane = np.divmod(place, n_lanes)
+    row, hop = start[batch] + part * entries[batch] + lane, step[batch]
+
+    # Where there is nothing a place is read nevertheless, of the same filament; or of the first of the batch.
+    leader = np.zeros(n_batches, int)
+    leader[batch[::-1]] = filament[::-1]
+    node, director = (np.repeat(values[leader], parts * entries).astype(np.int32) for values in (starts, link_starts))
+    at, of, _ = _counted(row, hop, -(-(entries[batch] - lane) // hop))
+    node[at], director[at] = starts[filament[of]], link_starts[filament[of]]
+    length, owned = np.zeros(start[-1]), np.zeros(start[-1], np.int32)
+    at, of, k = _counted(row, hop, n + 1)
+    number = first[of] + k
+    if filaments.closed:
+        number %= np.diff(starts)[filament[of]]
+    node[at], owned[at] = starts[filament[of]] + number, 1
+    at, of, k = _counted(row, hop, n)
+    link = link_starts[filament[of]] + first[of] + k
+    length[at], director[at] = lengths[link], link
+    following = np.full((n_batches, n_segments), -1, np.int32)
+    goes_on = np.flatnonzero(filaments.closed | ((batch < n_long) & (place < n_segments - 1)))
+    # The node between two lanes belongs to the one that starts with it.
+    owned[row[goes_on] + hop[goes_on] * n[goes_on]] = 0
+    next_one = np.where(batch < n_long, (place + 1) % n_segments, place)
+    following[batch[goes_on], place[goes_on]] = next_one[goes_on]
+    coupled = (following >= 0).any(axis=1)
     scale = np.divide(1.0, length**2, out=np.zeros_like(length), where=length > 0.0)
-    return parts, step, links, start[:-1].copy(), node, director, length**2, scale, owned, following, coupled
+    parts, step, links, starts, coupled = (a.astype(np.int32) for a in (parts, step, links, start[:-1], coupled))
+    return parts, step, links, starts, node, director, length**2, scale, owned, following, coupled
+
+
+def _counted(first: np.ndarray, step: np.ndarray, count: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The numbers first + step k, k < count, of each of several (m,) after another; whose each is, and its k."""
+    of = np.repeat(np.arange(len(count)), count)
+    k = np.arange(len(of)) - np.repeat(np.cumsum(count) - count, count)
+    return first[of] + step[of] * k, of, k
 
 
 def parallel_directors(filaments) -> np.ndarray:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from medyanpy._tools.described import scalar_if_one
 from medyanpy._tools.validation import array, number, one_or_many, per_item
 from medyanpy.beads.adding import chains_of, enough_nodes, inertia_of, joined, positions_of
 from medyanpy.beads.chains import Chains
@@ -52,6 +51,8 @@ class Filaments(Chains, Beads):
     kind = "filament nodes"
     chain = "filament"
     added_by = "add_filaments"
+    per_bead = (*Beads.per_bead, "friction_along")
+    per_link = ("link_lengths",)
     directors: "Directors | None" = None
 
     def __init__(
@@ -70,6 +71,96 @@ class Filaments(Chains, Beads):
     @property
     def n_filaments(self) -> int:
         return self.n_chains
+
+    def add(
+        self,
+        nodes: Any,
+        node_mass: Any = None,
+        node_friction: Any = None,
+        directors: Any = None,
+        *,
+        starts: Any = None,
+        director_mass: Any = None,
+        director_friction: Any = None,
+        node_friction_along: Any = None,
+        link_lengths: Any = None,
+        fixed_nodes: Any = (),
+    ) -> np.ndarray:
+        """Add filaments to these: to a running simulation inside ``with topology.edit():``.
+
+        They are constrained, closed and twistable as those that are there. Forces that name the handle act on them too;
+        where such a force has a number for each joint or link, give it those of the new ones with ``force.set`` inside
+        the block.
+
+        Parameters
+        ----------
+        nodes : (n, 3) float, or list of (n_i, 3) float, nm
+            Of one filament; or of each of several, or of all together with `starts`.
+        directors
+            As of `Topology.add_filaments`; of twistable filaments without twist where none are given.
+        node_mass, node_friction, node_friction_along, director_mass, director_friction : optional
+            As of `Topology.add_filaments`; those of the nodes and links that are there, which must then have the same,
+            where none are given.
+        starts, link_lengths, fixed_nodes
+            As of `Topology.add_filaments`, of the new filaments alone.
+
+        Returns
+        -------
+        (k,) int array
+            The numbers of the new filaments within the handle; they come last. ``filaments.beads`` has the rows of
+            their nodes from ``filaments.starts[k]`` on.
+
+        Raises
+        ------
+        TopologyError, ParameterError
+            As `Topology.add_filaments`; a topology in use outside of an edit.
+        """
+        what = f"{self.name}.add"
+        self.topology._refuse_if_in_use(what)
+        if starts is None and isinstance(nodes, np.ndarray | list | tuple) and len(nodes) and np.ndim(nodes[0]) == 1:
+            nodes = [nodes]
+        x, starts = chains_of(what, nodes, starts)
+        turning = self.directors
+        if turning is not None:
+            directors = "parallel" if directors is None else joined(f"{what}: directors", directors, 3)
+            director_mass = turning._number_for(what, "mass", director_mass)
+            director_friction = turning._number_for(what, "friction", director_friction)
+        elif directors is not None:
+            raise TopologyError(f"{what}: directors are given, but the filaments of {self.name!r} have none")
+        if isinstance(node_friction, tuple):
+            node_friction_along, node_friction = node_friction
+        if self.friction_along is not None:
+            node_friction_along = self._number_for(what, "friction_along", node_friction_along)
+        elif node_friction_along is not None:
+            raise ParameterError(f"{what}: the nodes of {self.name!r} have one friction, along and across")
+        other, its_directors = _filaments(
+            self.topology, what, x, starts, self._number_for(what, "mass", node_mass),
+            self._number_for(what, "friction", node_friction), node_friction_along, self.constrained, self.closed,
+            link_lengths, _fixed_nodes(what, fixed_nodes, len(x), 0), self.tolerance, directors, director_mass,
+            director_friction,
+        )  # fmt: skip
+        new = np.arange(self.n_filaments, self.n_filaments + other.n_filaments)
+        self.topology._grow(self, other)
+        if turning is not None:
+            self.topology._grow(turning, Directors(self, turning.name, 0, *its_directors))
+        return new
+
+    def reserve(self, capacity: int) -> None:
+        super().reserve(capacity)
+        if self.directors is not None and self.directors.capacity < self.capacity:
+            self.topology._reserve(f"{self.name}.reserve", self.directors, self.capacity)
+
+    def _kept_of(self, chains):
+        kept = super()._kept_of(chains)
+        return kept if self.directors is None else {**kept, self.directors: chains[self.link_chains]}
+
+    def _merged(self, other):
+        return {**super()._merged(other), "fixed_nodes": np.append(self.fixed_nodes, len(self) + other.fixed_nodes)}
+
+    def _chosen(self, keep):
+        fixed = np.zeros(len(self), bool)
+        fixed[self.fixed_nodes] = True
+        return {**super()._chosen(keep), "fixed_nodes": np.flatnonzero(fixed[keep])}
 
     @property
     def joints(self) -> np.ndarray:
@@ -247,7 +338,7 @@ class Filaments(Chains, Beads):
 
     def _on_links(self, link: np.ndarray, fraction: np.ndarray) -> Sites:
         """At fractions of links that are numbered through all filaments."""
-        nodes = self.first_bead + self.links[link]
+        nodes = self.beads[self.links[link]]
         weights = np.column_stack([1.0 - fraction, fraction])
         start = 2 * np.arange(len(link) + 1)
         return Sites.from_arrays(start, nodes.ravel(), weights.ravel(), np.empty((0, 3)), handles=(self,))
@@ -257,6 +348,8 @@ class Filaments(Chains, Beads):
         return self.chain_of(bead)
 
     def bind(self, layout):
+        if not len(self):
+            return None
         if self.friction_along is not None:
             return AlongAcrossFlow(self, layout)
         return FilamentFlow(self, layout) if self.constrained else None
@@ -266,17 +359,16 @@ class Filaments(Chains, Beads):
         return super().has_friction or (self.friction_along is not None and bool(self.friction_along.any()))
 
     def _arguments_now(self) -> dict[str, Any]:
-        d = self.directors
+        d, own = self.directors, self._numbers_now("mass", "friction", "friction_along")
         twistable = {} if d is None else {
-            "directors": d.positions, "director_mass": scalar_if_one(d.mass),
-            "director_friction": scalar_if_one(d.friction),
+            "directors": d.positions, **{f"director_{k}": v for k, v in d._numbers_now("mass", "friction").items()},
         }  # fmt: skip
         return {
             "nodes": self.positions,
             "starts": self.starts,
-            "node_mass": scalar_if_one(self.mass),
-            "node_friction": scalar_if_one(self.friction),
-            "node_friction_along": None if self.friction_along is None else scalar_if_one(self.friction_along),
+            "node_mass": own["mass"],
+            "node_friction": own["friction"],
+            "node_friction_along": own["friction_along"],
             "constrained": self.constrained,
             "closed": self.closed,
             "link_lengths": self.link_lengths,
@@ -284,6 +376,7 @@ class Filaments(Chains, Beads):
             "tolerance": self.tolerance,
             "name": self.name,
             **twistable,
+            **self._room_now(),
         }
 
 
@@ -297,10 +390,24 @@ class Directors(Beads):
 
     kind = "directors"
     in_space = False
+    _is_from_elsewhere = False
 
     def __init__(self, filaments, name, first, positions, mass, friction) -> None:
         super().__init__(filaments.topology, name, first, positions, mass, friction)
         self.filaments = filaments
+
+    def _why_whole(self) -> str:
+        return f"directors go with their filaments: {self.filaments.name}.remove"
+
+    def add(self, positions: Any, mass: Any = None, friction: Any = None) -> np.ndarray:
+        """Directors come with filaments.
+
+        Raises
+        ------
+        TopologyError
+            Always.
+        """
+        raise TopologyError(f"{self.name}.add: directors come with their filaments: {self.filaments.name}.add")
 
     @property
     def moves_with(self) -> Filaments:
@@ -316,7 +423,7 @@ class Directors(Beads):
         return 0
 
     def describe(self, bead: int) -> str:
-        return self.filaments.describe_link(bead - self.first_bead)
+        return self.filaments.describe_link(int(np.flatnonzero(self.beads == bead)[0]))
 
 
 def add_filament(
@@ -335,6 +442,7 @@ def add_filament(
     fixed_nodes: Any = (),
     tolerance: float = 1e-10,
     name: str | None = None,
+    capacity: int | None = None,
 ) -> Filaments:
     """Add one filament: a chain or ring of beads whose links keep their lengths.
 
@@ -367,6 +475,8 @@ def add_filament(
     tolerance : float, > 0
         Of lengths, relative.
     name : str, optional
+    capacity : int, >= n, optional
+        Rows for so many nodes in all, which filaments that are added later take; of twistable ones for as many links.
 
     Raises
     ------
@@ -382,7 +492,7 @@ def add_filament(
     return _add_filaments(
         topology, "add_filament", x, np.array([0, len(x)]), node_mass, node_friction, node_friction_along,
         constrained, closed, link_lengths, np.where(fixed < 0, fixed + len(x), fixed), tolerance, name, directors,
-        director_mass, director_friction,
+        director_mass, director_friction, capacity,
     )  # fmt: skip
 
 
@@ -403,6 +513,7 @@ def add_filaments(
     fixed_nodes: Any = (),
     tolerance: float = 1e-10,
     name: str | None = None,
+    capacity: int | None = None,
 ) -> Filaments:
     """Add many filaments at once, with one handle; see `add_filament`.
 
@@ -426,7 +537,7 @@ def add_filaments(
         Of all links, filament after filament.
     fixed_nodes : (k,) int
         Numbered through all nodes.
-    tolerance, name
+    tolerance, name, capacity
         As `add_filament`.
 
     Raises
@@ -440,19 +551,47 @@ def add_filaments(
     directors = joined(f"{what}: directors", directors, 3)
     return _add_filaments(
         topology, what, x, starts, node_mass, node_friction, node_friction_along, constrained, closed, link_lengths,
-        fixed, tolerance, name, directors, director_mass, director_friction,
+        fixed, tolerance, name, directors, director_mass, director_friction, capacity,
     )  # fmt: skip
 
 
 def _add_filaments(
     topology: "Topology", what, x, starts, mass, friction, along, constrained, closed, link_lengths, fixed, tolerance,
-    name, directors, director_mass, director_friction,
+    name, directors, director_mass, director_friction, capacity,
 ) -> Filaments:  # fmt: skip
-    closed, constrained = bool(closed), bool(constrained)
     if isinstance(friction, tuple) and len(friction) == 2:
         if along is not None:
             raise ParameterError(f"{what}: give node_friction=(along, across) or node_friction_along=, not both")
         along, friction = friction
+    handle, turning = _filaments(
+        topology, what, x, starts, mass, friction, along, constrained, closed, link_lengths, fixed, tolerance,
+        directors, director_mass, director_friction,
+    )  # fmt: skip
+    room = topology._capacity(what, len(x), capacity)
+    # Of the links of more filaments there are fewer than nodes, or as many.
+    n_links, links_room = len(handle.links), len(handle.links) if capacity is None else room
+    first, own_name = topology._room(
+        what, room if turning is None else room + links_room, name, "filament" if len(starts) == 2 else "filaments"
+    )
+    handle._complete(_first=first, name=own_name)
+    topology._keep(handle, room, mass=mass, friction=friction, friction_along=along)
+    if turning is not None:
+        first, own_name = topology._room(what, links_room, None, f"directors of {handle.name}")
+        made = Directors(handle, own_name, first, *turning)
+        friction = 0.0 if director_friction is None else director_friction
+        handle._complete(
+            directors=topology._keep(made, max(n_links, links_room), mass=director_mass, friction=friction)
+        )
+    return handle
+
+
+def _filaments(
+    topology: "Topology", what, x, starts, mass, friction, along, constrained, closed, link_lengths, fixed, tolerance,
+    directors, director_mass, director_friction,
+) -> "tuple[Filaments, tuple | None]":  # fmt: skip
+    """A handle in no topology of filaments as a user gives them, checked; and positions, masses and frictions of their
+    directors."""
+    closed, constrained = bool(closed), bool(constrained)
     if along is not None:
         along = per_item(f"{what}: node_friction along the filament", along, len(x), at_least=0.0)
     inertia = inertia_of(what, "node_", len(x), mass, friction)
@@ -507,14 +646,7 @@ def _add_filaments(
         )
     elif director_mass is not None:
         raise ParameterError(f"{what}: director_mass is given, but no directors")
-    n = len(x) if turning is None else len(x) + len(links)
-    first, own_name = topology._room(what, n, name, "filament" if len(starts) == 2 else "filaments")
-    handle._complete(_first=first, name=own_name)
-    topology._keep(handle)
-    if turning is not None:
-        first, own_name = topology._room(what, len(links), None, f"directors of {handle.name}")
-        handle._complete(directors=topology._keep(Directors(handle, own_name, first, *turning)))
-    return handle
+    return handle, turning
 
 
 def _fixed_nodes(what: str, nodes: Any, n: int, lowest: int) -> np.ndarray:

@@ -2,11 +2,15 @@
 
 from typing import TYPE_CHECKING, Any
 
-from medyanpy._tools.described import kept, scalar_if_one
+import numpy as np
+
+from medyanpy._tools.described import kept
+from medyanpy._tools.names import did_you_mean
 from medyanpy._tools.validation import per_item
 from medyanpy.beads.adding import inertia_of, positions_of
-from medyanpy.errors import TopologyError
-from medyanpy.handles import Handle
+from medyanpy.columns import POSITIONS
+from medyanpy.errors import ParameterError, TopologyError
+from medyanpy.handles import Handle, chosen, together
 
 if TYPE_CHECKING:
     from medyanpy.topology import Topology
@@ -16,13 +20,107 @@ class Beads(Handle):
     """Free beads. `positions` (n, 3), nm, are where they start."""
 
     added_by = "add_beads"
+    per_bead = ("mass", "friction", "positions")
+    comes_and_goes = True
 
     def __init__(self, topology, name, first, positions, mass, friction) -> None:
         super().__init__(topology, name, first, mass, friction)
         self.positions = positions
 
+    def add(self, positions: Any, mass: Any = None, friction: Any = None, **own: Any) -> np.ndarray:
+        """Add beads to these: to a running simulation inside ``with topology.edit():``.
+
+        Forces that name the handle act on them too; where such a force has a number for each bead, give it those of the
+        new ones with ``force.set`` inside the block.
+
+        Parameters
+        ----------
+        positions : (k, 3) float, nm
+        mass, friction : float or (k,) float, pN s²/nm, > 0, and pN s/nm, >= 0, optional
+            That of the beads that are there, which must then have the same.
+        **own : optional
+            What the kind needs besides; see `Topology.add_balls`, and of kinds from elsewhere their own page.
+
+        Returns
+        -------
+        (k,) int array
+            Their rows: those that were asleep first.
+
+        Raises
+        ------
+        TopologyError, ParameterError
+            As the method that added the first of them; a topology in use outside of an edit.
+        """
+        what = f"{self.name}.add"
+        self.topology._refuse_if_in_use(what)
+        x = positions_of(what, positions)
+        inertia = inertia_of(
+            what, "", len(x), self._number_for(what, "mass", mass), self._number_for(what, "friction", friction)
+        )
+        return self.topology._grow(self, self._more(what, x, *inertia, **own))
+
+    def _more(self, what: str, positions: np.ndarray, mass: np.ndarray, friction: np.ndarray, **own: Any) -> "Beads":
+        """A handle in no topology of more beads like these."""
+        for name in own:
+            if name not in self._own:
+                raise ParameterError(f"{what}: these beads have no {name}{did_you_mean(name, self._own)}")
+        for name in self._own:
+            if name in self.per_bead and name not in own:
+                raise ParameterError(f"{what}: give {name}=")
+        self._expect_said(what)
+        other = type(self)(self.topology, self.name, 0, positions, mass, friction, **{**self._own, **own})
+        other._own = {**self._own, **own}
+        return other
+
+    def _expect_said(self, what: str) -> None:
+        """Refuse arrays of a kind from elsewhere that may be of each bead or not."""
+        for name, value in self._own.items():
+            if name not in self.per_bead and isinstance(value, np.ndarray) and value.shape[:1] == (len(self),):
+                raise TopologyError(
+                    f"{what}: {type(self).__name__}.per_bead does not say whether {name} is something of each bead"
+                )
+
+    def newborn(self, columns):
+        x = columns[POSITIONS]
+        mass, friction = (np.full(len(x), self.of_all(name)) for name in ("mass", "friction"))
+        return self._more(self.name, x, mass, friction)
+
+    # A kind that is defined elsewhere may have made anything of its arguments: it is made anew from all of them.
+
+    @property
+    def _is_from_elsewhere(self) -> bool:
+        return "added_by" not in vars(type(self))
+
+    def _merged(self, other):
+        if not self._is_from_elsewhere:
+            return super()._merged(other)
+        own = dict(self._own)
+        for name in own:
+            if name in self.per_bead:
+                own[name] = np.concatenate([_each(one, name) for one in (self, other)])
+        return self._anew(own, {name: together(getattr(self, name), getattr(other, name)) for name in Beads.per_bead})
+
+    def _chosen(self, keep):
+        if not self._is_from_elsewhere:
+            return super()._chosen(keep)
+        self._expect_said(f"{self.name}.remove")
+        own = {k: _each(self, k)[keep] if k in self.per_bead else v for k, v in self._own.items()}
+        return self._anew(own, {name: chosen(getattr(self, name), keep) for name in Beads.per_bead})
+
+    def _anew(self, own: dict[str, Any], given: dict[str, np.ndarray]) -> dict[str, Any]:
+        made = type(self)(self.topology, self.name, 0, given["positions"], given["mass"], given["friction"], **own)
+        made._own = own
+        numbering = ("topology", "name", "fixed", "_made", "_first", "_rows", "_ids", "_asleep", "_of_all", "_version")
+        return {name: value for name, value in vars(made).items() if name not in numbering}
+
     def _arguments_now(self) -> dict[str, Any]:
         return {"positions": self.positions, **super()._arguments_now()}
+
+
+def _each(handle: Beads, name: str) -> np.ndarray:
+    """An argument of its own for each of the beads."""
+    value = np.asarray(handle._own[name])
+    return np.broadcast_to(value, (len(handle), *value.shape)) if value.shape[:1] != (len(handle),) else value
 
 
 class Balls(Beads):
@@ -30,20 +128,32 @@ class Balls(Beads):
 
     kind = "balls"
     added_by = "add_balls"
+    per_bead = (*Beads.per_bead, "radius")
+    comes_and_goes = True
 
     def __init__(self, topology, name, first, positions, radius, mass, friction) -> None:
         super().__init__(topology, name, first, positions, mass, friction)
         self.radius = radius
 
+    def _more(self, what, positions, mass, friction, radius=None):
+        r = per_item(f"{what}: radius", self._number_for(what, "radius", radius), len(positions), above=0.0)
+        return Balls(self.topology, self.name, 0, positions, r, mass, friction)
+
     def beside_frames(self) -> dict[str, Any]:
         return {**super().beside_frames(), "radius": (self.radius, "nm")}
 
     def _arguments_now(self) -> dict[str, Any]:
-        return {**super()._arguments_now(), "radius": scalar_if_one(self.radius)}
+        return {**super()._arguments_now(), **self._numbers_now("radius")}
 
 
 def add_beads(
-    topology: "Topology", positions: Any, mass: Any, friction: Any = 0.0, *, name: str | None = None
+    topology: "Topology",
+    positions: Any,
+    mass: Any,
+    friction: Any = 0.0,
+    *,
+    name: str | None = None,
+    capacity: int | None = None,
 ) -> Beads:
     """Add free beads.
 
@@ -54,6 +164,8 @@ def add_beads(
     friction : float or (n,) float, pN s/nm, >= 0
         Used by the letter O; a bead without friction is not thermostatted.
     name : str, optional
+    capacity : int, >= n, optional
+        Rows for so many beads in all. Those that nobody has yet are asleep: no part of anything, and nan in states.
 
     Raises
     ------
@@ -63,8 +175,10 @@ def add_beads(
         A mass or friction outside its domain.
     """
     x = positions_of("add_beads", positions)
-    first, name = topology._room("add_beads", len(x), name, "beads")
-    return topology._keep(Beads(topology, name, first, x, *inertia_of("add_beads", "", len(x), mass, friction)))
+    room = topology._capacity("add_beads", len(x), capacity)
+    first, name = topology._room("add_beads", room, name, "beads")
+    made = Beads(topology, name, first, x, *inertia_of("add_beads", "", len(x), mass, friction))
+    return topology._keep(made, room, mass=mass, friction=friction)
 
 
 def add(
@@ -75,6 +189,7 @@ def add(
     friction: Any = 0.0,
     *,
     name: str | None = None,
+    capacity: int | None = None,
     **own: Any,
 ) -> Beads:
     """Add beads of a kind that is defined elsewhere; see "How to give letters a meaning for a new kind of bead".
@@ -88,6 +203,8 @@ def add(
     friction : float or (n,) float, pN s/nm, >= 0
     name : str, optional
         ``kind.kind`` where none is given.
+    capacity : int, >= n, optional
+        As `add_beads`.
     own
         What the kind needs besides; it checks that itself.
 
@@ -100,15 +217,23 @@ def add(
         raise TopologyError(f"add: kind must be a class of beads, not {kind!r}")
     x = positions_of("add", positions)
     inertia = inertia_of("add", "", len(x), mass, friction)
-    first, name = topology._room("add", len(x), name, kind.kind)
+    room = topology._capacity("add", len(x), capacity)
+    first, name = topology._room("add", room, name, kind.kind)
     own = {key: kept(value) for key, value in own.items()}
     handle = kind(topology, name, first, x, *inertia, **own)
     handle._own = own
-    return topology._keep(handle)
+    return topology._keep(handle, room, mass=mass, friction=friction)
 
 
 def add_balls(
-    topology: "Topology", positions: Any, radius: Any, mass: Any, friction: Any = 0.0, *, name: str | None = None
+    topology: "Topology",
+    positions: Any,
+    radius: Any,
+    mass: Any,
+    friction: Any = 0.0,
+    *,
+    name: str | None = None,
+    capacity: int | None = None,
 ) -> Balls:
     """Add free beads that have a radius.
 
@@ -121,6 +246,8 @@ def add_balls(
     mass : float or (n,) float, pN s²/nm, > 0
     friction : float or (n,) float, pN s/nm, >= 0
     name : str, optional
+    capacity : int, >= n, optional
+        As `add_beads`.
 
     Raises
     ------
@@ -130,5 +257,7 @@ def add_balls(
     x = positions_of("add_balls", positions)
     r = per_item("add_balls: radius", radius, len(x), above=0.0)
     inertia = inertia_of("add_balls", "", len(x), mass, friction)
-    first, name = topology._room("add_balls", len(x), name, "balls")
-    return topology._keep(Balls(topology, name, first, x, r, *inertia))
+    room = topology._capacity("add_balls", len(x), capacity)
+    first, name = topology._room("add_balls", room, name, "balls")
+    made = Balls(topology, name, first, x, r, *inertia)
+    return topology._keep(made, room, radius=radius, mass=mass, friction=friction)

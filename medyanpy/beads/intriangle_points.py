@@ -36,7 +36,7 @@ class InTrianglePoints(Handle):
         The face of `membrane.mesh` in which each point starts.
     barycentric : (n, 3) float array
         Weights of that face's corners.
-    points : slice
+    points : slice or (n,) int
         The same as `rows`, those among all in-triangle points of the topology:
         ``state.intriangle.triangles[handle.points]``.
     """
@@ -44,6 +44,8 @@ class InTrianglePoints(Handle):
     kind = "points"
     degrees_of_freedom_per_bead = 2
     added_by = "add_intriangle_points"
+    per_bead = ("mass", "friction", "triangles", "_weights")
+    comes_and_goes = True
     columns = (*Handle.columns, TRIANGLES, BARYCENTRIC)
 
     def __init__(self, topology, name, first, membrane, triangles, weights, mass, friction) -> None:
@@ -57,13 +59,62 @@ class InTrianglePoints(Handle):
         return _all_three(self._weights)
 
     @property
-    def points(self) -> slice:
+    def points(self) -> slice | np.ndarray:
         return self.rows
+
+    def add(
+        self,
+        n: int | None = None,
+        *,
+        triangles: Any = None,
+        barycentric: Any = None,
+        mass: Any = None,
+        friction: Any = None,
+        seed: int | None = None,
+    ) -> np.ndarray:
+        """Add points to these: to a running simulation inside ``with topology.edit():``.
+
+        Parameters
+        ----------
+        n, triangles, barycentric, seed
+            As of `Topology.add_intriangle_points`. Uniform per area means: on the mesh that the membrane started with.
+        mass, friction : float or (k,) float, pN s²/nm, > 0, and pN s/nm, >= 0, optional
+            That of the points that are there, which must then have the same.
+
+        Returns
+        -------
+        (k,) int array
+            Their rows: those that were asleep first.
+
+        Raises
+        ------
+        TopologyError, ParameterError
+            As `Topology.add_intriangle_points`; a topology in use outside of an edit.
+        """
+        what = f"{self.name}.add"
+        self.topology._refuse_if_in_use(what)
+        faces, weights = _places(what, self.membrane, n, triangles, barycentric, seed)
+        inertia = inertia_of(
+            what, "", len(faces), self._number_for(what, "mass", mass), self._number_for(what, "friction", friction)
+        )
+        return self.topology._grow(
+            self, InTrianglePoints(self.topology, self.name, 0, self.membrane, faces, weights, *inertia)
+        )
 
     # Memory counts the faces of all membranes together, and holds the weights of the second and third corner.
 
     def start_of(self, column):
         return {TRIANGLES: self.triangles + self.membrane.first_face, BARYCENTRIC: self._weights}[column]
+
+    def newborn(self, columns):
+        faces = columns[TRIANGLES] - np.int32(self.membrane.first_face)
+        mass, friction = (np.full(len(faces), self.of_all(name)) for name in ("mass", "friction"))
+        return InTrianglePoints(
+            self.topology, self.name, 0, self.membrane, faces, columns[BARYCENTRIC], mass, friction
+        )
+
+    def asleep(self, column):
+        return self.membrane.first_face if column is TRIANGLES else 0
 
     def shown(self, column, rows):
         return rows - self.membrane.first_face if column is TRIANGLES else _all_three(rows)
@@ -95,6 +146,7 @@ def add_intriangle_points(
     friction: Any = 0.0,
     seed: int | None = None,
     name: str | None = None,
+    capacity: int | None = None,
 ) -> InTrianglePoints:
     """Add points that live in the triangles of a membrane.
 
@@ -116,6 +168,8 @@ def add_intriangle_points(
     seed : int, optional
         Of the random places; 0 where none is given.
     name : str, optional
+    capacity : int, >= n, optional
+        Rows for so many points in all. Those that nobody has yet are asleep: no part of anything, in no triangle (-1).
 
     Raises
     ------
@@ -129,6 +183,19 @@ def add_intriangle_points(
         raise TopologyError(f"{what}: membrane must be the handle of a membrane, not {membrane!r}")
     if membrane.topology is not topology:
         raise TopologyError(f"{what}: {membrane!r} belongs to another topology")
+    faces, weights = _places(what, membrane, n, triangles, barycentric, seed)
+    inertia = inertia_of(what, "", len(faces), mass, friction)
+    room = topology._capacity(what, len(faces), capacity)
+    first, name = topology._room(what, room, name, "points")
+    made = InTrianglePoints(topology, name, first, membrane, faces, weights, *inertia)
+    return topology._keep(made, room, mass=mass, friction=friction)
+
+
+def _places(
+    what: str, membrane: Membrane, n: Any, triangles: Any, barycentric: Any, seed: Any
+) -> tuple[np.ndarray, np.ndarray]:
+    """(k,) int32 and (k, 2): the triangles of points, and the weights of their second and third corners, of either way
+    of giving them."""
     if (n is None) == (triangles is None) or (triangles is None) != (barycentric is None):
         raise ParameterError(f"{what}: give either n, or both triangles and barycentric")
     if n is not None:
@@ -143,9 +210,7 @@ def add_intriangle_points(
     weights = np.ascontiguousarray(weights[:, 1:])
     for a in (faces, weights):
         a.flags.writeable = False
-    inertia = inertia_of(what, "", len(faces), mass, friction)
-    first, name = topology._room(what, len(faces), name, "points")
-    return topology._keep(InTrianglePoints(topology, name, first, membrane, faces, weights, *inertia))
+    return faces, weights
 
 
 def _all_three(weights: np.ndarray) -> np.ndarray:

@@ -29,6 +29,9 @@ class Membrane(Handle):
         self.fixed = fixed
         self.first_face = first_face
 
+    def _why_whole(self) -> str:
+        return "the vertices of a membrane stay for as long as it does"
+
     @property
     def positions(self) -> np.ndarray:
         return self.mesh.vertices

@@ -109,23 +109,42 @@ class OrientedBeads(Beads):
         Parts into which the rotation of each A is cut.
     held : (n, 2) bool array
         Of which beads the position, and the orientation, does not change.
-    rows : slice
+    rows : slice or (n,) int
         Its rows among all oriented beads of the topology: ``state.orientations[handle.rows]``.
     """
 
     kind = "oriented beads"
+    per_bead = ("mass", "positions", "orientations", "inertia", "held")
     columns = (*Beads.columns, ORIENTATIONS, ANGULAR_MOMENTA)
 
     def __init__(
         self, topology, name, first, positions, mass, orientations, inertia, friction, parts, held
     ) -> None:
-        mean = np.trace(friction[:, :3, :3], axis1=1, axis2=2) / 3.0
-        super().__init__(topology, name, first, positions, mass, np.broadcast_to(mean, (len(mass),)))
+        super().__init__(topology, name, first, positions, mass, _mean_friction(friction, len(mass)))
         self.orientations = orientations
         self.inertia = inertia
         self.friction_tensors = friction
         self.rotation_parts = parts
         self.held = held
+
+    def _merged(self, other):
+        a, b = self.friction_tensors, other.friction_tensors
+        if not len(self):
+            tensors = b
+        elif len(a) == len(b) == 1 and np.array_equal(a, b):
+            tensors = a
+        else:
+            tensors = np.concatenate([np.broadcast_to(t, (len(h), 6, 6)) for t, h in ((a, self), (b, other))])
+        return self._with_friction(super()._merged(other), tensors)
+
+    def _chosen(self, keep):
+        tensors = self.friction_tensors
+        return self._with_friction(super()._chosen(keep), tensors if len(tensors) == 1 else tensors[keep])
+
+    @staticmethod
+    def _with_friction(attributes: dict[str, Any], tensors: np.ndarray) -> dict[str, Any]:
+        mean = _mean_friction(tensors, len(attributes["mass"]))
+        return {**attributes, "friction_tensors": tensors, "friction": mean}
 
     @property
     def fixed_beads(self) -> np.ndarray:
@@ -142,6 +161,9 @@ class OrientedBeads(Beads):
     def moves(self, column):
         return ~self.held[:, 1:]
 
+    def asleep(self, column):
+        return [1.0, 0.0, 0.0, 0.0] if column is ORIENTATIONS else 0.0
+
     def taken(self, what, given):
         out = dict(given)
         if ORIENTATIONS in given:
@@ -153,7 +175,7 @@ class OrientedBeads(Beads):
         return {**super().beside_frames(), "inertia": (self.inertia, "pN s+2 nm")}
 
     def bind(self, layout):
-        return OrientedFlow(self, layout)
+        return OrientedFlow(self, layout) if len(self) else None
 
     def sites(self, arms: Any) -> Sites:
         """Points fixed to the bodies: what acts on them also turns the bodies.
@@ -192,6 +214,12 @@ class OrientedBeads(Beads):
         )
 
 
+def _mean_friction(tensors: np.ndarray, n: int) -> np.ndarray:
+    """(n,) friction of translation, the mean of three directions; of (1 or n, 6, 6) tensors."""
+    mean = np.trace(tensors[:, :3, :3], axis1=1, axis2=2) / 3.0
+    return np.broadcast_to(mean if len(mean) == n else mean[0], (n,))
+
+
 class OrientedFlow(Flow):
     """Beads that turn (_kernels/rotation.pyx, _kernels/brownian.pyx).
 
@@ -209,6 +237,8 @@ class OrientedFlow(Flow):
         #: Of every species, and the time and kT of the O or D that they are for.
         self._matrices: np.ndarray | None = None
         self._made_for: tuple = ()
+        #: (n,) species of the beads.
+        self._kinds: np.ndarray | None = None
 
     def after_a(self, stage: Stage):
         return (rotation.Rotation(self._first, len(self._beads), stage.h, self._beads.rotation_parts),)
@@ -220,7 +250,7 @@ class OrientedFlow(Flow):
         beads = self._beads
 
         def rows(first: int, numbers: np.ndarray) -> np.ndarray:
-            what = f"BrownianIntegrator: bead {first + beads.first_bead} ({beads.name!r}): friction"
+            what = f"BrownianIntegrator: bead {beads.beads[first]} ({beads.name!r}): friction"
             free = _free(numbers[:2])
             # What is held is a body of its own that nothing moves.
             friction = np.where(free, numbers[2:].reshape(6, 6), np.eye(6))
@@ -230,6 +260,10 @@ class OrientedFlow(Flow):
 
         species = self._species(stage, rows, np.column_stack([beads.held, self._tensors()]))
         return (brownian.TensorDisplacement(stage.index, forces, self._first, species, self._matrices),)
+
+    def carry(self, before, then, now):
+        if self._matrices is not None and before._matrices is not None:
+            self._matrices[self._kinds[now]] = before._matrices[before._kinds[then]]
 
     def arrays(self):
         # Eigenvectors and factors may differ in their last bits where a run is gone on with.
@@ -262,7 +296,8 @@ class OrientedFlow(Flow):
             made = np.array([rows(int(i), kind) for i, kind in zip(first, kinds, strict=True)])
             self._matrices = np.zeros((*made.shape[:-1], _PADDED))
             self._matrices[..., :6] = made
-        return species.reshape(-1).astype(np.int32)
+        self._kinds = species.reshape(-1).astype(np.int32)
+        return self._kinds
 
 
 def _free(held: np.ndarray) -> np.ndarray:

@@ -4,11 +4,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from medyanpy._tools.described import scalar_if_one
 from medyanpy._tools.validation import per_item, whole_number
 from medyanpy.beads.adding import moments_of, positions_of, row_if_one
 from medyanpy.beads.oriented import OrientedBeads, friction_tensors, unit_quaternions
-from medyanpy.errors import TopologyError
+from medyanpy.errors import ParameterError, TopologyError
 
 if TYPE_CHECKING:
     from medyanpy.topology import Topology
@@ -31,6 +30,52 @@ class RigidBodies(OrientedBeads):
     kind = "rigid bodies"
     added_by = "add_rigid_bodies"
 
+    def add(
+        self,
+        positions: Any,
+        orientations: Any,
+        mass: Any = None,
+        inertia: Any = None,
+        friction: Any = None,
+        *,
+        friction_point: Any = None,
+        fixed: Any = False,
+    ) -> np.ndarray:
+        """Add bodies to these: to a running simulation inside ``with topology.edit():``.
+
+        Parameters
+        ----------
+        positions, orientations, friction_point, fixed
+            As of `Topology.add_rigid_bodies`.
+        mass, inertia, friction : optional
+            Likewise; those of the bodies that are there, which must then have the same, where none are given.
+
+        Returns
+        -------
+        (k,) int array
+            Their rows: those that were asleep first.
+
+        Raises
+        ------
+        TopologyError, ParameterError
+            As `Topology.add_rigid_bodies`; a topology in use outside of an edit.
+        """
+        what = f"{self.name}.add"
+        self.topology._refuse_if_in_use(what)
+        if friction is None:
+            # A number and a tensor are told apart by whether they may be zero: these have been checked.
+            tensors = self.friction_tensors
+            if len(tensors) > 1 and not (tensors == tensors[0]).all():
+                raise ParameterError(f"{what}: give friction=, because the bodies of {self.name!r} differ in it")
+        other = _rigid_bodies(
+            self.topology, what, positions, orientations, self._number_for(what, "mass", mass),
+            self._number_for(what, "inertia", inertia), 0.0 if friction is None else friction, friction_point, fixed,
+            self.rotation_parts,
+        )  # fmt: skip
+        if friction is None:
+            other._complete(**self._with_friction({"mass": other.mass}, tensors[:1]))
+        return self.topology._grow(self, other)
+
     def beside_frames(self) -> dict[str, Any]:
         return {**super().beside_frames(), "semi_axes": (solid_semi_axes(self.mass, self.inertia), "nm")}
 
@@ -42,13 +87,14 @@ class RigidBodies(OrientedBeads):
         return {
             "positions": self.positions,
             "orientations": self.orientations,
-            "mass": scalar_if_one(self.mass),
-            "inertia": row_if_one(self.inertia),
+            **self._numbers_now("mass"),
+            "inertia": row_if_one(self.inertia) if len(self) else self._of_all.get("inertia", self.inertia),
             # Numbers may be zero, tensors must be positive definite.
             "friction": tensors[0, [0, 3], [0, 3]] if plain else tensors[0] if len(tensors) == 1 else tensors,
-            "fixed": bool(fixed[0]) if fixed.all() or not fixed.any() else fixed,
+            "fixed": bool(fixed.any()) if fixed.all() or not fixed.any() else fixed,
             "rotation_parts": self.rotation_parts,
             "name": self.name,
+            **self._room_now(),
         }
 
 
@@ -64,6 +110,7 @@ def add_rigid_bodies(
     fixed: Any = False,
     rotation_parts: int = 1,
     name: str | None = None,
+    capacity: int | None = None,
 ) -> RigidBodies:
     """Add rigid bodies.
 
@@ -88,6 +135,8 @@ def add_rigid_bodies(
     rotation_parts : int, >= 1
         Parts into which the free rotation of each A is cut: the error of its energy falls as the square of it.
     name : str, optional
+    capacity : int, >= n, optional
+        As `add_beads`.
 
     Raises
     ------
@@ -107,17 +156,31 @@ def add_rigid_bodies(
     12
     """
     what = "add_rigid_bodies"
+    made = _rigid_bodies(
+        topology, what, positions, orientations, mass, inertia, friction, friction_point, fixed, rotation_parts
+    )
+    room = topology._capacity(what, len(made), capacity)
+    first, name = topology._room(what, room, name, "rigid bodies")
+    made._complete(_first=first, name=name)
+    if not len(made) and np.ndim(inertia) == 1:
+        made._of_all["inertia"] = moments_of(f"{what}: inertia", inertia, 1)[0]
+    return topology._keep(made, room, mass=mass)
+
+
+def _rigid_bodies(
+    topology: "Topology", what, positions, orientations, mass, inertia, friction, friction_point, fixed, parts
+) -> RigidBodies:
+    """A handle in no topology of bodies as a user gives them, checked."""
     x = positions_of(what, positions)
     n = len(x)
     q = unit_quaternions(f"{what}: orientations", orientations, n)
-    first, name = topology._room(what, n, name, "rigid bodies")
     mass = per_item(f"{what}: mass", mass, n, above=0.0)
     moments = moments_of(f"{what}: inertia", inertia, n)
     tensors = friction_tensors(f"{what}: friction", friction, n, friction_point)
-    parts = whole_number(f"{what}: rotation_parts", rotation_parts, at_least=1, at_most=1000)
+    parts = whole_number(f"{what}: rotation_parts", parts, at_least=1, at_most=1000)
     fixed = np.asarray(fixed)
     if fixed.dtype != bool or fixed.shape not in ((), (n,)):
         raise TopologyError(f"{what}: fixed must be True or False, or {n} of these, not {fixed!r}")
     held = np.repeat(np.broadcast_to(fixed, (n,))[:, None], 2, axis=1)
     held.flags.writeable = False
-    return topology._keep(RigidBodies(topology, name, first, x, mass, q, moments, tensors, parts, held))
+    return RigidBodies(topology, "", 0, x, mass, q, moments, tensors, parts, held)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from medyanpy._tools.described import kept, scalar_if_one
+from medyanpy._tools.described import kept
 from medyanpy._tools.quaternions import matrices, product, turned
 from medyanpy._tools.validation import array, per_item, whole_number
 from medyanpy.beads.adding import chains_of, enough_nodes, joined, moments_of, positions_of, row_if_one
@@ -41,6 +41,8 @@ class Rods(Chains, OrientedBeads):
     kind = "rod nodes"
     chain = "rod"
     added_by = "add_rods"
+    per_bead = (*OrientedBeads.per_bead, "linear_density", "inertia_density")
+    per_chain = ("segment_length",)
 
     def __init__(
         self, topology, name, first, positions, orientations, linear_density, inertia_density, friction, parts, starts,
@@ -64,6 +66,64 @@ class Rods(Chains, OrientedBeads):
         super().__init__(
             topology, name, first, positions, mass, orientations, inertia, friction, parts, held
         )
+
+    def add(
+        self,
+        nodes: Any,
+        orientations: Any,
+        segment_length: Any = None,
+        linear_density: Any = None,
+        inertia_density: Any = None,
+        *,
+        starts: Any = None,
+    ) -> np.ndarray:
+        """Add rods to these: to a running simulation inside ``with topology.edit():``.
+
+        Their friction, their ends and whether they are rings are as of those that are there. Forces that name the
+        handle act on them too; where such a force has a number for each segment, give it those of the new ones with
+        ``force.set`` inside the block.
+
+        Parameters
+        ----------
+        nodes : (n, 3) float, or list of (n_i, 3) float, nm
+            Of one rod; or of each of several, or of all together with `starts`.
+        orientations : (n, 4) float, or list of (n_i, 4) float, dimensionless
+            Likewise.
+        segment_length, linear_density, inertia_density : optional
+            As of `Topology.add_rods`; those of the rods that are there, which must then have the same, where none are
+            given.
+        starts : (k + 1,) int, optional
+            As of `Topology.add_rods`, of the new rods alone.
+
+        Returns
+        -------
+        (k,) int array
+            The numbers of the new rods within the handle; they come last.
+
+        Raises
+        ------
+        TopologyError, ParameterError
+            As `Topology.add_rods`; a topology in use outside of an edit; rods with a friction tensor for each node.
+        """
+        what = f"{self.name}.add"
+        self.topology._refuse_if_in_use(what)
+        if np.ndim(self._given["friction"]) == 3:
+            raise TopologyError(
+                f"{what}: the nodes of {self.name!r} have friction tensors of their own: add a handle for these rods"
+            )
+        if starts is None and isinstance(nodes, np.ndarray | list | tuple) and len(nodes) and np.ndim(nodes[0]) == 1:
+            nodes, orientations = [nodes], [orientations]
+        x, starts = chains_of(what, nodes, starts)
+        other = _rods(
+            self.topology, what, x, joined(f"{what}: orientations", orientations, 4), starts,
+            self._number_for(what, "segment_length", segment_length),
+            self._number_for(what, "linear_density", linear_density),
+            self._number_for(what, "inertia_density", inertia_density), self._given["friction"],
+            self._given["rotational_friction"], self.ends, self.closed, self.rotation_parts,
+        )  # fmt: skip
+        new = np.arange(self.n_rods, self.n_rods + other.n_rods)
+        self.topology._grow(self, other)
+        return new
 
     def beside_frames(self) -> dict[str, Any]:
         return {**super().beside_frames(), "radius": (round_section(self.mass, self.inertia), "nm")}
@@ -145,15 +205,16 @@ class Rods(Chains, OrientedBeads):
         return {
             "nodes": self.positions,
             "orientations": self.orientations,
-            "segment_length": self.segment_length if len(self.segment_length) > 1 else float(self.segment_length[0]),
-            "linear_density": scalar_if_one(self.linear_density),
-            "inertia_density": row_if_one(self.inertia_density),
+            "segment_length": float(self.segment_length[0]) if self.n_rods == 1 else self.segment_length,
+            **self._numbers_now("linear_density"),
+            "inertia_density": self.inertia_density if not len(self) else row_if_one(self.inertia_density),
             **self._given,
             "starts": self.starts,
             "ends": list(self.ends),
             "closed": self.closed,
             "rotation_parts": self.rotation_parts,
             "name": self.name,
+            **self._room_now(),
         }
 
 
@@ -171,6 +232,7 @@ def add_rod(
     closed: bool = False,
     rotation_parts: int = 1,
     name: str | None = None,
+    capacity: int | None = None,
 ) -> Rods:
     """Add an elastic rod: a chain of nodes with a frame each, the third axis along it.
 
@@ -205,6 +267,8 @@ def add_rod(
     rotation_parts : int, >= 1
         As `add_rigid_bodies`.
     name : str, optional
+    capacity : int, >= n, optional
+        Rows for so many nodes in all, which rods that are added later take.
 
     Raises
     ------
@@ -227,7 +291,7 @@ def add_rod(
     x = positions_of("add_rod: nodes", nodes)
     return _add_rods(
         topology, "add_rod", x, orientations, np.array([0, len(x)]), segment_length, linear_density, inertia_density,
-        friction, rotational_friction, ends, closed, rotation_parts, name,
+        friction, rotational_friction, ends, closed, rotation_parts, name, capacity,
     )  # fmt: skip
 
 
@@ -246,6 +310,7 @@ def add_rods(
     closed: bool = False,
     rotation_parts: int = 1,
     name: str | None = None,
+    capacity: int | None = None,
 ) -> Rods:
     """Add many rods at once, with one handle; see `add_rod`.
 
@@ -263,7 +328,7 @@ def add_rods(
         Likewise.
     starts : (r + 1,) int, optional
         Where the nodes of each rod start, and the number of all nodes.
-    friction, rotational_friction, ends, closed, rotation_parts, name
+    friction, rotational_friction, ends, closed, rotation_parts, name, capacity
         As `add_rod`.
 
     Raises
@@ -276,14 +341,29 @@ def add_rods(
     orientations = joined(f"{what}: orientations", orientations, 4)
     return _add_rods(
         topology, what, x, orientations, starts, segment_length, linear_density, inertia_density, friction,
-        rotational_friction, ends, closed, rotation_parts, name,
+        rotational_friction, ends, closed, rotation_parts, name, capacity,
     )  # fmt: skip
 
 
 def _add_rods(
     topology: "Topology", what, x, orientations, starts, segment_length, linear_density, inertia_density, friction,
-    rotational, ends, closed, parts, name,
+    rotational, ends, closed, parts, name, capacity,
 ) -> Rods:  # fmt: skip
+    made = _rods(
+        topology, what, x, orientations, starts, segment_length, linear_density, inertia_density, friction, rotational,
+        ends, closed, parts,
+    )  # fmt: skip
+    room = topology._capacity(what, len(x), capacity)
+    first, name = topology._room(what, room, name, "rod" if len(starts) == 2 else "rods")
+    made._complete(_first=first, name=name)
+    return topology._keep(made, room, linear_density=linear_density, segment_length=segment_length)
+
+
+def _rods(
+    topology: "Topology", what, x, orientations, starts, segment_length, linear_density, inertia_density, friction,
+    rotational, ends, closed, parts,
+) -> Rods:  # fmt: skip
+    """A handle in no topology of rods as a user gives them, checked."""
     n, closed = len(x), bool(closed)
     both = (ends, ends) if isinstance(ends, str) else ends
     known = ("free", "pinned", "clamped")
@@ -302,12 +382,11 @@ def _add_rods(
     given = {"friction": kept(friction), "rotational_friction": kept(rotational)}
     tensors = rod_friction(what, friction, rotational, n)
     parts = whole_number(f"{what}: rotation_parts", parts, at_least=1, at_most=1000)
-    first, name = topology._room(what, n, name, "rod" if len(starts) == 2 else "rods")
     handle = Rods(
-        topology, name, first, x, q, density, inertia, tensors, parts, starts.copy(), closed, length, ends, given,
+        topology, "", 0, x, q, density, inertia, tensors, parts, starts.copy(), closed, length, ends, given,
     )  # fmt: skip
     check_frames(what, x, q, handle.links, handle.describe_link)
-    return topology._keep(handle)
+    return handle
 
 
 def round_section(mass: np.ndarray, inertia: np.ndarray) -> np.ndarray:

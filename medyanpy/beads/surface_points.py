@@ -77,8 +77,12 @@ class SurfacePoints(Beads):
         self.surface = surface
         self.tolerance = tolerance
 
+    def _more(self, what, positions, mass, friction):
+        x = _on_surface(what, self.surface, positions, self.tolerance)
+        return SurfacePoints(self.topology, self.name, 0, x, mass, friction, self.surface, self.tolerance)
+
     def bind(self, layout):
-        return SurfaceFlow(self, layout)
+        return SurfaceFlow(self, layout) if len(self) else None
 
     def multipliers(self, positions, velocities, forces):
         # d²g/dt² = 0: the acceleration along the gradient makes up for what the velocity gains on a curved surface.
@@ -102,6 +106,7 @@ def add_surface_points(
     *,
     tolerance: float = 1e-12,
     name: str | None = None,
+    capacity: int | None = None,
 ) -> SurfacePoints:
     """Add beads that stay on an implicit surface.
 
@@ -118,6 +123,8 @@ def add_surface_points(
         How near to the surface beads are kept, relative to its size (or to their distance from the origin, where
         that is larger).
     name : str, optional
+    capacity : int, >= n, optional
+        As `add_beads`.
 
     Raises
     ------
@@ -140,23 +147,30 @@ def add_surface_points(
     if not isinstance(surface, Surface):
         raise TopologyError(f"{what}: surface must be one of medyanpy.surfaces, not {surface!r}")
     tolerance = number(f"{what}: tolerance", tolerance, above=0.0)
-    x = positions_of(what, positions)
-    if len(x):
-        try:
-            landed = surface.project(x, tolerance)
-        except ParameterError as cause:
-            raise TopologyError(f"{what}: {cause}") from cause
-        off = np.linalg.norm(landed - x, axis=1)
-        reach = REACH * surface.length
-        far = off > reach
-        if far.any():
-            i = int(np.argmax(far))
-            raise TopologyError(
-                f"{what}: positions[{i}] = {x[i].tolist()} is {off[i]:.3g} nm off the surface, but must be within "
-                f"{reach:.3g} nm; surface.project(positions) brings it onto it"
-            )
-        x = landed
-        x.flags.writeable = False
-    first, name = topology._room(what, len(x), name, "surface points")
+    x = _on_surface(what, surface, positions_of(what, positions), tolerance)
+    room = topology._capacity(what, len(x), capacity)
+    first, name = topology._room(what, room, name, "surface points")
     inertia = inertia_of(what, "", len(x), mass, friction)
-    return topology._keep(SurfacePoints(topology, name, first, x, *inertia, surface, tolerance))
+    made = SurfacePoints(topology, name, first, x, *inertia, surface, tolerance)
+    return topology._keep(made, room, mass=mass, friction=friction)
+
+
+def _on_surface(what: str, surface: Surface, x: np.ndarray, tolerance: float) -> np.ndarray:
+    """(n, 3) positions that a user gives, brought onto a surface; TopologyError naming the first that is too far."""
+    if not len(x):
+        return x
+    try:
+        landed = surface.project(x, tolerance)
+    except ParameterError as cause:
+        raise TopologyError(f"{what}: {cause}") from cause
+    off = np.linalg.norm(landed - x, axis=1)
+    reach = REACH * surface.length
+    far = off > reach
+    if far.any():
+        i = int(np.argmax(far))
+        raise TopologyError(
+            f"{what}: positions[{i}] = {x[i].tolist()} is {off[i]:.3g} nm off the surface, but must be within "
+            f"{reach:.3g} nm; surface.project(positions) brings it onto it"
+        )
+    landed.flags.writeable = False
+    return landed

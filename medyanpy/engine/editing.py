@@ -2,6 +2,8 @@
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from medyanpy.engine.faults import Faults
 from medyanpy.engine.measure import Measure
 from medyanpy.engine.needles import Degradation
@@ -10,7 +12,7 @@ from medyanpy.engine.store import Store
 from medyanpy.engine.work import WorkMeter
 from medyanpy.system import System
 
-__all__ = ["Engine", "Undo", "edited"]
+__all__ = ["Engine", "Undo", "describe_the_living", "edited"]
 
 
 class Engine(NamedTuple):
@@ -27,55 +29,94 @@ class Undo:
     """A block in which topology and system may change; all of it is taken back where the block raises."""
 
     #: What adding and removing change.
-    _of_topology = ("_handles", "_n_beads", "_columns", "row_counts")
+    _of_topology = ("_handles", "_n_beads", "_next_id", "_columns", "_beads_with", "row_counts")
     _of_system = ("_forces", "_names", "_jumps", "_jump_names")
 
     def __init__(self, system: System) -> None:
         self._system, self._topology = system, system.topology
 
-    def _parts(self) -> dict[tuple[Any, str], Any]:
-        parts = {(self._topology, name): getattr(self._topology, name) for name in self._of_topology}
-        parts |= {(self._system, name): getattr(self._system, name) for name in self._of_system}
-        return {key: value if isinstance(value, int) else value.copy() for key, value in parts.items()}
-
     def __enter__(self) -> None:
-        self._before = self._parts()
+        # Handles grow and shrink, and what names beads loses terms; arrays are never written into.
+        self._whole = (*self._topology.handles, *self._system.forces, *self._system.jumps)
+        parts = [(self._topology, self._of_topology), (self._system, self._of_system)]
+        parts += [(one, tuple(vars(one))) for one in self._whole]
+        self._before = [(one, {name: _copied(vars(one)[name]) for name in names}) for one, names in parts]
         self._topology._is_edited = True
 
     def __exit__(self, kind: type | None, *_: Any) -> None:
         self._topology._is_edited = False
         if kind is not None:
-            for (of, name), value in self._before.items():
-                vars(of)[name] = value
+            for one, attributes in self._before:
+                if one in self._whole:
+                    # With nothing that has been worked out since.
+                    vars(one).clear()
+                vars(one).update(attributes)
+
+
+def _copied(value: Any) -> Any:
+    return value.copy() if isinstance(value, list | dict) else value
+
+
+def describe_the_living(store: Store) -> None:
+    """Let handles be what jumps have made of them: those that have been born are described as they are now."""
+    layout, topology = store.layout, store.layout.topology
+    if store.room is None:
+        return
+    for handle in layout.handles:
+        if not handle.comes_and_goes:
+            continue
+        block = layout.block_of(handle)
+        place = block.start + np.flatnonzero(store.alive[block])
+        keep, born = np.isin(handle.ids, store.ids[place]), place[~np.isin(store.ids[place], handle.ids)]
+        if keep.all() and not len(born):
+            continue
+        arrays = {column: store.arrays[column.array] for column in handle.columns}
+        of = {c: a[born - layout.first_place(c.of)] for c, a in arrays.items() if not c.is_momentum}
+        topology._become(handle, keep, handle.newborn(of), layout.order[born].astype(np.int64), store.ids[born])
+    topology._next_id = int(store.next_id[0])
+
+
+class Carried(NamedTuple):
+    """Beads that were there before an edit and are there after it: their places then and now."""
+
+    then: np.ndarray
+    now: np.ndarray
+
+    def within(self, then: slice, now: slice) -> tuple[np.ndarray, np.ndarray]:
+        """Of those that are in a range of places, their numbers in it."""
+        own = (self.now >= now.start) & (self.now < now.stop)
+        return self.then[own] - then.start, self.now[own] - now.start
 
 
 def edited(old: Engine, new: Engine, energies: tuple[float, float] | None) -> Engine:
     """The engine compiled after an edit, with the state of the one from before it; kinetic and potential energy were
     these, where work is measured."""
     before, store, schedule = old.store, new.store, new.schedule
-    places = store.layout.rank[before.layout.order]
-    _carry_columns(before, store, momenta=False)
+    carried = _carried(before, store)
+    _carry_columns(before, store, carried, momenta=False)
     _carry_faces(before, new)
-    if schedule.integrator.kT is not None and store.layout.n > before.layout.n:
+    new_here = np.ones(store.layout.n, bool)
+    new_here[carried.now] = False
+    if schedule.integrator.kT is not None and new_here.any():
         # Each bead has random numbers of its own, and is born once.
-        store.draw_momenta(schedule.integrator.kT, store.seed, before.layout.n)
+        store.draw_momenta(schedule.integrator.kT, store.seed, new_here)
     schedule.admit_velocities()
     # To the bit: also what letters and looks have computed before.
-    _carry_columns(before, store, momenta=True)
-    own = {"faces", *(column.array for column in store.layout.topology.columns)}
-    coefficients = set(old.schedule.coefficient_arrays())
-    kept = _jumps_that_stay(old, new)
-    theirs = old.schedule.moving_arrays() | old.schedule.coefficient_arrays()
-    for name, array in (schedule.moving_arrays() | schedule.coefficient_arrays()).items():
-        if name in coefficients:
-            array[places] = theirs[name]
-        elif name not in own and name in theirs and theirs[name].shape == array.shape:
-            if not name.startswith("jump ") or name.startswith(kept):
-                array[...] = theirs[name]
+    _carry_columns(before, store, carried, momenta=True)
+    schedule.take_coefficients(old.schedule, carried.then, carried.now)
+    for handle, flow in schedule.flows.items():
+        if (theirs := old.schedule.flows.get(handle)) is not None:
+            flow.carry(theirs, *carried.within(before.layout.slice_of(handle), store.layout.slice_of(handle)))
+    schedule.jumping.carry(old.schedule.jumping)
+    schedule.account.array[...] = old.schedule.account.array
     handles = {handle: k for k, handle in enumerate(before.layout.handles)}
     for k, handle in enumerate(store.layout.handles):
         if handle in handles:
-            store.after_o[k] = before.after_o[handles[handle]]
+            block, then = store.layout.block_of(handle), before.layout.block_of(handle)
+            stayed = len(carried.within(then, block)[0])
+            # A temperature is that of the last O where nobody has come or gone since.
+            if stayed == before.living(then) == store.living(block):
+                store.after_o[k] = before.after_o[handles[handle]]
     schedule.jumping.took_over()
     schedule.account.close()
     schedule.since = old.schedule.since
@@ -91,22 +132,28 @@ def edited(old: Engine, new: Engine, energies: tuple[float, float] | None) -> En
     return new
 
 
-def _jumps_that_stay(old: Engine, new: Engine) -> tuple[str, ...]:
-    """How the names of their arrays begin."""
-    there = dict(zip(old.schedule.jumping.names, old.schedule.jumping.jumps, strict=True))
-    names = zip(new.schedule.jumping.names, new.schedule.jumping.jumps, strict=True)
-    return tuple(f"jump {name}, " for name, jump in names if there.get(name) is jump)
+def _carried(before: Store, store: Store) -> Carried:
+    """Rows stay; whoever has the row of one that is gone has another id."""
+    then, now = before.ids_in_rows(), store.ids_in_rows()
+    n = min(len(then), len(now))
+    rows = np.flatnonzero((then[:n] == now[:n]) & (then[:n] >= 0))
+    return Carried(before.layout.rank[rows].astype(np.int64), store.layout.rank[rows].astype(np.int64))
 
 
-def _carry_columns(before: Store, store: Store, *, momenta: bool) -> None:
-    """The rows of beads that were there; new ones come after them, in topology order."""
+def _carry_columns(before: Store, store: Store, carried: Carried, *, momenta: bool) -> None:
     for column in before.layout.topology.columns:
         if column.array in before.arrays and column.is_momentum == momenta:
-            rows = before.layout.shown_rows(column.of)
-            now = store.layout.shown_rows(column.of)[: len(rows)]
+            then, now = (
+                slice(first, first + one.n_rows(column.of))
+                for one in (before.layout, store.layout)
+                for first in [one.first_place(column.of)]
+            )
+            old, new = carried.within(then, now)
             # Mostly where they were: beads that follow each other are copied as one.
-            same = slice(0, len(rows)) if (rows == now).all() else None
-            store.arrays[column.array][same or now] = before.arrays[column.array][same or rows]
+            same = len(old) and old[-1] - old[0] == len(old) - 1 and np.array_equal(old, new)
+            if same and (np.diff(old) == 1).all():
+                old = new = slice(int(old[0]), int(old[-1]) + 1)
+            store.arrays[column.array][new] = before.arrays[column.array][old]
 
 
 def _carry_faces(before: Store, new: Engine) -> None:

@@ -36,6 +36,9 @@ _CAUSES = {
     "the forces can have given it. ",
     "too many jumps": "its rates ask for more than {value:.0f} attempts in one step: they are far too high for the "
     "timestep, or their unit is another (1/s)",
+    "no room": "a bead cannot be born: all {room} rows of these beads are taken. Give them more room: capacity= when "
+    "they are added, or handle.reserve(...) inside topology.edit(). The state is from before; it can go on with more "
+    "room",
     "python": "Python code called from the step raised {error}",
     "out of memory": "no memory for the neighbour list, the Hessian or the events of jumps: are the beads far denser "
     "than the cutoff suggests?",
@@ -117,7 +120,8 @@ class Faults:
                 triangle = face - max(m.first_face for m in membranes if m.first_face <= face)
                 where += f", triangle {triangle} (height {height:.3g} nm)"
         energy = self._in_words(fault.value)
-        cause = _CAUSES.get(fault.kind, fault.kind).format(value=fault.value, error=error, energy=energy)
+        room = 0 if handle is None else handle.capacity
+        cause = _CAUSES.get(fault.kind, fault.kind).format(value=fault.value, error=error, energy=energy, room=room)
         if fault.kind == "runaway":
             cause += _RUNAWAYS[force is None, triangle is None]
         message = f"step {fault.step}{where}{of_force}{of_jump}: {cause}{back}"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from medyanpy._kernels.jumps import Jumps
-from medyanpy.errors import ParameterError
+from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.forces import Force
 from medyanpy.forces.links import LinkEnds, Links
 from medyanpy.jumps._base import Counts
@@ -16,6 +16,7 @@ from medyanpy.letters import LETTERS
 
 if TYPE_CHECKING:
     from medyanpy.flows import Stage
+    from medyanpy.handles import Handle
     from medyanpy.integrators import SplittingIntegrator
     from medyanpy.layout import Layout
     from medyanpy.system import System
@@ -43,6 +44,9 @@ class Jumping:
                 f"{self.names[0]}: jumps change forces between kicks, whose equations {integrator.kick!r} makes once: "
                 "leave kick= out"
             )
+        for name, jump in zip(self.names, self.jumps, strict=True):
+            for handle in jump.births:
+                _check_birth(name, handle, system)
         self.operations = [jump.bind(layout, self.kT) for jump in self.jumps]
         self._versions = [jump.version for jump in self.jumps]
         #: Who wants to know of events.
@@ -105,6 +109,13 @@ class Jumping:
         for name, jump, operation in zip(self.names, self.jumps, self.operations, strict=True):
             jump.check_state(operation, {key: arrays[f"jump {name}, {key}"] for key in operation.arrays()})
 
+    def carry(self, before: "Jumping") -> None:
+        """Jumps that have stayed over an edit of the topology go on from where they were."""
+        there = {id(jump): operation for jump, operation in zip(before.jumps, before.operations, strict=True)}
+        for jump, operation in zip(self.jumps, self.operations, strict=True):
+            if id(jump) in there:
+                jump.carry(there[id(jump)], operation)
+
     def took_over(self) -> None:
         """Arrays have been written to from outside."""
         for operation in self.operations:
@@ -163,6 +174,28 @@ class Jumping:
                 own = [pair for pair in zip(self.jumps, self.names, strict=True) if force in pair[0].forces]
                 found[force] = LinkEnds(force, [(jump.a, jump.b, shown[name]["links"]) for jump, name in own])
         return found
+
+
+def _check_birth(jump: str, handle: "Handle", system: "System") -> None:
+    """Refuse beads that a jump cannot bear: what they would be is not said.
+
+    Raises
+    ------
+    TopologyError, ParameterError
+    """
+    if not handle.comes_and_goes:
+        raise TopologyError(f"{jump}: jumps cannot bear {handle!r}, whose beads are joined to each other or held")
+    for name in handle.per_bead:
+        value = getattr(handle, name)
+        if value.ndim == 1 and value.dtype == np.float64 and handle.of_all(name) is None:
+            raise ParameterError(
+                f"{jump}: the beads of {handle.name!r} do not all have the same {name}: those that are born have none"
+            )
+    for name, force in zip(system.force_names, system.forces, strict=True):
+        if handle in force.handles and (obstacle := force.obstacle_to_births()):
+            raise ParameterError(
+                f"{jump}: beads of {handle.name!r} cannot be born while {name} acts on them: {obstacle}"
+            )
 
 
 class Audience:

@@ -53,6 +53,7 @@ class Measure:
             if velocities if column.is_momentum else positions:
                 parts[column.name] = self.store.shown(column)
         parts["counts"] = self.schedule.jumping.counts()
+        parts["who"] = self._who_is_there()
         if positions:
             parts["jumps"] = self.schedule.jumping.shown()
             parts["faces"] = {m.name: layout.connectivity(m).faces for m in layout.topology.membranes}
@@ -70,7 +71,8 @@ class Measure:
             total, drives = self._added()
             total = total[layout.rank]
             if forces:
-                parts["forces"] = frozen(total)
+                there = self.store.there()
+                parts["forces"] = frozen(total if there is None else np.where(there[:, None], total, np.nan))
                 for column in layout.topology.columns:
                     if column.drive:
                         added = drives.get(column, column.empty(0)).reshape(-1, *column.shape)
@@ -86,6 +88,13 @@ class Measure:
             if self.schedule.meter is not None:
                 parts.update(self.schedule.meter.readings(sum(parts["energies"].values())))
         return State(self.store.step, self.schedule.time, parts)
+
+    def _who_is_there(self) -> tuple[int, np.ndarray | None, np.ndarray | None, int]:
+        """See `State`: what it says where everybody is there is made when it is asked for."""
+        store, n, rank = self.store, self.store.layout.n, self.store.layout.rank
+        if store.room is None:
+            return n, None, None, n
+        return n, frozen(store.ids_in_rows()), frozen(store.alive[rank] != 0), int(store.next_id[0])
 
     def _multipliers(self, forces: np.ndarray) -> dict[str, np.ndarray]:
         """Those of every handle that has any; `forces` in topology order."""
@@ -136,7 +145,7 @@ class Measure:
         energies = np.zeros(len(handles))
         for handle, energy in zip(handles, measured, strict=True):
             energies[handles.index(handle.moves_with)] += energy
-        freedom = np.array([handle.degrees_of_freedom for handle in handles])
+        freedom = np.array([self.store.degrees_of_freedom(handle) for handle in handles])
         by_handle = {
             handle.name: float(2.0 * e / (f * units.boltzmann))
             for handle, e, f in zip(handles, energies, freedom, strict=True)

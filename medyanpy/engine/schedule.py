@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -29,6 +29,15 @@ if TYPE_CHECKING:
     from medyanpy.layout import Layout
 
 __all__ = ["Schedule", "check_word"]
+
+
+class Coefficients(NamedTuple):
+    """c1 and c2 of a thermal letter, (n,) by place: as they are, and what they are of beads that are there; where these
+    come and go, what they are of a row asleep."""
+
+    now: tuple[np.ndarray, np.ndarray]
+    living: tuple[np.ndarray, np.ndarray]
+    asleep: list[float]
 
 
 class Schedule:
@@ -94,36 +103,56 @@ class Schedule:
             if flow is None and still.any():
                 i = int(np.argmax(still))
                 raise ParameterError(
-                    f"BrownianIntegrator: bead {handle.first_bead + i} ({handle.name!r}): friction[{i}] = 0 but must "
+                    f"BrownianIntegrator: bead {handle.beads[i]} ({handle.name!r}): friction[{i}] = 0 but must "
                     "be > 0: the bead would move without bound"
                 )
 
     def coefficients(
         self, stage: Stage, formula: Callable[..., tuple[np.ndarray, np.ndarray]], of_beads: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """c1 and c2 of every bead for a thermal letter, by ``formula(friction, h, kT, of_beads)``; of beads with such
-        a letter of their own as without friction. Made once for each letter and time, and kept by checkpoints, since
-        NumPy's last bits may differ elsewhere."""
+        """c1 and c2 of every bead for a thermal letter, by ``formula(friction, h, kT, of_beads)``, in which `of_beads`
+        are inverse masses of all that may be there, 0 of those that stay; of beads with such a letter of their own as
+        without friction. Made once for each letter and time, and kept by checkpoints, since NumPy's last bits may
+        differ elsewhere."""
         key = stage.kind, stage.h
         if key not in self._coefficients:
             own = [handle for handle, flow in self.flows.items() if flow.replaces(stage.kind)]
             friction = self.layout.gather("friction", zero=own)
-            self._coefficients[key] = formula(friction, stage.h, stage.kT, of_beads)
-        return self._coefficients[key]
+            if self.store.room is not None:
+                friction = self.store.of_the_living("friction", friction)
+            made = living = formula(friction, stage.h, stage.kT, of_beads)
+            asleep = [float(c[0]) for c in formula(np.zeros(1), stage.h, stage.kT, np.zeros(1, of_beads.dtype))]
+            if self.store.room is not None:
+                made = tuple(np.where(self.store.alive != 0, c, rest) for c, rest in zip(living, asleep, strict=True))
+                for follows in zip(made, living, asleep, strict=True):
+                    self.store.follow(*follows)
+            self._coefficients[key] = Coefficients(made, living, asleep)
+        return self._coefficients[key].now
 
-    def coefficient_arrays(self) -> dict[str, np.ndarray]:
-        """Those made so far, by name."""
-        return {
-            f"c{c + 1}" + (f" of time {k}" if k else ""): made[c]
-            for k, made in enumerate(self._coefficients.values())
-            for c in range(2)
-        }
+    def coefficient_arrays(self, alive: np.ndarray | None = None) -> dict[str, np.ndarray]:
+        """Those made so far, by name; or what they would be if others were there, (n,) by place."""
+        arrays = {}
+        for k, made in enumerate(self._coefficients.values()):
+            for c in range(2):
+                name = f"c{c + 1}" + (f" of time {k}" if k else "")
+                now, living, asleep = (part[c] for part in made)
+                arrays[name] = now if alive is None else np.where(alive != 0, living, asleep)
+        return arrays
+
+    def take_coefficients(self, before: "Schedule", then: np.ndarray, now: np.ndarray) -> None:
+        """Those that beads had at places `then` before an edit are theirs at places `now`."""
+        for key, made in self._coefficients.items():
+            if (theirs := before._coefficients.get(key)) is not None:
+                for own, other in ((made.now, theirs.now), (made.living, theirs.living)):
+                    for c in range(2):
+                        own[c][now] = other[c][then]
 
     def _take_numbers_of_integrator(self) -> None:
         """Timestep and temperature as they are now."""
         self._integrator_version = self.integrator.version
         self._timestep = self.integrator.timestep
-        self._coefficients: dict[tuple[str, float], tuple[np.ndarray, np.ndarray]] = {}
+        self._coefficients: dict[tuple[str, float], Coefficients] = {}
+        self.store.forget_coefficients()
         self.wind()
 
     def wind(self) -> None:
@@ -183,7 +212,7 @@ class Schedule:
         """The last operation of a step: looks for beads that have run away."""
         slow = SLOW / self.integrator.timestep
         speeds = slow * self.length / self.store.step_lengths()
-        return watch.Watch(self.account.bound, speeds**2, slow**2)
+        return watch.Watch(self.account.bound, speeds**2, slow**2, self.store.mass_of_the_living)
 
     def _word(self) -> list[tuple[Stage, Letter]]:
         """The letters that do something here. G does nothing where there are no in-triangle points; two As that then
@@ -368,10 +397,17 @@ class Schedule:
                     f"not {target.dtype} of shape {target.shape}"
                 )
         self.jumping.check(arrays)
+        self.store.check_room(arrays)
         if "faces" in arrays:
             triangulation.check("checkpoint: faces", faces)
         for name, target in targets.items():
             target[...] = arrays.get(name, target)
+        if self.store.room is not None:
+            there = self.store.alive != 0
+            for made in self._coefficients.values():
+                # Those of who is there are the file's; for who may be born, what is known here.
+                for own, living in zip(made.now, made.living, strict=True):
+                    living[there] = own[there]
         self.flipping.take(faces)
         self.jumping.took_over()
         if "runaway" not in arrays:

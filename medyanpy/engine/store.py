@@ -1,17 +1,19 @@
 """The store: every array of one Context, by place in memory, and the program that runs on them. It knows no forces."""
 
+from collections.abc import Mapping
 from itertools import count
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from medyanpy._kernels.accumulate import Accumulator
 from medyanpy._kernels.numerics import PURPOSES, normals
 from medyanpy._kernels.program import Program
+from medyanpy._kernels.room import Room
 from medyanpy._tools.validation import array
 from medyanpy.beads import InTrianglePoints
 from medyanpy.columns import BEADS, Column
-from medyanpy.errors import TopologyError
+from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.handles import Handle
 from medyanpy.layout import Layout
 from medyanpy.topology import Topology
@@ -41,7 +43,10 @@ class Store:
     x, v : (n, 3) float arrays, nm and nm/s
         Of in-triangle points x is derived, and v in their plane.
     mass, inverse_mass : (n,) float arrays, pN s²/nm and its inverse
-        The inverse is 0 of beads that are fixed.
+        The inverse is 0 of beads that are fixed; both are of rows asleep.
+    room : Room or None
+        Where rows are asleep, or ids are other numbers than rows: which beads are there (`alive`, (n,) int8), and their
+        `ids` (n,), which are state then.
     orientation : (m, 4) float array
         Unit quaternions of the oriented beads.
     spin : (m, 3) float arrays
@@ -60,7 +65,7 @@ class Store:
         self.threads = threads
         self.seed = seed
         self.layout = layout = Layout(topology, threads)
-        self.arrays = {c.array: c.empty(topology.n_rows(c.of)) for c in topology.columns}
+        self.arrays = {c.array: c.empty(layout.n_rows(c.of)) for c in topology.columns}
         layout.arrays = self.arrays
         #: Handles with each of the columns that not all beads have.
         self._having: dict[Column, list[Handle]] = {c: [] for c in topology.columns}
@@ -72,29 +77,148 @@ class Store:
             self.arrays[name] for name in ("x", "v", "orientation", "spin", "triangle", "barycentric")
         )
         self.mass = layout.gather("mass")
-        self.inverse_mass = 1.0 / self.mass
+        self.inverse_mass = np.divide(1.0, self.mass, out=np.zeros(layout.n), where=self.mass > 0.0)
         for handle in layout.handles:
             self.inverse_mass[layout.slice_of(handle)][layout.in_order(handle, handle.fixed_beads)] = 0.0
+        self._make_room()
+        layout.room = self.room
         self.momenta = {column: self._momenta(column) for column in layout.momenta}
         self.faces, self.opposite = layout.triangulation.faces, layout.triangulation.opposite
         self.membranes_move = moving = any(not p.membrane.fixed for p in topology.point_handles)
         self.program = self.make_program(
             self.v, self.mass, self.inverse_mass, [(m.p, m.inverse_mass) for m in self.momenta.values()]
         )
+        #: How many arrays follow who is there, whatever the letters.
+        self._followed = 0
+        if self.room is not None:
+            self.follow(self.mass, self.mass_of_the_living, 0.0)
+            self.follow(self.inverse_mass, self.inverse_of_the_living, 0.0)
+            self._followed = 2
         #: What points push on the corners of their triangles is added up here.
         self.corners = Accumulator(layout.n_vertices if moving else 0, self.threads)
         self.before = np.empty((layout.n_vertices if moving else 0, 3))
         self._place_initially()
 
         self.ranges = np.array(
-            [(layout.slice_of(h).start, layout.slice_of(h).stop) for h in layout.handles], np.int64
+            [(layout.block_of(h).start, layout.block_of(h).stop) for h in layout.handles], np.int64
         )
         #: Kinetic energies by handle after the word's last O in the last step of a run; nan if not measured.
         self.after_o = np.full(len(layout.handles), np.nan)
 
+    def _make_room(self) -> None:
+        """Who is there, and what mass whoever is born will have."""
+        layout = self.layout
+        self.room: Room | None = None
+        self.alive = self.ids = self.next_id = None
+        self.mass_of_the_living, self.inverse_of_the_living = self.mass, self.inverse_mass
+        if not (layout.has_room or layout.is_renumbered):
+            return
+        self.ids = layout.ids
+        self.alive = (self.ids >= 0).astype(np.int8)
+        self.next_id = np.array([layout.topology._next_id], np.int64)
+        self.room = Room(self.alive, self.ids, self.next_id)
+        self.mass_of_the_living = self.of_the_living("mass", self.mass)
+        born = self.mass_of_the_living > self.mass
+        self.inverse_of_the_living = self.inverse_mass.copy()
+        self.inverse_of_the_living[born] = 1.0 / self.mass_of_the_living[born]
+
+    def of_the_living(self, name: str, values: np.ndarray) -> np.ndarray:
+        """(n,) a number of every bead, by place, and in rows asleep what those have that jumps may bear there."""
+        out = values.copy()
+        for handle in self.layout.handles:
+            if handle.comes_and_goes:
+                asleep = slice(self.layout.slice_of(handle).stop, self.layout.block_of(handle).stop)
+                out[asleep] = handle.of_all(name) or 0.0
+        return out
+
+    def follow(self, now: np.ndarray, living: np.ndarray, asleep: float) -> None:
+        """Let an array by place hold what `living` has where somebody is, from now on."""
+        self.room.follow(now, living, asleep)
+
+    def forget_coefficients(self) -> None:
+        """Those of letters that are no more follow nothing."""
+        if self.room is not None:
+            self.room.forget(self._followed)
+
+    def there(self, of: str = BEADS, alive: np.ndarray | None = None) -> np.ndarray | None:
+        """(rows,) whether somebody is in each row of the columns of an `of`, in topology order, now or by (n,) by
+        place; None: in all."""
+        if self.room is None:
+            return None
+        first, alive = self.layout.first_place(of), self.alive if alive is None else alive
+        return alive[first : first + self.layout.n_rows(of)][self.layout.shown_rows(of)] != 0
+
+    def check_living(self, what: str, ids: np.ndarray, alive: np.ndarray) -> None:
+        """Refuse ids and who is alive, in topology order, that cannot be taken over.
+
+        Raises
+        ------
+        TopologyError
+            Other beads than are here, but of kinds that jumps may bear and kill.
+        """
+        n = self.layout.n
+        if len(ids) != n:
+            raise TopologyError(f"{what}: the state has {len(ids)} rows of beads, the topology {n}")
+        here = self.ids_in_rows()
+        other = np.where(alive, ids, -1) != here
+        if self.room is not None:
+            for handle in self.layout.handles:
+                if handle.comes_and_goes:
+                    other[self.layout.order[self.layout.block_of(handle)]] = False
+        if other.any():
+            i = int(np.argmax(other))
+            handle = self.layout.topology.handle_of(i)
+            there, now = (f"that of id {a[i]}" if a[i] >= 0 else "asleep" for a in (np.where(alive, ids, -1), here))
+            raise TopologyError(f"{what}: row {i} ({handle.name!r}) is {there} in the state, and {now} here")
+
+    def take_living(self, ids: np.ndarray, alive: np.ndarray, next_id: int) -> None:
+        """Take over who is alive, in topology order."""
+        if self.room is not None:
+            order = self.layout.order
+            self.ids[:], self.alive[:] = np.where(alive, ids, -1)[order], alive[order]
+            self.next_id[0] = max(int(self.next_id[0]), next_id)
+            self.program.changed()
+
+    def check_room(self, arrays: Mapping[str, np.ndarray]) -> None:
+        """Refuse arrays of a checkpoint, of the right shapes and types, that say who is there and cannot be.
+
+        Raises
+        ------
+        ParameterError
+        """
+        if self.room is None or not {"alive", "ids", "next_id"} <= arrays.keys():
+            return
+        alive, ids, next_id = arrays["alive"], arrays["ids"], int(arrays["next_id"][0])
+        own = np.sort(ids[alive != 0])
+        right = np.isin(alive, (0, 1)).all() and 0 <= next_id <= 2**48 and (ids[alive == 0] == -1).all()
+        if not right or (len(own) and (own[0] < 0 or own[-1] >= next_id or (own[1:] == own[:-1]).any())):
+            raise ParameterError("alive and ids do not say who is there: each bead has an id of its own, below next_id")
+        rank = self.layout.rank
+        try:
+            self.check_living("alive", ids[rank], alive[rank] != 0)
+        except TopologyError as cause:
+            raise ParameterError(str(cause)) from cause
+
+    def ids_in_rows(self) -> np.ndarray:
+        """(n,) permanent ids in topology order, -1 where nobody is."""
+        if self.room is None:
+            return np.arange(self.layout.n)
+        rank = self.layout.rank
+        return np.where(self.alive[rank] != 0, self.ids[rank], -1)
+
+    def living(self, places: slice) -> int:
+        """How many beads are there, of a range of places."""
+        return places.stop - places.start if self.room is None else int(self.alive[places].sum())
+
+    def degrees_of_freedom(self, handle: Handle) -> int:
+        """Of the beads of a handle that are there."""
+        if not handle.comes_and_goes or self.room is None:
+            return handle.degrees_of_freedom
+        return handle.degrees_of_freedom_per_bead * self.living(self.layout.block_of(handle))
+
     def _momenta(self, column: Column) -> Momenta:
         """As (n, width), with the masses that handles give."""
-        n, first = self.layout.topology.n_rows(column.of), self.layout.first_place(column.of)
+        n, first = self.layout.n_rows(column.of), self.layout.first_place(column.of)
         mass, inverse = np.ones((n, *column.shape)), np.zeros((n, *column.shape))
         for handle in self._having[column]:
             rows = self.layout.rows_of(handle)
@@ -108,6 +232,10 @@ class Store:
     def _place_initially(self) -> None:
         for column, handles in self._having.items():
             for handle in handles:
+                if handle.capacity > len(handle):
+                    first = self.layout.first_place(column.of)
+                    block = self.layout.block_of(handle)
+                    self.arrays[column.array][block.start - first : block.stop - first] = handle.asleep(column)
                 start = np.broadcast_to(handle.start_of(column), (len(handle), *column.shape))
                 rows = self.layout.rows_of(handle)
                 self.arrays[column.array][rows] = self.layout.in_order(handle, start)
@@ -122,7 +250,8 @@ class Store:
     def moving(self) -> dict[str, np.ndarray]:
         """What steps change, by the names that checkpoints use; positions of in-triangle points are derived."""
         faces = {"faces": self.faces} if self.layout.triangulation.may_change else {}
-        return self.arrays | {"x": self.x[: self.layout.n_cartesian]} | faces
+        room = {} if self.room is None else {"alive": self.alive, "ids": self.ids, "next_id": self.next_id}
+        return self.arrays | {"x": self.x[: self.layout.n_cartesian]} | faces | room
 
     def places(self) -> list[np.ndarray]:
         """The arrays that say where everything is."""
@@ -137,48 +266,75 @@ class Store:
                 groups.setdefault((column.of, column.role), []).append(column)
         return list(groups.values())
 
-    def shown(self, column: Column, held: np.ndarray | None = None) -> np.ndarray:
-        """The rows of a column, or of another array of its kind, in topology order, as users see them."""
+    def shown(
+        self, column: Column, held: np.ndarray | None = None, alive: np.ndarray | None = None
+    ) -> np.ndarray:
+        """The rows of a column, or of another array of its kind, in topology order, as users see them; nan, or -1 of
+        whole numbers, where nobody is, or where nobody is said to be, (n,) by place."""
         rows = (self.arrays[column.array] if held is None else held)[self.layout.shown_rows(column.of)]
-        if column.shown is None:
-            return frozen(rows)
-        out = np.empty((len(rows), *column.shown), column.dtype)
-        for handle in self._having[column]:
-            out[handle.rows] = handle.shown(column, rows[handle.rows])
-        return frozen(out)
+        if column.shown is not None:
+            out = np.empty((len(rows), *column.shown), column.dtype)
+            for handle in self._having[column]:
+                own = handle.rows_with_room
+                out[own] = handle.shown(column, rows[own])
+            rows = out
+        there = self.there(column.of, alive)
+        if there is not None:
+            rows[~there] = np.nan if rows.dtype == np.float64 else -1
+        return frozen(rows)
 
-    def checked(self, what: str, given: dict[Column, np.ndarray]) -> dict[Column, np.ndarray]:
+    def awake(self, values: np.ndarray, of: str = BEADS, alive: np.ndarray | None = None) -> Any:
+        """Rows that a user gives in topology order: those in which nobody is are not looked at."""
+        there = self.there(of, alive)
+        if there is None or np.shape(values)[:1] != there.shape:
+            return values
+        values = np.array(values)
+        if values.dtype.kind in "fiu":
+            values[~there] = 0
+        return values
+
+    def checked(
+        self, what: str, given: dict[Column, np.ndarray], alive: np.ndarray | None = None
+    ) -> dict[Column, np.ndarray]:
         """Rows that users give for columns of one role and `of`, as memory is to hold them; TopologyError naming the
         first bad one."""
         of = next(iter(given)).of
-        n, rows = self.layout.topology.n_rows(of), self.layout.shown_rows(of)
+        n, rows, there = self.layout.n_rows(of), self.layout.shown_rows(of), self.there(of, alive)
         given = {
             c: array(
                 f"{what}: {c.name}",
-                values,
+                self.awake(values, of, alive),
                 (n, *c.shown_shape),
                 dtype=np.float64 if c.dtype is np.float64 else np.int64,
                 error=TopologyError,
             )
             for c, values in given.items()
         }
-        out = {c: c.empty(n) for c in given}
+        out = {c: c.empty(n) if there is None else self.arrays[c.array].copy() for c in given}
         for handle in dict.fromkeys(handle for c in given for handle in self._having[c]):
-            own = {c: values[handle.rows] for c, values in given.items() if c in handle.columns}
-            for c, taken in handle.taken(f"{what}: {handle.name}", own).items():
-                out[c][rows[handle.rows]] = taken
+            own = handle.rows
+            if there is not None:
+                own = handle.rows_with_room
+                own = own[there[own]]
+            theirs = {c: values[own] for c, values in given.items() if c in handle.columns}
+            for c, taken in handle.taken(f"{what}: {handle.name}", theirs).items():
+                out[c][rows[own]] = taken
         return out
 
-    def draw_momenta(self, kT: float, seed: int, since: int = 0) -> None:
-        """Velocities and other momenta from Maxwell's distribution, also of what does not move; of beads from number
-        `since` on."""
+    def draw_momenta(self, kT: float, seed: int, of: np.ndarray | None = None) -> None:
+        """Velocities and other momenta from Maxwell's distribution, also of what does not move; of the places (n,)
+        bool that are said, or all."""
+        ids = self.layout.order.astype(np.int64) if self.room is None else self.ids
+        there = np.ones(self.layout.n, bool) if self.room is None else self.alive != 0
+        wanted = there if of is None else there & of
         # Three numbers at a time, each with a counter of its own.
         counter = count(0)
-        spread = np.sqrt(kT / self.mass)[:, None]
+        with np.errstate(divide="ignore"):
+            spread = np.sqrt(kT / self.mass)[:, None]
         others = [(m.p, m.places, np.sqrt(kT * m.mass)) for m in self.momenta.values()]
         for p, places, scale in [(self.v, slice(None), spread), *others]:
-            rows = np.flatnonzero(self.layout.order[places] >= since)
-            beads, three = self.layout.order[places][rows], np.empty((len(rows), 3))
+            rows = np.flatnonzero(wanted[places])
+            beads, three = ids[places][rows], np.empty((len(rows), 3))
             for first in range(0, p.shape[1], 3):
                 normals(three, beads, seed, 0, 0, next(counter), PURPOSES["velocities"])
                 own = slice(first, min(first + 3, p.shape[1]))
@@ -196,7 +352,7 @@ class Store:
             v=v,
             mass=mass,
             inverse_mass=inverse_mass,
-            id=self.layout.order,
+            bead=self.layout.order,
             n_vertices=self.layout.n_vertices,
             faces=self.faces,
             opposite=self.opposite,
@@ -210,6 +366,7 @@ class Store:
             spin=spin,
             inverse_inertia=inverse_inertia,
             momenta=[(self.layout.first_place(column.of), *own) for column, own in others],
+            room=self.room,
         )
 
     @property
@@ -231,13 +388,16 @@ class Store:
         return self.mass.copy()
 
     def step_lengths(self) -> np.ndarray:
-        """(n,) nm; how far each bead, by place, moves while its coordinates change by 1."""
-        return self.layout.gather("step_lengths")
+        """(n,) nm; how far each bead, by place, moves while its coordinates change by 1; 1 of rows asleep."""
+        out = self.layout.gather("step_lengths")
+        return np.where(out > 0.0, out, 1.0)
 
     def radii(self, momenta: "Momenta") -> np.ndarray:
         """(n, width) nm per unit of the coordinates that belong to momenta: how far they move mass, by the ratio of
         generalised and plain masses; of rotations the radii of gyration."""
-        return np.sqrt(momenta.mass / self.mass[momenta.places, None])
+        mass = self.mass[momenta.places, None]
+        # Of rows asleep: whatever is a number.
+        return np.sqrt(np.divide(momenta.mass, mass, out=np.ones_like(momenta.mass), where=mass > 0.0))
 
     def shortest_length(self) -> float:
         """nm; the shortest edge of meshes and link of filaments, or, without any, roughly the distance of beads."""
@@ -249,9 +409,12 @@ class Store:
                 edges.append(np.linalg.norm(x[joined[:, 1]] - x[joined[:, 0]], axis=1).min())
         if edges:
             return float(min(edges))
+        x = self.x if self.room is None else self.x[self.alive != 0]
+        if not len(x):
+            return 1.0
         with np.errstate(over="ignore"):
-            extent = float(np.linalg.norm(np.ptp(self.x, axis=0)))
-        return extent / self.layout.n ** (1 / 3) if 0.0 < extent < np.inf else 1.0
+            extent = float(np.linalg.norm(np.ptp(x, axis=0)))
+        return extent / len(x) ** (1 / 3) if 0.0 < extent < np.inf else 1.0
 
 
 def frozen(a: np.ndarray) -> np.ndarray:

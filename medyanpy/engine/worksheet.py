@@ -295,7 +295,8 @@ def _place(system: "System", integrator: "SplittingIntegrator", row: ForceRow) -
     handle = system.topology.handle_of(row.stiffest)
     text = f". The stiffest is bead {row.stiffest} ({handle.name!r}, {handle.describe(row.stiffest) or handle.kind})"
     if isinstance(handle, Membrane):
-        triangle, height = flattest(handle.mesh.vertices, handle.mesh.faces, row.stiffest - handle.first_bead)
+        vertex = int(np.flatnonzero(handle.beads == row.stiffest)[0])
+        triangle, height = flattest(handle.mesh.vertices, handle.mesh.faces, vertex)
         text += f", triangle {triangle} (height {height:.3g} nm)"
     return text + "; half of the others bear twice as long a timestep"
 

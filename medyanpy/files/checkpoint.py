@@ -294,20 +294,24 @@ def _check_values(arrays: dict[str, np.ndarray], context: Any) -> None:
         for name, target in targets.items()
         if name in arrays and (arrays[name].shape, arrays[name].dtype) == (target.shape, target.dtype)
     }
+    # Coefficients of those who are there in the file.
+    alive = fitting.get("alive")
+    expected = context._schedule.coefficient_arrays(alive)
     for name, given in fitting.items():
         if given.dtype == np.float64 and name not in _MEASURED:
             array(name, given, given.shape)
         if name in ("c1", "c2") or name.startswith("friction of "):
-            off = np.abs(given - targets[name])
-            most = _LAST_BITS * np.abs(targets[name]).max(initial=0.0)
+            here = expected.get(name, targets[name])
+            off = np.abs(given - here)
+            most = _LAST_BITS * np.abs(here).max(initial=0.0)
             if (off > most).any():
                 index = tuple(np.argwhere(off > most)[0].tolist())
-                raise ParameterError(f"{name}{list(index)} = {given[index]}, but here it is {targets[name][index]}")
+                raise ParameterError(f"{name}{list(index)} = {given[index]}, but here it is {here[index]}")
+    context._store.check_room(fitting)
     for columns in context._store.set_together():
         if all(column.array in fitting for column in columns):
-            context._store.checked(
-                "state", {column: context._store.shown(column, fitting[column.array]) for column in columns}
-            )
+            shown = {column: context._store.shown(column, fitting[column.array], alive) for column in columns}
+            context._store.checked("state", shown, alive)
 
 
 # Going on in a simulation that is there ----------------------------------------------------------------------------

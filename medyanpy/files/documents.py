@@ -236,7 +236,19 @@ class _Describer:
             for handle in topology.handles
             if handle.moves_with is handle
         ]
-        return {"type": "Topology", "objects": objects}
+        # Rows and ids, where an edit has made them others than their numbers.
+        numbering = topology.numbering()
+        return {"type": "Topology", "objects": objects} | (
+            {} if numbering is None else {"numbering": self._numbering(numbering)}
+        )
+
+    @staticmethod
+    def _numbering(numbering: dict[str, Any]) -> dict[str, Any]:
+        """Without arrays, which would be taken for arguments."""
+        lists = {
+            name: {key: rows.tolist() for key, rows in own.items()} for name, own in numbering["handles"].items()
+        }
+        return {**numbering, "handles": lists}
 
     def system_tree(self, system: System) -> dict[str, Any]:
         topology = self.topology_tree(system.topology, "System")
@@ -364,7 +376,7 @@ class _Rebuilder:
         return self.described(tree, where, Described)
 
     def topology_of(self, tree: Any, where: str) -> Topology:
-        parts = _members(tree, where, ("type", "objects"))
+        parts = _members(tree, where, ("type", "objects"), optional=("numbering",))
         _expect(parts["type"] == "Topology", f"{where}.type", 'must be "Topology"', parts["type"])
         _expect(isinstance(parts["objects"], list), f"{where}.objects", "must be a list", parts["objects"])
         self.topology = topology = Topology()
@@ -382,6 +394,17 @@ class _Rebuilder:
             _expect(few, f"{here}.arguments.n", bound, arguments.get("n"))
             with _errors_at(here):
                 add(**arguments)
+        if "numbering" in parts:
+            here = f"{where}.numbering"
+            numbering = _members(parts["numbering"], here, ("n_beads", "next_id", "handles"))
+            rows_of = numbering["handles"]
+            _expect(isinstance(rows_of, dict), f"{here}.handles", "must be an object", rows_of)
+            own = {
+                name: _members(rows, f"{here}.handles.{name}", ("beads", "ids", "asleep"))
+                for name, rows in rows_of.items()
+            }
+            with _errors_at(here):
+                topology.number({**numbering, "handles": own})
         return topology
 
     def system(self, tree: Any, where: str) -> System:

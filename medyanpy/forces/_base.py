@@ -61,6 +61,9 @@ class Force(Parameterized):
         """The handles this force was given: a System refuses those of another topology."""
         return ()
 
+    def _count(self):
+        return tuple(handle._version for handle in self.handles)
+
     def longest_timestep(self, topology: Topology | None = None) -> float | None:
         """2 over the highest frequency of this force on its beads where they start, beyond which kicks at that distance
         in time are unstable; a Context warns of longer timesteps.
@@ -102,9 +105,40 @@ class Force(Parameterized):
                 return f"its {name} is another for each {_OF_TRIANGLES[domain.per]}, give one for all"
         return ""
 
+    def obstacle_to_births(self) -> str:
+        """Why jumps cannot bear more of the beads that it names; empty where they can. With a number for each that is
+        not the same for all, those that are born would have none."""
+        for name in self._belong:
+            if self._number_of_all(name) is None:
+                return f"its {name} is not the same for all"
+        return ""
+
     @abstractmethod
     def bind(self, layout: "Layout") -> "Operation":
         """The operation that computes this force on the arrays of one Context."""
+
+class NamedTerms(Force):
+    """A force on tuples of beads that a user has named, such as the pairs of bonds."""
+
+    #: What messages call a term, and the attribute (T, k) with the rows of their beads.
+    noun = "term"
+    terms = ""
+
+    def naming(self, gone):
+        return {} if self.handles else {self.noun: gone[getattr(self, self.terms)].any(axis=1)}
+
+    def without(self, terms):
+        keep = ~terms[self.noun]
+        numbers, left = self._numbers_of(keep), getattr(self, self.terms)[keep]
+        left.flags.writeable = False
+        vars(self)[self.terms] = left
+        self._was_cut = True
+        self._declare(**numbers)
+        self._version += 1
+
+    def _arguments_now(self):
+        return super()._arguments_now() | ({self.terms[1:]: getattr(self, self.terms)} if self._was_cut else {})
+
 
 def expect_handle(what: str, handle: Any, kind: type[Handle], article: str) -> Any:
     """`handle`, if it is one of `kind`."""
@@ -122,3 +156,4 @@ def check_beads(force: str, index: np.ndarray, topology: Topology) -> None:
             f"{force}: term {term} names beads {index[term].tolist()}, "
             f"but the topology has beads 0 to {topology.n_beads - 1}"
         )
+    topology.expect_awake(force, index.ravel())

@@ -66,13 +66,59 @@ class PairForce(Force):
     @property
     def _beads_a(self) -> Any:
         """The beads of the first group by their numbers, or its sites, in the order of numbers given for each."""
-        a = self._groups[0]
-        return a if isinstance(a, Sites) else bead_numbers(a)
+        return _numbered(self._groups[0])
 
     @property
     def _beads_b(self) -> Any:
-        b = self._groups[1]
-        return b if isinstance(b, Sites) else bead_numbers(b)
+        return _numbered(self._groups[1])
+
+    def _keys(self, per):
+        handles = handles_in(self._groups[("_beads_a", "_beads_b").index(per)])
+        return np.concatenate([handle.ids for handle in handles]) if handles else None
+
+    def naming(self, gone):
+        a, b = (
+            group.naming(gone) if isinstance(group, Sites) else np.zeros(0, bool) if handles_in(group) else gone[group]
+            for group in self._groups
+        )
+        # Exclusions between sites number these.
+        excluded = np.zeros(0, bool) if isinstance(self._groups[0], Sites) else gone[self._exclusions].any(axis=1)
+        return {"exclusion": excluded, f"member of {self._called[0]}": a, f"member of {self._called[1]}": b}
+
+    def without(self, terms):
+        excluded, masks = terms["exclusion"], [terms[f"member of {which}"] for which in self._called]
+        per, numbers = ("_beads_a", "_beads_b"), dict(self._numbers)
+        for name, value in numbers.items():
+            if self._per(name) in per and np.ndim(value) >= self._dimensions(name):
+                mask = masks[per.index(self._per(name))]
+                numbers[name] = value[~mask] if len(mask) else value
+            if name in self._of_all:
+                numbers[name] = self._of_all[name]
+        if isinstance(self._groups[0], Sites):
+            self._exclusions = _renumbered(self._exclusions, masks[0], None if self._is_one else masks[1])
+        elif len(excluded):
+            self._exclusions = exclusion_pairs(self.name, self._exclusions[~excluded])
+        one = self._is_one
+        groups = [group[~mask] if len(mask) else group for group, mask in zip(self._groups, masks, strict=True)]
+        for group in groups:
+            if isinstance(group, np.ndarray):
+                group.flags.writeable = False
+        self._groups = (groups[0], groups[0]) if one else tuple(groups)
+        self._was_cut = True
+        self._declare(**numbers)
+        self._version += 1
+
+    @property
+    def _is_one(self) -> bool:
+        """Whether both groups are the same object, which makes a difference for sites."""
+        return self._groups[0] is self._groups[1]
+
+    def _arguments_now(self):
+        now = super()._arguments_now()
+        if self._was_cut:
+            named = zip(self._called, self._groups, strict=True)
+            now |= {"exclusions": self._exclusions} | {w: group for w, group in named if not handles_in(group)}
+        return now
 
     def _members(self, layout) -> "_Members":
         if isinstance(self._groups[0], Sites):
@@ -137,6 +183,9 @@ class PairForce(Force):
         members, samples are looked at."""
         members = self._members(start.layout)
         a, b = self._groups
+        if not isinstance(a, Sites) and not start.there.all():
+            there = start.there[members.bead]
+            members = members._replace(**{k: getattr(members, k)[there] for k in ("row", "group", "bead", "number")})
         if isinstance(a, Sites):
             sites = a if a is b else a + b
             coordinates, x = start.sites(sites)[members.row], start.site_positions(sites)[members.row]
@@ -232,6 +281,18 @@ class _Members(NamedTuple):
     n_numbers: int
     noun: str
     on_points: bool
+
+
+def _numbered(group: Any) -> Any:
+    """Sites as they are, beads by their rows; of handles those that are there."""
+    return group if isinstance(group, Sites) else bead_numbers(group)
+
+
+def _renumbered(exclusions: np.ndarray, a: np.ndarray, b: np.ndarray | None) -> np.ndarray:
+    """Pairs of numbers of sites, without those that go, (n_a,) and (n_b,) bool; b None: there is one group."""
+    gone = a if b is None else np.append(a, b)
+    number = np.cumsum(~gone) - 1
+    return exclusion_pairs("exclusions", number[exclusions[~gone[exclusions].any(axis=1)]])
 
 
 def _frozen_group(what: str, beads: Any) -> Any:

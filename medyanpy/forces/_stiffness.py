@@ -88,19 +88,20 @@ class Start:
         self.overdamped = overdamped
         n = self.n = topology.n_beads
         oriented = topology.oriented_handles
-        self.n_rows = n + sum(map(len, oriented))
-        self.positions = np.empty((n, 3))
+        self.n_rows = n + topology.n_rows("oriented")
+        #: Rows asleep are nowhere near anything.
+        self.positions = np.full((n, 3), np.nan) if topology.has_room else np.empty((n, 3))
         inverse = np.zeros(self.n_rows)
         for handle in topology.handles:
-            rows = slice(handle.first_bead, handle.first_bead + len(handle))
+            rows = handle.beads
             self.positions[rows] = handle.positions
             amount = handle.friction if overdamped else handle.mass
-            inverse[rows] = np.divide(1.0, amount, out=np.zeros(len(handle)), where=np.asarray(amount) > 0.0)
-            inverse[rows][handle.fixed_beads] = 0.0
+            amount = np.where(handle.fixed_beads, 0.0, amount)
+            inverse[rows] = np.divide(1.0, amount, out=np.zeros(len(handle)), where=amount > 0.0)
         #: First row of the turning of each handle's oriented beads, and their numbers.
         self._turning = np.full(n, -1)
         for handle in oriented:
-            rows = n + np.arange(handle.rows.start, handle.rows.stop)
+            rows = n + handle.row_numbers
             self._turning[handle.beads] = rows
             if overdamped:
                 # The fastest directions of the diffusion tensors; frictions of one number may be zero.
@@ -113,6 +114,14 @@ class Start:
                 inverse[rows] = 1.0 / handle.inertia.min(axis=1)
             inverse[rows[handle.held[:, 1]]] = 0.0
         self.lightness = np.sqrt(inverse)
+
+    @cached_property
+    def there(self) -> np.ndarray:
+        """(n,) which rows of beads are not asleep."""
+        out = np.zeros(self.n, bool)
+        for handle in self.topology.handles:
+            out[handle.beads] = True
+        return out
 
     def bead_of(self, row: int) -> int:
         """The bead that a row belongs to."""
@@ -129,7 +138,7 @@ class Start:
         rider, corners, weights = np.full(self.n, -1), [np.empty((0, 3), int)], [np.empty((0, 3))]
         for handle in self.topology.point_handles:
             rider[handle.beads] = sum(map(len, corners)) + np.arange(len(handle))
-            corners.append(handle.membrane.first_bead + handle.membrane.mesh.faces[handle.triangles])
+            corners.append(handle.membrane.beads[handle.membrane.mesh.faces[handle.triangles]])
             weights.append(handle.barycentric)
         return rider, np.concatenate(corners), np.concatenate(weights)
 

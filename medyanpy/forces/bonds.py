@@ -12,12 +12,12 @@ from medyanpy._kernels.sites import SiteTable
 from medyanpy._tools.validation import array
 from medyanpy.beads import Membrane
 from medyanpy.errors import TopologyError
-from medyanpy.forces._base import Domain, Force, check_beads, domain_table, expect_handle
+from medyanpy.forces._base import Domain, NamedTerms, check_beads, domain_table, expect_handle
 
 __all__ = ["HarmonicBonds", "MembraneEdgeSprings"]
 
 
-class HarmonicBonds(Force):
+class HarmonicBonds(NamedTerms):
     r"""Springs between pairs of beads.
 
     .. math:: U = \sum_b \tfrac12 k_b (|x_{j_b} - x_{i_b}| - \ell_b)^2
@@ -57,6 +57,7 @@ class HarmonicBonds(Force):
         length=Domain("nm", at_least=0.0, per="pairs"),
     )
     conserves_momentum = True
+    noun, terms = "bond", "_pairs"
 
     def __init__(
         self, pairs: Any, stiffness: Any, length: Any, *, name: str | None = None, group: int = 0
@@ -118,7 +119,7 @@ class MembraneEdgeSprings(HarmonicBonds):
     ) -> None:
         self._membrane = expect_handle("MembraneEdgeSprings: membrane", membrane, Membrane, "a membrane")
         super().__init__(
-            membrane.mesh.edges + membrane.first_bead,
+            membrane.beads[membrane.mesh.edges],
             stiffness,
             membrane.mesh.edge_lengths if length is None else length,
             name=name,
@@ -135,7 +136,7 @@ class MembraneEdgeSprings(HarmonicBonds):
         return (self._membrane,)
 
     def bind(self, layout):
-        edges = layout.connectivity(self._membrane).edges + self._membrane.first_bead
+        edges = self._membrane.beads[layout.connectivity(self._membrane).edges]
         return bind_pairs(self.name, Radial.HARMONIC, layout, edges, self._named("stiffness", "length"))
 
 

@@ -164,6 +164,17 @@ class SoftCollisions(Force):
         """(E, 2) pairs of bead numbers whose shapes do not collide."""
         return self._exclusions
 
+    def naming(self, gone):
+        return {"exclusion": gone[self._exclusions].any(axis=1)}
+
+    def without(self, terms):
+        self._exclusions = exclusion_pairs(self.name, self._exclusions[~terms["exclusion"]])
+        self._was_cut = True
+        self._version += 1
+
+    def _arguments_now(self):
+        return super()._arguments_now() | ({"exclusions": self._exclusions} if self._was_cut else {})
+
     # What is given ------------------------------------------------------------------------------------------
 
     def _handles_of(self, shapes: Any) -> tuple[Handle, ...]:
@@ -233,13 +244,19 @@ class SoftCollisions(Force):
         points, links, edges, triangles, nodes = [], [], [], [], []
         n_chains = 0
         for handle, kind, radius in zip(self._shapes, kinds, radii, strict=True):
-            place = layout.internal(handle.beads)
+            place = layout.internal(handle.with_room)
+            if len(place) > len(handle):
+                # Of rows asleep that of those that jumps may bear, who have one.
+                given = self._each("radius", self._numbers["radius"])[self._shapes.index(handle)]
+                born = handle.of_all("radius") if given is None else given
+                born = radius.max() if born is None else born
+                radius = np.append(radius, np.full(len(place) - len(handle), born))
 
             def part(corners, chain=None, *, place=place, radius=radius, kind=kind):
                 chain = _no_chain(len(corners)) if chain is None else chain
                 return _Part(place[corners], radius[corners[:, 0]], kind, chain)
 
-            beads = part(np.arange(len(handle))[:, None])
+            beads = part(np.arange(len(place))[:, None])
             if isinstance(handle, Chains):
                 nodes.append(beads)
                 links.append(part(handle.links, _chain(handle, n_chains)))
@@ -252,7 +269,8 @@ class SoftCollisions(Force):
                 points.append(beads)
         skin = self._numbers["skin"]
         if skin is None:
-            skin = _SKIN * float(np.concatenate(radii).mean())
+            all_radii = np.concatenate(radii)
+            skin = _SKIN * float(all_radii.mean()) if len(all_radii) else 0.0
         meet = stiffness > 0.0
         tables = (
             _table(points, links, True, False, meet),

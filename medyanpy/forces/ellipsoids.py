@@ -9,6 +9,7 @@ from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.forces._base import Domain, domain_table
 from medyanpy.forces._pair_force import SKIN, PairForce
 from medyanpy.forces.pairs import _WCA_END
+from medyanpy.handles import handles_in
 from medyanpy.sites import Sites
 
 __all__ = ["EllipsoidRepulsion"]
@@ -143,7 +144,8 @@ class EllipsoidRepulsion(PairForce):
         both = axes, axes if self._numbers["semi_axes_b"] is None else self._numbers["semi_axes_b"]
         turns = np.isin(np.arange(layout.n), layout.order[layout.oriented_places])
         out = np.full((layout.n, 3), np.nan)
-        for beads, given in zip((self._beads_a, self._beads_b), both, strict=True):
+        own = ("semi_axes", "semi_axes" if self._numbers["semi_axes_b"] is None else "semi_axes_b")
+        for beads, group, given, name in zip((self._beads_a, self._beads_b), self._groups, both, own, strict=True):
             given = np.broadcast_to(given, (len(beads), 3))
             other = ~np.isnan(out[beads, 0]) & (out[beads] != given).any(axis=1)
             if other.any():
@@ -153,6 +155,10 @@ class EllipsoidRepulsion(PairForce):
                     f"{given[i].tolist()}"
                 )
             out[beads] = given
+            for handle in handles_in(group):
+                # Of rows asleep those of what jumps may bear, where they may.
+                born = self._number_of_all(name)
+                out[handle.with_room[len(handle) :]] = 1.0 if born is None else born
             no_sphere = ~turns[beads] & (given != given[:, :1]).any(axis=1)
             if no_sphere.any():
                 i = int(np.argmax(no_sphere))

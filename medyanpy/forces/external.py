@@ -28,14 +28,14 @@ class _SingleBeadForce(Force):
 
     def __init__(self, beads: Any, *, name: str | None, group: int, **numbers: Any) -> None:
         super().__init__(name=name, group=group)
-        # Sites, or bead numbers in the order given: rows of numbers that differ from bead to bead are in it.
+        # Sites, handles, or bead numbers in the order given: rows of numbers that differ from bead to bead are in it.
         if isinstance(beads, Sites):
-            self._beads, self._handles = beads, beads.handles
+            self._handles, self._given = beads.handles, beads
         else:
             self._handles = handles_in(beads)
-            given = bead_numbers(beads)
-            self._beads = array(f"{self.name}: beads", given, (None,), dtype=np.int64, error=TopologyError).copy()
-            self._beads.flags.writeable = False
+            given = () if self._handles else beads
+            self._given = array(f"{self.name}: beads", given, (None,), dtype=np.int64, error=TopologyError).copy()
+            self._given.flags.writeable = False
         self._declare(**numbers)
 
     @property
@@ -45,37 +45,76 @@ class _SingleBeadForce(Force):
     @property
     def beads(self) -> "np.ndarray | Sites":
         """(n,) bead numbers, in the order of rows of numbers; the sites, where it acts on such."""
-        return self._beads
+        return self._given if self._is_named else bead_numbers(self._handles)
+
+    @property
+    def _is_named(self) -> bool:
+        """Whether it acts on sites or beads that a user has named, and not on all of some handles."""
+        return isinstance(self._given, Sites) or not self._handles
+
+    def _keys(self, per):
+        if per != "beads" or self._is_named:
+            return None
+        return np.concatenate([handle.ids for handle in self._handles])
+
+    def naming(self, gone):
+        if not self._is_named:
+            return {}
+        sites = isinstance(self._given, Sites)
+        return {"site": self._given.naming(gone)} if sites else {"bead": gone[self._given]}
+
+    def without(self, terms):
+        (mask,) = terms.values()
+        numbers, self._given = self._numbers_of(~mask), self._given[~mask]
+        self._was_cut = True
+        self._declare(**numbers)
+        self._version += 1
+
+    def _arguments_now(self):
+        return super()._arguments_now() | ({"beads": self._given} if self._was_cut else {})
 
     def _place(self, layout) -> tuple[SiteTable, np.ndarray, np.ndarray, bool]:
-        """A table, the rows of it in ascending order, which of the beads as given each is, and whether one may be an
-        in-triangle point."""
-        beads = self._beads
+        """A table, the rows of it in ascending order, which of the beads as given each is, those that are asleep behind
+        all that are there, and whether one may be an in-triangle point."""
+        beads = self.beads
         if isinstance(beads, Sites):
             beads.check(f"{self.name}: beads", layout.topology)
             table, place = beads.bind(layout), np.arange(len(beads))
             on_points = beads.on_points(layout)
         else:
-            layout.topology.bead_indices(f"{self.name}: beads", beads)
+            layout.topology.bead_indices(f"{self.name}: beads", self._handles or beads)
+            if self._handles:
+                beads = np.concatenate([beads, *(handle.with_room[len(handle) :] for handle in self._handles)])
             table, place = SiteTable(), layout.internal(beads)
             on_points = bool((place >= layout.n_cartesian).any())
         order = np.argsort(place)
         return table, place[order].astype(np.int32), order, on_points
 
+    def _in_order(self, name: str, order: np.ndarray) -> np.ndarray:
+        """Rows of a number as `_place` orders beads; those that are asleep have what jumps give, where they may."""
+        values, born = self._numbers[name], self._number_of_all(name)
+        rows = np.zeros((len(order), *values.shape[1:]))
+        rows[: len(values)] = values
+        rows[len(values) :] = 0.0 if born is None else born
+        return np.ascontiguousarray(rows[order])
+
     def _coordinates(self, start: Start) -> Coordinates:
-        beads = self._beads
+        beads = self.beads
         if isinstance(beads, Sites):
             beads.check(f"{self.name}: beads", start.topology)
             return start.sites(beads)
         start.topology.bead_indices(f"{self.name}: beads", beads)
         return start.coordinates(beads)
 
-    def _quadratic(self, layout, stiffness: np.ndarray, center: np.ndarray, force: np.ndarray) -> Field:
+    def _quadratic(self, layout, stiffness: np.ndarray, center: str = "", force: str = "") -> Field:
+        """Of numbers by their names; nothing of what has none."""
         table, place, order, on_points = self._place(layout)
         rows = [
-            np.ascontiguousarray(np.atleast_2d(v)[order] if v.ndim == 2 and len(v) == len(order) else np.atleast_2d(v))
-            for v in (center, force)
-        ]
+            _NOTHING if not name
+            else self._in_order(name, order) if self._numbers[name].ndim == 2
+            else self._numbers[name].reshape(1, 3)
+            for name in (center, force)
+        ]  # fmt: skip
         operation = Field(self.name, table, place, stiffness, *rows)
         operation.acts_on_points = on_points
         return operation
@@ -126,7 +165,7 @@ class UniformField(_SingleBeadForce):
         return np.zeros(start.n_rows)
 
     def bind(self, layout):
-        return self._quadratic(layout, np.zeros(3), _NOTHING, self._numbers["force"])
+        return self._quadratic(layout, np.zeros(3), force="force")
 
 
 class HarmonicTrap(_SingleBeadForce):
@@ -175,7 +214,7 @@ class HarmonicTrap(_SingleBeadForce):
         return start.springs(self._coordinates(start), self._numbers["stiffness"].max())
 
     def bind(self, layout):
-        return self._quadratic(layout, self._numbers["stiffness"], self._numbers["center"], _NOTHING)
+        return self._quadratic(layout, self._numbers["stiffness"], center="center")
 
 
 class ExternalField(_SingleBeadForce):
@@ -263,7 +302,7 @@ class ExternalField(_SingleBeadForce):
         return graph, parse(self.name, self._text, graph, names, polynomial=False)
 
     def squared_frequencies(self, start):
-        coordinates, beads = self._coordinates(start), self._beads
+        coordinates, beads = self._coordinates(start), self.beads
         x = start.site_positions(beads) if isinstance(beads, Sites) else start.positions[beads]
         graph, u = self._graph(self._numbers)
         numbers = [np.broadcast_to(value, (len(x),)) for value in self._numbers.values()]
@@ -282,7 +321,7 @@ class ExternalField(_SingleBeadForce):
         wanted = [u, *graph.gradient(u)], graph.hessian(u), graph.third(u)
         each = np.empty((len(order), len(others)))
         for k, p in enumerate(others):
-            each[:, k] = self._numbers[p][order]
+            each[:, k] = self._in_order(p, order)
         operation = fields.ExpressionField(self.name, table, place, each, [graph.program(w) for w in wanted])
         operation.acts_on_points = on_points
         return operation

@@ -9,6 +9,7 @@ from medyanpy._kernels.radial import Radial
 from medyanpy._kernels.selected import filament_bending, filament_twisting, fixman, fixman_twistable
 from medyanpy._tools.validation import thermal_energy
 from medyanpy.beads import Filaments
+from medyanpy.beads.chains import with_edges
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.forces._base import Domain, Force, domain_table, expect_handle
 from medyanpy.forces._stiffness import Coordinates, Start
@@ -38,19 +39,23 @@ class _FilamentForce(Force):
     def handles(self):
         return (self._filaments,)
 
+    def _keys(self, per):
+        return self._filaments.ids[self._filaments.links[:, 0]] if per == "filaments.links" else None
+
 
 class _JointForce(_FilamentForce):
     """An energy of the angle between successive links."""
 
     def __init__(self, filaments: Filaments, *, name: str | None, group: int) -> None:
         super().__init__(filaments, name=name, group=group)
-        self._joints = filaments.joints
-        self._joints.flags.writeable = False
 
     @property
     def joints(self) -> np.ndarray:
         """(J,) the inner nodes, among the handle's nodes: filament after filament."""
-        return self._joints
+        return self._filaments.joints
+
+    def _keys(self, per):
+        return self._filaments.ids[self.joints] if per == "joints" else super()._keys(per)
 
     def _per_length(self, modulus: np.ndarray) -> np.ndarray:
         """(J,) pN nm; moduli divided by the mean rest length of the two links of each joint."""
@@ -62,7 +67,7 @@ class _JointForce(_FilamentForce):
         """(J,) coordinates: what the three nodes of each joint move over the lengths of its links, times sizes."""
         before, after = self._filaments.links_at_joints
         links, length = self._filaments.links, self._filaments.link_lengths
-        nodes = np.column_stack([links[before, 0], self._joints, links[after, 1]]) + self._filaments.first_bead
+        nodes = self._filaments.beads[np.column_stack([links[before, 0], self.joints, links[after, 1]])]
         first, second = 1.0 / length[before], 1.0 / length[after]
         return start.coordinates(nodes, np.column_stack([first, first + second, second]) * np.reshape(sizes, (-1, 1)))
 
@@ -212,13 +217,13 @@ class FilamentStretching(_FilamentForce):
 
     def squared_frequencies(self, start):
         handle = self._filaments
-        return start.bonds(handle.links + handle.first_bead, self._numbers["stretching_modulus"] / handle.link_lengths)
+        return start.bonds(handle.beads[handle.links], self._numbers["stretching_modulus"] / handle.link_lengths)
 
     def bind(self, layout):
         handle = self._filaments
         length = handle.link_lengths
         stiffness = self._numbers["stretching_modulus"] / length
-        return bind_pairs(self.name, Radial.HARMONIC, layout, handle.links + handle.first_bead, (stiffness, length))
+        return bind_pairs(self.name, Radial.HARMONIC, layout, handle.beads[handle.links], (stiffness, length))
 
 
 class FilamentTwisting(_JointForce):
@@ -305,13 +310,13 @@ class FilamentTwisting(_JointForce):
     def squared_frequencies(self, start):
         handle = self._filaments
         before, after = handle.links_at_joints
-        x = start.positions[handle.links + handle.first_bead]
+        x = start.positions[handle.beads[handle.links]]
         t = x[:, 1] - x[:, 0]
         t /= np.linalg.norm(t, axis=1)[:, None]
         cosine = np.einsum("ij,ij->i", t[before], t[after])
         # A joint that is bent by θ twists as its nodes leave the plane: by tan(θ/2) of what they move over a link.
         slope = np.sqrt(np.maximum(1.0 - cosine, 0.0) / np.maximum(1.0 + cosine, 1e-6))
-        turns = start.coordinates(np.column_stack([before, after]) + handle.directors.first_bead)
+        turns = start.coordinates(handle.directors.beads[np.column_stack([before, after])])
         twist = turns + self._at_joints(start, slope)
         return start.springs(twist, self._per_length(self._numbers["twist_modulus"]))
 
@@ -457,7 +462,7 @@ def _table(filaments: Filaments, layout: "Layout") -> tuple[np.ndarray, np.ndarr
         has_link = filaments.closed | (k < n - 1)
         director = np.where(has_link, layout.slice_of(filaments.directors).start + link, -1)
     return (
-        (layout.slice_of(filaments).start + np.pad(node, 2, mode="edge")).astype(np.int32),
+        (layout.slice_of(filaments).start + with_edges(node, 2)).astype(np.int32),
         np.pad(owned, 2).astype(np.int32),
         np.pad(director, 2, constant_values=-1).astype(np.int32),
         np.pad(joint, 2, constant_values=-1),

@@ -139,6 +139,12 @@ class _SiteTerms(Force):
         moved = [(old + more)[order] for old, more in zip(self._sites, new, strict=True)]
         self._become(self._ids, moved, self._numbers)
 
+    def naming(self, gone):
+        return {self.noun: np.any([sites.naming(gone) for sites in self._sites], axis=0)}
+
+    def without(self, terms):
+        self.remove(self._ids[terms[self.noun]])
+
     def _become(self, ids: np.ndarray, sites: list[Sites], numbers: dict[str, np.ndarray]) -> None:
         self._ids, self._sites = _frozen(ids), tuple(sites)
         self._declare(**numbers)

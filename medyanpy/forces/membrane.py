@@ -63,7 +63,7 @@ class _MembraneForce(Force):
         *_, cotangents = triangle_geometry(mesh.vertices, mesh.faces)
         stress = np.broadcast_to(tension, (len(mesh.faces),))[:, None]
         pairs, stiffness = cotangent_weights(mesh.faces, np.maximum(stress * cotangents, 0.0))
-        return start.bonds(pairs + self._membrane.first_bead, stiffness)
+        return start.bonds(self._membrane.beads[pairs], stiffness)
 
     def _place(self, layout) -> tuple:
         """What every membrane kernel asks for first: the name, and the geometry that all forces on a membrane share."""
@@ -192,7 +192,7 @@ class MembraneBending(_MembraneForce):
         i, j = np.concatenate([pairs, pairs[:, ::-1]]).T
         weight = np.tile(weight, 2)
         curvature = added_up(n, np.r_[i, i], np.r_[i, j], np.r_[weight, -weight])
-        curvature.row += self._membrane.first_bead
+        curvature.row = self._membrane.beads[curvature.row]
         folded = self._folded(area) & (kappa > 0.0)
         out = start.springs(curvature, np.where(folded, 0.0, kappa) / area)
         return out + self._of_folds(start, np.flatnonzero(folded), kappa) if folded.any() else out
@@ -228,7 +228,7 @@ class MembraneBending(_MembraneForce):
             corner = corners[offsets[centre][:, None] + np.arange(m)]
             at, base = corner % 3, corner - corner % 3
             stars = Stars(centre, faces[base + (at + 1) % 3], faces[base + (at + 2) % 3])
-            beads, curvature = self._membrane.first_bead + stars.beads, self._numbers["spontaneous_curvature"][centre]
+            beads, curvature = self._membrane.beads[stars.beads], self._numbers["spontaneous_curvature"][centre]
             squared = stars.squared_frequencies(mesh.vertices, kappa[centre], curvature, start.lightness[beads])
             np.add.at(out, beads, squared)
         return out
@@ -324,7 +324,7 @@ class MembraneArea(_MembraneForce):
             stretched = k * (mesh.area - rest) / rest
             return self._of_area(start, self._area_gradients(), k / rest) + self._tense(start, stretched)
         area, side, _ = triangle_geometry(mesh.vertices, mesh.faces)
-        growth = start.coordinates(mesh.faces + self._membrane.first_bead, 0.5 * side)
+        growth = start.coordinates(self._membrane.beads[mesh.faces], 0.5 * side)
         return start.springs(growth, k / rest) + self._tense(start, k * (area - rest) / rest)
 
     def bind(self, layout):
@@ -470,7 +470,7 @@ class MembraneVolume(_MembraneForce):
         pairs, _ = cotangent_weights(mesh.faces, np.zeros(mesh.faces.shape))
         # Each edge is there twice.
         pressure = abs(k * (mesh.volume - rest) / rest) * across / 12.0
-        return self._of_area(start, gradient, k / rest) + start.bonds(pairs + self._membrane.first_bead, pressure)
+        return self._of_area(start, gradient, k / rest) + start.bonds(self._membrane.beads[pairs], pressure)
 
     def bind(self, layout):
         return membrane_totals.Volume(*self._place(layout), *self._named("volume_modulus", "volume"))

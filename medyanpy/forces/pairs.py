@@ -129,6 +129,8 @@ class SoftSphere(PairForce):
         for handle in topology.handles:
             if isinstance(handle, Balls):
                 out[handle.beads] = handle.radius
+                # Of rows asleep what those have that jumps may bear; where balls differ none can be born.
+                out[handle._asleep] = handle.of_all("radius") or handle.radius.max()
         out = out[beads]
         if np.isnan(out).any():
             raise self._no_radius(repr(topology.handle_of(int(beads[np.argmax(np.isnan(out))]))))
@@ -399,7 +401,8 @@ class Coulomb(PairForce):
         def weight_of(row: np.ndarray, bead: np.ndarray) -> np.ndarray:
             if isinstance(beads, Sites):
                 return charges[row]
-            of = np.empty(layout.n)
+            # Of rows asleep that of those that jumps may bear, where they may.
+            of = np.full(layout.n, self._number_of_all("charges") or 0.0)
             of[beads] = charges
             return of[bead]
 

@@ -13,14 +13,14 @@ from medyanpy._kernels.radial import Radial
 from medyanpy._tools.validation import array
 from medyanpy.beads import Filaments
 from medyanpy.errors import ParameterError, TopologyError
-from medyanpy.forces._base import Domain, Force, check_beads, domain_table
+from medyanpy.forces._base import Domain, NamedTerms, check_beads, domain_table
 from medyanpy.forces.bonds import bind_pairs, check_pairs
 from medyanpy.forces.filaments import refuse_constrained
 
 __all__ = ["LinkLengthPenalty", "OrthonormalFramePenalty", "RigidTrianglePenalty"]
 
 
-class LinkLengthPenalty(Force):
+class LinkLengthPenalty(NamedTerms):
     r"""Holds distances between beads, the more closely the larger ω: a stiff potential in place of constraints.
 
     .. math:: U = \sum_b \tfrac12 \omega_b^2\, (|x_{j_b} - x_{i_b}|^2 - \ell_b^2)^2
@@ -65,25 +65,33 @@ class LinkLengthPenalty(Force):
         length=Domain("nm", at_least=0.0, per="pairs"),
     )
     conserves_momentum = True
+    noun, terms = "pair", "_pairs"
 
     def __init__(
         self, pairs: Any, omega: Any, length: Any = None, *, name: str | None = None, group: int = 0
     ) -> None:
         super().__init__(name=name, group=group)
         self._filaments = pairs if isinstance(pairs, Filaments) else None
+        # Whether links shall have the lengths that the filaments say.
+        self._of_links = self._filaments is not None and length is None
         if self._filaments is not None:
             refuse_constrained(self.name, pairs)
             length = pairs.link_lengths if length is None else length
-            pairs = pairs.links + pairs.first_bead
         elif length is None:
             raise ParameterError(f"{self.name}: give length=, which beads do not have of their own")
-        self._pairs = check_pairs(self.name, pairs)
+        self._pairs = None if self._filaments is not None else check_pairs(self.name, pairs)
         self._declare(omega=omega, length=length)
 
     @property
     def pairs(self) -> np.ndarray:
         """(B, 2) bead numbers."""
-        return self._pairs
+        return self._pairs if self._filaments is None else self._filaments.beads[self._filaments.links]
+
+    def _keys(self, per):
+        return None if self._filaments is None else self._filaments.ids[self._filaments.links[:, 0]]
+
+    def _number_of_new(self, name):
+        return self._filaments.link_lengths if name == "length" and self._of_links else None
 
     @property
     def handles(self):
@@ -94,17 +102,17 @@ class LinkLengthPenalty(Force):
         stands for the multiplier λ of a constraint, whose force is -λ ∇g. `analysis.constraint_multipliers` averages
         over its oscillations."""
         omega, length = self._named("omega", "length")
-        return _multipliers(positions, self._pairs, omega, length)
+        return _multipliers(positions, self.pairs, omega, length)
 
     def squared_frequencies(self, start):
-        check_beads(self.name, self._pairs, start.topology)
+        check_beads(self.name, self.pairs, start.topology)
         omega, length = self._named("omega", "length")
-        return start.bonds(self._pairs, 4.0 * (omega * length) ** 2)
+        return start.bonds(self.pairs, 4.0 * (omega * length) ** 2)
 
     def bind(self, layout):
-        check_beads(self.name, self._pairs, layout.topology)
+        check_beads(self.name, self.pairs, layout.topology)
         omega, length = self._named("omega", "length")
-        return bind_pairs(self.name, Radial.PENALTY, layout, self._pairs, (omega * omega, length))
+        return bind_pairs(self.name, Radial.PENALTY, layout, self.pairs, (omega * omega, length))
 
 
 def _multipliers(positions: Any, pairs: np.ndarray, omega: np.ndarray, length: np.ndarray) -> np.ndarray:
@@ -114,8 +122,10 @@ def _multipliers(positions: Any, pairs: np.ndarray, omega: np.ndarray, length: n
     return omega**2 * (np.sum(r * r, axis=-1) - length**2)
 
 
-class _TriplePenalty(Force):
+class _TriplePenalty(NamedTerms):
     """A penalty on three beads."""
+
+    noun, terms = "triple", "_triples"
 
     def __init__(self, triples: Any, *, name: str | None, group: int) -> None:
         super().__init__(name=name, group=group)

@@ -1,13 +1,15 @@
 """Forces written in Python."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from medyanpy._kernels.python_force import PythonTerm
 from medyanpy._tools.validation import array, number
-from medyanpy.errors import ParameterError
+from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.forces._base import Force
+from medyanpy.handles import handles_in
 
 __all__ = ["PythonForce"]
 
@@ -21,7 +23,11 @@ class PythonForce(Force):
         Called inside every step. ``positions`` is an (n, 3) array, nm, of all beads in topology order
         (``handle.beads`` selects), read-only and a copy of its own each time. ``energy``, pN nm, is a number;
         ``forces``, pN, an (n, 3) array: minus the gradient of the energy with respect to each position, that
-        of an in-triangle point taken as if it were free.
+        of an in-triangle point taken as if it were free. Rows asleep are left out: where beads come and go, name
+        the beads with `beads`.
+    beads : handle, list of handles, or (k,) int, optional
+        Hand over these beads only, in the order in which they are given: of handles those that are there, however many
+        come or go.
     replay : bool
         Whether the function depends on nothing but its arguments, so that steps can be taken again with the same
         result. Where it does not (it counts, draws random numbers, talks to another program), say False: the function
@@ -29,9 +35,9 @@ class PythonForce(Force):
         hundredths of a second of run time old, instead of exactly to the step that failed.
     orientations : bool
         Call ``function(positions, orientations) -> (energy, forces, torques)``. ``orientations`` is (m, 4), the unit
-        quaternions of the oriented beads, scalar first, which turn vectors of the body frame into space; ``torques``,
-        (m, 3), pN nm, are in the body frame: minus the derivative of the energy with respect to turning the body
-        about its own axes.
+        quaternions of the oriented beads among those, scalar first, which turn vectors of the body frame into space;
+        ``torques``, (m, 3), pN nm, are in the body frame: minus the derivative of the energy with respect to turning
+        the body about its own axes.
     name, group
         See `Force`.
 
@@ -39,6 +45,8 @@ class PythonForce(Force):
     ------
     ParameterError
         A `function` that cannot be called.
+    TopologyError
+        Beads that are none; or (when bound) that do not exist, or are named twice.
 
     Notes
     -----
@@ -72,6 +80,7 @@ class PythonForce(Force):
         self,
         function: Callable[..., tuple],
         *,
+        beads: Any = None,
         replay: bool = True,
         orientations: bool = False,
         name: str | None = None,
@@ -81,8 +90,28 @@ class PythonForce(Force):
         if not callable(function):
             raise ParameterError(f"{self.name}: function must be callable, not {function!r}")
         self._function = function
+        self._handles = handles_in(beads)
+        self._named = None
+        if beads is not None and not self._handles:
+            self._named = array(f"{self.name}: beads", beads, (None,), dtype=np.int64, error=TopologyError).copy()
+            self._named.flags.writeable = False
         self._replay = bool(replay)
         self._orientations = bool(orientations)
+
+    @property
+    def handles(self):
+        return self._handles
+
+    def naming(self, gone):
+        return {} if self._named is None else {"bead": gone[self._named]}
+
+    def without(self, terms):
+        self._named = self._named[~terms["bead"]]
+        self._was_cut = True
+        self._version += 1
+
+    def _arguments_now(self):
+        return super()._arguments_now() | ({"beads": self._named} if self._was_cut else {})
 
     @property
     def function(self) -> Callable[..., tuple]:
@@ -120,7 +149,18 @@ class PythonForce(Force):
         return energy, *checked
 
     def bind(self, layout):
-        return PythonTerm(self.name, self._call, self._replay, self._orientations)
+        if self._handles:
+            beads = np.concatenate([handle.with_room for handle in self._handles])
+        else:
+            beads = np.arange(layout.n) if self._named is None else self._named
+        if self._named is not None or self._handles:
+            layout.topology.bead_indices(f"{self.name}: beads", self._handles or self._named)
+        place = layout.internal(beads)
+        body = place - layout.first_oriented
+        body = body[(body >= 0) & (body < layout.n_oriented)]
+        return PythonTerm(
+            self.name, self._call, place.astype(np.int32), body.astype(np.int32), self._replay, self._orientations
+        )
 
     def __repr__(self) -> str:
         return f"PythonForce({getattr(self._function, '__name__', self._function)!s})"

@@ -8,6 +8,7 @@ import numpy as np
 from medyanpy._kernels.selected import rods as kernel
 from medyanpy._tools.described import scalar_if_one
 from medyanpy.beads import Rods
+from medyanpy.beads.chains import with_edges
 from medyanpy.beads.rods import longest_timestep
 from medyanpy.errors import TopologyError
 from medyanpy.forces._base import Domain, Force, domain_table, expect_handle, handles_in
@@ -31,6 +32,9 @@ class _RodForce(Force):
     @property
     def handles(self):
         return (self._rod,)
+
+    def _keys(self, per):
+        return self._rod.ids[self._rod.links[:, 0]] if per == "rod.links" else None
 
     def _in_domain(self, name: str, value: Any, n: int | None = None) -> Any:
         """One number for all as a float, and one vector for all as a tuple."""
@@ -148,8 +152,9 @@ class RodElasticity(_RodForce):
         if start.overdamped:
             return None
         out = np.zeros(start.n_rows)
-        rows = np.arange(self._rod.rows.start, self._rod.rows.stop)
-        out[self._rod.beads] = out[start.n + rows] = 4.0 / self._longest_timestep() ** 2
+        rows = self._rod.row_numbers
+        if len(rows):
+            out[self._rod.beads] = out[start.n + rows] = 4.0 / self._longest_timestep() ** 2
         return out
 
     def _longest_timestep(self) -> float:
@@ -176,7 +181,7 @@ class RodElasticity(_RodForce):
             numbers = rows
         first = layout.slice_of(rod).start - layout.first_oriented
         return kernel.RodElasticity(
-            self.name, (first + np.pad(node, 1, mode="edge")).astype(np.int32), np.pad(owned, 1).astype(np.int32),
+            self.name, (first + with_edges(node, 1)).astype(np.int32), np.pad(owned, 1).astype(np.int32),
             np.pad(length, 1), np.ascontiguousarray(numbers),
         )  # fmt: skip
 
@@ -246,7 +251,7 @@ class RodLoad(_RodForce):
     ) -> None:
         super().__init__(rod, name=name, group=group)
         self._end = end
-        self._nodes, self._arms = rod.tips(end)
+        rod.tips(end)  # which refuses what has none
         self._follows = bool(follows)
         self._declare(force=force, couple=couple)
 
@@ -263,9 +268,8 @@ class RodLoad(_RodForce):
     def bind(self, layout):
         first = layout.slice_of(self._rod).start - layout.first_oriented
         force, couple = (np.array(self._numbers[key]) for key in ("force", "couple"))
-        return kernel.Loads(
-            self.name, (first + self._nodes).astype(np.int32), self._arms, force, couple, self._follows
-        )
+        nodes, arms = self._rod.tips(self._end)
+        return kernel.Loads(self.name, (first + nodes).astype(np.int32), arms, force, couple, self._follows)
 
 
 class RodCollision(SoftCollisions):

@@ -11,7 +11,7 @@ from medyanpy._kernels.program import Operation
 from medyanpy._tools.domains import Domain, domain_table
 from medyanpy._tools.parameters import Parameterized
 from medyanpy._tools.validation import whole_number
-from medyanpy.errors import ParameterError
+from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.forces import Force
 from medyanpy.handles import Handle
 from medyanpy.sites import Sites
@@ -90,6 +90,12 @@ class Jump(Parameterized):
         return ()
 
     @property
+    def births(self) -> tuple[Handle, ...]:
+        """Handles whose beads it bears: they have room, one mass and one friction, and forces on them one of each of
+        their numbers."""
+        return ()
+
+    @property
     def forces(self) -> tuple[Force, ...]:
         """The forces whose terms it changes: they must be in the system."""
         return ()
@@ -111,6 +117,24 @@ class Jump(Parameterized):
 
     def meet(self, operation: "JumpOperation", others: "list[tuple[Jump, JumpOperation]]") -> None:
         """Called when all jumps of a context are bound: with those of the same kind, it may share what they have."""
+
+    def carry(self, before: "JumpOperation", operation: "JumpOperation") -> None:
+        """The topology has been edited: let an operation, at its start, take over the state of the one before that.
+
+        Raises
+        ------
+        TopologyError
+            What the jump is about has changed, and it does not say what becomes of its state: it needs a method of its
+            own.
+        """
+        theirs, own = before.arrays(), operation.arrays()
+        for name, array in own.items():
+            if name not in theirs or theirs[name].shape != array.shape:
+                raise TopologyError(
+                    f"edit: {self.name} cannot go on: its {name} have another shape now, and {type(self).__name__} "
+                    "does not say what becomes of them: remove_jump it first"
+                )
+            array[...] = theirs[name]
 
     def shown(self, operation: "JumpOperation") -> Mapping[str, Any]:
         """What a State holds of the discrete state, by name: arrays that nobody writes to any more."""

@@ -214,6 +214,25 @@ class LinkBinding(Jump):
         pairs.flags.writeable = False
         return pairs
 
+    def naming(self, gone):
+        b = np.zeros(0, bool) if self._b is None else self._b.naming(gone)
+        return {"site of a": self._a.naming(gone), "site of b": b}
+
+    def without(self, terms):
+        a, b = terms["site of a"], terms["site of a"] if self._b is None else terms["site of b"]
+        left = ~(a[self._bound[:, 0]] | b[self._bound[:, 1]])
+        numbers = np.cumsum(~a) - 1, np.cumsum(~b) - 1
+        bound = np.column_stack([number[rows] for number, rows in zip(numbers, self._bound[left].T, strict=True)])
+        self._a, self._b = self._a[~a], None if self._b is None else self._b[~b]
+        self._table = _Sites(self.name, self._a, self._b)
+        self._bound = self._checked_pairs(bound)
+        self._was_cut = True
+        self._version += 1
+
+    def _arguments_now(self):
+        now = super()._arguments_now()
+        return now | ({"a": self._a, "b": self._b, "bound": self._bound} if self._was_cut else {})
+
     def check(self, topology, forces):
         super().check(topology, forces)
         self._a.check(f"{self.name}: a", topology)
@@ -274,6 +293,7 @@ class LinkBinding(Jump):
             self._partners,
             -1 if self._pool is None else self._pool,
         )
+        operation.table = table
         self.update(operation, kT)
         for i, (row_a, row_b) in enumerate(self._bound):
             why = operation.bind(table.of_a[row_a], table.of_b[row_b])
@@ -328,6 +348,12 @@ class LinkBinding(Jump):
         )
         coming.acts_on_points = operation.on_points
         return Joined(force.name, bound, coming)
+
+    def carry(self, before, operation):
+        # Of links whose sites are both still there.
+        row = self._table.rows_of(before.table)[before.links()[1]]
+        ids, left = before.links()[0], (row >= 0).all(axis=1)
+        operation.take_over(before, ids[left], row[left].astype(np.int64))
 
     def meet(self, operation, others):
         mine = self._table
@@ -479,9 +505,10 @@ def _chains_of(sites: Sites, topology) -> tuple[np.ndarray, np.ndarray, np.ndarr
         s[last[inner]] = length[inner]
         s = np.cumsum(s)
         s -= s[starts[:-1]][node_of]
-        own = (sites.bead_numbers >= handle.first_bead) & (sites.bead_numbers < handle.first_bead + len(handle))
-        own &= sites.weights != 0.0
-        node = sites.bead_numbers[own] - handle.first_bead
+        number = np.full(topology.n_beads, -1)
+        number[handle.beads] = np.arange(len(handle))
+        own = (number[sites.bead_numbers] >= 0) & (sites.weights != 0.0)
+        node = number[sites.bead_numbers[own]]
         where, w = s[node].copy(), sites.weights[own]
         if handle.closed:
             # On the link from the last node back to the first, the first is at the end.

@@ -124,7 +124,7 @@ def tip3p() -> RigidWater:
     >>> topology = mp.Topology()
     >>> molecules = topology.add_filaments(**water.arguments([[0.0, 0, 0], [0.28, 0, 0]], seed=3))
     >>> system = mp.System(topology)
-    >>> oxygens, within = molecules.beads[1::3], molecules.first_bead + molecules.links
+    >>> oxygens, within = molecules.beads[1::3], molecules.beads[molecules.links]
     >>> system.add_force(mp.forces.Coulomb(molecules, np.tile(water.charges, 2), exclusions=within))
     Coulomb(charges=array of 6, constant=230.708)
     >>> system.add_force(mp.forces.LennardJones(oxygens, oxygens, water.epsilon, water.sigma))

@@ -211,20 +211,25 @@ def test_other_ways_out_are_chained():
 
 
 def oriented_program(threads=1):
-    """Three beads, of which the last two are oriented: the kernels' side of a kind that topologies have not yet."""
+    """Three beads, of which the last two are oriented: the kernels' side."""
     from medyanpy._kernels.accumulate import Accumulator
     from medyanpy._kernels.kick import ForceSum
     from medyanpy._kernels.program import Program
 
+    from medyanpy.layout import Layout
+
     rng = np.random.default_rng(4)
     x, q = rng.normal(size=(3, 3)), rng.normal(size=(2, 4))
     q /= np.linalg.norm(q, axis=1)[:, None]
+    topology = mp.Topology()
+    topology.add_beads(x[:1], 1.0)
+    topology.add_rigid_bodies(x[1:], q, 1.0, [1.0, 1.0, 1.0])
     program = Program(
         x=x,
         v=np.zeros((3, 3)),
         mass=np.ones(3),
         inverse_mass=np.ones(3),
-        id=np.arange(3, dtype=np.int32),
+        bead=np.arange(3, dtype=np.int32),
         n_vertices=0,
         faces=np.empty((0, 3), np.int32),
         opposite=np.empty((0, 3), np.int32),
@@ -238,7 +243,7 @@ def oriented_program(threads=1):
     )
 
     def force_sum(*forces):
-        operations = [force.bind(None) for force in forces]
+        operations = [force.bind(Layout(topology)) for force in forces]
         return ForceSum(operations, np.zeros((3, 3)), [np.zeros((2, 3))], np.zeros((0, 3)), 0, Accumulator(0, 1))
 
     return program, x, q, force_sum

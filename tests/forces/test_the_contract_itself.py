@@ -230,15 +230,15 @@ def hasty(force, **numbers):
 
 
 def careless(force, **numbers):
-    force._numbers = dict(force._numbers)
+    force._values = dict(force._values)
     SPRING.set(force, **numbers)
 
 
 def stubborn(force, layout):
-    now = force._numbers
-    force._numbers = force.__dict__.setdefault("_first", now)
+    now = force._values
+    force._values = force.__dict__.setdefault("_first", now)
     operation = SPRING.bind(force, layout)
-    force._numbers = now
+    force._values = now
     return operation
 
 
