@@ -129,6 +129,11 @@ class Handle(Guarded):
         return np.append(self.beads, self._asleep) if self.comes_and_goes else self.beads
 
     @property
+    def all_rows(self) -> np.ndarray:
+        """(m,) rows of its beads and rows asleep, ascending."""
+        return np.sort(np.append(self.beads, self._asleep))
+
+    @property
     def fixed_beads(self) -> np.ndarray:
         return np.broadcast_to(self.fixed, (len(self),))
 
@@ -232,6 +237,12 @@ class Handle(Guarded):
             return self._of_all.get(name)
         return values[0] if (values == values[0]).all() else None
 
+    def differs(self) -> str | None:
+        """Which number its beads do not all have the same, so that those that are born have none; None without any."""
+        numbers = {name: getattr(self, name) for name in self.per_bead}
+        of_one = [name for name, value in numbers.items() if value.ndim == 1 and value.dtype == np.float64]
+        return next((name for name in of_one if self.of_all(name) is None), None)
+
     def _number_for(self, what: str, name: str, given: Any) -> Any:
         """What new beads get: what is given, or else the number that all have."""
         if given is not None:
@@ -311,8 +322,38 @@ class Handle(Guarded):
 
     def beside_frames(self) -> dict[str, Any]:
         """What a trajectory holds of these beads beside frames, by name: bool, int, str, Surface, an array, or an array
-        and its unit. Pictures draw what is called faces (F, 3), links (l, 2), radius (n,) and semi_axes (n, 3)."""
+        and its unit. Arrays other than faces (F, 3) and links (l, 2) have a row for each bead; pictures draw radius
+        (n,) and semi_axes (n, 3)."""
         return {"fixed": self.fixed, "in_space": self.in_space}
+
+    def beside_rows(self) -> dict[str, Any]:
+        """`beside_frames`, and ``"mass"``, with a row for each of `all_rows`, and links between these. Of rows asleep
+        what bead is born there or is added without more words is known where all beads have the same; the others are
+        masked."""
+        beside = {"mass": (self.mass, "pN s+2 nm-1"), **self.beside_frames()}
+        if not len(self._asleep) and self._rows is None:
+            return beside
+        rows = self.all_rows
+        own, free = np.searchsorted(rows, self.beads), np.searchsorted(rows, self._asleep)
+        if self.comes_and_goes and not len(self) and self.differs() is None:
+            one = self.newborn({c: c.empty(1) + c.dtype(self.asleep(c)) for c in self.columns if not c.is_momentum})
+            beside |= {"mass": (one.mass, beside["mass"][1]), **one.beside_frames()}
+            own, free = own[:0], np.arange(len(rows))
+
+        def widened(value: np.ndarray) -> np.ma.MaskedArray:
+            out = np.ma.masked_all((len(rows), *value.shape[1:]), value.dtype)
+            out[own] = value[: len(own)]
+            if len(value) and (value == value[0]).all():
+                out[free] = value[0]
+            return out
+
+        for name, value in beside.items():
+            array, *unit = value if isinstance(value, tuple) else (value,)
+            if not isinstance(array, np.ndarray) or name == "faces":
+                continue
+            array = own[array] if name == "links" else widened(array)
+            beside[name] = (array, *unit) if unit else array
+        return beside
 
     @property
     def joined(self) -> np.ndarray:
@@ -411,8 +452,9 @@ def chosen(values: Any, keep: np.ndarray) -> Any:
     return values[keep]
 
 
-def found_ids(what: str, wanted: np.ndarray, known: np.ndarray, next_id: int) -> np.ndarray:
-    """(k,) where in `known` (n,), with -1 of those that are nobody's, permanent ids are.
+def found_ids(what: str, wanted: np.ndarray, known: np.ndarray, next_id: int | None) -> np.ndarray:
+    """(k,) where in `known` (n,), with -1 of those that are nobody's, permanent ids are; those that have been are below
+    `next_id`, where that is known.
 
     Raises
     ------
@@ -425,7 +467,12 @@ def found_ids(what: str, wanted: np.ndarray, known: np.ndarray, next_id: int) ->
     missing = (wanted < 0) | (known[found] != wanted) if len(known) else np.ones(len(wanted), bool)
     if missing.any():
         i = int(np.argmax(missing))
-        why = "its bead is gone" if 0 <= wanted[i] < next_id else f"no bead has had it: ids are 0 to {next_id - 1}"
+        if next_id is None:
+            why = "no bead has it then"
+        elif 0 <= wanted[i] < next_id:
+            why = "its bead is gone"
+        else:
+            why = f"no bead has had it: ids are 0 to {next_id - 1}"
         raise TopologyError(f"{what}: ids[{i}] = {wanted[i]}, but {why}")
     return found
 

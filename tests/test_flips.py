@@ -548,7 +548,7 @@ def test_frames_hold_the_triangles_of_their_time(tmp_path):
 def test_a_trajectory_begun_without_triangles_says_so(tmp_path):
     system, sheet = built(MESHES["closed"])
     simulation = mp.Simulation(system, mp.BAGOGABIntegrator(1e-9, kT=KT, seed=2))
-    simulation.reporters.append(mp.reporters.TrajectoryReporter(tmp_path / "run.h5", 2))
+    simulation.reporters.append(mp.reporters.TrajectoryReporter(tmp_path / "run.h5", 2, faces=False))
     simulation.step(2)
     flip_at_random(simulation.context, sheet, 10)
     with pytest.raises(ParameterError, match=r"edges have been flipped since .*run.h5 was begun.*faces=True"):
@@ -566,6 +566,37 @@ def test_a_trajectory_begun_without_triangles_says_so(tmp_path):
     with mp.Trajectory(tmp_path / "other.h5") as trajectory:
         assert len(trajectory) == 2
         assert (trajectory[0].faces["sheet"] != trajectory[1].faces["sheet"]).any()
+
+
+def test_the_first_flip_begins_a_segment_with_triangles(tmp_path):
+    system, sheet = built(MESHES["closed"])
+    simulation = mp.Simulation(system, mp.BAGOGABIntegrator(1e-9, kT=KT, seed=2))
+    simulation.reporters.append(mp.reporters.TrajectoryReporter(tmp_path / "run.h5", 2))
+    simulation.save_checkpoint(tmp_path / "start")
+    seen = []
+    for k in range(4):
+        simulation.step(2)
+        seen.append(look(simulation.context))
+        if k % 2:
+            flip_at_random(simulation.context, sheet, 10, seed=k)
+    simulation.reporters[0].flush()
+    with mp.Trajectory(tmp_path / "run.h5") as trajectory:
+        assert [path.name for path in trajectory.paths] == ["run.h5", "run.part0002.h5"]
+        for frame, state in zip(trajectory, seen, strict=True):
+            assert (frame.faces["sheet"] == state.faces["sheet"]).all()
+            assert (frame.positions == state.positions).all()
+        assert (trajectory[1].faces["sheet"] != trajectory[2].faces["sheet"]).any()
+        faces = trajectory.read("faces of sheet")
+        assert (faces[:2] == -1).all()
+        assert (faces[3] == seen[3].faces["sheet"]).all()
+    # Back to where there were none.
+    simulation.load_checkpoint(tmp_path / "start")
+    simulation.step(4)
+    simulation.close()
+    with mp.Trajectory(tmp_path / "run.h5") as trajectory:
+        assert trajectory.steps.tolist() == [2, 4]
+        assert all((frame.faces["sheet"] == sheet.mesh.faces).all() for frame in trajectory)
+        assert (trajectory[1].positions == seen[1].positions).all()
 
 
 def test_areas_and_volumes_of_tables_are_those_of_now(tmp_path):

@@ -108,8 +108,8 @@ def test_what_is_no_trajectory_is_refused(tmp_path, run):
     later = tmp_path / "later.h5"
     later.write_bytes(run[0].read_bytes())
     with h5py.File(later, "r+") as file:
-        file["medyanpy"].attrs["format"] = 2
-    with pytest.raises(mp.ParameterError, match="has format 2; this version of medyanpy reads format 1"):
+        file["medyanpy"].attrs["format"] = 3
+    with pytest.raises(mp.ParameterError, match="has format 3; this version of medyanpy reads formats 1 and 2"):
         Trajectory(later)
     cut = tmp_path / "cut.h5"
     cut.write_bytes(run[0].read_bytes()[:3000])

@@ -28,8 +28,9 @@ def array(
     *,
     dtype: type = np.float64,
     error: type[Exception] = ParameterError,
+    nan: bool = False,
 ) -> np.ndarray:
-    """A C-contiguous array of the given shape (None: any length), finite if it holds floats."""
+    """A C-contiguous array of the given shape (None: any length), finite if it holds floats; nan where it may be."""
     wanted = "(" + ", ".join("n" if s is None else str(s) for s in shape) + ("," if len(shape) == 1 else "") + ")"
     try:
         raw = _real(np.asarray(value))
@@ -42,8 +43,11 @@ def array(
         raise _refuse(what, f"must be an array of shape {wanted}: {cause}", error) from cause
     if out.ndim != len(shape) or any(s is not None and s != n for s, n in zip(shape, out.shape, strict=False)):
         raise _refuse(what, f"must have shape {wanted}, not {raw.shape}", error)
-    if dtype is np.float64 and not np.isfinite(out).all():
-        index = tuple(int(i) for i in np.argwhere(~np.isfinite(out))[0])
+    fine = np.isfinite(out)
+    if nan:
+        fine |= np.isnan(out)
+    if dtype is np.float64 and not fine.all():
+        index = tuple(int(i) for i in np.argwhere(~fine)[0])
         place = ", ".join(map(str, index))
         raise _refuse(f"{what}[{place}]", f"= {out[index]} but must be finite", error)
     return out

@@ -84,7 +84,7 @@ def end_to_end(source: Any, filaments: Filaments) -> np.ndarray:
     Raises
     ------
     TopologyError
-        Not filaments, or rings, which have no ends.
+        Not filaments, or rings, which have no ends; a state or frame in which one of them was not there.
     ParameterError
         Positions of wrong shape.
 
@@ -273,28 +273,40 @@ def _open(what: str, filaments: Any) -> Filaments:
 def _frames(source: Any, what: str, filaments: Filaments) -> tuple[bool, Iterator[np.ndarray]]:
     """Whether there is one frame only; and the positions of the nodes in every frame."""
     if isinstance(source, Trajectory):
-        return False, (_nodes(frame.positions, what, filaments) for frame in source)
+        return False, (_nodes_of(frame, what, filaments) for frame in source)
     if hasattr(source, "positions"):
-        return True, iter([_nodes(source.positions, what, filaments)])
+        return True, iter([_nodes_of(source, what, filaments)])
     if isinstance(source, list | tuple) and source and all(hasattr(frame, "positions") for frame in source):
-        return False, (_nodes(frame.positions, what, filaments) for frame in source)
+        return False, (_nodes_of(frame, what, filaments) for frame in source)
     x = np.asarray(source)
     if x.ndim == 2:
         return True, iter([_nodes(x, what, filaments)])
-    x = array(f"{what}: positions", source, (None, None, 3))
+    x = array(f"{what}: positions", source, (None, None, 3), nan=True)
     return False, (_nodes(frame, what, filaments) for frame in x)
 
 
+def _nodes_of(frame: Any, what: str, filaments: Filaments) -> np.ndarray:
+    """Of a state or frame, refused where other beads than these have their rows."""
+    ids, rows = getattr(frame, "ids", None), filaments.beads
+    if ids is not None and len(ids) == filaments.topology.n_beads and not np.array_equal(ids[rows], filaments.ids):
+        bead = int(rows[np.argmax(ids[rows] != filaments.ids)])
+        raise TopologyError(
+            f"{what}: at step {frame.step} {filaments.describe(bead)} of {filaments.name!r} was not there, or is gone: "
+            "give frames in which all of these filaments are there"
+        )
+    return _nodes(frame.positions, what, filaments)
+
+
 def _nodes(x: Any, what: str, filaments: Filaments) -> np.ndarray:
-    x = array(f"{what}: positions", x, (None, 3))
+    x = array(f"{what}: positions", x, (None, 3), nan=True)
     if len(x) == filaments.topology.n_beads:
-        return x[filaments.beads]
-    if len(x) == len(filaments):
-        return x
-    raise ParameterError(
-        f"{what}: positions have {len(x)} rows, but the topology has {filaments.topology.n_beads} beads and "
-        f"{filaments!r} {len(filaments)} nodes"
-    )
+        x = x[filaments.beads]
+    elif len(x) != len(filaments):
+        raise ParameterError(
+            f"{what}: positions have {len(x)} rows, but the topology has {filaments.topology.n_beads} beads and "
+            f"{filaments!r} {len(filaments)} nodes"
+        )
+    return array(f"{what}: positions", x, (None, 3))
 
 
 def _collect(source: Any, what: str, filaments: Filaments, compute) -> np.ndarray:

@@ -185,12 +185,10 @@ def _check_birth(jump: str, handle: "Handle", system: "System") -> None:
     """
     if not handle.comes_and_goes:
         raise TopologyError(f"{jump}: jumps cannot bear {handle!r}, whose beads are joined to each other or held")
-    for name in handle.per_bead:
-        value = getattr(handle, name)
-        if value.ndim == 1 and value.dtype == np.float64 and handle.of_all(name) is None:
-            raise ParameterError(
-                f"{jump}: the beads of {handle.name!r} do not all have the same {name}: those that are born have none"
-            )
+    if (name := handle.differs()) is not None:
+        raise ParameterError(
+            f"{jump}: the beads of {handle.name!r} do not all have the same {name}: those that are born have none"
+        )
     for name, force in zip(system.force_names, system.forces, strict=True):
         if handle in force.handles and (obstacle := force.obstacle_to_births()):
             raise ParameterError(

@@ -6,6 +6,9 @@ consistent file, and renamed. A file that is there is never opened to be written
 way. Frames are gathered in memory and written as whole compressed chunks, since filling up a compressed chunk writes
 it anew each time and leaks the space of its old copy. The step numbers are written last: frames without one do not
 count. Room on the disk is reserved before HDF5 is called, which loses chunks, and its head, where there is none.
+
+Nothing but frames can be added to such a file: where what stands beside them changes, since the topology has been
+edited, frames go on in another, a segment: ``run.part0002.h5`` after ``run.h5``.
 """
 
 import errno
@@ -17,7 +20,7 @@ import time as clock
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -38,8 +41,9 @@ if TYPE_CHECKING:
     import h5py
 
 
-#: Raised when a reader of today could not understand a file of tomorrow.
-FORMAT = 1
+#: What is written, and what is understood. Raised when a reader of yesterday could not understand a file of today: the
+#: second is of files of beads that come and go, others stay as they were in 0.1.
+FORMATS = (1, 2)
 # Frames do not wait in memory for their chunk to fill for longer than this (s).
 _PATIENCE = 30.0
 # The newest features of HDF5 are those of 1.10 (2016), which has single-writer-multiple-reader mode: other
@@ -62,8 +66,11 @@ _ABANDONED: list[Any] = []
 POSITION = POSITIONS.path
 #: What a handle calls its first row in the columns that not all beads have, if not ``first_row``: as 0.1 did.
 FIRST_ROW = {"intriangle": "first_point"}
-#: What the triangles of a membrane in frames are called, before its name.
+#: What the triangles of a membrane, and the links of chains, are called in frames, before the name of the handle.
 FACES_OF = "faces of "
+LINKS_OF = "links of "
+#: Permanent ids, in frames where beads come and go.
+IDS = "particles/all/id"
 ENERGIES = ("potential_energy", "kinetic_energy", "temperature")
 
 
@@ -141,23 +148,19 @@ class File:
             stack.pop_all()
 
     @classmethod
-    def copy(
-        cls, path: Path, frames: int | None = None, check: Callable[["h5py.File"], Any] = lambda file: None
-    ) -> "File":
+    def copy(cls, path: Path, frames: int) -> "File":
         """Everything that is in a trajectory, up to a number of frames; what half-filled chunks leaked is left behind.
 
         Raises
         ------
         ParameterError
-            A file that is no trajectory, or is damaged, or that `check` refuses.
+            A file that is no trajectory, or is damaged.
         OutputError
             There is no room for a copy.
         """
         new = None
         try:
-            with open_to_read(path, left=True) as old:
-                check_format(old, path)
-                check(old)
+            with looking_into(path) as old:
                 new = cls(path, lambda file: None)
                 new.reserve(path.stat().st_size)
                 # All at once, since datasets with several names stay one only within one copy; compressed chunks go
@@ -167,17 +170,10 @@ class File:
                 new.hdf5.move(f"all/{name}", name)
             del new.hdf5["all"]
             # Frames whose step was not written any more do not count.
-            counted = min(len(new.hdf5[POSITION][name]) for name in ("step", "time", "value"))
-            truncate(new.hdf5, counted if frames is None else min(frames, counted))
-        except BaseException as cause:
+            truncate(new.hdf5, min(frames, len(counted_steps(new.hdf5))))
+        except BaseException:
             if new is not None:
                 new.close()
-            if isinstance(cause, MedyanError):
-                raise
-            if isinstance(cause, OSError) and cause.errno is not None:
-                raise unwritable("TrajectoryReporter", path, cause) from cause
-            if isinstance(cause, Exception):
-                raise ParameterError(f"TrajectoryReporter: cannot append to {path}: {cause}") from cause
             raise
         return new
 
@@ -202,6 +198,8 @@ class File:
         ------
         OutputError
         """
+        if self.hdf5.swmr_mode:
+            return
         self.reserve(0)
         with writing("TrajectoryReporter", self.path):
             self.hdf5.swmr_mode = True
@@ -316,6 +314,24 @@ class Writer:
     def last_step(self) -> int:
         return self._waiting.last_step
 
+    @property
+    def frames(self) -> int:
+        """Of file and memory; not of segments before."""
+        return self._waiting.frames
+
+    @property
+    def hdf5(self) -> "h5py.File":
+        return self._file.hdf5
+
+    @property
+    def path(self) -> Path:
+        return self._file.path
+
+    def go_on_in(self, file: File) -> None:
+        """Let frames that come go to another file; all have been written."""
+        with self._at_work():
+            self._take(file)
+
     def _check_process(self) -> None:
         if self._process != os.getpid():
             raise ParameterError(
@@ -409,13 +425,6 @@ class Writer:
             # HDF5 hands everything to the operating system; this asks it to put it on the disk.
             os.fsync(self._file.number)
 
-    def rewind(self, step: int) -> None:
-        """Drop frames after `step`: shrinking is not for the eyes of readers, so a shorter copy takes the place."""
-        with self._at_work():
-            self.flush()
-            kept = np.searchsorted(self._file.step[: self._written], step, side="right")
-            self._take(File.copy(self._file.path, int(kept)))
-
     def close(self) -> None:
         """Let go of the file, whether frames that wait can be written or not; a forked child has no part in it."""
         if self._process != os.getpid():
@@ -444,6 +453,7 @@ def has_no_frames(path: Path) -> bool:
 def element_paths(file: "h5py.File") -> list[str]:
     """The time-dependent elements of a trajectory."""
     known = [POSITION, VELOCITIES.path, *(f"observables/{name}" for name in ENERGIES)]
+    known += [IDS] if f"{IDS}/value" in file else []
     groups = {f"medyanpy/{of}": group for of, group in file["medyanpy"].items() if of != "handles"}
     own = [f"{path}/{entry}" for path, group in groups.items() for entry in group if f"{entry}/value" in group]
     return [*(path for path in known if path in file), *own]
@@ -455,6 +465,29 @@ def truncate(file: "h5py.File", n: int) -> None:
         file[POSITION][name].resize(n, axis=0)
     for path in element_paths(file):
         file[path]["value"].resize(n, axis=0)
+
+
+@contextmanager
+def looking_into(path: Path) -> Iterator["h5py.File"]:
+    """A trajectory that nobody writes, to go on in it.
+
+    Raises
+    ------
+    ParameterError
+        A file that is no trajectory, or is damaged.
+    OutputError
+        The disk is.
+    """
+    try:
+        with open_to_read(path, left=True) as file:
+            check_format(file, path)
+            yield file
+    except MedyanError:
+        raise
+    except Exception as cause:
+        if isinstance(cause, OSError) and cause.errno is not None:
+            raise unwritable("TrajectoryReporter", path, cause) from cause
+        raise ParameterError(f"TrajectoryReporter: cannot append to {path}: {cause}") from cause
 
 
 def open_to_read(path: Path, *, left: bool = False) -> "h5py.File":
@@ -594,8 +627,9 @@ def check_format(file: "h5py.File", path: Any) -> None:
     if "medyanpy" not in file or POSITION not in file:
         raise ParameterError(f"{path} is an HDF5 file, but no trajectory of medyanpy")
     version = int(file["medyanpy"].attrs.get("format", 0))
-    if version != FORMAT:
-        raise ParameterError(f"{path} has format {version}; this version of medyanpy reads format {FORMAT}")
+    if version not in FORMATS:
+        known = " and ".join(map(str, FORMATS))
+        raise ParameterError(f"{path} has format {version}; this version of medyanpy reads formats {known}")
 
 
 def _refuse_parts_elsewhere(file: "h5py.File", path: Any) -> None:
@@ -614,7 +648,137 @@ def _refuse_parts_elsewhere(file: "h5py.File", path: Any) -> None:
     file.visititems(look)
 
 
-def read_handle_rows(file: "h5py.File") -> list[tuple[str, str, int, int]]:
-    """Name, kind, first bead and number of beads of every handle."""
-    groups = [file["medyanpy/handles"][str(k)].attrs for k in range(len(file["medyanpy/handles"]))]
-    return [(str(a["name"]), str(a["kind"]), int(a["first_bead"]), int(a["n_beads"])) for a in groups]
+class HandleRows(NamedTuple):
+    """Whose rows are which, in every array that has a row for each bead."""
+
+    name: str
+    kind: str
+    rows: np.ndarray
+
+    def __eq__(self, other: object) -> bool:
+        return self[:2] == other[:2] and np.array_equal(self.rows, other.rows)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __str__(self) -> str:
+        return f"{len(self.rows)} {self.kind} of {self.name!r}"
+
+
+def read_handle_rows(file: "h5py.File") -> list[HandleRows]:
+    """Of every handle."""
+    groups = [file["medyanpy/handles"][str(k)] for k in range(len(file["medyanpy/handles"]))]
+    out = []
+    for group in groups:
+        a = group.attrs
+        if "first_bead" in a:
+            rows = np.arange(int(a["first_bead"]), int(a["first_bead"]) + int(a["n_beads"]))
+        else:
+            rows = group["rows"][()].astype(np.int64)
+        out.append(HandleRows(str(a["name"]), str(a["kind"]), rows))
+    return out
+
+
+class Part(NamedTuple):
+    """A segment that is there: how many frames come before it and are in it, and the step of the last up to its end."""
+
+    path: Path
+    before: int
+    frames: int
+    last_step: int
+
+
+def part_of(path: Path, number: int) -> Path:
+    """What the segments of a trajectory are called, counted from 1: ``run.h5``, ``run.part0002.h5``, ..."""
+    return path if number == 1 else path.with_name(f"{path.stem}.part{number:04d}{path.suffix}")
+
+
+def later_parts(path: Path, after: int = 1) -> list[Path]:
+    """Segments with higher numbers that are there."""
+    found = []
+    while (there := part_of(path, after + 1 + len(found))).exists():
+        found.append(there)
+    return found
+
+
+def remove_parts(path: Path, after: int) -> None:
+    """Remove the segments after the one of this number, the last of them first: whenever this ends, what is left is
+    whole.
+
+    Raises
+    ------
+    ParameterError
+        A file that is none of ours has the name of one.
+    """
+    parts = later_parts(path, after)
+    for part in parts:
+        if part.stat().st_size and _segment(part) is None:
+            raise ParameterError(
+                f"TrajectoryReporter: {part} is no segment of a trajectory, but has the name of one of {path}: move it "
+                "away"
+            )
+    for part in reversed(parts):
+        part.unlink()
+
+
+def _segment(path: Path) -> tuple[int, int] | None:
+    """Of a segment after the first: how many frames come before it, and the step of the last of them."""
+    with suppress(OSError, RuntimeError, KeyError), open_to_read(path, left=True) as file:
+        return segment_of(file)
+    return None
+
+
+def segment_of(file: "h5py.File") -> tuple[int, int] | None:
+    """Of a segment after the first: how many frames come before it, and the step of the last of them."""
+    about = file["medyanpy"].attrs
+    return (int(about["frames_before"]), int(about["step_before"])) if "frames_before" in about else None
+
+
+def parts_there(path: Path) -> list[Part]:
+    """The segments of a trajectory that nobody writes.
+
+    Raises
+    ------
+    ParameterError
+        They do not follow each other, or a file is none of them.
+    """
+    out: list[Part] = []
+    frames, last = 0, -1
+    for there in [path, *later_parts(path)]:
+        with looking_into(there) as file:
+            steps = counted_steps(file)
+            if out:
+                check_follows(there, segment_of(file), frames, last)
+        last = int(steps[-1]) if len(steps) else last
+        out.append(Part(there, frames, len(steps), last))
+        frames += len(steps)
+    return out
+
+
+def check_follows(path: Path, segment: tuple[int, int] | None, frames: int, step: int) -> None:
+    """Refuse a segment that does not go on from so many frames, up to this step.
+
+    Raises
+    ------
+    ParameterError
+    """
+    if segment is None:
+        raise ParameterError(f"{path} has the name of a segment of a trajectory, and is a trajectory of its own")
+    if segment != (frames, step):
+        raise ParameterError(
+            f"{path} goes on from {segment[0]} frames, the last of step {segment[1]}, but the segments before it hold "
+            f"{frames}, the last of step {step}: they are of different runs"
+        )
+
+
+def counted_steps(file: "h5py.File") -> np.ndarray:
+    """The steps of frames that are whole: what has no step yet is not there."""
+    group = file[POSITION]
+    n = min(len(group[name]) for name in ("step", "time", "value"))
+    return group["step"][:n]
+
+
+def steps_of(path: Path, step: int) -> int:
+    """How many frames a segment has that nobody writes, up to a step."""
+    with looking_into(path) as file:
+        return int(np.searchsorted(counted_steps(file), step, side="right"))

@@ -1,114 +1,46 @@
 """Reading back the files of TrajectoryReporter."""
 
 import os
+import time as clock
 from collections.abc import Iterator
-from contextlib import ExitStack, suppress
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from medyanpy._tools.names import plainly_called
-from medyanpy._tools.validation import array, file_path
-from medyanpy.beads import COLUMNS
-from medyanpy.beads.rigid_bodies import solid_semi_axes
-from medyanpy.beads.rods import round_section
+from medyanpy._tools.validation import array, file_path, one_or_many
 from medyanpy.columns import BEADS
-from medyanpy.errors import ParameterError, foreign_errors
+from medyanpy.errors import ParameterError, TopologyError, foreign_errors
 from medyanpy.files import hdf5
-from medyanpy.files.documents import deserialize
+from medyanpy.files.segments import Segment, TrajectoryHandle
+from medyanpy.handles import found_ids
 from medyanpy.sites import Sites
-from medyanpy.surfaces import Surface
 
 __all__ = ["Frame", "Trajectory", "TrajectoryHandle"]
 
-
-@dataclass(frozen=True)
-class TrajectoryHandle:
-    """Some beads of a trajectory, as the topology that was simulated named them.
-
-    Attributes
-    ----------
-    name, kind : str
-        As `Handle`.
-    beads : (n,) int array
-        Their rows in every array that has a row per bead.
-    fixed : bool
-    faces : (F, 3) int32 array or None
-        Triangles of the mesh that it started with, of the membrane's own vertices; None for what is no membrane.
-    membrane : str or None
-        On which in-triangle points live; None for other kinds.
-    points : slice or None
-        Of in-triangle points: their rows in ``frame.triangles`` and ``frame.barycentric``.
-    links : (l, 2) int array or None
-        Of filaments: pairs of their own nodes, counted from their first.
-    surface : Surface or None
-        That surface points are held to; None for other kinds, and for a PythonSurface.
-    in_space : bool
-        Whether positions are places in space; those of directors are directions.
-    mass : (n,) float array, pN s²/nm
-    rows : slice or None
-        Their rows in the columns that not all beads have, such as ``frame.orientations`` and
-        ``frame.angular_momenta`` of oriented beads.
-    rows_of : str
-        Which columns these are, as `Column.of`; empty where there are none.
-    inertia : (n, 3) float array or None, pN s² nm
-        Of oriented beads: principal moments of inertia.
-    beside : dict
-        All that stands beside the frames under a name of its own, such as ``"radius"``; see `Handle.beside_frames`.
-    """
-
-    name: str
-    kind: str
-    beads: np.ndarray
-    mass: np.ndarray
-    rows: slice | None
-    rows_of: str
-    beside: dict[str, Any]
-
-    @property
-    def fixed(self) -> bool:
-        return self.beside["fixed"]
-
-    @property
-    def in_space(self) -> bool:
-        return self.beside.get("in_space", True)
-
-    @property
-    def faces(self) -> np.ndarray | None:
-        return self.beside.get("faces")
-
-    @property
-    def membrane(self) -> str | None:
-        return self.beside.get("membrane")
-
-    @property
-    def links(self) -> np.ndarray | None:
-        return self.beside.get("links")
-
-    @property
-    def surface(self) -> Surface | None:
-        return self.beside.get("surface")
-
-    @property
-    def inertia(self) -> np.ndarray | None:
-        return self.beside.get("inertia")
-
-    @property
-    def points(self) -> slice | None:
-        return self.rows if self.rows_of == "intriangle" else None
-
-    def __len__(self) -> int:
-        return len(self.beads)
+# In messages.
+_BEADS_OF = {BEADS: "beads", "intriangle": "in-triangle points", "oriented": "oriented beads"}
+# How long a writer may be between two segments (s).
+_PATIENCE = 2.0
+_ALL = slice(None)
 
 
 class Frame:
     """One frame of a trajectory; what is asked for is read then.
 
+    Arrays have a row for each bead of all frames; in rows of which nobody is in this one they hold nan, or -1.
+
     Attributes
     ----------
     step : int
     time : float, s
+    handles : dict of str to TrajectoryHandle
+        As they were then: an edit changes them.
+    ids : (n,) int64 array
+        Permanent ids of beads; -1 of rows in which nobody is.
+    alive : (n,) bool array
+        In which rows somebody is.
     positions : (n, 3) float array, nm
     velocities : (n, 3) float array, nm/s
         ParameterError if they were not written.
@@ -133,12 +65,44 @@ class Frame:
     def __init__(self, trajectory: "Trajectory", index: int) -> None:
         self._trajectory = trajectory
         self._index = index
+        self._segment = trajectory._segment_of(index)
         self.step = int(trajectory.steps[index])
         self.time = float(trajectory.times[index])
 
     @property
     def handles(self) -> dict[str, TrajectoryHandle]:
-        return self._trajectory.handles
+        return self._segment.handles
+
+    @property
+    def ids(self) -> np.ndarray:
+        return self.column("ids")
+
+    @property
+    def alive(self) -> np.ndarray:
+        return self.ids >= 0
+
+    def living(self, handle: TrajectoryHandle) -> np.ndarray:
+        """(k,) rows of the beads of a handle that are alive in this frame, ascending."""
+        return handle.beads[self.alive[handle.beads]]
+
+    def rows_of_ids(self, ids: Any) -> np.ndarray:
+        """Rows of beads by their permanent ids, as `State.rows_of_ids`.
+
+        Parameters
+        ----------
+        ids : (k,) int or int
+
+        Returns
+        -------
+        (k,) int array
+
+        Raises
+        ------
+        TopologyError
+            An id of no bead that is alive in this frame.
+        """
+        wanted = one_or_many("rows_of_ids: ids", ids, dtype=np.int64, error=TopologyError)
+        return found_ids("rows_of_ids", wanted, self.ids, None)
 
     def column(self, name: str) -> np.ndarray:
         """What a kind of bead declares under a name, as `State.column`.
@@ -148,28 +112,31 @@ class Frame:
         ParameterError
             A name that the file does not hold.
         """
-        return self._trajectory._rows(name, self._index)
+        return self._trajectory._read(name, self._index)
 
     def drawn_of(self, handle: TrajectoryHandle) -> dict[str, str]:
         """What pictures take columns of a handle for, by the names of these."""
-        elements = self._trajectory._elements
+        elements = self._segment.elements
         return {name: e.drawn for name, e in elements.items() if e.drawn and e.of == handle.rows_of}
 
     @property
     def faces(self) -> dict[str, np.ndarray]:
         membranes = {name: handle for name, handle in self.handles.items() if handle.faces is not None}
-        return {name: self.triangles_of(handle)["faces"] for name, handle in membranes.items()}
+        return {name: self.beside(handle)["faces"] for name, handle in membranes.items()}
 
-    def triangles_of(self, handle: TrajectoryHandle) -> dict[str, np.ndarray]:
-        """Of a membrane, its triangles in this frame as ``"faces"``; of others nothing."""
-        if handle.faces is None:
-            return {}
-        written = hdf5.FACES_OF + handle.name
-        return {"faces": self.column(written) if written in self._trajectory._elements else handle.faces}
+    def beside(self, handle: TrajectoryHandle) -> dict[str, Any]:
+        """What stands beside the frames of a handle, as ``handle.beside``, with its ``"faces"`` or ``"links"`` as they
+        are in this frame."""
+        beside = dict(handle.beside)
+        for key, called in (("faces", hdf5.FACES_OF), ("links", hdf5.LINKS_OF)):
+            if self._segment.holds(called + handle.name):
+                found = self.column(called + handle.name)
+                beside[key] = found[found[:, 0] >= 0]
+        return beside
 
     @property
     def jumps(self) -> list[str]:
-        return list(self._trajectory._linked)
+        return list(self._segment.sites)
 
     def links(self, jump: str) -> np.ndarray:
         """What a jump had bound, as ``state.jumps[jump]["links"]``.
@@ -189,7 +156,7 @@ class Frame:
         ParameterError
             No such jump, or one that binds no links.
         """
-        self._trajectory._sites_of(jump)
+        self._sites_of(jump)
         rows = self.column(jump)
         return rows[rows[:, 0] >= 0]
 
@@ -209,15 +176,24 @@ class Frame:
         ParameterError
             As of `links`.
         """
-        sides, row = self._trajectory._sites_of(jump), np.full(len(self.positions), -1)
+        sides, row = self._sites_of(jump), np.full(len(self.positions), -1)
         for handle in self.handles.values():
             if handle.rows_of == "oriented":
-                row[handle.beads] = np.arange(handle.rows.start, handle.rows.stop)
+                row[handle.beads] = handle.row_numbers
         links = self.links(jump)
         return np.stack([sites[links[:, k]].places(self, row) for k, sites in enumerate(sides)], axis=1)
 
+    def _sites_of(self, jump: str) -> list[Sites]:
+        sites = self._segment.sites
+        if jump not in sites:
+            known = ", ".join(sites) or "none"
+            raise ParameterError(f"{self._segment.path}: {jump!r} is no jump that binds links; those are: {known}")
+        return sites[jump]
+
     def _number(self, name: str) -> float:
-        return float(self._trajectory._rows(name, self._index, ()))
+        value = self._trajectory._read(name, self._index)
+        with foreign_errors(f"{self._segment.path} is damaged: {name}"):
+            return float(np.reshape(value, ()))
 
     @property
     def positions(self) -> np.ndarray:
@@ -259,36 +235,16 @@ class Frame:
         return f"Frame(step {self.step}, {self.time:g} s)"
 
 
-class _Element(NamedTuple):
-    """Where frames hold something, which beads have rows there (as `Column.of`), and what pictures take it for."""
-
-    path: str
-    of: str
-    drawn: str = ""
-
-
-_KNOWN = {c.name: _Element(c.path, c.of, c.drawn) for c in COLUMNS} | {
-    name: _Element(f"observables/{name}", "") for name in hdf5.ENERGIES
-}
-# In messages.
-_BEADS_OF = {BEADS: "beads", "intriangle": "in-triangle points", "oriented": "oriented beads"}
-# Links that jumps have bound, and triangles, are rows of no beads.
-_LINKS = "jumps"
-# What handles have in files under other names than those of `TrajectoryHandle.beside`.
-_HEAD = ("name", "kind", "first_bead", "n_beads", "fixed", "rows_of", "first_row", "first_point")
-
-
-def _read_beside(dataset: Any) -> Any:
-    """An array, or the object that a document describes."""
-    return deserialize(dataset.asstr()[()]) if dataset.dtype.kind == "O" else dataset[()]
-
-
 class Trajectory:
     """The frames of a file that TrajectoryReporter wrote, is writing, or was killed while writing.
+
+    With those of its segments, ``run.part0002.h5`` and so on after ``run.h5``: arrays have the rows of the last, and
+    frames of before are widened to these with nan, or -1.
 
     Parameters
     ----------
     path : path
+        Of the first segment; of a later one, that alone is read.
 
     Attributes
     ----------
@@ -296,9 +252,13 @@ class Trajectory:
     times : (m,) float array, s
         Of every frame.
     handles : dict of str to TrajectoryHandle
+        As in the last segment: those of before have the same rows there.
     faces : dict of str to (F, 3) int32 array
         Triangles of the meshes that membranes started with; where edges have been flipped, see `Frame`.
     n_beads : int
+        Rows of beads.
+    paths : list of Path
+        Of the files.
     timestep : float, s
     word : str
         Of the integrator.
@@ -306,7 +266,7 @@ class Trajectory:
     Raises
     ------
     ParameterError
-        A file that does not exist, is not a trajectory, or is damaged.
+        A file that does not exist, is not a trajectory, or is damaged; segments of another run.
 
     Examples
     --------
@@ -329,99 +289,40 @@ class Trajectory:
     def __init__(self, path: str | os.PathLike) -> None:
         hdf5.import_h5py()
         self._path = file_path("Trajectory: path", path)
-        self._file: Any = None
-        self._open()
+        self._segments: list[Segment] = []
         try:
-            self.refresh()
+            self._look()
         except BaseException:
-            self._file.close()
+            self.close()
             raise
 
-    def _open(self) -> None:
-        """The file that has the name now; where that fails, the one before stays."""
-        with ExitStack() as stack:
-            there = None
-            # Another may take its place in between.
-            while there is None or not os.path.samestat(there, os.stat(self._path)):
-                stack.close()
-                if not os.path.isfile(self._path):
-                    raise ParameterError(f"trajectory {self._path} does not exist")
-                there = os.stat(self._path)
-                try:
-                    new = stack.enter_context(hdf5.open_to_read(self._path))
-                except OSError as cause:
-                    raise ParameterError(f"{self._path} is not an HDF5 file, or is damaged: {cause}") from cause
-                # What frames have in common changes no more, even while they are written.
-                with (
-                    foreign_errors(f"{self._path} is damaged"),
-                    hdf5.open_to_read(self._path, left=True) as file,
-                ):
-                    hdf5.check_format(file, self._path)
-                    own = file["medyanpy"]
-                    timestep, word = float(own.attrs["timestep"]), str(own.attrs["word"])
-                    handles, elements = dict(self._read_handles(file)), self._read_columns(file)
-                    linked = self._read_sites(file, elements)
-            stack.pop_all()
-        self.close()
-        self._file, self._there = new, there
-        self.timestep, self.word, self.handles, self._elements = timestep, word, handles, elements
-        self._linked = linked
-        self.faces = {name: h.faces for name, h in handles.items() if h.faces is not None}
+    @property
+    def paths(self) -> list[Path]:
+        return [segment.path for segment in self._segments]
 
-    @staticmethod
-    def _read_handles(file: Any) -> Iterator[tuple[str, TrajectoryHandle]]:
-        mass = file["particles/all/mass"][()]
-        for k, (name, kind, first, n) in enumerate(hdf5.read_handle_rows(file)):
-            group = file[f"medyanpy/handles/{k}"]
-            beside = {key: _read_beside(dataset) for key, dataset in group.items()}
-            beside |= {key: value for key, value in group.attrs.items() if key not in _HEAD}
-            beside["fixed"] = bool(group.attrs["fixed"])
-            # In 0.1 nothing said which rows these are, and pictures were made of moments of inertia.
-            first_rows = {**hdf5.FIRST_ROW, "oriented": "first_row"}
-            of = next((of for of, name in first_rows.items() if name in group.attrs), "")
-            of = str(group.attrs.get("rows_of", of))
-            own, rows = mass[first : first + n], None
-            if of:
-                row = int(group.attrs[hdf5.FIRST_ROW.get(of, "first_row")])
-                rows = slice(row, row + n)
-            if "inertia" in beside and not {"radius", "semi_axes"} & set(beside):
-                if "links" in beside:
-                    beside["radius"] = round_section(own, beside["inertia"])
-                else:
-                    beside["semi_axes"] = solid_semi_axes(own, beside["inertia"])
-            yield name, TrajectoryHandle(name, kind, np.arange(first, first + n), own, rows, of, beside)
+    @property
+    def _last(self) -> Segment:
+        return self._segments[-1]
 
-    @staticmethod
-    def _read_columns(file: Any) -> dict[str, _Element]:
-        """What frames hold, by name: what this package knows, there or not, and what else the file has."""
-        out = dict(_KNOWN)
-        paths = {element.path for element in out.values()}
-        for path in hdf5.element_paths(file):
-            if path not in paths:
-                _, of, entry = path.split("/")
-                about = file[path].attrs
-                out[str(about.get("name", entry))] = _Element(path, of, str(about.get("drawn", "")))
-        return out
+    @property
+    def timestep(self) -> float:
+        return self._last.timestep
 
-    @staticmethod
-    def _read_sites(file: Any, elements: dict[str, _Element]) -> dict[str, list[Sites]]:
-        """Between which sites each jump binds links."""
-        out = {}
-        for name, element in elements.items():
-            if element.of == _LINKS:
-                group = file[element.path]
-                out[name] = [Sites.from_arrays(**{k: v[()] for k, v in group[side].items()}) for side in "ab"]
-        return out
+    @property
+    def word(self) -> str:
+        return self._last.word
 
-    def _sites_of(self, jump: str) -> list[Sites]:
-        if jump not in self._linked:
-            known = ", ".join(self._linked) or "none"
-            raise ParameterError(f"{self._path}: {jump!r} is no jump that binds links; those are: {known}")
-        return self._linked[jump]
+    @property
+    def handles(self) -> dict[str, TrajectoryHandle]:
+        return self._last.handles
+
+    @property
+    def faces(self) -> dict[str, np.ndarray]:
+        return {name: h.faces for name, h in self.handles.items() if h.faces is not None}
 
     @property
     def n_beads(self) -> int:
-        return sum(map(len, self.handles.values()))
+        return self._last.n_beads
 
     def refresh(self) -> int:
         """Look for frames that were written since the file was opened; returns how many there are now.
@@ -429,46 +330,103 @@ class Trajectory:
         A run that starts again, or goes back to a checkpoint, puts another file in the place of the one it wrote; that
         one is then opened. Frames are counted anew: there may be fewer.
         """
-        self._open_file()
-        with suppress(FileNotFoundError):
-            if not os.path.samestat(os.stat(self._path), self._there):
-                self._open()
-        file = self._file
-        with foreign_errors(f"{self._path} is damaged"):
-            group = file["particles/all/position"]
-            for path in hdf5.element_paths(file):
-                file[path]["value"].id.refresh()
-            for name in ("time", "step"):
-                group[name].id.refresh()
-            # The step is written last: what has none is not there yet.
-            n = min(len(group[name]) for name in ("step", "time", "value"))
-            self.steps, self.times = group["step"][:n], group["time"][:n]
-        return n
+        self._check_open()
+        self._look()
+        return len(self)
 
-    def _open_file(self) -> Any:
-        if not self._file:
+    def _check_open(self) -> None:
+        if not self._segments or not self._last.is_open:
             raise ParameterError(f"trajectory {self._path} is closed")
-        return self._file
 
-    def _dataset(self, name: str) -> Any:
-        file, element = self._open_file(), self._elements.get(name)
+    def _look(self) -> None:
+        """Find all segments, and count their frames."""
+        deadline = clock.monotonic() + _PATIENCE
+        while True:
+            segments = self._there_now()
+            try:
+                frames, last = 0, -1
+                for segment in segments:
+                    if frames or segment is not segments[0]:
+                        hdf5.check_follows(segment.path, segment.follows, frames, last)
+                    frames, last = frames + len(segment), int(segment.steps[-1]) if len(segment) else last
+                break
+            except ParameterError:
+                # A writer may have been between two of them.
+                if clock.monotonic() > deadline:
+                    raise
+                clock.sleep(0.01)
+        self._ends = np.cumsum([len(segment) for segment in segments])
+        self.steps = np.concatenate([segment.steps for segment in segments])
+        self.times = np.concatenate([segment.times for segment in segments])
+
+    def _there_now(self) -> list[Segment]:
+        """The segments that are there; those that are open already are looked at again."""
+        for k, path in enumerate([self._path, *hdf5.later_parts(self._path)]):
+            if k == len(self._segments):
+                self._segments.append(Segment(path))
+            elif self._segments[k].is_replaced:
+                # Where that fails, the one before stays.
+                new = Segment(path)
+                self._segments[k].close()
+                self._segments[k] = new
+            else:
+                self._segments[k].refresh()
+        for gone in self._segments[k + 1 :]:
+            gone.close()
+        del self._segments[k + 1 :]
+        return self._segments
+
+    def _segment_of(self, index: int) -> Segment:
+        """The one that holds a frame."""
+        return self._segments[int(np.searchsorted(self._ends, index, side="right"))]
+
+    def _shape(self, name: str) -> tuple[int, ...]:
+        """Of what a frame holds under a name: as wide as the widest.
+
+        Raises
+        ------
+        ParameterError
+            No frame holds it.
+        """
+        self._check_open()
+        shapes = [segment.shape(name) for segment in self._segments if segment.holds(name)]
+        if shapes:
+            return tuple(map(max, zip(*shapes, strict=True)))
+        element = self._last.elements.get(name)
         if element is None:
-            raise ParameterError(f"trajectory: {name!r} is none of {', '.join(self._elements)}")
-        with foreign_errors(f"{self._path} is damaged: {name}"):
-            if element.path in file:
-                return file[element.path]["value"]
+            raise ParameterError(f"trajectory: {name!r} is none of {', '.join(self._last.elements)}")
         if not element.of:
             raise ParameterError(f"{self._path} is damaged: it holds no {name}")
         there = element.of == BEADS or any(h.rows_of == element.of for h in self.handles.values())
         why = "TrajectoryReporter was not asked to" if there else f"there are no {_BEADS_OF[element.of]}"
         raise ParameterError(f"{self._path} holds no {name}: {why}")
 
-    def _rows(self, name: str, rows: Any, shape: tuple[int, ...] | None = None) -> np.ndarray:
-        """Part of a dataset; of the shape that it must have, where one is given."""
-        dataset = self._dataset(name)
-        with foreign_errors(f"{self._path} is damaged: {name}"):
-            out = dataset[rows]
-            return out if shape is None else np.reshape(out, shape).astype(np.float64)
+    def _read(self, name: str, frames: int | slice, rows: slice = _ALL) -> np.ndarray:
+        """Of a frame, or of a slice in ascending order, some rows of beads: nan or -1 where a segment has less."""
+        shape = self._shape(name)
+        beads = () if rows is _ALL else (rows,)
+        if isinstance(frames, int):
+            segment = self._segment_of(frames)
+            k = frames - int(self._ends[self._segments.index(segment)]) + len(segment)
+            if segment.holds(name) and segment.shape(name) == shape:
+                return segment.read(name, (k, *beads))
+            return self._read(name, slice(frames, frames + 1), rows)[0]
+        index, step, parts = np.arange(len(self))[frames], frames.step or 1, []
+        for segment, end in zip(self._segments, self._ends, strict=True):
+            own = index[(index < end) & (index >= end - len(segment))] - (end - len(segment))
+            here = slice(int(own[0]), int(own[-1]) + 1, step) if len(own) else slice(0, 0)
+            if segment.holds(name) and segment.shape(name) == shape:
+                parts.append(segment.read(name, (here, *beads)))
+            else:
+                parts.append(self._widened(segment, name, here, (len(own), *shape))[(slice(None), *beads)])
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+    def _widened(self, segment: Segment, name: str, frames: slice, shape: tuple[int, ...]) -> np.ndarray:
+        dtype = next(one.read(name, slice(0, 0)).dtype for one in self._segments if one.holds(name))
+        out = np.full(shape, np.nan if dtype.kind == "f" else -1, dtype)
+        if segment.holds(name):
+            out[(slice(None), *map(slice, segment.shape(name)))] = segment.read(name, frames)
+        return out
 
     @plainly_called
     def read(self, name: str, frames: slice = slice(None), beads: Any = None) -> np.ndarray:
@@ -500,31 +458,31 @@ class Trajectory:
             index = range(start, stop, step)
             start, stop, step = (index[-1], index[0] + 1, -step) if len(index) else (0, 0, 1)
         if beads is not None:
-            shape = self._dataset(name).shape
+            shape = self._shape(name)
             if isinstance(beads, TrajectoryHandle):
                 beads = self._rows_of(name, beads)
             rows = array("read: beads", beads, (None,), dtype=np.int64)
-            if len(shape) < 2:
+            if not shape:
                 raise ParameterError(f"read: {name} has no rows of beads")
-            wrong = np.flatnonzero((rows < 0) | (rows >= shape[1]))
+            wrong = np.flatnonzero((rows < 0) | (rows >= shape[0]))
             if len(wrong):
                 i = wrong[0]
-                raise ParameterError(f"read: beads[{i}] = {rows[i]} but {name} has {shape[1]} rows, counted from 0")
+                raise ParameterError(f"read: beads[{i}] = {rows[i]} but {name} has {shape[0]} rows, counted from 0")
             first, last = (int(rows.min()), int(rows.max()) + 1) if len(rows) else (0, 0)
-            out = self._rows(name, np.s_[start:stop:step, first:last])[:, rows - first]
+            out = self._read(name, slice(start, stop, step), slice(first, last))[:, rows - first]
         else:
-            out = self._rows(name, np.s_[start:stop:step])
+            out = self._read(name, slice(start, stop, step))
         return out[::-1] if backwards else out
 
     def _rows_of(self, name: str, handle: TrajectoryHandle) -> np.ndarray:
         """Which rows of an element are those of a handle."""
-        of = self._elements[name].of
+        of = next(segment.elements[name].of for segment in self._segments if name in segment.elements)
         if of == BEADS:
             return handle.beads
         if not of or handle.rows_of != of:
             only = f", only of {_BEADS_OF.get(of, of)}" if of else ""
             raise ParameterError(f"read: {name} has no rows of the {handle.kind} of {handle.name!r}{only}")
-        return np.arange(handle.rows.start, handle.rows.stop)
+        return handle.row_numbers
 
     def __len__(self) -> int:
         return len(self.steps)
@@ -543,9 +501,9 @@ class Trajectory:
             yield Frame(self, i)
 
     def close(self) -> None:
-        """Let go of the file; frames cannot be read afterwards."""
-        if self._file:
-            self._file.close()
+        """Let go of the files; frames cannot be read afterwards."""
+        for segment in self._segments:
+            segment.close()
 
     def __enter__(self) -> "Trajectory":
         return self

@@ -160,10 +160,10 @@ def _is_empty(path: Path, holds_nothing: Callable[[Path], bool]) -> bool:
         return False
 
 
-def added_to(what: str, path: Any) -> ParameterError:
-    """What to raise where a file is of fewer beads than there are now."""
+def other_columns(what: str, path: Any) -> ParameterError:
+    """What to raise where the columns of a table would be others by now."""
     return ParameterError(
-        f"{what}: the topology has been added to since {path} was begun, which holds what was there: close this "
+        f"{what}: the topology has been edited since {path} was begun, and its columns would be others: close this "
         "reporter and go on in another file"
     )
 

@@ -13,7 +13,7 @@ from medyanpy._tools.outputs import check_in_place, hold, let_go, unwritable
 from medyanpy._tools.validation import whole_number
 from medyanpy.errors import OutputError, ParameterError, shortened
 from medyanpy.handles import Handle
-from medyanpy.reporters._base import Reporter, added_to, new_file
+from medyanpy.reporters._base import Reporter, new_file, other_columns
 from medyanpy.topology import Topology
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ class TableReporter(Reporter):
         handles = simulation.topology.handles
         if handles != self._handles:
             if self._titles_for(simulation.topology) != self._titles:
-                raise added_to(self._what, "the table" if self._path is None else self._path)
+                raise other_columns(self._what, "the table" if self._path is None else self._path)
             self._handles = handles
 
     def _header(self) -> str:

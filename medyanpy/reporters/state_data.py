@@ -10,6 +10,7 @@ import numpy as np
 
 from medyanpy._tools.validation import whole_number
 from medyanpy.errors import ParameterError
+from medyanpy.handles import Handle
 from medyanpy.mesh import geometry
 from medyanpy.reporters._table import TableReporter
 from medyanpy.topology import Topology
@@ -88,13 +89,22 @@ def _volume(row: Row) -> float:
     )
 
 
+def _may_move(handle: Handle) -> bool:
+    """Also one without beads, which may come."""
+    return bool(handle.degrees_of_freedom or not (len(handle) or handle.moves_with is not handle))
+
+
 def _remaining(row: Row) -> float:
     left = max(0, row.total_steps - row.state.step)
     return left / row.mean_speed if row.mean_speed > 0.0 else float("nan")
 
 
 def _temperature_of(handle: str) -> Column:
-    return Column("temperatures", f"Temperature of {handle}", "K", lambda row: row.state.temperatures[handle], "energy")
+    def value(row: Row) -> float:
+        # Of none that are there, none.
+        return row.state.temperatures.get(handle, float("nan"))
+
+    return Column("temperatures", f"Temperature of {handle}", "K", value, "energy")
 
 
 # In this order, which is OpenMM's; the columns of `temperatures` depend on the topology and follow "Temperature".
@@ -136,7 +146,8 @@ class StateDataReporter(TableReporter):
     temperature : bool
         Of everything, K; see `State.temperature`.
     temperatures : bool
-        A column for each handle that can move, K: ``state.temperatures`` under the handle's name.
+        A column for each handle that can move, K: ``state.temperatures`` under the handle's name; nan while it has no
+        beads.
     work : bool
         Heat, shadow work and protocol work so far, pN nm; switches `Simulation.report_work` on where it is off.
     chemical_work : bool
@@ -285,7 +296,7 @@ class StateDataReporter(TableReporter):
             raise ParameterError("StateDataReporter: volume is asked for, but there is no closed membrane")
         columns = [column for column in COLUMNS if column.keyword in self._wanted]
         if "temperatures" in self._wanted:
-            names = [handle.name for handle in topology.handles if handle.degrees_of_freedom]
+            names = [handle.name for handle in topology.handles if _may_move(handle)]
             before = [c.keyword for c in COLUMNS[: [c.keyword for c in COLUMNS].index("temperature") + 1]]
             place = sum(column.keyword in before for column in columns)
             columns[place:place] = [_temperature_of(name) for name in names]

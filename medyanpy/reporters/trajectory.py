@@ -1,7 +1,5 @@
-"""Trajectories: what of a simulation goes into an H5MD file, and what stands beside the frames; the file itself is
-`medyanpy.files.hdf5`."""
+"""Trajectories: what of a simulation goes into H5MD files, and when; the files themselves are `medyanpy.files.hdf5`."""
 
-import os
 import weakref
 from contextlib import ExitStack
 from types import MappingProxyType
@@ -12,44 +10,29 @@ import numpy as np
 from medyanpy._tools.interrupts import Interrupts
 from medyanpy._tools.outputs import Lock, remove_left_over, writing
 from medyanpy._tools.validation import whole_number
-from medyanpy._version import __version__
-from medyanpy.beads import Membrane
-from medyanpy.columns import VELOCITIES, Column
-from medyanpy.errors import ParameterError, foreign_errors
-from medyanpy.files.documents import serialize
+from medyanpy.errors import ParameterError
 from medyanpy.files.hdf5 import (
-    ENERGIES,
-    FACES_OF,
-    FIRST_ROW,
-    FORMAT,
-    POSITION,
     File,
+    Part,
     Writer,
-    check_format,
     has_no_frames,
     import_h5py,
-    open_to_read,
-    read_handle_rows,
+    later_parts,
+    looking_into,
+    part_of,
+    parts_there,
+    remove_parts,
+    steps_of,
 )
-from medyanpy.reporters._base import Reporter, added_to, check_replaceable, new_file
-from medyanpy.surfaces import PythonSurface, Surface
-from medyanpy.topology import Topology
+from medyanpy.reporters._base import Reporter, check_replaceable, new_file
+from medyanpy.reporters._content import Content
 
 if TYPE_CHECKING:
-    import h5py
 
-    from medyanpy.jumps import Jump
     from medyanpy.simulation import Simulation
     from medyanpy.state import State
 
 __all__ = ["TrajectoryReporter"]
-
-# A chunk holds as many frames as fit into this (bytes), so that compression has something to work on while a
-# single frame is still cheap to get at; and not more than the second number, so that little waits in memory.
-_CHUNK = 2**20
-_MOST_FRAMES = 64
-# HDF5 cannot hold chunks beyond 4 GiB: very large frames are cut by beads.
-_MOST_BEADS = 2**22
 
 
 class TrajectoryReporter(Reporter):
@@ -66,7 +49,7 @@ class TrajectoryReporter(Reporter):
         Write velocities too, and of oriented beads angular momenta; they are then asked of the context.
     faces : bool, optional
         Write the triangles of membranes with every frame, for runs in which edges are flipped. Where nothing is said,
-        only if some have been before the file is begun, or if the file to append to has them.
+        from the first flip on, which starts a new segment where frames have been written before.
     precision : "double" or "single"
         Of all of these and of barycentric coordinates. Double keeps every bit; single halves the file, and
         is good to 0.0005 nm in a cell of 10 µm.
@@ -74,15 +57,15 @@ class TrajectoryReporter(Reporter):
         Replace an existing file.
     append : bool
         Go on in an existing file of the same topology, also one that a crash left behind. Frames after the step
-        at which the simulation stands are dropped, as it will write them again.
+        at which the simulation stands are dropped, as it will write them again, and segments of these removed.
 
     Raises
     ------
     ParameterError
         A file that exists or cannot be written; one to append to that is not a trajectory, or of another topology;
-        one that somebody else is writing. The latter at the start of the first ``Simulation.step``, before its first
-        step. Triangles that have changed since a file without them was begun. A state from before the last frame; a
-        child that was forked from the process whose file it is.
+        one that somebody else is writing; segments of another run. The latter at the start of the first
+        ``Simulation.step``, before its first step. Triangles that have changed, with ``faces=False``. A state from
+        before the last frame, or before an edit; a child that was forked from the process whose file it is.
     OutputError
         From ``Simulation.step``, `flush` or `close`: a disk that is full, a file that is gone, numbers beyond
         ``precision="single"``. Frames wait in memory, and are written as soon as that is possible.
@@ -91,6 +74,11 @@ class TrajectoryReporter(Reporter):
     -----
     Frames wait in memory until their chunk is full or 30 s have passed; `flush` makes all of them safe on disk at
     once. Memory does not grow with the number of frames. It may be flushed from another thread.
+
+    Frames have a row for each bead, and for each that there is room for (``capacity=``): nan where nobody is. A file
+    serves until an edit changes what stands beside its frames: more rows than there was room for, other masses,
+    another kind of bead. Then the next frame begins a segment, a file of its own: ``run.part0002.h5`` after ``run.h5``.
+    `Trajectory` reads all of them as one.
     """
 
     files = ("path",)
@@ -126,6 +114,11 @@ class TrajectoryReporter(Reporter):
         self._frames: int | None = None
         self._marked: int | None = None
         self._lock: Lock | None = None
+        # Which segment is written, and what is before it: frames, and the step of the last; what its frames hold, and
+        # of which layout of a Context.
+        self._number, self._before = 1, (0, -1)
+        self._content: Content | None = None
+        self._layout: Any = None
         self.include = ("positions", "energy", "velocities") if velocities else ("positions", "energy")
         # A missing library is found out now, not after the first thousand steps.
         import_h5py()
@@ -135,40 +128,33 @@ class TrajectoryReporter(Reporter):
         return super().describe_next_report(simulation)
 
     def report(self, simulation: "Simulation", state: "State") -> None:
-        values: dict[str, Any] = {c.path: state.column(c.name) for c in self._columns(simulation.topology)}
-        for name in ENERGIES:
-            values[f"observables/{name}"] = getattr(state, name)
-        for path, membrane in self._membranes(simulation.topology).items():
-            values[path] = state.faces[membrane.name]
-        for path, (name, key, most) in _jumps(simulation).items():
-            rows = state.jumps[name][key]
-            values[path] = np.full((most, 2), -1, np.int32)
-            values[path][: len(rows)] = rows
-        self._attach(simulation).add(state.step, state.time, values)
+        writer = self._attach(simulation)
+        writer.add(state.step, state.time, self._content.frame(state))
 
     def mark(self, simulation: "Simulation") -> int | None:
         """The number of frames."""
         if not self._closed:
-            self._frames = self._attach(simulation)._waiting.frames
+            self._attach(simulation)
+            self._frames = self._all_frames
         return self._frames
+
+    @property
+    def _all_frames(self) -> int:
+        return self._before[0] + self._writer.frames
 
     def check_mark(self, simulation: "Simulation", mark: Any) -> None:
         wanted = 0 if mark is None else whole_number("TrajectoryReporter: mark", mark)
         if not self._path.exists():
             return
         self._lock = Lock("TrajectoryReporter", self._path)
-        with (
-            foreign_errors(f"TrajectoryReporter: cannot append to {self._path}"),
-            open_to_read(self._path, left=True) as file,
-        ):
-            check_format(file, self._path)
-            self._check_same(file, simulation)
-            found = len(file[POSITION]["step"])
+        parts = parts_there(self._path)
+        found = sum(part.frames for part in parts)
         if found < wanted:
             raise ParameterError(
                 f"TrajectoryReporter: {self._path} is shorter than at the checkpoint: {found} frames instead of "
                 f"{wanted}"
             )
+        self._place_for(simulation, parts, wanted, "behind")
 
     def go_on(self, simulation: "Simulation", mark: Any) -> None:
         self._marked = mark
@@ -183,7 +169,7 @@ class TrajectoryReporter(Reporter):
         if self._writer is not None:
             # Where this raises, nothing is lost: it may be closed again when there is room.
             self._writer.write()
-            self._frames = self._writer._waiting.frames
+            self._frames = self._all_frames
             self._writer = None
             self._closed = True
             self._finish()
@@ -192,221 +178,147 @@ class TrajectoryReporter(Reporter):
         self._closed = True
 
     def _attach(self, simulation: "Simulation") -> "Writer":
-        """The file, opened when the topology is first known; without frames that the simulation has yet to reach."""
+        """The file, opened when the topology is first known; without frames that the simulation has yet to reach, and
+        of what is simulated now."""
         if self._closed:
             raise ParameterError(f"TrajectoryReporter: {self._path} is closed")
         if self._writer is None:
             self._open(simulation)
-            self._handles = simulation.topology.handles
-        elif self._handles != simulation.topology.handles:
-            raise added_to("TrajectoryReporter", self._path)
-        if simulation.context.layout.triangulation.may_change and not self._faces:
+        if max(self._writer.last_step, self._before[1]) > simulation.current_step:
+            with Interrupts(), writing("TrajectoryReporter", self._path):
+                self._go_back(simulation)
+        layout = simulation.context.layout
+        flipped = layout.triangulation.may_change and not self._content.faces
+        if flipped and self._faces is False:
             raise ParameterError(
                 f"TrajectoryReporter: edges have been flipped since {self._path} was begun, which holds the triangles "
                 "of the meshes: make the reporter with faces=True"
             )
-        if self._writer.last_step > simulation.current_step:
-            self._writer.rewind(simulation.current_step)
+        if flipped or self._layout() is not layout:
+            with Interrupts(), writing("TrajectoryReporter", self._path):
+                self._follow(simulation, self._content_of(simulation, self._content.faces or flipped))
         return self._writer
+
+    def _go_back(self, simulation: "Simulation") -> None:
+        """Drop frames that the simulation has yet to reach."""
+        # Shrinking is not for the eyes of readers: a shorter copy takes the place.
+        self._writer.flush()
+        file, *rest = self._shortened(simulation, None, "anywhere")
+        self._writer.go_on_in(file)
+        self._take(simulation, *rest)
+
+    def _follow(self, simulation: "Simulation", content: Content) -> None:
+        """The simulation has been edited: begin a segment where the file does not serve any more."""
+        writer, number, before = self._writer, self._number, self._before
+        if content.difference(writer.hdf5):
+            writer.flush()
+            if writer.frames:
+                number, before = number + 1, (self._all_frames, writer.last_step)
+            writer.go_on_in(self._begun(content, number, before))
+        self._take(simulation, content, number, before)
 
     def _open(self, simulation: "Simulation") -> None:
         with Interrupts(), writing("TrajectoryReporter", self._path), ExitStack() as stack:
-            there = self._path.exists()
-            if there and not (self._overwrite or self._append or has_no_frames(self._path)):
-                raise ParameterError(
-                    f"TrajectoryReporter: {self._path} exists by now; give overwrite=True to replace it or append=True "
-                    "to go on"
-                )
+            there = self._path.exists() and not has_no_frames(self._path)
+            self._refuse_others(there)
             lock = self._lock or Lock("TrajectoryReporter", self._path)
             stack.callback(lock.release)
-            remove_left_over(self._path)
+            for name in (self._path, self._path.with_name(f"{self._path.stem}.part*{self._path.suffix}")):
+                remove_left_over(name)
             if there and self._append:
-                file = File.copy(self._path, self._marked, check=lambda old: self._check_same(old, simulation))
+                # After an edit only a checkpoint, which knows the frames, says that these are of the same run.
+                begins = "behind" if self._marked is not None else "never"
+                file, *rest = self._shortened(simulation, self._marked, begins)
             else:
-                if self._faces is None:
-                    self._faces = simulation.context.layout.triangulation.may_change
-                file = File(self._path, lambda new: self._lay_out(new, simulation))
+                remove_parts(self._path, after=1)
+                may_change = simulation.context.layout.triangulation.may_change
+                content = self._content_of(simulation, may_change if self._faces is None else self._faces)
+                file, *rest = File(self._path, lambda new: content.lay_out(new, None)), content, 1, (0, -1)
             writer = Writer(file, lock)
+            self._take(simulation, *rest)
             # A script that ends without close() must not lose the frames that wait in memory.
             self._finish = weakref.finalize(self, writer.close)
             self._writer = writer
             stack.pop_all()
 
-    def _membranes(self, topology: Topology) -> dict[str, Membrane]:
-        """Those whose triangles are in frames, and where."""
-        numbered = enumerate(topology.handles)
-        found = {f"medyanpy/faces/{k}": handle for k, handle in numbered if isinstance(handle, Membrane)}
-        return found if self._faces else {}
-
-    def _columns(self, topology: Topology) -> list[Column]:
-        """What is written of every frame."""
-        wanted = [c for c in topology.columns if c.in_trajectory and (self._velocities or not c.is_momentum)]
-        return [column for column in wanted if topology.n_rows(column.of)]
-
-    def _elements(self, simulation: "Simulation") -> dict[str, tuple[tuple[int, ...], np.dtype, str]]:
-        """Shape, type and unit of a frame's part of each time-dependent element."""
-        topology = simulation.topology
-        out: dict[str, tuple[tuple[int, ...], np.dtype, str]] = {}
-        for column in self._columns(topology):
-            shape = (topology.n_rows(column.of), *column.shown_shape)
-            dtype = self._real if column.dtype is np.float64 else np.dtype(column.dtype).newbyteorder("<")
-            out[column.path] = (shape, dtype, column.unit)
-        for name in ENERGIES:
-            out[f"observables/{name}"] = ((), np.dtype("<f8"), "K" if name == "temperature" else "pN nm")
-        for path, membrane in self._membranes(topology).items():
-            out[path] = (membrane.mesh.faces.shape, np.dtype("<i4"), "")
-        for path, (_, _, most) in _jumps(simulation).items():
-            out[path] = ((most, 2), np.dtype("<i4"), "")
-        return out
-
-    def _lay_out(self, file: "h5py.File", simulation: "Simulation") -> None:
-        """All time-dependent elements, empty: none can be added once readers are allowed."""
-        _describe(file, simulation)
-        elements = self._elements(simulation)
-        frame = sum(int(np.prod(shape)) * dtype.itemsize for shape, dtype, _ in elements.values())
-        frames = int(np.clip(_CHUNK // frame, 1, _MOST_FRAMES))
-        file["medyanpy"].attrs["frames_per_chunk"] = frames
-        step = time = None
-        own = {column.path: column for column in self._columns(simulation.topology)}
-        for path, (shape, dtype, unit) in elements.items():
-            group = file.create_group(path)
-            # Numbers that are not compressed may be added one by one.
-            packed = {"compression": "gzip", "compression_opts": 1, "shuffle": True} if shape else {}
-            chunk = (frames, *(min(s, _MOST_BEADS) for s in shape)) if shape else (512,)
-            value = group.create_dataset(
-                "value", shape=(0, *shape), maxshape=(None, *shape), dtype=dtype, chunks=chunk, **packed
+    def _refuse_others(self, there: bool) -> None:
+        """What has come to be there since this was made is not replaced unasked."""
+        found = [self._path] if there else later_parts(self._path)
+        if found and not (self._overwrite or (there and self._append)):
+            raise ParameterError(
+                f"TrajectoryReporter: {found[0]} exists by now; give overwrite=True to replace it or append=True to go "
+                "on"
             )
-            if path in own:
-                group.attrs["name"], group.attrs["drawn"] = own[path].name, own[path].drawn
-            if unit:
-                # MDAnalysis refuses a file whose velocities carry a unit that it does not know, as it does nm/s:
-                # theirs stands where it does not look.
-                (group if path == VELOCITIES.path else value).attrs["unit"] = unit
-            if step is None:
-                step = group.create_dataset("step", shape=(0,), maxshape=(None,), dtype="<i8", chunks=(512,))
-                time = group.create_dataset("time", shape=(0,), maxshape=(None,), dtype="<f8", chunks=(512,))
-                time.attrs["unit"] = "s"
-            else:
-                # All elements are of the same steps: one dataset under several names, as H5MD recommends.
-                group["step"], group["time"] = step, time
-        for path, membrane in self._membranes(simulation.topology).items():
-            file[path].attrs["name"] = FACES_OF + membrane.name
-        for path, (name, *_) in _jumps(simulation).items():
-            file[path].attrs["name"] = name
-            for side, arrays in _sites_of(simulation.system[name]).items():
-                for key, value in arrays.items():
-                    file[path].create_dataset(f"{side}/{key}", data=value)
 
-    def _check_same(self, file: "h5py.File", simulation: "Simulation") -> None:
-        """Refuse to append frames of another topology, or with other content."""
-        topology = simulation.topology
-        if self._faces is None:
-            self._faces = "medyanpy/faces" in file
-        what = f"TrajectoryReporter: cannot append to {self._path}: "
-        mine, theirs = _handle_rows(topology), read_handle_rows(file)
-        if mine != theirs:
-            raise ParameterError(f"{what}it holds {_tell(theirs)}, the simulation {_tell(mine)}")
-        for k, handle in enumerate(topology.handles):
-            mine = handle.beside_frames().get("faces")
-            if mine is not None:
-                faces = file[f"medyanpy/handles/{k}/faces"]
-                if faces.shape != mine.shape or not (faces[()] == mine).all():
-                    raise ParameterError(f"{what}the triangles of {handle.name!r} are others")
-        for path, (shape, dtype, _) in self._elements(simulation).items():
-            if path not in file:
-                raise ParameterError(f"{what}it has no {path}; append with the options it was written with")
-            value = file[path]["value"]
-            if any(file[path][name].maxshape[0] is not None for name in ("value", "step", "time")):
-                raise ParameterError(f"{what}{path} cannot grow, as another program has written it anew")
-            if value.shape[1:] != shape or value.dtype != dtype:
-                raise ParameterError(
-                    f"{what}{path} is {value.dtype} {value.shape[1:]} there and {dtype} {shape} here; "
-                    "append with the options it was written with"
-                )
-        for path, (name, *_) in _jumps(simulation).items():
-            there = {side: {key: value[()] for key, value in file[path][side].items()} for side in "ab"}
-            here = _sites_of(simulation.system[name])
-            same = all(np.array_equal(a, there[side].get(key)) for side in "ab" for key, a in here[side].items())
-            if file[path].attrs["name"] != name or not same:
-                raise ParameterError(f"{what}the sites of {name} are others")
-        if not self._faces and "medyanpy/faces" in file:
-            raise ParameterError(f"{what}it has triangles in its frames; append with faces=True")
-        if not self._velocities and VELOCITIES.path in file:
-            raise ParameterError(f"{what}it has velocities; append with velocities=True")
+    # Segments -----------------------------------------------------------------------------------------------
 
+    def _content_of(self, simulation: "Simulation", faces: bool) -> Content:
+        return Content(simulation, self._real, velocities=self._velocities, faces=faces)
 
-def _handle_rows(topology: Topology) -> list[tuple[str, str, int, int]]:
-    return [(h.name, h.kind, h.first_bead, len(h)) for h in topology.handles]
+    def _take(self, simulation: "Simulation", content: Content, number: int, before: tuple[int, int]) -> None:
+        self._content, self._number, self._before = content, number, before
+        # It would keep the arrays of a Context alive.
+        self._layout = weakref.ref(simulation.context.layout)
 
+    def _begun(self, content: Content, number: int, before: tuple[int, int]) -> File:
+        """A segment without frames: a new one, or in the place of the last, if that has none."""
+        path = part_of(self._path, number)
+        if number > self._number and path.exists():
+            raise ParameterError(
+                f"TrajectoryReporter: {path} exists by now, and would be the next segment: move it away"
+            )
+        return File(path, lambda new: content.lay_out(new, before if number > 1 else None))
 
-def _jumps(simulation: "Simulation") -> dict[str, tuple[str, str, int]]:
-    """Where frames hold what jumps have made: the name of the jump, and `Jump.in_frames`."""
-    found = {}
-    for k, (name, jump) in enumerate(zip(simulation.system.jump_names, simulation.system.jumps, strict=True)):
-        if jump.in_frames() is not None:
-            found[f"medyanpy/jumps/{k}"] = (name, *jump.in_frames())
-    return found
+    def _shortened(
+        self, simulation: "Simulation", frames: int | None, begins: str
+    ) -> tuple[File, Content, int, tuple[int, int]]:
+        """What goes on after this number of frames in all or, if there is none, after those up to the step at which the
+        simulation stands: a copy of the segment that they end in, or one that begins; and what it holds, its number,
+        and what is before it. Later ones are gone then.
+        """
+        parts = parts_there(self._path)
+        if frames is None:
+            frames = sum(steps_of(part.path, simulation.current_step) for part in parts)
+        k, content, new = self._place_for(simulation, parts, frames, begins)
+        part, number, last = parts[k], k + 1, parts[k - 1].last_step if k else -1
+        file = File.copy(part.path, frames - part.before)
+        try:
+            file.share()
+            remove_parts(self._path, after=number)
+            if not new:
+                return file, content, number, (part.before, last)
+            before = (frames, int(file.step[-1]) if file.frames else last)
+            file.publish()
+        except BaseException:
+            file.close()
+            raise
+        file.close()
+        return self._begun(content, number + 1, before), content, number + 1, before
 
+    def _place_for(
+        self, simulation: "Simulation", parts: list[Part], frames: int, begins: str
+    ) -> tuple[int, Content, bool]:
+        """The number, from 0, of the segment in which a simulation goes on after so many frames, what these hold, and
+        whether another is to begin there: which may be never, only behind all frames of a segment, or anywhere.
 
-def _sites_of(jump: "Jump") -> dict[str, dict[str, np.ndarray]]:
-    """What `Sites.from_arrays` makes the same sites of, for each side."""
-    return {side: sites.arrays for side, sites in jump.beside_frames().items()}
-
-
-def _tell(rows: list[tuple[str, str, int, int]]) -> str:
-    return ", ".join(f"{n} {kind} of {name!r}" for name, kind, _, n in rows)
-
-
-def _describe(file: "h5py.File", simulation: "Simulation") -> None:
-    """All that does not depend on time."""
-    topology, integrator = simulation.topology, simulation.integrator
-    about = file.create_group("h5md")
-    about.attrs["version"] = np.array([1, 1], np.int32)
-    about.create_group("author").attrs["name"] = os.environ.get("USER") or "unknown"
-    creator = about.create_group("creator")
-    creator.attrs["name"], creator.attrs["version"] = "medyanpy", __version__
-
-    beads = file.create_group("particles/all")
-    box = beads.create_group("box")
-    box.attrs["dimension"] = 3
-    box.attrs["boundary"] = ["none", "none", "none"]
-    species = np.concatenate([np.full(len(h), k, np.int32) for k, h in enumerate(topology.handles)])
-    beads.create_dataset("species", data=species)
-    beads.create_dataset("id", data=np.arange(topology.n_beads, dtype=np.int32))
-    mass = beads.create_dataset("mass", data=np.concatenate([h.mass for h in topology.handles]))
-    mass.attrs["unit"] = "pN s+2 nm-1"
-
-    own = file.create_group("medyanpy")
-    own.attrs["format"] = FORMAT
-    own.attrs["version"] = __version__
-    own.attrs["timestep"] = integrator.timestep
-    own.attrs["word"] = integrator.word
-    if integrator.kT is not None:
-        own.attrs["kT"] = integrator.kT
-    own.attrs["seed"] = np.uint64(integrator.seed)
-    handles = own.create_group("handles")
-    for k, (handle, row) in enumerate(zip(topology.handles, _handle_rows(topology), strict=True)):
-        group = handles.create_group(str(k))
-        for name, value in zip(("name", "kind", "first_bead", "n_beads"), row, strict=True):
-            group.attrs[name] = value
-        if handle.rows_of():
-            group.attrs["rows_of"] = handle.rows_of()
-            group.attrs[FIRST_ROW.get(handle.rows_of(), "first_row")] = handle.rows.start
-        for name, value in handle.beside_frames().items():
-            _write_beside(group, name, value)
-
-
-def _write_beside(group: "h5py.Group", name: str, value: Any) -> None:
-    """One of the things that a handle has beside frames: see `Handle.beside_frames`."""
-    value, unit = value if isinstance(value, tuple) else (value, "")
-    if isinstance(value, Surface):
-        # What calls Python functions, a file cannot hold.
-        if not isinstance(value, PythonSurface):
-            group.create_dataset(name, data=serialize(value))
-    elif isinstance(value, np.ndarray):
-        # Masses, radii and the like are mostly those of one species.
-        dataset = group.create_dataset(name, data=value, compression="gzip", shuffle=True)
-        if unit:
-            dataset.attrs["unit"] = unit
-    else:
-        group.attrs[name] = value
+        Raises
+        ------
+        ParameterError
+            None is of this simulation.
+        """
+        why, behind = "", None
+        for k, part in reversed(list(enumerate(parts))):
+            end = part.before + part.frames
+            if not part.before <= frames <= end:
+                continue
+            with looking_into(part.path) as file:
+                content = self._content_of(simulation, "medyanpy/faces" in file if self._faces is None else self._faces)
+                difference = content.difference(file)
+            if not difference:
+                return k, content, False
+            why = why or f"TrajectoryReporter: cannot append to {part.path}: {difference}"
+            if begins == "anywhere" or (begins == "behind" and frames == end):
+                behind = k, content, True
+        if behind is None:
+            raise ParameterError(why)
+        return behind

@@ -97,7 +97,8 @@ def draw(
     scene = scene_of(what, _checked_axes("draw", semi_axes))
     past = None
     if trails is not None and len(trails):
-        past = array("draw: trails", trails, (None, len(scene.positions), 3))
+        # nan, where nobody was.
+        past = array("draw: trails", trails, (None, len(scene.positions), 3), nan=True)
     surfaces, spheres = objects_of(scene, past)
     give_values([s for s in surfaces if s.is_membrane], values)
     window = window_of("draw", surfaces, spheres, view, point_radius)
@@ -129,8 +130,8 @@ def movie(
     Parameters
     ----------
     frames : Trajectory or iterable of what `draw` draws
-        All of the same beads. ``trajectory[::10]`` takes every tenth frame; a generator may take steps and give the
-        same simulation again and again.
+        ``trajectory[::10]`` takes every tenth frame; a generator may take steps and give the same simulation again and
+        again. Meshes must have the same number of vertices; beads may come and go.
     path : path
         ``.gif``; or ``.mp4`` where ffmpeg is installed.
     trail : int
@@ -178,15 +179,19 @@ def movie(
     if first is None:
         raise ParameterError("movie: there are no frames")
     boxes: dict[Surface, np.ndarray] = {}
+    numbers: dict[tuple[bool, str], set[int]] = {}
     for k, scene in enumerate(scenes()):
-        if scene.positions.shape != first.positions.shape:
+        if scene.positions.shape != first.positions.shape and scene.ids is None:
             raise ParameterError(
                 f"movie: frame {k} has {len(scene.positions)} beads, the first has {len(first.positions)}"
             )
+        for key, n in scene.numbers().items():
+            numbers.setdefault(key, set()).add(n)
         for surface, box in regions_of(scene).items():
             low, high = boxes.get(surface, box)
             boxes[surface] = np.array([np.minimum(low, box[0]), np.maximum(high, box[1])])
-    surfaces, spheres = objects_of(first, boxes=boxes)
+    constant = {key: len(found) == 1 for key, found in numbers.items()}
+    surfaces, spheres = objects_of(first, boxes=boxes, constant=constant)
     window = window_of("movie", surfaces, spheres, view, point_radius)
     for scene in scenes():
         for part in scene.parts:
@@ -201,11 +206,11 @@ def movie(
         backdrop = backdrop_of(surfaces, window, size, "viridis", inside)
 
     def images() -> Iterator[np.ndarray]:
-        past: deque[np.ndarray] = deque(maxlen=trail)
+        past: deque[Scene] = deque(maxlen=trail)
         for scene in scenes():
-            now = objects_of(scene, np.array(past) if past else None, boxes)
+            now = objects_of(scene, scene.past(list(past)), boxes, constant)
             yield render(*now, window, size, point_radius, "viridis", inside, backdrop)
-            past.append(scene.positions)
+            past.append(scene)
 
     image = images()
     figure, shown = _frame(next(image), window, surfaces, spheres, title=title, unit=unit)
@@ -289,7 +294,8 @@ def _frame(image, window, surfaces, spheres, label="", colormap="viridis", title
     marks = [
         Line2D([], [], ls="", marker="o", ms=0.75 * text, mfc=POINT_COLORS[k % len(POINT_COLORS)], mec="none",
                # Of filaments the number of nodes would say nothing.
-               label=s.name if s.links is not None else f"{len(s.centers):,} {s.name}".replace(",", "\u2009"))
+               label=s.name if s.links is not None or not s.is_constant
+               else f"{len(s.centers):,} {s.name}".replace(",", "\u2009"))
         for k, s in enumerate(spheres)
     ]
     if marks:

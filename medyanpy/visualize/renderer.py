@@ -41,8 +41,9 @@ class Window(NamedTuple):
 
     def around(self, points: np.ndarray, radius: Any = None) -> "Window":
         """Widened to hold points, or balls."""
-        x = points @ self.camera.T
-        room = 0.0 if radius is None else float(np.max(radius))
+        # Of beads that were not there yet nothing is known.
+        x = points[np.isfinite(points).all(axis=1)] @ self.camera.T
+        room = 0.0 if radius is None else float(np.max(radius, initial=0.0))
         return self._replace(
             low=np.minimum(self.low, (x - room).min(axis=0, initial=np.inf)),
             high=np.maximum(self.high, (x + room).max(axis=0, initial=-np.inf)),
@@ -333,7 +334,7 @@ def _trails(s: Solids, x, r, shown, camera, fine: float, inside: bool) -> tuple[
     thin = (np.linspace(TRAIL_END, TRAIL, t + 1)[:, None] * r).ravel()
     normals = None if s.past_normals is None else s.past_normals.reshape(-1, 3)
     before, there = _lifted(s.past.reshape(-1, 3), thin[:-n], normals, s, camera, inside)
-    there = np.concatenate([there, shown])
+    there = np.concatenate([there & np.isfinite(before).all(axis=1), shown])
     links = np.arange(t * n)[:, None] + [0, n]
     return _tubes(np.concatenate([before, x]), links[there[links].all(axis=1)], thin, fine)
 

@@ -62,6 +62,8 @@ class Solids:
     are_beads: bool = True
     #: (n, 3, 3) of ellipsoids: half axes in space, as columns. They are in no surface.
     half_axes: np.ndarray | None = None
+    #: Whether there are as many of them in every frame of a movie.
+    is_constant: bool = True
 
 
 class _Part(NamedTuple):
@@ -87,6 +89,24 @@ class Scene(NamedTuple):
     parts: list[_Part]
     #: What jumps have bound: (k, 2, 3) both ends of each link, by the name of the jump.
     links: dict[str, np.ndarray]
+    #: Permanent ids of beads, -1 of rows in which nobody is; None where that cannot be.
+    ids: np.ndarray | None = None
+
+    def past(self, earlier: "list[Scene]") -> np.ndarray | None:
+        """(T, n, 3) where those that are here were in earlier scenes, nan where they were not there yet."""
+        if not earlier:
+            return None
+        out = np.full((len(earlier), len(self.positions), 3), np.nan)
+        for k, scene in enumerate(earlier):
+            n = len(scene.positions)
+            same = np.ones(n, bool) if self.ids is None else scene.ids == self.ids[:n]
+            out[k, :n][same] = scene.positions[same]
+        return out
+
+    def numbers(self) -> dict[tuple[bool, str], int]:
+        """How many there are of what is drawn as solids, by whether it is beads, and its name."""
+        found = {(True, p.name): len(p.beads) for p in self.parts if p.faces is None}
+        return found | {(False, name): len(ends) for name, ends in self.links.items()}
 
 
 def scene_of(what: Any, semi_axes: Mapping[str, np.ndarray]) -> Scene:
@@ -105,20 +125,37 @@ def scene_of(what: Any, semi_axes: Mapping[str, np.ndarray]) -> Scene:
 
 
 def _part(
-    name: str, beads: np.ndarray, rows: slice, beside: Mapping[str, Any], drawn: Mapping[str, str], column: Any
+    name: str,
+    rows: np.ndarray,
+    alive: np.ndarray,
+    own: slice | np.ndarray,
+    beside: Mapping[str, Any],
+    drawn: Mapping[str, str],
+    column: Any,
 ) -> _Part:
-    """Beads of one handle, by what stands beside the frames of a trajectory; `column` reads what is in them."""
-    of = beside.get
-    radius = next((column(key)[rows] for key, as_what in drawn.items() if as_what == "radius"), of("radius"))
+    """Beads of one handle that are alive, by what stands beside the frames of a trajectory; `column` reads what is in
+    them, where its rows are `own`."""
+    there = alive[rows]
+
+    def of(key: str) -> Any:
+        value = beside.get(key)
+        value = value[0] if isinstance(value, tuple) else value
+        return np.ma.getdata(value)[there] if key in ("radius", "semi_axes") and value is not None else value
+
+    links = of("links")
+    if links is not None:
+        number = np.where(there, np.cumsum(there) - 1, -1)[links]
+        links = number[(number >= 0).all(axis=1)]
+    radius = next((column(key)[own][there] for key, as_what in drawn.items() if as_what == "radius"), of("radius"))
     return _Part(
         name,
-        beads,
+        rows[there],
         of("faces"),
-        (of("membrane"), column("triangles")[rows]) if "membrane" in beside else None,
+        (of("membrane"), column("triangles")[own][there]) if "membrane" in beside else None,
         radius,
-        of("links"),
+        links,
         of("surface"),
-        *((of("semi_axes"), column("orientations")[rows]) if "semi_axes" in beside else ()),
+        *((of("semi_axes"), column("orientations")[own][there]) if "semi_axes" in beside else ()),
     )
 
 
@@ -128,21 +165,25 @@ def _found(what: Any) -> Scene:
     if isinstance(what, Context):
         state = what.get_state(positions=True)
         parts = []
-        for h in what.system.topology.handles:
-            beside = {key: v[0] if isinstance(v, tuple) else v for key, v in h.beside_frames().items()}
+        topology = what.system.topology
+        for h in topology.handles:
+            beside = h.beside_rows()
             beside |= {"faces": state.faces[h.name]} if h.name in state.faces else {}
             drawn = {c.name: c.drawn for c in h.columns if c.drawn}
             if h.in_space:
-                parts.append(_part(h.name, h.beads, h.rows, beside, drawn, state.column))
-        return Scene(state.positions, parts, dict(_links_of(what.system, state)))
+                rows = h.all_rows
+                own = topology.rows_in(h.rows_of(), rows)
+                parts.append(_part(h.name, rows, state.alive, own, beside, drawn, state.column))
+        return Scene(state.positions, parts, dict(_links_of(what.system, state)), state.ids)
     if isinstance(what, Frame):
+        alive = what.alive
         parts = [
-            _part(h.name, h.beads, h.rows, h.beside | what.triangles_of(h), what.drawn_of(h), what.column)
+            _part(h.name, h.beads, alive, h.rows, what.beside(h), what.drawn_of(h), what.column)
             for h in what.handles.values()
             if h.in_space
         ]
         links = {name: np.asarray(what.link_ends(name), float) for name in what.jumps}
-        return Scene(np.asarray(what.positions, float), parts, links)
+        return Scene(np.asarray(what.positions, float), parts, links, what.ids)
     if isinstance(what, Surface):
         # Here the want of scikit-image or of bounds is an error.
         _meshed(what, None)
@@ -165,9 +206,14 @@ def _links_of(system: System, state: State) -> Iterator[tuple[str, np.ndarray]]:
 
 
 def objects_of(
-    scene: Scene, past: np.ndarray | None = None, boxes: dict[Surface, np.ndarray] | None = None
+    scene: Scene,
+    past: np.ndarray | None = None,
+    boxes: dict[Surface, np.ndarray] | None = None,
+    constant: Mapping[tuple[bool, str], bool] | None = None,
 ) -> tuple[list[Sheet], list[Solids]]:
-    x, parts, links = scene
+    """What there is to draw. Of a movie all of its solids, by what `Scene.numbers` calls them, and whether their
+    numbers stay: each has its colour in all of it."""
+    x, parts, links, _ = scene
     membranes = {
         p.name: Sheet(x[p.beads], p.faces, _is_closed(p.faces)) for p in parts if p.faces is not None
     }
@@ -175,8 +221,6 @@ def objects_of(
     spheres = []
     for part in parts:
         if part.faces is not None:
-            continue
-        if not len(part.beads):
             continue
         drawn = Solids(part.name, x[part.beads], part.radius, part.links)
         if part.semi_axes is not None:
@@ -196,13 +240,20 @@ def objects_of(
             drawn.normals = sign * unit(part.surface.gradient(drawn.centers))
             drawn.two_sided = not mesh.is_closed
             if drawn.past is not None:
-                there = part.surface.gradient(drawn.past.reshape(-1, 3))
-                drawn.past_normals = sign * unit(there).reshape(drawn.past.shape)
+                known = np.isfinite(drawn.past).all(axis=2)
+                drawn.past_normals = np.zeros_like(drawn.past)
+                drawn.past_normals[known] = sign * unit(part.surface.gradient(drawn.past[known]))
         spheres.append(drawn)
     for name, ends in links.items():
         # Also where there are none now: colours stay those of names.
         pairs = np.arange(2 * len(ends)).reshape(-1, 2)
         spheres.append(Solids(name, ends.reshape(-1, 3), None, pairs, are_beads=False))
+    if constant is not None:
+        there = {(s.are_beads, s.name): s for s in spheres}
+        none = np.empty((0, 3))
+        spheres = [there.get(key, Solids(key[1], none, None, None, are_beads=key[0])) for key in constant]
+        for one, stays in zip(spheres, constant.values(), strict=True):
+            one.is_constant = stays
     backdrops = [
         Sheet(
             mesh.vertices,
@@ -231,6 +282,8 @@ def regions_of(scene: Scene) -> dict[Surface, np.ndarray]:
         box = part.surface.bounding_box
         if not np.isfinite(box).all():
             x = scene.positions[part.beads]
+            if not len(x):
+                continue
             low, high = x.min(axis=0), x.max(axis=0)
             room = max(0.15 * float((high - low).max()), 1e-3 * part.surface.length)
             # Not cut where it has bounds.

@@ -13,9 +13,9 @@ from fault_runs import frames, make
 import medyanpy as mp
 from medyanpy._tools import outputs
 from medyanpy.files import hdf5 as layout
-from medyanpy.reporters import trajectory
+from medyanpy.reporters import _content, trajectory
 
-OURS = {outputs.__file__, layout.__file__, trajectory.__file__}
+OURS = {outputs.__file__, layout.__file__, trajectory.__file__, _content.__file__}
 HDF5 = os.path.dirname(h5py.__file__)
 NEVER_FAIL = ("getpid", "fspath")
 

@@ -10,7 +10,7 @@ from fault_runs import frames, make, run
 import medyanpy as mp
 from medyanpy._tools.interrupts import Interrupts
 from medyanpy.engine.measure import Measure
-from medyanpy.reporters import trajectory as layout
+from medyanpy.reporters import _content as layout
 
 # Each trial is interrupted at a random moment of a run with all reporters, its first steps with the creation of files
 # among them, and goes on.
@@ -128,13 +128,13 @@ def test_a_signal_comes_when_all_have_reported(tmp_path, handlers, number, place
 
 
 def test_a_signal_while_files_are_created_comes_when_they_are_there(tmp_path, handlers, monkeypatch):
-    describe = layout._describe
+    describe = layout.Content._describe
 
     def interrupted(*arguments):
         signal.raise_signal(signal.SIGINT)
         describe(*arguments)
 
-    monkeypatch.setattr(layout, "_describe", interrupted)
+    monkeypatch.setattr(layout.Content, "_describe", interrupted)
     simulation = make(tmp_path / "run.h5")
     with pytest.raises(KeyboardInterrupt):
         simulation.step(10)

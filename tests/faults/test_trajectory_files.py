@@ -102,7 +102,7 @@ def aim(path, place, *, append=True, load=None):
     code, _ = run(
         f"""
         from medyanpy.files import hdf5 as layout
-        from medyanpy.reporters import trajectory
+        from medyanpy.reporters import _content
         import h5py
         owner, name = {place}
         keep = getattr(owner, name)
@@ -123,7 +123,8 @@ def aim(path, place, *, append=True, load=None):
 
 
 PLACES = [
-    '(trajectory, "_describe")', '(layout, "truncate")', '(h5py.File, "__init__")', '(os, "fsync")', '(os, "replace")',
+    '(_content.Content, "_describe")',
+    '(layout, "truncate")', '(h5py.File, "__init__")', '(os, "fsync")', '(os, "replace")',
 ]  # fmt: skip
 
 

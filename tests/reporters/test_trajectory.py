@@ -12,7 +12,7 @@ import pytest
 
 import medyanpy as mp
 from medyanpy.files.trajectory import Trajectory
-from medyanpy.reporters import trajectory as writing
+from medyanpy.reporters import _content as writing
 
 
 def make(seed=1, n_points=20, subdivisions=1, timestep=1e-7):

@@ -1,0 +1,305 @@
+"""One file of a trajectory, of which there are more where what is simulated has been edited."""
+
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from medyanpy.beads import COLUMNS
+from medyanpy.beads.rigid_bodies import solid_semi_axes
+from medyanpy.beads.rods import round_section
+from medyanpy.columns import BEADS
+from medyanpy.errors import ParameterError, foreign_errors
+from medyanpy.files import hdf5
+from medyanpy.files.documents import deserialize
+from medyanpy.sites import Sites
+from medyanpy.surfaces import Surface
+
+__all__ = ["LINKED", "Element", "Segment", "TrajectoryHandle"]
+
+
+@dataclass(frozen=True)
+class TrajectoryHandle:
+    """Some beads of a trajectory, as the topology that was simulated named them.
+
+    Attributes
+    ----------
+    name, kind : str
+        As `Handle`.
+    beads : (n,) int array
+        Their rows in every array that has a row per bead. Where beads come and go also those in which nobody is at
+        times: `Frame.living`.
+    fixed : bool
+    faces : (F, 3) int32 array or None
+        Triangles of the mesh that it started with, of the membrane's own vertices; None for what is no membrane. Where
+        edges are flipped, see `Frame.beside`.
+    membrane : str or None
+        On which in-triangle points live; None for other kinds.
+    points : slice, (n,) int array or None
+        Of in-triangle points: their rows in ``frame.triangles`` and ``frame.barycentric``.
+    links : (l, 2) int array or None
+        Of filaments: pairs of their own nodes, counted from their first. Where filaments come and go, see
+        `Frame.beside`.
+    surface : Surface or None
+        That surface points are held to; None for other kinds, and for a PythonSurface.
+    in_space : bool
+        Whether positions are places in space; those of directors are directions.
+    mass : (n,) float array, pN s²/nm
+        nan in rows in which nobody is, and of which it is not known what whoever comes there will have.
+    rows : slice, (n,) int array or None
+        Their rows in the columns that not all beads have, such as ``frame.orientations`` and
+        ``frame.angular_momenta`` of oriented beads.
+    rows_of : str
+        Which columns these are, as `Column.of`; empty where there are none.
+    inertia : (n, 3) float array or None, pN s² nm
+        Of oriented beads: principal moments of inertia.
+    beside : dict
+        All that stands beside the frames under a name of its own, such as ``"radius"``; see `Handle.beside_frames`.
+    """
+
+    name: str
+    kind: str
+    beads: np.ndarray
+    mass: np.ndarray
+    rows: slice | np.ndarray | None
+    rows_of: str
+    beside: dict[str, Any]
+
+    @property
+    def fixed(self) -> bool:
+        return self.beside["fixed"]
+
+    @property
+    def in_space(self) -> bool:
+        return self.beside.get("in_space", True)
+
+    @property
+    def faces(self) -> np.ndarray | None:
+        return self.beside.get("faces")
+
+    @property
+    def membrane(self) -> str | None:
+        return self.beside.get("membrane")
+
+    @property
+    def links(self) -> np.ndarray | None:
+        return self.beside.get("links")
+
+    @property
+    def surface(self) -> Surface | None:
+        return self.beside.get("surface")
+
+    @property
+    def inertia(self) -> np.ndarray | None:
+        return self.beside.get("inertia")
+
+    @property
+    def points(self) -> slice | np.ndarray | None:
+        return self.rows if self.rows_of == "intriangle" else None
+
+    @property
+    def row_numbers(self) -> np.ndarray:
+        """(n,) `rows` as numbers."""
+        return np.arange(self.rows.start, self.rows.stop) if isinstance(self.rows, slice) else self.rows
+
+    def __len__(self) -> int:
+        return len(self.beads)
+
+
+class Element(NamedTuple):
+    """Where frames hold something, which beads have rows there (as `Column.of`), and what pictures take it for."""
+
+    path: str
+    of: str
+    drawn: str = ""
+
+
+_KNOWN = {
+    **{c.name: Element(c.path, c.of, c.drawn) for c in COLUMNS},
+    **{name: Element(f"observables/{name}", "") for name in hdf5.ENERGIES},
+    "ids": Element(hdf5.IDS, BEADS),
+}
+# Links that jumps have bound, and triangles, are rows of no beads.
+LINKED = "jumps"
+# What handles have in files under other names than those of `TrajectoryHandle.beside`.
+_HEAD = ("name", "kind", "first_bead", "n_beads", "fixed", "rows_of", "first_row", "first_point")
+
+
+class Segment:
+    """A file that is finished, being written, or was left by a crash.
+
+    Attributes
+    ----------
+    path : Path
+    steps, times : arrays
+        Of its frames, as they were when last looked at.
+    timestep : float, s
+    word : str
+    handles : dict of str to TrajectoryHandle
+    elements : dict of str to Element
+        What frames hold, by name: what this package knows, there or not, and what else the file has.
+    sites : dict of str to list
+        Between which sites each jump binds links.
+    n_beads : int
+        Rows of beads.
+    follows : (int, int) or None
+        Of a segment after the first: how many frames come before it, and the step of the last.
+
+    Raises
+    ------
+    ParameterError
+        A file that does not exist, is not a trajectory, or is damaged.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._file: Any = None
+        with ExitStack() as stack:
+            there = None
+            # Another may take its place in between.
+            while there is None or not os.path.samestat(there, os.stat(path)):
+                stack.close()
+                if not os.path.isfile(path):
+                    raise ParameterError(f"trajectory {path} does not exist")
+                there = os.stat(path)
+                try:
+                    new = stack.enter_context(hdf5.open_to_read(path))
+                except OSError as cause:
+                    raise ParameterError(f"{path} is not an HDF5 file, or is damaged: {cause}") from cause
+                # What frames have in common changes no more, even while they are written.
+                with foreign_errors(f"{path} is damaged"), hdf5.open_to_read(path, left=True) as file:
+                    hdf5.check_format(file, path)
+                    own = file["medyanpy"]
+                    self.timestep, self.word = float(own.attrs["timestep"]), str(own.attrs["word"])
+                    self.handles, self.elements = dict(_read_handles(file)), _read_elements(file)
+                    self.sites = _read_sites(file, self.elements)
+                    self.n_beads = len(file["particles/all/mass"])
+                    self.follows = hdf5.segment_of(file)
+                    self._comes_and_goes = f"{hdf5.IDS}/value" in file
+            self._file, self._there = new, there
+            self.refresh()
+            stack.pop_all()
+
+    @property
+    def is_replaced(self) -> bool:
+        """Whether another file has its name by now; one that is gone is read on."""
+        with suppress(FileNotFoundError):
+            return not os.path.samestat(os.stat(self.path), self._there)
+        return False
+
+    def refresh(self) -> None:
+        """Look for frames that were written since."""
+        file = self._file
+        with foreign_errors(f"{self.path} is damaged"):
+            group = file[hdf5.POSITION]
+            for path in hdf5.element_paths(file):
+                file[path]["value"].id.refresh()
+            for name in ("time", "step"):
+                group[name].id.refresh()
+            self.steps = hdf5.counted_steps(file)
+            self.times = group["time"][: len(self.steps)]
+
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    def __bool__(self) -> bool:
+        return True
+
+    def _dataset(self, name: str) -> Any:
+        """None where this file does not hold it."""
+        element = self.elements.get(name)
+        if element is None:
+            return None
+        with foreign_errors(f"{self.path} is damaged: {name}"):
+            if element.path in self._file and "value" in self._file[element.path]:
+                return self._file[element.path]["value"]
+        return None
+
+    def holds(self, name: str) -> bool:
+        """Whether frames have something of this name."""
+        return name == "ids" or self._dataset(name) is not None
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        """Of a frame's part of something that frames hold."""
+        if name == "ids":
+            return (self.n_beads,)
+        with foreign_errors(f"{self.path} is damaged: {name}"):
+            return self._dataset(name).shape[1:]
+
+    def read(self, name: str, rows: Any) -> np.ndarray:
+        """Part of what frames hold under a name: a frame, a slice, or these and rows of beads."""
+        if name == "ids" and not self._comes_and_goes:
+            frames, *beads = rows if isinstance(rows, tuple) else (rows,)
+            one = np.arange(self.n_beads)[tuple(beads)]
+            return one if isinstance(frames, int) else np.tile(one, (len(range(*frames.indices(len(self)))), 1))
+        with foreign_errors(f"{self.path} is damaged: {name}"):
+            return self._dataset(name)[rows]
+
+    def close(self) -> None:
+        if self._file:
+            self._file.close()
+
+    @property
+    def is_open(self) -> bool:
+        return bool(self._file)
+
+
+def _read_handles(file: Any) -> Iterator[tuple[str, TrajectoryHandle]]:
+    mass, found = file["particles/all/mass"][()], hdf5.read_handle_rows(file)
+    # In 0.1 nothing said which columns these are, and pictures were made of moments of inertia.
+    first_rows = {**hdf5.FIRST_ROW, "oriented": "first_row"}
+    groups = [file[f"medyanpy/handles/{k}"] for k in range(len(found))]
+    columns = [
+        str(group.attrs.get("rows_of", next((of for of, name in first_rows.items() if name in group.attrs), "")))
+        for group in groups
+    ]
+    # Rows of a column are in the order of those of beads.
+    beads_with = {
+        of: np.sort(np.concatenate([one.rows for one, own in zip(found, columns, strict=True) if own == of]))
+        for of in set(columns)
+    }
+    for group, of, (name, kind, beads) in zip(groups, columns, found, strict=True):
+        beside = {key: _read_beside(dataset) for key, dataset in group.items() if key != "rows"}
+        beside |= {key: value for key, value in group.attrs.items() if key not in _HEAD}
+        beside["fixed"] = bool(group.attrs["fixed"])
+        own, rows = mass[beads], None
+        if of:
+            rows = np.searchsorted(beads_with[of], beads)
+            if (np.diff(rows) == 1).all():
+                first = int(rows[0]) if len(rows) else 0
+                rows = slice(first, first + len(rows))
+        if "inertia" in beside and not {"radius", "semi_axes"} & set(beside):
+            if "links" in beside:
+                beside["radius"] = round_section(own, beside["inertia"])
+            else:
+                beside["semi_axes"] = solid_semi_axes(own, beside["inertia"])
+        yield name, TrajectoryHandle(name, kind, beads, own, rows, of, beside)
+
+
+def _read_beside(dataset: Any) -> Any:
+    """An array, or the object that a document describes."""
+    return deserialize(dataset.asstr()[()]) if dataset.dtype.kind == "O" else dataset[()]
+
+
+def _read_elements(file: Any) -> dict[str, Element]:
+    out = dict(_KNOWN)
+    paths = {element.path for element in out.values()}
+    for path in hdf5.element_paths(file):
+        if path not in paths:
+            _, of, entry = path.split("/")
+            about = file[path].attrs
+            out[str(about.get("name", entry))] = Element(path, of, str(about.get("drawn", "")))
+    return out
+
+
+def _read_sites(file: Any, elements: dict[str, Element]) -> dict[str, list[Sites]]:
+    out = {}
+    for name, element in elements.items():
+        if element.of == LINKED:
+            group = file[element.path]
+            out[name] = [Sites.from_arrays(**{k: v[()] for k, v in group[side].items()}) for side in "ab"]
+    return out

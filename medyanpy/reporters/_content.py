@@ -1,0 +1,327 @@
+"""What of a simulation goes into a trajectory: what frames hold, and what stands beside them.
+
+What stands beside frames has a row for every row of the simulation, those included in which nobody is: a file serves
+for as long as nothing in it would have to be another number.
+"""
+
+import os
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from medyanpy._version import __version__
+from medyanpy.beads import Membrane
+from medyanpy.columns import VELOCITIES, Column
+from medyanpy.errors import ParameterError
+from medyanpy.files.documents import serialize
+from medyanpy.files.hdf5 import (
+    ENERGIES,
+    FACES_OF,
+    FIRST_ROW,
+    FORMATS,
+    IDS,
+    LINKS_OF,
+    HandleRows,
+    element_paths,
+    read_handle_rows,
+)
+from medyanpy.handles import Handle
+from medyanpy.surfaces import PythonSurface, Surface
+
+if TYPE_CHECKING:
+    import h5py
+
+    from medyanpy.simulation import Simulation
+    from medyanpy.state import State
+
+# A chunk holds as many frames as fit into this (bytes), so that compression has something to work on while a
+# single frame is still cheap to get at; and not more than the second number, so that little waits in memory.
+_CHUNK = 2**20
+_MOST_FRAMES = 64
+# HDF5 cannot hold chunks beyond 4 GiB: very large frames are cut by beads.
+_MOST_BEADS = 2**22
+
+
+class Element(NamedTuple):
+    """A frame's part of something that depends on time."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    unit: str = ""
+    #: What readers call it, and what pictures take it for.
+    name: str = ""
+    drawn: str = ""
+    #: Of rows in which nobody is; None where all are somebody's.
+    fill: float | None = None
+
+
+class Content:
+    """What frames of a simulation hold as it is now, until its topology is edited.
+
+    Parameters
+    ----------
+    simulation : Simulation
+    real : dtype
+        Of numbers that are no energies.
+    velocities, faces : bool
+        Whether frames hold these.
+    """
+
+    def __init__(self, simulation: "Simulation", real: np.dtype, *, velocities: bool, faces: bool) -> None:
+        topology, layout = simulation.topology, simulation.context.layout
+        self._simulation = simulation
+        self.velocities, self.faces = velocities, faces
+        numbered = list(enumerate(topology.handles))
+        wanted = [c for c in topology.columns if c.in_trajectory and (velocities or not c.is_momentum)]
+        self._columns: list[Column] = [column for column in wanted if topology.n_rows(column.of)]
+        self._comes_and_goes = layout.has_room or layout.is_renumbered
+        self._membranes = {f"medyanpy/faces/{k}": h for k, h in numbered if faces and isinstance(h, Membrane)}
+        #: Of those that may get more of them.
+        self._chains = {
+            f"medyanpy/links/{k}": h for k, h in numbered if len(h._asleep) and "links" in h.beside_frames()
+        }
+        #: The name of each jump that has something in frames, what it is, and the most rows it can have.
+        self._jumps: dict[str, tuple[str, str, int]] = {}
+        for k, (name, jump) in enumerate(zip(simulation.system.jump_names, simulation.system.jumps, strict=True)):
+            if jump.in_frames() is not None:
+                self._jumps[f"medyanpy/jumps/{k}"] = (name, *jump.in_frames())
+        #: All that depends on time, by path.
+        self.elements = self._all_elements(real)
+
+    def _all_elements(self, real: np.dtype) -> dict[str, Element]:
+        topology = self._simulation.topology
+        out: dict[str, Element] = {}
+        for c in self._columns:
+            shape = (topology.n_rows(c.of), *c.shown_shape)
+            number = c.dtype is np.float64
+            dtype = real if number else np.dtype(c.dtype).newbyteorder("<")
+            fill = (np.nan if number else -1) if self._comes_and_goes else None
+            out[c.path] = Element(shape, dtype, c.unit, c.name, c.drawn, fill)
+        if self._comes_and_goes:
+            # H5MD 1.1: the fill value of ids says that there is no particle.
+            out[IDS] = Element((topology.n_beads,), np.dtype("<i8"), name="ids", fill=-1)
+        for name in ENERGIES:
+            out[f"observables/{name}"] = Element((), np.dtype("<f8"), "K" if name == "temperature" else "pN nm")
+        pairs = np.dtype("<i4")
+        for path, membrane in self._membranes.items():
+            out[path] = Element(membrane.mesh.faces.shape, pairs, name=FACES_OF + membrane.name)
+        for path, chains in self._chains.items():
+            out[path] = Element((chains.capacity, 2), pairs, name=LINKS_OF + chains.name, fill=-1)
+        for path, (name, _, most) in self._jumps.items():
+            out[path] = Element((most, 2), pairs, name=name, fill=-1)
+        return out
+
+    def frame(self, state: "State") -> dict[str, Any]:
+        """What a frame holds of a state, by path.
+
+        Raises
+        ------
+        ParameterError
+            A state from before the topology was edited.
+        """
+        rows = self._simulation.topology.n_beads
+        if len(state.positions) != rows:
+            raise ParameterError(
+                f"TrajectoryReporter: the state has {len(state.positions)} rows of beads, the topology {rows}: it is "
+                "from before an edit"
+            )
+        values: dict[str, Any] = {column.path: state.column(column.name) for column in self._columns}
+        if self._comes_and_goes:
+            values[IDS] = state.ids
+        for name in ENERGIES:
+            values[f"observables/{name}"] = getattr(state, name)
+        for path, membrane in self._membranes.items():
+            values[path] = state.faces[membrane.name]
+        lists = {path: handle.beside_rows()["links"] for path, handle in self._chains.items()}
+        lists |= {path: state.jumps[name][key] for path, (name, key, _) in self._jumps.items()}
+        for path, found in lists.items():
+            values[path] = np.full(self.elements[path].shape, -1, np.int32)
+            values[path][: len(found)] = found
+        return values
+
+    # Writing ------------------------------------------------------------------------------------------------
+
+    def lay_out(self, file: "h5py.File", follows: tuple[int, int] | None) -> None:
+        """All of a file but frames: nothing can be added once readers are allowed.
+
+        `follows`, of a segment after the first: how many frames are before it, and the step of the last.
+        """
+        self._describe(file, follows)
+        size = sum(int(np.prod(element.shape)) * element.dtype.itemsize for element in self.elements.values())
+        frames = int(np.clip(_CHUNK // size, 1, _MOST_FRAMES))
+        file["medyanpy"].attrs["frames_per_chunk"] = frames
+        step = time = None
+        for path, element in self.elements.items():
+            group, shape = file.create_group(path), element.shape
+            # Numbers that are not compressed may be added one by one.
+            packed = {"compression": "gzip", "compression_opts": 1, "shuffle": True} if shape else {}
+            chunk = (frames, *(min(s, _MOST_BEADS) for s in shape)) if shape else (512,)
+            value = group.create_dataset(
+                "value", shape=(0, *shape), maxshape=(None, *shape), dtype=element.dtype, chunks=chunk,
+                fillvalue=element.fill, **packed,
+            )  # fmt: skip
+            if element.name:
+                group.attrs["name"] = element.name
+            if path in (column.path for column in self._columns):
+                group.attrs["drawn"] = element.drawn
+            if element.unit:
+                # MDAnalysis refuses a file whose velocities carry a unit that it does not know, as it does nm/s:
+                # theirs stands where it does not look.
+                (group if path == VELOCITIES.path else value).attrs["unit"] = element.unit
+            if step is None:
+                step = group.create_dataset("step", shape=(0,), maxshape=(None,), dtype="<i8", chunks=(512,))
+                time = group.create_dataset("time", shape=(0,), maxshape=(None,), dtype="<f8", chunks=(512,))
+                time.attrs["unit"] = "s"
+            else:
+                # All elements are of the same steps: one dataset under several names, as H5MD recommends.
+                group["step"], group["time"] = step, time
+        for path in self._jumps:
+            for side, arrays in self._sites_of(path).items():
+                for key, value in arrays.items():
+                    file[path].create_dataset(f"{side}/{key}", data=value)
+
+    def _describe(self, file: "h5py.File", follows: tuple[int, int] | None) -> None:
+        topology, integrator = self._simulation.topology, self._simulation.integrator
+        about = file.create_group("h5md")
+        about.attrs["version"] = np.array([1, 1], np.int32)
+        about.create_group("author").attrs["name"] = os.environ.get("USER") or "unknown"
+        creator = about.create_group("creator")
+        creator.attrs["name"], creator.attrs["version"] = "medyanpy", __version__
+
+        beads = file.create_group("particles/all")
+        box = beads.create_group("box")
+        box.attrs["dimension"] = 3
+        box.attrs["boundary"] = ["none", "none", "none"]
+        species, mass = np.empty(topology.n_beads, np.int32), np.full(topology.n_beads, np.nan)
+        for k, handle in enumerate(topology.handles):
+            species[handle.all_rows] = k
+            mass[handle.all_rows] = _plain(handle.beside_rows()["mass"][0])
+        beads.create_dataset("species", data=species)
+        if not self._comes_and_goes:
+            beads.create_dataset("id", data=np.arange(topology.n_beads, dtype=np.int32))
+        beads.create_dataset("mass", data=mass).attrs["unit"] = "pN s+2 nm-1"
+
+        own = file.create_group("medyanpy")
+        own.attrs["format"] = FORMATS[1 if self._comes_and_goes or follows is not None else 0]
+        own.attrs["version"] = __version__
+        own.attrs["timestep"] = integrator.timestep
+        own.attrs["word"] = integrator.word
+        if integrator.kT is not None:
+            own.attrs["kT"] = integrator.kT
+        own.attrs["seed"] = np.uint64(integrator.seed)
+        if follows is not None:
+            own.attrs["frames_before"], own.attrs["step_before"] = follows
+        handles = own.create_group("handles")
+        for k, (handle, row) in enumerate(zip(topology.handles, _handle_rows(topology.handles), strict=True)):
+            group = handles.create_group(str(k))
+            group.attrs["name"], group.attrs["kind"], group.attrs["n_beads"] = row.name, row.kind, len(row.rows)
+            follow = not len(row.rows) or row.rows[-1] - row.rows[0] == len(row.rows) - 1
+            if follow:
+                group.attrs["first_bead"] = row.rows[0] if len(row.rows) else 0
+            else:
+                group.create_dataset("rows", data=row.rows, compression="gzip", shuffle=True)
+            if handle.rows_of():
+                group.attrs["rows_of"] = handle.rows_of()
+                if follow:
+                    first = topology.rows_in(handle.rows_of(), row.rows[:1])
+                    group.attrs[FIRST_ROW.get(handle.rows_of(), "first_row")] = first.start
+            for name, value in handle.beside_rows().items():
+                if name != "mass":
+                    _write_beside(group, name, value)
+
+    def _sites_of(self, path: str) -> dict[str, dict[str, np.ndarray]]:
+        """Of a jump: what `Sites.from_arrays` makes the same sites of, for each side."""
+        name, *_ = self._jumps[path]
+        return {side: sites.arrays for side, sites in self._simulation.system[name].beside_frames().items()}
+
+    # Comparing ----------------------------------------------------------------------------------------------
+
+    def difference(self, file: "h5py.File") -> str:
+        """Why frames of the simulation cannot go on in a file; empty where they can."""
+        topology = self._simulation.topology
+        mine, theirs = _handle_rows(topology.handles), read_handle_rows(file)
+        if mine != theirs:
+            return f"it holds {_tell(theirs)}, the simulation {_tell(mine)}"
+        masses = file["particles/all/mass"][()]
+        for k, (handle, row) in enumerate(zip(topology.handles, mine, strict=True)):
+            group = file[f"medyanpy/handles/{k}"]
+            for name, value in handle.beside_rows().items():
+                changes = name == "links" and f"medyanpy/links/{k}" in self._chains
+                there = masses[row.rows] if name == "mass" else _read_beside(group, name)
+                if not changes and there is not None and not _same(there, value):
+                    what = "triangles" if name == "faces" else name
+                    return f"the {what} of {handle.name!r} are others"
+        for path, element in self.elements.items():
+            if path not in file or "value" not in file[path]:
+                return f"it has no {path}; append with the options it was written with"
+            value = file[path]["value"]
+            if any(file[path][name].maxshape[0] is not None for name in ("value", "step", "time")):
+                return f"{path} cannot grow, as another program has written it anew"
+            if value.shape[1:] != element.shape or value.dtype != element.dtype:
+                return (
+                    f"{path} is {value.dtype} {value.shape[1:]} there and {element.dtype} {element.shape} here; "
+                    "append with the options it was written with"
+                )
+        for path, (name, *_) in self._jumps.items():
+            there = {side: {key: value[()] for key, value in file[path][side].items()} for side in "ab"}
+            here = self._sites_of(path)
+            same = all(np.array_equal(a, there[side].get(key)) for side in "ab" for key, a in here[side].items())
+            if file[path].attrs["name"] != name or not same:
+                return f"the sites of {name} are others"
+        if not self.faces and "medyanpy/faces" in file:
+            return "it has triangles in its frames; append with faces=True"
+        if not self.velocities and VELOCITIES.path in file:
+            return "it has velocities; append with velocities=True"
+        more = set(element_paths(file)) - set(self.elements)
+        return f"it has {min(more)} in its frames, which the simulation has not" if more else ""
+
+
+def _handle_rows(handles: tuple[Handle, ...]) -> list[HandleRows]:
+    return [HandleRows(handle.name, handle.kind, handle.all_rows) for handle in handles]
+
+
+def _tell(rows: list[HandleRows]) -> str:
+    return ", ".join(map(str, rows))
+
+
+def _plain(value: np.ndarray) -> np.ndarray:
+    """With nan, or -1, where nothing is known."""
+    if not isinstance(value, np.ma.MaskedArray):
+        return value
+    return value.filled(np.nan if value.dtype.kind == "f" else value.dtype.type(-1))
+
+
+def _write_beside(group: "h5py.Group", name: str, value: Any) -> None:
+    """One of the things that a handle has beside frames: see `Handle.beside_frames`."""
+    value, unit = value if isinstance(value, tuple) else (value, "")
+    if isinstance(value, Surface):
+        # What calls Python functions, a file cannot hold.
+        if not isinstance(value, PythonSurface):
+            group.create_dataset(name, data=serialize(value))
+    elif isinstance(value, np.ndarray):
+        # Masses, radii and the like are mostly those of one species.
+        dataset = group.create_dataset(name, data=_plain(value), compression="gzip", shuffle=True)
+        if unit:
+            dataset.attrs["unit"] = unit
+    else:
+        group.attrs[name] = value
+
+
+def _read_beside(group: "h5py.Group", name: str) -> Any:
+    """What was written; None where a file of before does not have it."""
+    if name in group:
+        return group[name].asstr()[()] if group[name].dtype.kind == "O" else group[name][()]
+    return group.attrs.get(name)
+
+
+def _same(there: Any, here: Any) -> bool:
+    """Whether what is known of beads now is what a file says of them."""
+    here = here[0] if isinstance(here, tuple) else here
+    if isinstance(here, Surface):
+        return isinstance(here, PythonSurface) or there == serialize(here)
+    if not isinstance(here, np.ndarray):
+        return there == here
+    if not isinstance(there, np.ndarray) or there.shape != here.shape:
+        return False
+    known = ~np.ma.getmaskarray(here)
+    return bool((there[known] == np.ma.getdata(here)[known]).all())
