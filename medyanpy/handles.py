@@ -22,6 +22,8 @@ __all__ = ["MAX_BEADS", "Handle", "bead_numbers", "handles_in"]
 
 #: Beads are numbered by 32-bit integers, in arrays and in the counter of the random numbers.
 MAX_BEADS = 2**31 - 1
+#: Permanent ids are below this: 32 bits of them are in one word of that counter, 16 in the upper part of another.
+MAX_IDS = 2**48
 
 
 #: What no handle has.

@@ -21,7 +21,7 @@ from medyanpy.beads.rods import Rods
 from medyanpy.beads.surface_points import SurfacePoints
 from medyanpy.columns import BEADS, Column
 from medyanpy.errors import ParameterError, TopologyError, UnknownNameError
-from medyanpy.handles import MAX_BEADS, Handle, found_ids, handles_in
+from medyanpy.handles import MAX_BEADS, MAX_IDS, Handle, found_ids, handles_in
 
 # With kinds of beads, which were all in this file in 0.1.
 __all__ = [
@@ -262,6 +262,7 @@ class Topology(Guarded):
             numbers = {name: value for name, value in given.items() if value is not None and not np.ndim(value)}
             handle._of_all |= {name: float(value) for name, value in numbers.items()}
         n = len(handle) if capacity is None else capacity
+        self._check_size(handle.name, n)
         self._declare(handle, n)
         first, self._n_beads = self._n_beads, self._n_beads + n
         if self._next_id != first:
@@ -306,7 +307,7 @@ class Topology(Guarded):
         room = min(n, len(handle._asleep))
         rows = np.concatenate([handle._asleep[:room], np.arange(self._n_beads, self._n_beads + n - room)])
         ids = np.arange(self._next_id, self._next_id + n)
-        self._check_size(handle.name, n - room)
+        self._check_size(handle.name, n - room, ids=n)
         attributes = handle._merged(other)
         self._renumber(
             handle, np.append(handle.beads, rows), np.append(handle.ids, ids), handle._asleep[room:], attributes
@@ -396,7 +397,7 @@ class Topology(Guarded):
         """
         what, n, next_id = "numbering", numbering["n_beads"], numbering["next_id"]
         n = whole_number(f"{what}: n_beads", n, at_most=MAX_BEADS, error=TopologyError)
-        next_id = whole_number(f"{what}: next_id", next_id, at_most=2**48, error=TopologyError)
+        next_id = whole_number(f"{what}: next_id", next_id, at_most=MAX_IDS, error=TopologyError)
         given = numbering["handles"]
         if not isinstance(given, dict) or list(given) != [handle.name for handle in self._handles]:
             raise TopologyError(f"{what}: handles must be those of the topology, in their order")
@@ -421,9 +422,13 @@ class Topology(Guarded):
         for of in self.row_counts:
             self.row_counts[of] = sum(h.capacity for h in self._handles if h.rows_of() == of)
 
-    def _check_size(self, what: str, more: int) -> None:
+    def _check_size(self, what: str, more: int, ids: int | None = None) -> None:
+        """Refuse more rows, and ids, than there can be; an id for each row where nothing is said."""
         if self._n_beads + more > MAX_BEADS:
             raise TopologyError(f"{what}: {self._n_beads + more} beads are more than {MAX_BEADS}")
+        last = self._next_id + (more if ids is None else ids)
+        if last > MAX_IDS:
+            raise TopologyError(f"{what}: {last} permanent ids are more than {MAX_IDS}, and none is used twice")
 
     def rows_of_ids(self, ids: Any) -> np.ndarray:
         """Rows of beads by their permanent ids.

@@ -617,7 +617,7 @@ def everything(context):
 
 def digest(part):
     h = hashlib.sha256()
-    for piece in asdict(part).values() if is_dataclass(part) else [part]:
+    for piece in asdict(part).values() if is_dataclass(part) else part if isinstance(part, tuple) else [part]:
         # repr tells every double from every other.
         h.update(np.ascontiguousarray(piece).tobytes() if isinstance(piece, np.ndarray) else repr(piece).encode())
     return h.hexdigest()
