@@ -110,6 +110,15 @@ class Layout:
         rows = np.append(self.in_order(handle, handle.beads), handle._asleep)
         return rows.astype(np.int32)
 
+    def numbers_of_membranes(self) -> tuple[np.ndarray, np.ndarray]:
+        """(n_vertices,) and (n_points,) int32 of which membrane, counted from 0, a vertex is, and on which a point, by
+        place."""
+        number = {h: k for k, h in enumerate(self.handles) if isinstance(h, Membrane)}
+        out = np.zeros(self.n, np.int32)
+        for handle in (*number, *self._sorted):
+            out[self.block_of(handle)] = number[handle.membrane if handle in self._sorted else handle]
+        return out[: self.n_vertices], out[self.n_cartesian :]
+
     @property
     def ids(self) -> np.ndarray:
         out = np.full(self.n, -1, np.int64)

@@ -88,8 +88,7 @@ def _fly(schedule: "Schedule", _: "Letter", stage: "Stage") -> list:
 
 def _fly_over_meshes(schedule: "Schedule", _: "Letter", stage: "Stage") -> list:
     store = schedule.store
-    n = store.layout.n_points
-    return [geodesic.Geodesic(stage.h, n, store.corners)] if n else []
+    return [geodesic.Geodesic(stage.h, store.corners)] if store.layout.n_points else []
 
 
 def _mix(schedule: "Schedule", _: "Letter", stage: "Stage") -> list:

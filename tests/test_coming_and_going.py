@@ -96,6 +96,40 @@ def test_others_go_on_with_the_same_bits(kind, word):
     assert edited.current_step == 22
 
 
+def test_points_come_and_go_on_one_membrane_without_a_bit_on_another():
+    """What they push on vertices is added up on a grid, which is that of their membrane."""
+
+    def make(threads):
+        topology = mp.Topology()
+        system = mp.System(topology)
+        for k, n in enumerate((40, 160, 20)):
+            mesh = mp.TriangleMesh.icosphere(10.0 + k, 1).translated([50.0 * k, 0.0, 0.0])
+            membrane = topology.add_membrane(mesh, vertex_mass=1.0, vertex_friction=0.5, name=f"membrane {k}")
+            points = topology.add_intriangle_points(membrane, n, mass=1.0, friction=0.5, seed=k, name=f"points {k}")
+            system.add_force(mp.forces.MembraneEdgeSprings(membrane, 5.0))
+            system.add_force(mp.forces.HarmonicTrap(points, 1.0, [0.0, 0.0, 0.0]))
+        topology.add_intriangle_points(topology["membrane 0"], 9, mass=3.0, friction=0.5, seed=7, name="more")
+        simulation = mp.Simulation(system, mp.BAGOGABIntegrator(0.05, kT=1.0, seed=3), threads=threads)
+        simulation.context.set_velocities_to_temperature(kT=1.0, seed=1)
+        return simulation
+
+    alone, edited = make(1), make(2)
+    others = ["membrane 0", "points 0", "more", "membrane 2", "points 2"]
+    for change in (
+        lambda p: p.remove(p.beads[:100]),
+        lambda p: p.add(300, seed=9, mass=1e4, friction=0.5),
+        lambda p: p.add(1, seed=4, mass=0.1, friction=0.5),
+    ):
+        for one in (alone, edited):
+            one.step(20)
+        with edited.topology.edit():
+            change(edited.topology["points 1"])
+        for _ in range(3):
+            for one in (alone, edited):
+                one.step(15)
+            assert_same(alone, edited, others)
+
+
 @pytest.mark.parametrize("kind", ALL)
 def test_what_stays_of_a_handle_goes_on_with_the_same_bits(kind):
     """Where nothing of the handle acts on anything else of it: without its force."""

@@ -28,26 +28,30 @@ cdef struct FieldTask:
     double* partial
 
 
+cdef inline void _pull(FieldTask* t, World* world, Py_ssize_t i, double* energy) noexcept nogil:
+    cdef const double* x = t.sites.x + 3 * <Py_ssize_t> t.row[i]
+    cdef double* f = t.sites.f + 3 * <Py_ssize_t> t.row[i]
+    cdef const double* g = t.force + i * t.next_force
+    cdef double d[3]
+    cdef int c
+    displacement(&world.box, t.center + i * t.next_center, x, d)
+    for c in range(3):
+        # One number added once: two equal forces give exactly twice one.
+        f[c] += g[c] - t.stiffness[c] * d[c]
+        energy[0] += 0.5 * t.stiffness[c] * d[c] * d[c] - g[c] * x[c]
+
+
 cdef int _field(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
     cdef FieldTask* t = <FieldTask*> task
-    cdef const double* x
-    cdef const double* g
-    cdef double* f
-    cdef double d[3]
     cdef double energy = 0.0
     cdef Py_ssize_t i
-    cdef int c
-    for i in range(first, last):
-        if is_asleep(world, &t.sites, t.row[i]):
-            continue
-        x = t.sites.x + 3 * <Py_ssize_t> t.row[i]
-        f = t.sites.f + 3 * <Py_ssize_t> t.row[i]
-        g = t.force + i * t.next_force
-        displacement(&world.box, t.center + i * t.next_center, x, d)
-        for c in range(3):
-            # One number added once: two equal forces give exactly twice one.
-            f[c] += g[c] - t.stiffness[c] * d[c]
-            energy += 0.5 * t.stiffness[c] * d[c] * d[c] - g[c] * x[c]
+    if world.alive == NULL:
+        for i in range(first, last):
+            _pull(t, world, i, &energy)
+    else:
+        for i in range(first, last):
+            if not is_asleep(world, &t.sites, t.row[i]):
+                _pull(t, world, i, &energy)
     t.partial[first // BLOCK] = energy
     return 0
 

@@ -22,10 +22,9 @@ Source: BAGOGAB, "Splitting strategy", G.
 from libc.math cimport fabs, sqrt
 from libc.stdint cimport int32_t, int64_t
 
-from medyanpy._kernels.accumulate cimport Accumulator, Sum, to_grid
-from medyanpy._kernels.arrays cimport zeros
+from medyanpy._kernels.accumulate cimport Accumulator, Groups, Sum, group_end, note, scale_at, to_grid
 from medyanpy._kernels.box cimport displacement
-from medyanpy._kernels.parallel cimport n_blocks, ordered_max, over_blocks, record_fault
+from medyanpy._kernels.parallel cimport over_blocks, record_fault
 from medyanpy._kernels.points cimport Frame, frame_of
 from medyanpy._kernels.program cimport (
     DEGENERATE_TRIANGLE, NOT_FINITE, Operation, TOO_MANY_CROSSINGS, World, is_there, mark_moved,
@@ -42,28 +41,33 @@ cdef int MAX_CROSSINGS = 100_000
 cdef struct FlightTask:
     double h                  # >= 0
     double sense              # 1, or -1 for a flight back in time
-    double* largest           # per block: largest squared momentum of a point
+    Groups groups             # of points, whose momenta are the bounds
     Sum* sums                 # NULL where no vertex can move
     Py_ssize_t n_sums
-    double scale              # of recoils, with the sign of `sense`
+    double scale              # of recoils of the points that are flown, with the sign of `sense`
 
 
 cdef int _largest_momentum(
     void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread,
 ) noexcept nogil:
+    """Note the largest squared momenta."""
     cdef FlightTask* t = <FlightTask*> task
     cdef const double* v
-    cdef double m, square, largest = 0.0
-    cdef Py_ssize_t p, i
-    for p in range(first, last):
-        i = world.n_cartesian + p
-        v = world.v + 3 * i
-        m = world.mass[i]
-        square = m * m * dot(v, v)
-        if not (square - square == 0.0):
-            return record_fault(world, NOT_FINITE, i, world.triangle[p])
-        largest = square if square > largest else largest
-    t.largest[first // LOOKED_AT] = largest
+    cdef double m, square, largest
+    cdef Py_ssize_t p, i, end
+    while first < last:
+        largest = 0.0
+        end = group_end(&t.groups, first, last)
+        for p in range(first, end):
+            i = world.n_cartesian + p
+            v = world.v + 3 * i
+            m = world.mass[i]
+            square = m * m * dot(v, v)
+            if not (square - square == 0.0):
+                return record_fault(world, NOT_FINITE, i, world.triangle[p])
+            largest = square if square > largest else largest
+        note(&t.groups, thread, first, largest)
+        first = end
     return 0
 
 
@@ -232,18 +236,29 @@ cdef int _fly(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int t
     return fault
 
 
+cdef int _fly_groups(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    """Of several membranes, each with a grid of its own."""
+    cdef FlightTask t = (<FlightTask*> task)[0]
+    cdef Py_ssize_t end
+    cdef int fault = 0
+    while first < last:
+        end = group_end(&t.groups, first, last)
+        t.scale = t.sense * scale_at(&t.groups, first)
+        fault |= _fly(&t, world, first, end, thread)
+        first = end
+    return fault
+
+
 cdef class Geodesic(Operation):
     """G for a time h, which may be negative: then back in time."""
     cdef FlightTask task
-    cdef list arrays
     cdef Accumulator corners
 
-    def __init__(self, double h, Py_ssize_t n_points, Accumulator corners):
+    def __init__(self, double h, Accumulator corners):
         self.corners = corners
-        self.arrays = []
         self.task.h = fabs(h)
         self.task.sense = 1.0 if h >= 0.0 else -1.0
-        self.task.largest = zeros(self.arrays, n_blocks(n_points, LOOKED_AT))
+        self.task.groups = corners.groups
 
     cdef int run(self, World* world) noexcept nogil:
         cdef FlightTask* t = &self.task
@@ -251,15 +266,16 @@ cdef class Geodesic(Operation):
         if world.n_points == 0:
             return 0
         t.sums = NULL
+        self.corners.forget_bounds()
         fault = over_blocks(_largest_momentum, t, world, world.n_points, LOOKED_AT)
         if fault != 0:
             return fault
         if world.membranes_move:
-            self.corners.set_bound(sqrt(ordered_max(t.largest, n_blocks(world.n_points, LOOKED_AT))))
+            self.corners.set_bounds()
             t.sums = self.corners.sums
             t.n_sums = self.corners.n
-            t.scale = t.sense * self.corners.scale
-        fault = over_blocks(_fly, t, world, world.n_points, BLOCK)
+            t.scale = t.sense * scale_at(&t.groups, 0)
+        fault = over_blocks(_fly if t.groups.of_point == NULL else _fly_groups, t, world, world.n_points, BLOCK)
         mark_moved(world)
         if world.membranes_move:
             self.corners.collect(world, world.v, world.inverse_mass, False)

@@ -10,7 +10,6 @@ cdef class ForceSum(Operation):
     cdef list drives                  # (n, width) arrays of what drives each of world.momenta: torques first
     cdef double** drive               # where they are
     cdef double[:, ::1] chain         # (n_vertices, 3) what points pass on to the corners of their triangles
-    cdef double[::1] largest          # per block of points: largest squared force
     cdef Accumulator corners
     cdef long long evaluated          # the value of world.positions for which f and chain hold
 

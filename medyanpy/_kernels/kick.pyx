@@ -11,13 +11,12 @@ Source: BAGOGAB, equations of motion, p_lambda' and P_i'.
 """
 import numpy as np
 
-from libc.math cimport sqrt
 from libc.stdint cimport int32_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memset
 
-from medyanpy._kernels.accumulate cimport Accumulator, Sum, to_grid
-from medyanpy._kernels.parallel cimport n_blocks, ordered_max, over_blocks, record_fault
+from medyanpy._kernels.accumulate cimport Accumulator, Groups, Sum, group_end, note, scale_at, to_grid
+from medyanpy._kernels.parallel cimport over_blocks, record_fault
 from medyanpy._kernels.points cimport Frame, frame_of, place, project
 from medyanpy._kernels.program cimport (
     NOT_FINITE, PYTHON_EXCEPTION, WATCHED, Momenta, Operation, Program, Sequence, World, is_there,
@@ -29,26 +28,29 @@ cdef Py_ssize_t POINTS = 1024
 
 cdef struct PassOn:
     const double* f
-    double* largest
+    Groups groups
     Sum* sums
     Py_ssize_t n_sums
-    double scale
 
 
 cdef int _largest_force(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
-    """Largest squared force on a point of each block."""
+    """Note the largest squared forces."""
     cdef PassOn* t = <PassOn*> task
     cdef const double* f
-    cdef double square, largest = 0.0
-    cdef Py_ssize_t p
-    for p in range(first, last):
-        f = t.f + 3 * (world.n_cartesian + p)
-        square = f[0] * f[0] + f[1] * f[1] + f[2] * f[2]
-        if not (square - square == 0.0):
-            return record_fault(world, NOT_FINITE, world.n_cartesian + p, -1)
-        if square > largest:
-            largest = square
-    t.largest[first // POINTS] = largest
+    cdef double square, largest
+    cdef Py_ssize_t p, end
+    while first < last:
+        largest = 0.0
+        end = group_end(&t.groups, first, last)
+        for p in range(first, end):
+            f = t.f + 3 * (world.n_cartesian + p)
+            square = f[0] * f[0] + f[1] * f[1] + f[2] * f[2]
+            if not (square - square == 0.0):
+                return record_fault(world, NOT_FINITE, world.n_cartesian + p, -1)
+            if square > largest:
+                largest = square
+        note(&t.groups, thread, first, largest)
+        first = end
     return 0
 
 
@@ -59,25 +61,29 @@ cdef int _pass_on(void* task, World* world, Py_ssize_t first, Py_ssize_t last, i
     cdef const double* f
     cdef const int32_t* corners
     cdef double weight[3]
-    cdef Py_ssize_t p
+    cdef double scale
+    cdef Py_ssize_t p, end
     cdef int i, c
-    for p in range(first, last):
-        f = t.f + 3 * (world.n_cartesian + p)
-        corners = world.faces + 3 * <Py_ssize_t> world.triangle[p]
-        weight[1] = world.barycentric[2 * p]
-        weight[2] = world.barycentric[2 * p + 1]
-        weight[0] = 1.0 - weight[1] - weight[2]
-        for i in range(3):
-            for c in range(3):
-                sums[3 * <Py_ssize_t> corners[i] + c] += to_grid(weight[i] * f[c], t.scale)
+    while first < last:
+        end = group_end(&t.groups, first, last)
+        scale = scale_at(&t.groups, first)
+        for p in range(first, end):
+            f = t.f + 3 * (world.n_cartesian + p)
+            corners = world.faces + 3 * <Py_ssize_t> world.triangle[p]
+            weight[1] = world.barycentric[2 * p]
+            weight[2] = world.barycentric[2 * p + 1]
+            weight[0] = 1.0 - weight[1] - weight[2]
+            for i in range(3):
+                for c in range(3):
+                    sums[3 * <Py_ssize_t> corners[i] + c] += to_grid(weight[i] * f[c], scale)
+        first = end
     return 0
 
 
 cdef class ForceSum(Operation):
     """The forces of one or more groups."""
 
-    def __init__(self, list forces, double[:, ::1] f, list drives, double[:, ::1] chain,
-                 Py_ssize_t n_points, Accumulator corners):
+    def __init__(self, list forces, double[:, ::1] f, list drives, double[:, ::1] chain, Accumulator corners):
         cdef double[:, ::1] a
         cdef Py_ssize_t k
         self.f = f
@@ -89,7 +95,6 @@ cdef class ForceSum(Operation):
             a = self.drives[k]
             self.drive[k] = &a[0, 0] if a.shape[0] > 0 else NULL
         self.chain = chain
-        self.largest = np.zeros(max(1, n_blocks(n_points, POINTS)))
         self.corners = corners
         self.take(forces)
 
@@ -162,14 +167,14 @@ cdef class ForceSum(Operation):
         cdef PassOn task
         cdef int fault
         task.f = &self.f[0, 0]
-        task.largest = &self.largest[0]
+        task.groups = self.corners.groups
+        self.corners.forget_bounds()
         fault = over_blocks(_largest_force, &task, world, world.n_points, POINTS)
         if fault != 0:
             return fault
-        self.corners.set_bound(sqrt(ordered_max(task.largest, n_blocks(world.n_points, POINTS))))
+        self.corners.set_bounds()
         task.sums = self.corners.sums
         task.n_sums = self.corners.n
-        task.scale = self.corners.scale
         over_blocks(_pass_on, &task, world, world.n_points, POINTS)
         self.corners.collect(world, &self.chain[0, 0], NULL, True)
         return 0

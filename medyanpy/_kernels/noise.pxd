@@ -7,14 +7,12 @@ from medyanpy._kernels.program cimport World
 
 cdef inline void _normals(World* world, const int* id, const int32_t* high, int n, uint32_t letter, uint32_t purpose,
                           uint32_t draw, double* gx, double* gy, double* gz) noexcept nogil:
-    cdef int k
-    if high == NULL:
-        normals_block(id, n, world.seed, world.step, letter, 0, purpose, draw, gx, gy, gz)
-        return
-    for k in range(n):
+    cdef int k = 0, together = n if high == NULL else 1
+    while k < n:
         # Bits 32 to 47 of an id are the upper 16 of the 24 bits of a draw.
-        normals_block(id + k, 1, world.seed, world.step, letter, 0, purpose, <uint32_t> high[k] << 8 | draw,
-                      gx + k, gy + k, gz + k)
+        normals_block(id + k, together, world.seed, world.step, letter, 0, purpose,
+                      draw if high == NULL else <uint32_t> high[k] << 8 | draw, gx + k, gy + k, gz + k)
+        k += together
 
 
 cdef inline void normals_of(World* world, Py_ssize_t first, int n, uint32_t letter, uint32_t purpose, uint32_t draw,

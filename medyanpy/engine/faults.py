@@ -36,9 +36,9 @@ _CAUSES = {
     "the forces can have given it. ",
     "too many jumps": "its rates ask for more than {value:.0f} attempts in one step: they are far too high for the "
     "timestep, or their unit is another (1/s)",
-    "no room": "a bead cannot be born: all {room} rows of these beads are taken, or all 2**48 permanent ids. Give them "
-    "more room: capacity= when they are added, or handle.reserve(...) inside topology.edit(). The state is from before; "
-    "it can go on with more room",
+    "no room": "a bead cannot be born: all {room} rows of these beads are taken, or all 2**48 ids. Give them more "
+    "room: capacity= when they are added, or handle.reserve(...) inside topology.edit(). The state is from before; it "
+    "can go on with more room",
     "python": "Python code called from the step raised {error}",
     "out of memory": "no memory for the neighbour list, the Hessian or the events of jumps: are the beads far denser "
     "than the cutoff suggests?",

@@ -278,7 +278,6 @@ class Schedule:
             np.zeros((self.layout.n if forces else 0, 3)),
             [np.zeros(m.p.shape if forces else (0, m.p.shape[1])) for m in self.store.momenta.values()],
             np.zeros((self.layout.n_vertices if passes_on else 0, 3)),
-            self.layout.n_points,
             self.store.corners,
         )
 

@@ -95,7 +95,8 @@ class Store:
             self.follow(self.inverse_mass, self.inverse_of_the_living, 0.0)
             self._followed = 2
         #: What points push on the corners of their triangles is added up here.
-        self.corners = Accumulator(layout.n_vertices if moving else 0, self.threads)
+        n, (of_vertices, of_points) = layout.n_vertices if moving else 0, layout.numbers_of_membranes()
+        self.corners = Accumulator(n, self.threads, of_vertices[:n], of_points)
         self.before = np.empty((layout.n_vertices if moving else 0, 3))
         self._place_initially()
 

@@ -294,6 +294,7 @@ def _check_values(arrays: dict[str, np.ndarray], context: Any) -> None:
         for name, target in targets.items()
         if name in arrays and (arrays[name].shape, arrays[name].dtype) == (target.shape, target.dtype)
     }
+    context._store.check_room(fitting)
     # Coefficients of those who are there in the file.
     alive = fitting.get("alive")
     expected = context._schedule.coefficient_arrays(alive)
@@ -307,7 +308,6 @@ def _check_values(arrays: dict[str, np.ndarray], context: Any) -> None:
             if (off > most).any():
                 index = tuple(np.argwhere(off > most)[0].tolist())
                 raise ParameterError(f"{name}{list(index)} = {given[index]}, but here it is {here[index]}")
-    context._store.check_room(fitting)
     for columns in context._store.set_together():
         if all(column.array in fitting for column in columns):
             shown = {column: context._store.shown(column, fitting[column.array], alive) for column in columns}

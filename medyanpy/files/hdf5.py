@@ -696,7 +696,7 @@ def part_of(path: Path, number: int) -> Path:
 def later_parts(path: Path, after: int = 1) -> list[Path]:
     """Segments with higher numbers that are there."""
     found = []
-    while (there := part_of(path, after + 1 + len(found))).exists():
+    while os.path.exists(there := part_of(path, after + 1 + len(found))):
         found.append(there)
     return found
 

@@ -43,7 +43,7 @@ def crossings_per_flight(n=20_000):
     """Crossings counted by flying in small pieces: the triangle changes at most once in each."""
     context, points = points_on_a_sphere(n, 1, moving=False)
     pieces, total = 40, 0
-    flight = geodesic.Geodesic(0.5 * TIMESTEP / pieces, n, context._store.corners)
+    flight = geodesic.Geodesic(0.5 * TIMESTEP / pieces, context._store.corners)
     before = context.get_state(positions=True).intriangle.triangles
     for _ in range(pieces):
         context._schedule.perform(flight)
@@ -79,7 +79,7 @@ def main():
         kind = "moving" if moving else "fixed"
         for n in sizes:
             context, _ = points_on_a_sphere(n, 1, moving)
-            flight = geodesic.Geodesic(0.5 * TIMESTEP, n, context._store.corners)
+            flight = geodesic.Geodesic(0.5 * TIMESTEP, context._store.corners)
             context._schedule.perform(flight)
             g = median_ns(lambda c=context, f=flight: c._schedule.perform(f), repeats, n)
             row(f"lone G, {n} points, {kind} mesh, 1 thread", g, 60, "ns/point")

@@ -29,6 +29,23 @@ def simulation():
     return out
 
 
+def edited():
+    """The same after beads have come and gone: rows and ids are no longer those in which they were added."""
+    out = simulation()
+    topology = out.topology
+    with topology.edit():
+        balls = topology.add_balls(np.arange(12.0).reshape(4, 3), 0.1, mass=1.0, friction=0.5, capacity=9)
+        topology["points"].add(3, seed=2)
+        topology["points"].remove(ids=topology["points"].ids[:2])
+        topology["filament"].add([[[20.0, 9, 0], [21.0, 9, 0]]])
+        topology["rigid bodies"].remove(topology["rigid bodies"].beads[1])
+        out.system.add_force(mp.forces.SoftSphere(balls, balls, 1.0))
+    with topology.edit():
+        balls.remove(balls.beads[1])
+        topology["points"].add(1, seed=5)
+    return out
+
+
 def members_of(data):
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         return {info.filename: archive.read(info) for info in archive.infolist()}

@@ -11,7 +11,7 @@ import zipfile
 
 import numpy as np
 import pytest
-from hostile_files import SUM_LENGTH, members_of, npy, packed, peak_of, simulation, summed, with_number
+from hostile_files import SUM_LENGTH, edited, members_of, npy, packed, peak_of, simulation, summed, with_number
 
 import medyanpy as mp
 
@@ -338,3 +338,73 @@ def test_damaged_chunks_of_a_trajectory(tmp_path):
         assert frame.velocities.shape == (trajectory.n_beads, 3)
         with pytest.raises(mp.ParameterError, match="frames = 3 but must be a slice"):
             trajectory.read("velocities", 3)
+
+
+# Who is there ------------------------------------------------------------------------------------------------------
+
+
+def with_array(data, name, change):
+    """A checkpoint with an array of its state changed."""
+    members = members_of(data)
+    array = np.load(io.BytesIO(members[f"state/{name}.npy"]))
+    changed = change(array)
+    file = io.BytesIO()
+    np.save(file, array if changed is None else changed)
+    members[f"state/{name}.npy"] = file.getvalue()
+    return packed(members)
+
+
+def put(index, value):
+    def change(array):
+        array[index] = value
+
+    return change
+
+
+def swapped(array):
+    first, second = np.flatnonzero(array >= 0)[[0, -1]]
+    array[[first, second]] = array[[second, first]]
+
+
+WHO = [
+    ("alive", put(0, 2), "alive and ids do not say who is there"),
+    ("alive", put(0, -1), "alive and ids do not say who is there"),
+    ("alive", put(0, 0), "alive and ids do not say who is there"),
+    ("alive", put(slice(None), 1), "alive and ids do not say who is there"),
+    ("alive", put(slice(None), 0), "alive and ids do not say who is there"),
+    ("ids", put(0, 10**15), "alive and ids do not say who is there"),
+    ("ids", put(0, -5), "alive and ids do not say who is there"),
+    ("ids", lambda a: np.where(a >= 0, 3, a), "alive and ids do not say who is there"),
+    ("ids", swapped, r"alive: row \d+ \('\w+'\) is that of id \d+ in the state, and that of id \d+ here"),
+    ("next_id", put(0, 0), "alive and ids do not say who is there"),
+    ("next_id", put(0, -1), "alive and ids do not say who is there"),
+    ("next_id", put(0, 2**60), "alive and ids do not say who is there"),
+    ("ids", lambda a: a[:-1], "ids is int64 of shape"),
+    ("alive", lambda a: a.astype(np.int64), "alive is int64 of shape .*, not int8"),
+    ("next_id", lambda a: np.array([1, 2]), "next_id is int64 of shape"),
+]
+
+
+@pytest.mark.parametrize(("name", "change", "message"), WHO)
+def test_who_is_there_is_said_once_and_rightly(name, change, message, tmp_path):
+    made, path = edited(), tmp_path / "c"
+    made.save_checkpoint(path)
+    before = made.context.get_state(positions=True, velocities=True)
+    path.write_bytes(with_array(path.read_bytes(), name, change))
+    for read in (made.load_checkpoint, mp.Simulation.resume):
+        with pytest.raises(mp.ParameterError, match=message):
+            read(path)
+    after = made.context.get_state(positions=True, velocities=True)
+    assert np.array_equal(before.ids, after.ids)
+    assert np.array_equal(before.positions, after.positions, equal_nan=True)
+
+
+def test_missing_arrays_of_who_is_there_are_missed(tmp_path):
+    made, path = edited(), tmp_path / "c"
+    for name in ("alive", "ids", "next_id"):
+        made.save_checkpoint(path)
+        members = members_of(path.read_bytes())
+        del members[f"state/{name}.npy"]
+        path.write_bytes(packed(members))
+        with pytest.raises(mp.ParameterError, match=f"checkpoint: {name} is missing"):
+            made.load_checkpoint(path)

@@ -4,6 +4,7 @@
 Memory is looked at for each fifth. What is drawn is the same at every run.
 """
 
+import copy
 import json
 import random
 import re
@@ -13,7 +14,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from hostile_files import members_of, npy, packed, simulation, summed
+from hostile_files import edited, members_of, npy, packed, simulation, summed
 
 import medyanpy as mp
 
@@ -44,14 +45,14 @@ TYPES = ["'<f8'", "'|S0'", "'|O'", "[('a','<f8')]", "'<M8[ns]'", "'<U4'", "'<f2'
 
 
 def good_checkpoints(folder):
-    made = simulation()
-    made.step(2)
-    made.save_checkpoint(folder / "a.checkpoint")
+    for name, made in (("a", simulation()), ("b", edited())):
+        made.step(2)
+        made.save_checkpoint(folder / f"{name}.checkpoint")
 
 
 def good_documents(folder):
-    made = simulation()
-    mp.serialize((made.system, made.integrator), folder / "a.json")
+    for name, made in (("a", simulation()), ("c", edited())):
+        mp.serialize((made.system, made.integrator), folder / f"{name}.json")
     topology = mp.Topology()
     beads = topology.add_beads(np.arange(12.0).reshape(4, 3), 1.0, 0.5)
     sphere = mp.surfaces.Polynomial("x**2 + y**2 + z**2 - 9", bounding_box=[[-3.5] * 3, [3.5] * 3])
@@ -85,6 +86,13 @@ def good_trajectories(folder):
     with mp.reporters.TrajectoryReporter(folder / "a.h5", 1, velocities=True) as reporter:
         made.reporters.append(reporter)
         made.step(4)
+    made = edited()
+    with mp.reporters.TrajectoryReporter(folder / "b.h5", 1, velocities=True) as reporter:
+        made.reporters.append(reporter)
+        made.step(4)
+        with made.topology.edit():
+            made.topology["balls"].reserve(20)
+        made.step(2)
 
 
 # Mutations ---------------------------------------------------------------------------------------------------------
@@ -154,15 +162,16 @@ def in_tree(rng, text):
             around = at(place[:-1])
             match rng.randrange(5):
                 case 0 | 1:
-                    around[place[-1]] = rng.choice(VALUES)
+                    around[place[-1]] = copy.deepcopy(rng.choice(VALUES))
                 case 2:
                     del around[place[-1]]
                 case 3:
                     around[place[-1]] = json.loads(json.dumps(at(rng.choice(places))))
                 case _ if isinstance(around, dict):
-                    around[rng.choice(["name", "group", "arguments", "numbers", "extra", "type"])] = rng.choice(VALUES)
+                    key = rng.choice(["name", "group", "arguments", "numbers", "extra", "type"])
+                    around[key] = copy.deepcopy(rng.choice(VALUES))
                 case _ if isinstance(around, list):
-                    around.insert(place[-1], rng.choice(VALUES))
+                    around.insert(place[-1], copy.deepcopy(rng.choice(VALUES)))
         except (KeyError, IndexError, TypeError):  # Not there any more.
             continue
     return json.dumps(tree).encode()
@@ -224,7 +233,8 @@ def look_at(path):
     with mp.Trajectory(path) as trajectory:
         for frame in trajectory:
             _ = frame.positions, frame.velocities, frame.triangles, frame.barycentric, frame.orientations
-            _ = frame.potential_energy, frame.temperature
+            _ = frame.potential_energy, frame.temperature, frame.ids
+            _ = [(frame.living(handle), frame.beside(handle)) for handle in frame.handles.values()]
 
 
 READERS = {

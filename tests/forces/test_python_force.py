@@ -244,7 +244,7 @@ def oriented_program(threads=1):
 
     def force_sum(*forces):
         operations = [force.bind(Layout(topology)) for force in forces]
-        return ForceSum(operations, np.zeros((3, 3)), [np.zeros((2, 3))], np.zeros((0, 3)), 0, Accumulator(0, 1))
+        return ForceSum(operations, np.zeros((3, 3)), [np.zeros((2, 3))], np.zeros((0, 3)), Accumulator(0, 1))
 
     return program, x, q, force_sum
 

@@ -110,7 +110,7 @@ def evaluate(x, q, threads=1, copies=1):
         orientation=q.copy(),
     )
     force_sum = ForceSum(
-        [operation] * copies, np.zeros((N, 3)), [np.zeros((BODIES, 3))], np.zeros((0, 3)), 0, Accumulator(0, threads)
+        [operation] * copies, np.zeros((N, 3)), [np.zeros((BODIES, 3))], np.zeros((0, 3)), Accumulator(0, threads)
     )
     force_sum.refresh(program, True)
     return table, operation, force_sum.f_array, force_sum.drive_arrays[0]
@@ -213,7 +213,7 @@ def run_gather(table, x, q):
         orientation=q,
     )
     ForceSum(
-        [operation], np.zeros((N, 3)), [np.zeros((BODIES, 3))], np.zeros((0, 3)), 0, Accumulator(0, 1)
+        [operation], np.zeros((N, 3)), [np.zeros((BODIES, 3))], np.zeros((0, 3)), Accumulator(0, 1)
     ).refresh(program, False)
     return table.positions
 

@@ -50,7 +50,7 @@ def context_on(mesh, n=60, triangles=None, barycentric=None, velocities=None, fi
 
 
 def fly(context, time):
-    context._schedule.perform(geodesic.Geodesic(time, context.layout.n_points, context._store.corners))
+    context._schedule.perform(geodesic.Geodesic(time, context._store.corners))
 
 
 def look(context):
