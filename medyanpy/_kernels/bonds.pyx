@@ -24,6 +24,7 @@ cdef Py_ssize_t BLOCK = 1024
 cdef struct BondTask:
     int kind
     const SiteArrays* sites
+    const int32_t* row        # those that have bonds; NULL: all of them
     const int32_t* owner      # (rows,) site
     const int32_t* offset     # (rows,) where the bonds of each row start
     const int32_t* end        # (rows,) and end
@@ -41,10 +42,9 @@ cdef int _bonds(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int
     cdef double row[3]
     cdef double u[4]
     cdef double r, energy = 0.0
-    cdef Py_ssize_t k, s
-    for k in range(first, last):
-        if t.offset[k] == t.end[k]:
-            continue
+    cdef Py_ssize_t i, k, s
+    for i in range(first, last):
+        k = i if t.row == NULL else t.row[i]
         xi = t.sites.x + 3 * <Py_ssize_t> t.owner[k]
         row[0] = row[1] = row[2] = 0.0
         for s in range(t.offset[k], t.end[k]):
@@ -118,6 +118,11 @@ cdef class Bonds(SmoothForce):
         task.term = &self.term[0]
         task.parameters = &self.parameters[0, 0]
         task.partial = &self.partial[0]
+        task.row = NULL
+        if self.sites.rows.end != NULL:
+            # Here rows are sites.
+            task.row = self.sites.rows.active
+            rows = self.sites.rows.n_active
         over_blocks(_bonds, &task, world, rows, BLOCK)
         if world.want_energy:
             self.energy = ordered_sum(task.partial, n_blocks(rows, BLOCK))

@@ -9,13 +9,17 @@ for n links that are bound already, and a bound link lets go at
     k_off exp(s U / kT),   low <= r <= high                       (balanced: c = 1 - s)
     k_off [(1 - w) exp(F / F_s) + w exp(-F / F_c)]                (driven)
 
-with the energy U(r) >= 0 of the link and its tension F = max(U'(r), 0). Pairs are not tried one after another: each in
-reach has a weight, an upper bound of exp(-c U / kT) by its distance; attempts come at k_on times the sum of weights,
-and each picks a pair in proportion. It is accepted with what the bound was too large by, and refused where a site is
-full or the pair may not be bound: weights depend on positions alone, so that waiting times are those of a Poisson
-process whatever happens in between. Weights are whole numbers, whose sums are the same in any order.
+with the energy U(r) >= 0 of the link and its tension F = max(U'(r), 0).
 
-State: every site has p slots, the first of which are filled, in the order in which links were bound.
+Pairs are not tried one after another, and not even measured. Where sites were when they were last listed, each that may
+come into reach has a weight, an upper bound of exp(-c U / kT) for as long as no site has gone further than half the skin
+of the list; attempts come at k_on times the sum of weights, and each picks a pair in proportion, measures it, and is
+accepted with what the bound was too large by, so that waiting times are those of the process with the rates above,
+exactly. It is refused where a site is full or the pair may not be bound. Weights are whole numbers, whose sums are the
+same in any order. Links are measured in each step where their rates depend on how long they are.
+
+State: every site has p slots, the first of which are filled, in the order in which links were bound. With other weights
+other random numbers would be drawn: where sites were when pairs were listed is part of the state.
 """
 import numpy as np
 
@@ -25,7 +29,7 @@ from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
 from medyanpy._kernels.arrays cimport vector
-from medyanpy._kernels.box cimport displacement
+from medyanpy._kernels.box cimport Box, displacement
 from medyanpy._kernels.elementary cimport exp_, log_
 from medyanpy._kernels.jumps cimport MOST_DRAWS, Draws, JumpOperation, draw_exponential, draw_two
 from medyanpy._kernels.neighbors cimport ROWS_PER_BLOCK, NeighborList, Neighbors
@@ -33,10 +37,10 @@ from medyanpy._kernels.parallel cimport n_blocks, over_blocks
 from medyanpy._kernels.points cimport place
 from medyanpy._kernels.program cimport OUT_OF_MEMORY, AddBlock, Operation, World
 from medyanpy._kernels.radial cimport evaluate
-from medyanpy._kernels.sites cimport SiteRows, SiteTable, locate
+from medyanpy._kernels.sites cimport SiteArrays, SiteRows, SiteTable, locate
 from medyanpy._kernels.vec3 cimport dot
 
-# Sites whose rates are added up at each event, near the root of how many there are.
+# Sites whose rates are added up at each event, near the root of how many there may be.
 cdef Py_ssize_t BLOCK = 256
 # Exponents beyond are as good as for ever, and still numbers.
 cdef double LARGEST_EXPONENT = 230.0
@@ -64,6 +68,7 @@ cdef struct Rule:
     double slip               # 1 over F_s; 0 where the tension does nothing
     double catch              # 1 over F_c
     int driven
+    int steady                # within the window no rate of letting go depends on the length
 
 
 cdef struct Site:
@@ -79,14 +84,12 @@ cdef struct Binding:
     const SiteRows* rows
     const double* x           # (n, 3) sites
     double* built             # (n, 3) where they were when pairs were listed
-    double allowed            # square of how far they may have gone since
+    double allowed            # square of how far sites may have gone since
     int* stale                # by block of sites: whether one has gone further
     long long* start          # (n + 1,) where the pairs of each site start, those with sites of higher number
     int32_t* partner          # the other site of each
-    int32_t* weight           # (BINS,) of pairs, by bin
+    int32_t* weight           # (BINS,) of pairs, by bin of where they were
     double per_bin            # 1 over the width of a bin
-    int32_t* largest          # (BINS,) the largest that pairs may come to have until the list is made again
-    double per_wide_bin
     const int32_t* label      # (n,) sites of one label are not bound to each other; -1: of none
     Py_ssize_t n
     Py_ssize_t partners
@@ -96,7 +99,6 @@ cdef struct Binding:
     double* rates             # by block of sites
     long long* weights        # (n,) of the pairs of each site, together
     long long* sums           # by block of sites: the same, added up
-    long long* pairs          # by block of sites: how many are in reach
 
 
 cdef inline double _energy(const Rule* rule, double r, double* tension) noexcept nogil:
@@ -120,9 +122,9 @@ cdef inline double _off_rate(const Rule* rule, double r) noexcept nogil:
     return rule.k_off if rule.off_share == 0.0 else rule.k_off * exp_(rule.off_share * u)
 
 
-cdef inline double _distance(const Binding* t, const World* world, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
+cdef inline double _distance(const Box* box, const double* x, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
     cdef double d[3]
-    displacement(&world.box, t.x + 3 * i, t.x + 3 * j, d)
+    displacement(box, x + 3 * i, x + 3 * j, d)
     return sqrt(dot(d, d))
 
 
@@ -130,7 +132,10 @@ cdef void _rate_site(const Binding* t, const World* world, Py_ssize_t i) noexcep
     """The rates at which the links of one site let go, each with the lower of its sites."""
     cdef Py_ssize_t s
     for s in range(t.partners * i, t.end[i]):
-        t.rate[s] = _off_rate(&t.rule, _distance(t, world, i, t.other[s])) if i < t.other[s] else 0.0
+        t.rate[s] = 0.0
+        if i < t.other[s]:
+            # Where no length changes it, it is not measured before it is wanted.
+            t.rate[s] = t.rule.k_off if t.rule.steady else _off_rate(&t.rule, _distance(&world.box, t.x, i, t.other[s]))
 
 
 cdef double _add_rates(const Binding* t, Py_ssize_t block) noexcept nogil:
@@ -192,46 +197,24 @@ cdef int _list(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int 
     return 0
 
 
-cdef int _bound(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
-    """What the weights of pairs can come to, however sites move until the list is made again."""
-    cdef Binding* t = <Binding*> task
-    cdef double d[3]
-    cdef Py_ssize_t i
-    cdef long long k, total = 0
-    for i in range(first, last):
-        for k in range(t.start[i], t.start[i + 1]):
-            displacement(&world.box, t.built + 3 * i, t.built + 3 * <Py_ssize_t> t.partner[k], d)
-            total += t.largest[min(BINS - 1, <int> (dot(d, d) * t.per_wide_bin))]
-    t.sums[first // BLOCK] = total
-    return 0
-
-
 cdef inline int32_t _weight(const Binding* t, const World* world, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
-    """Of a pair of sites; 0 if it is out of reach."""
+    """What the weight of a pair of sites can come to, however they move until pairs are listed again."""
     cdef double d[3]
-    cdef double rr
-    displacement(&world.box, t.x + 3 * i, t.x + 3 * j, d)
-    rr = dot(d, d)
-    if not t.rule.low * t.rule.low <= rr <= t.rule.high * t.rule.high:
-        return 0
-    return t.weight[<int> ((rr - t.rule.low * t.rule.low) * t.per_bin)]
+    displacement(&world.box, t.built + 3 * i, t.built + 3 * j, d)
+    return t.weight[min(BINS - 1, <int> (dot(d, d) * t.per_bin))]
 
 
 cdef int _weigh(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
     cdef Binding* t = <Binding*> task
     cdef Py_ssize_t i
-    cdef long long k, total, n = 0, sum = 0
-    cdef int32_t weight
+    cdef long long k, total, sum = 0
     for i in range(first, last):
         total = 0
         for k in range(t.start[i], t.start[i + 1]):
-            weight = _weight(t, world, i, t.partner[k])
-            total += weight
-            n += weight > 0
+            total += _weight(t, world, i, t.partner[k])
         t.weights[i] = total
         sum += total
     t.sums[first // BLOCK] = sum
-    t.pairs[first // BLOCK] = n
     return 0
 
 
@@ -260,7 +243,6 @@ cdef class LinkBinding(JumpOperation):
     cdef NeighborList neighbors
     cdef Binding task
     cdef list held
-    cdef list tables
     cdef long long pool
     cdef const int32_t* apart_from
     cdef const int32_t* apart
@@ -269,18 +251,20 @@ cdef class LinkBinding(JumpOperation):
     cdef int32_t[::1] end
     cdef int64_t[::1] id
     cdef int64_t[::1] numbers     # links bound now, and ever
-    # What was computed at which positions.
-    cdef long long located_at
-    cdef long long rated_at
-    cdef long long weighed_at
-    cdef long long world_number
-    cdef bint listed
-    cdef bint rated
+    cdef double[:, ::1] built     # (n, 3) where sites were when pairs were listed
+    cdef int64_t[::1] listed      # (1,) whether they have been
+    # Another number whenever links have changed.
+    cdef readonly object changes
+    cdef int64_t* n_changes
+    cdef long long located_at     # positions of the world for which sites have been located
+    cdef long long world          # of which world, and as of which state of it, all that is cached here is
+    cdef long long written
+    cdef Box box
+    cdef bint made                # pairs and weights are those of `built`
+    cdef long long rated_at       # positions for which rates of letting go are known
     cdef double off_rate
     cdef double most_off          # 1/s, that a link can have
-    cdef long long in_reach
     cdef long long weight
-    cdef long long bound
     cdef Site* sharing
     cdef Py_ssize_t n_sharing
 
@@ -288,15 +272,13 @@ cdef class LinkBinding(JumpOperation):
                  label, apart_from, apart, int partners, long long pool):
         cdef Py_ssize_t n = sites.rows.n
         cdef int32_t[::1] weight
-        cdef int32_t[::1] largest
         cdef long long[::1] weights
         cdef double[::1] rate
         cdef double[::1] rates
         cdef long long[::1] sums
-        cdef long long[::1] pairs
         cdef long long[::1] start
         cdef int[::1] stale
-        cdef double[:, ::1] built
+        cdef int64_t[::1] changes
         self.describe(name, kT, driven, every)
         self.sites = sites
         self.on_points = on_points
@@ -312,31 +294,32 @@ cdef class LinkBinding(JumpOperation):
         self.end = np.arange(0, n * partners, partners, dtype=np.int32)
         self.id = np.full(n * partners, -1, np.int64)
         self.numbers = np.zeros(2, np.int64)
+        self.built = np.zeros((n, 3))
+        self.listed = np.zeros(1, np.int64)
+        self.changes = np.zeros(1, np.int64)
         work = [
             np.zeros(n * partners), np.zeros(n_blocks(n, BLOCK)), np.zeros(n, np.int64),
-            np.zeros(n_blocks(n, BLOCK), np.int64), np.zeros(n_blocks(n, BLOCK), np.int64),
-            np.zeros(n_blocks(n, BLOCK), np.intc), np.zeros((n, 3)), np.zeros(n + 1, np.int64),
-            np.zeros(BINS, np.int32), np.zeros(BINS, np.int32),
+            np.zeros(n_blocks(n, BLOCK), np.int64), np.zeros(n_blocks(n, BLOCK), np.intc), np.zeros(n + 1, np.int64),
+            np.zeros(BINS, np.int32), self.changes,
         ]
         self.held += work
-        self.tables = work[len(work) - 2:]
-        rate, rates, weights, sums, pairs, stale, built, start, weight, largest = work
+        rate, rates, weights, sums, stale, start, weight, changes = work
         self.task.other = &self.other[0]
         self.task.end = &self.end[0]
         self.task.rate = &rate[0]
         self.task.rates = &rates[0]
         self.task.rows = &sites.rows
         self.task.stale = &stale[0]
-        self.task.built = &built[0, 0]
+        self.task.built = &self.built[0, 0]
         self.task.start = &start[0]
         self.task.partner = NULL
         self.task.weights = &weights[0]
         self.task.sums = &sums[0]
         self.task.weight = &weight[0]
-        self.task.largest = &largest[0]
-        self.task.pairs = &pairs[0]
+        self.n_changes = &changes[0]
         self.sharing = NULL
         self.n_sharing = 0
+        self.world = self.written = -1
         self.forget_all()
 
     def __dealloc__(self):
@@ -363,6 +346,7 @@ cdef class LinkBinding(JumpOperation):
         rule.slip = slip
         rule.catch = catch
         rule.driven = self.driven
+        rule.steady = slip == 0.0 and catch == 0.0 if self.driven else off_share == 0.0
         self.most_off = INFINITY
         if not self.driven:
             self.most_off = max(_off_rate(rule, low), _off_rate(rule, high))
@@ -370,21 +354,16 @@ cdef class LinkBinding(JumpOperation):
         self.forget_all()
 
     cdef weigh(self):
-        """Bounds of exp(-c U / kT) over bins of the square of the distance; and over what each can move to."""
+        """Bounds of exp(-c U / kT) over bins of the square of the distance that pairs had: over what they can move to."""
         cdef Rule* rule = &self.task.rule
         cdef double relaxed = min(max(rule.p[1], rule.low), rule.high)
-        cdef double outer = rule.high + self.neighbors.list.skin
+        cdef double skin = self.neighbors.list.skin, outer = rule.high + skin
         cdef int b
-        weight, largest = self.tables
-        low, width = rule.low**2, (rule.high**2 - rule.low**2) / BINS
-        # The last bin is a little wider: distances are compared with both ends before they are binned.
-        self.task.per_bin = (1.0 - 1e-12) / width
-        self.task.per_wide_bin = BINS / outer**2
-        self.task.allowed = 0.25 * self.neighbors.list.skin**2
+        self.task.per_bin = BINS / outer**2
+        self.task.allowed = 0.25 * skin**2
         for b in range(BINS):
-            weight[b] = self.bound_between(np.sqrt(low + b * width), np.sqrt(low + (b + 1) * width), relaxed)
             near, far = (outer * np.sqrt((b + k) / BINS) for k in (0, 1))
-            largest[b] = self.bound_between(near - self.neighbors.list.skin, far + self.neighbors.list.skin, relaxed)
+            self.task.weight[b] = self.bound_between(near - skin, far + skin, relaxed)
 
     cdef int bound_between(self, double near, double far, double relaxed):
         """The largest weight at distances from one to another: where the energy is least."""
@@ -412,20 +391,25 @@ cdef class LinkBinding(JumpOperation):
     # For Python -----------------------------------------------------------------------------------------------------
 
     def forget_all(self):
-        """Everything is computed anew: numbers or links have been set from outside."""
-        self.located_at = self.rated_at = self.weighed_at = self.world_number = -1
-        self.listed = False
-        self.rated = True
+        """Everything is computed anew, from where sites are then: numbers or links have been set from outside."""
+        self.listed[0] = 0
+        self.compute_anew()
+
+    cdef void compute_anew(self) noexcept nogil:
+        self.located_at = self.rated_at = -1
+        self.made = False
+        self.n_changes[0] += 1
 
     def arrays(self):
         return {
             "counts": self.kept_counts, "other": np.asarray(self.other), "end": np.asarray(self.end),
-            "id": np.asarray(self.id), "numbers": np.asarray(self.numbers),
+            "id": np.asarray(self.id), "numbers": np.asarray(self.numbers), "built": np.asarray(self.built),
+            "listed": np.asarray(self.listed),
         }
 
     def took_over(self):
         self.forget()
-        self.forget_all()
+        self.written = -1
 
     @property
     def n_bound(self):
@@ -433,8 +417,13 @@ cdef class LinkBinding(JumpOperation):
 
     @property
     def pairs_in_reach(self):
-        """When they were last weighed."""
-        return self.in_reach
+        """How many there were when sites were last located."""
+        cdef Py_ssize_t i
+        cdef long long k, n = 0
+        for i in range(self.task.n if self.made else 0):
+            for k in range(self.task.start[i], self.task.start[i + 1]):
+                n += self.task.rule.low <= _distance(&self.box, self.task.x, i, self.task.partner[k]) <= self.task.rule.high
+        return n
 
     @property
     def partners(self):
@@ -451,9 +440,14 @@ cdef class LinkBinding(JumpOperation):
         found = np.array(out, np.int64).reshape(-1, 3)
         return found[:, 0], found[:, 1:]
 
-    def take_over(self, LinkBinding before, const int64_t[::1] ids, const int64_t[:, ::1] pairs):
-        """The state of another, with the links, ascending by id, that it has between these sites."""
+    def take_over(self, LinkBinding before, const int64_t[::1] ids, const int64_t[:, ::1] pairs, row):
+        """The state of another, with the links, ascending by id, that it has between these sites. row (m,): where each
+        of its sites is here, -1 of those that are gone."""
         cdef Py_ssize_t k
+        there = row >= 0
+        if there.sum() == self.task.n:
+            np.asarray(self.built)[row[there]] = np.asarray(before.built)[there]
+            self.listed[0] = before.listed[0]
         for k in range(self.task.n):
             self.end[k] = <int32_t> (self.task.partners * k)
         self.other[:] = -1
@@ -551,26 +545,26 @@ cdef class LinkBinding(JumpOperation):
         cdef const Rule* rule = &self.task.rule
         cdef double n = <double> self.task.n
         cdef double u[2]
-        cdef double t, on, total, x
+        cdef double t = 0.0
+        cdef double on, total, x
         cdef double most_off = 1.0001 * self.most_off * self.numbers[0] if self.numbers[0] > 0 else 0.0
         cdef int fault
-        self.look(world)
+        if self.world != world.number or self.written != world.written:
+            self.compute_anew()
+            self.world = world.number
+            self.written = world.written
         draw_two(draws, u)
-        # Most letters have no attempt: what comes too late for bounds of the rates, for which neither pairs need be
-        # weighed nor links measured, comes too late.
-        t = draw_exponential(u[0])
-        if t >= (1.0001 * rule.k_on * (0.5 * n * (n - 1.0)) + most_off) * h:
+        # Most letters have no attempt: what comes too late for bounds of the rates, for which nobody need look where
+        # sites are, or how long links, comes too late.
+        x = draw_exponential(u[0])
+        if x >= (1.0001 * rule.k_on * (0.5 * n * (n - 1.0)) + most_off) * h:
             return 0
+        self.look(world)
         fault = self.follow(world)
-        on = 1.0001 * rule.k_on * (self.bound / WHOLE)
-        if fault != 0 or t >= (on + most_off) * h:
+        on = rule.k_on * (self.weight / WHOLE)
+        if fault != 0 or x >= (1.0001 * on + most_off) * h:
             return fault
         self.rate_links(world)
-        if t >= (on + self.off_rate) * h:
-            return 0
-        self.weigh_pairs(world)
-        t = 0.0
-        on = rule.k_on * (self.weight / WHOLE)
         while draws.next <= MOST_DRAWS:
             total = on + self.off_rate
             if not total > 0.0:
@@ -591,23 +585,21 @@ cdef class LinkBinding(JumpOperation):
 
     cdef void look(self, World* world) noexcept nogil:
         """Where sites are."""
-        if self.located_at == world.positions and self.world_number == world.number:
+        if self.located_at == world.positions:
             return
-        self.world_number = world.number
-        self.rated_at = self.weighed_at = -1
+        if not self.task.rule.steady:
+            self.rated_at = -1
+        self.box = world.box
         if self.on_points:
             place(world)
         over_blocks(_locate, &self.task, world, self.task.n, BLOCK)
         self.located_at = world.positions
 
     cdef void rate_links(self, World* world) noexcept nogil:
-        """At which rates links let go where they are."""
-        if self.rated_at == world.positions:
+        """At which rates links let go where they are; those that stay have been noted as links were bound."""
+        if self.rated_at == world.positions or (self.task.rule.steady and self.rated_at >= 0):
             return
-        # Without links all rates are 0, and stay so.
-        if self.numbers[0] > 0 or self.rated:
-            over_blocks(_rate, &self.task, world, self.task.n, BLOCK)
-            self.rated = self.numbers[0] > 0
+        over_blocks(_rate, &self.task, world, self.task.n, BLOCK)
         self.add_rates()
         self.rated_at = world.positions
 
@@ -618,19 +610,25 @@ cdef class LinkBinding(JumpOperation):
             self.off_rate += self.task.rates[b]
 
     cdef int follow(self, World* world) noexcept nogil:
-        """The list of pairs for these positions, and what its weights can come to."""
+        """List pairs, with their weights, where the last list does not hold any more or is another's."""
         cdef Binding* t = &self.task
+        cdef SiteArrays then = self.sites.now
         cdef Py_ssize_t b, i
-        cdef int stale = not self.listed
+        cdef int stale = self.listed[0] == 0
         cdef int fault
         cdef int32_t* partner
         for b in range(n_blocks(t.n, BLOCK)):
             stale |= t.stale[b]
-        if not stale:
+        if not stale and self.made:
             return 0
-        self.listed = False
+        if stale:
+            memcpy(t.built, t.x, 3 * t.n * sizeof(double))
+            memset(t.stale, 0, n_blocks(t.n, BLOCK) * sizeof(int))
+            self.listed[0] = 1
+        self.made = False
         self.neighbors.list.valid = 0
-        fault = self.neighbors.follow(world, &self.sites.now)
+        then.x = t.built
+        fault = self.neighbors.follow(world, &then)
         if fault != 0:
             return fault
         free(t.partner)
@@ -644,27 +642,12 @@ cdef class LinkBinding(JumpOperation):
             return OUT_OF_MEMORY
         t.partner = partner
         over_blocks(_list, t, world, t.n, ROWS_PER_BLOCK)
-        memcpy(t.built, t.x, 3 * t.n * sizeof(double))
-        memset(t.stale, 0, n_blocks(t.n, BLOCK) * sizeof(int))
-        over_blocks(_bound, t, world, t.n, BLOCK)
-        self.bound = 0
+        over_blocks(_weigh, t, world, t.n, BLOCK)
+        self.weight = 0
         for b in range(n_blocks(t.n, BLOCK)):
-            self.bound += t.sums[b]
-        # Sums are those of weights from now on.
-        self.weighed_at = -1
-        self.listed = True
+            self.weight += t.sums[b]
+        self.made = True
         return 0
-
-    cdef void weigh_pairs(self, World* world) noexcept nogil:
-        cdef Py_ssize_t b
-        if self.weighed_at == world.positions:
-            return
-        over_blocks(_weigh, &self.task, world, self.task.n, BLOCK)
-        self.in_reach = self.weight = 0
-        for b in range(n_blocks(self.task.n, BLOCK)):
-            self.weight += self.task.sums[b]
-            self.in_reach += self.task.pairs[b]
-        self.weighed_at = world.positions
 
     cdef int attempt(self, World* world, long long which, double t, Draws* draws) noexcept nogil:
         """Try a pair in reach: the one at which the sum of weights passes `which`."""
@@ -692,9 +675,9 @@ cdef class LinkBinding(JumpOperation):
             which -= weight
             k += 1
         j = task.partner[k]
-        if self.refused(i, j) != 0:
+        r = _distance(&world.box, task.x, i, j)
+        if not rule.low <= r <= rule.high or self.refused(i, j) != 0:
             return 0
-        r = _distance(&self.task, world, i, j)
         energy = _energy(rule, r, &tension)
         there = exp_(-fmin(rule.on_share * energy, LARGEST_EXPONENT))
         share = 1.0 if self.pool < 0 else 1.0 - (<double> self.numbers[0]) / self.pool
@@ -709,11 +692,11 @@ cdef class LinkBinding(JumpOperation):
             self.kT * log_(rule.k_on * there / back) + energy if back > 0.0 else INFINITY)
 
     cdef int let_go(self, World* world, double x, double t) noexcept nogil:
-        """The link at which the sum of rates passes x."""
+        """Try the link at which the sum of rates passes x."""
         cdef const Rule* rule = &self.task.rule
         cdef const Binding* task = &self.task
         cdef Py_ssize_t b, s, i, j, last = -1
-        cdef double r, energy, tension, on
+        cdef double r, energy, tension, off, on
         for b in range(n_blocks(task.n, BLOCK)):
             if task.rates[b] > 0.0:
                 last = b
@@ -738,12 +721,16 @@ cdef class LinkBinding(JumpOperation):
             s += 1
         i = last // task.partners
         j = task.other[last]
-        r = _distance(task, world, i, j)
+        r = _distance(&world.box, task.x, i, j)
+        off = _off_rate(rule, r)
+        if off == 0.0:
+            # Out of the window, which those that stay the same do not know.
+            return 0
         energy = _energy(rule, r, &tension)
         on = 0.0
         if rule.low <= r <= rule.high:
             on = rule.k_on * exp_(-fmin(rule.on_share * energy, LARGEST_EXPONENT))
-        on = self.kT * log_(task.rate[last] / on) - energy if on > 0.0 else INFINITY
+        on = self.kT * log_(off / on) - energy if on > 0.0 else INFINITY
         self.part(i, last)
         self.changed_at(world, i, j)
         return self.happened(world, t, UNBIND, i, j, -energy, 0.0, on)
@@ -755,9 +742,9 @@ cdef class LinkBinding(JumpOperation):
         self.task.rates[i // BLOCK] = _add_rates(&self.task, i // BLOCK)
         self.task.rates[j // BLOCK] = _add_rates(&self.task, j // BLOCK)
         self.add_rates()
-        self.rated = True
+        self.n_changes[0] += 1
         # The letter raises it once for all events: sites are where they were.
-        self.located_at = self.rated_at = self.weighed_at = world.positions + 1
+        self.located_at = self.rated_at = world.positions + 1
 
 
 cdef class Joined(Operation):

@@ -55,6 +55,8 @@ cdef struct World:
     # change that is taken back brings the old one back: what was computed at another value is stale.
     long long positions
     long long newest          # the highest there has been
+    # Another one whenever arrays of the state have been written to from outside, or gone back to what they were.
+    long long written
     int last                  # the step is the last one of this run: what is measured is measured now
     int threads
     uint64_t seed

@@ -207,6 +207,7 @@ cdef class Program:
         worlds += 1
         w.number = worlds
         w.positions = w.newest = 1
+        w.written = 0
         w.placed = 0
         w.last = 0
         w.threads = threads
@@ -289,6 +290,7 @@ cdef class Program:
         if self.room is not None:
             self.room.run(&self.world)
         mark_moved(&self.world)
+        self.world.written += 1
         self.kept_step = -1
 
     def load(self, list operations):
@@ -372,6 +374,7 @@ cdef class Program:
         if self.room is not None:
             self.room.run(&self.world)
         mark_moved(&self.world)
+        self.world.written += 1
 
     def recover(self, bint replay):
         """After a fault of `run`: go back to the copy and, if asked, forward to the last good state.

@@ -1,5 +1,5 @@
 """Sites: the places that forces act on, as one table over beads. See sites.pyx."""
-from libc.stdint cimport int32_t
+from libc.stdint cimport int32_t, int64_t
 
 from medyanpy._kernels.box cimport displacement
 from medyanpy._kernels.program cimport AddBlock, World, is_there
@@ -35,6 +35,18 @@ cdef struct SiteRows:
     # Where terms come and go: sites i with end[i] == slots * i have none now, and are passed over. NULL: all have.
     const int32_t* end
     Py_ssize_t slots
+    const int64_t* changes    # another number whenever `end` has changed
+    # What follows from it, as of then: the sites that have terms, and the rows of owners and bodies with such sites;
+    # ascending. Without `end` all of them are meant.
+    int64_t seen
+    long long world
+    long long written
+    int32_t* active
+    Py_ssize_t n_active
+    int32_t* active_owner
+    Py_ssize_t n_active_owners
+    int32_t* active_body
+    Py_ssize_t n_active_bodies
     # The transpose: for every bead that occurs, and every body with arms, its sites in ascending order.
     Py_ssize_t n_owners
     const int32_t* owner
@@ -89,6 +101,7 @@ cdef class SiteTable:
     cdef SiteRows rows
     cdef list arrays
 
+    cdef int32_t* room_for(self, Py_ssize_t n) except NULL
     # Positions of now into now.x, and zero forces into now.f.
     cdef int gather(self, World* world) noexcept nogil
     # The forces in now.f onto beads and bodies.

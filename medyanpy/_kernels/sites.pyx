@@ -13,6 +13,7 @@ Units: nm, pN. The caller has checked bead numbers, weights, and that no site na
 """
 import numpy as np
 
+from libc.stdint cimport int64_t
 from libc.string cimport memset
 
 from medyanpy._kernels.arrays cimport table, vector, zeros
@@ -22,20 +23,51 @@ from medyanpy._kernels.vec3 cimport add_scaled, cross
 cdef Py_ssize_t BLOCK = 1024
 
 
-cdef inline bint _passed_over(const SiteRows* t, Py_ssize_t i) noexcept nogil:
-    return t.end != NULL and t.end[i] == t.slots * i
+cdef inline bint _has_terms(const SiteRows* t, Py_ssize_t i) noexcept nogil:
+    return t.end == NULL or t.end[i] != t.slots * i
+
+
+cdef Py_ssize_t _with_terms(const SiteRows* t, const int32_t* start, const int32_t* site, Py_ssize_t n,
+                            int32_t* out) noexcept nogil:
+    """Of n rows, each with sites of its own, those of which one has terms."""
+    cdef Py_ssize_t k, s, found = 0
+    for k in range(n):
+        for s in range(start[k], start[k + 1]):
+            if _has_terms(t, site[s]):
+                out[found] = <int32_t> k
+                found += 1
+                break
+    return found
+
+
+cdef void _follow(SiteRows* t, const World* world) noexcept nogil:
+    cdef Py_ssize_t i
+    if t.seen == t.changes[0] and t.world == world.number and t.written == world.written:
+        return
+    t.n_active = 0
+    for i in range(t.n):
+        if _has_terms(t, i):
+            t.active[t.n_active] = <int32_t> i
+            t.n_active += 1
+    t.n_active_owners = _with_terms(t, t.owner_start, t.owner_site, t.n_owners, t.active_owner)
+    t.n_active_bodies = _with_terms(t, t.body_start, t.body_site, t.n_bodies, t.active_body)
+    t.seen = t.changes[0]
+    t.world = world.number
+    t.written = world.written
 
 
 cdef int _gather(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
     cdef SiteRows* t = <SiteRows*> task
-    cdef Py_ssize_t i
+    cdef Py_ssize_t k, i
     if t.end == NULL:
         memset(t.f + 3 * first, 0, 3 * (last - first) * sizeof(double))
-    for i in range(first, last):
-        if not _passed_over(t, i):
+        for i in range(first, last):
             locate(t, world, i)
-            if t.end != NULL:
-                memset(t.f + 3 * i, 0, 3 * sizeof(double))
+        return 0
+    for k in range(first, last):
+        i = t.active[k]
+        memset(t.f + 3 * i, 0, 3 * sizeof(double))
+        locate(t, world, i)
     return 0
 
 
@@ -43,11 +75,12 @@ cdef int _scatter(void* task, World* world, Py_ssize_t first, Py_ssize_t last, i
     cdef SiteRows* t = <SiteRows*> task
     cdef double* f
     cdef double sum[3]
-    cdef Py_ssize_t k, s
-    for k in range(first, last):
+    cdef Py_ssize_t row, k, s
+    for row in range(first, last):
+        k = row if t.end == NULL else t.active_owner[row]
         sum[0] = sum[1] = sum[2] = 0.0
         for s in range(t.owner_start[k], t.owner_start[k + 1]):
-            if not _passed_over(t, t.owner_site[s]):
+            if _has_terms(t, t.owner_site[s]):
                 add_scaled(t.owner_weight[s], t.f + 3 * <Py_ssize_t> t.owner_site[s], sum)
         # Summed apart and added once: two equal forces give exactly twice one.
         f = world.f + 3 * <Py_ssize_t> t.owner[k]
@@ -65,14 +98,17 @@ cdef int _torques(void* task, World* world, Py_ssize_t first, Py_ssize_t last, i
     cdef double f[3]
     cdef double turn[3]
     cdef double sum[3]
-    cdef Py_ssize_t k, s
+    cdef Py_ssize_t row, k, s
     cdef int c
-    for k in range(first, last):
+    for row in range(first, last):
+        k = row if t.end == NULL else t.active_body[row]
         q = world.orientation + 4 * <Py_ssize_t> t.body[k]
         for c in range(3):
             back[c] = -q[1 + c]
             sum[c] = 0.0
         for s in range(t.body_start[k], t.body_start[k + 1]):
+            if not _has_terms(t, t.body_site[s]):
+                continue
             rotate(q[0], back, t.f + 3 * <Py_ssize_t> t.body_site[s], f)
             cross(t.arm + 3 * <Py_ssize_t> t.body_site[s], f, turn)
             add_scaled(1.0, turn, sum)
@@ -150,10 +186,22 @@ cdef class SiteTable:
         self.now.id = vector[int32_t](self.arrays, np.arange(n, dtype=np.int32))
         self.now.bead = vector[int32_t](self.arrays, firsts)
 
-    def pass_over(self, const int32_t[::1] end, Py_ssize_t slots):
-        """Sites i with end[i] == slots i, as things are when asked, have no terms: they cost next to nothing."""
-        self.rows.end = vector(self.arrays, end)
-        self.rows.slots = slots
+    def pass_over(self, const int32_t[::1] end, Py_ssize_t slots, const int64_t[::1] changes):
+        """Sites i with end[i] == slots i have no terms, and cost nothing; changes[0] is another number whenever that has
+        changed."""
+        cdef SiteRows* t = &self.rows
+        t.end = vector(self.arrays, end)
+        t.slots = slots
+        t.changes = vector(self.arrays, changes)
+        t.seen = t.changes[0] - 1
+        t.active = self.room_for(t.n)
+        t.active_owner = self.room_for(t.n_owners)
+        t.active_body = self.room_for(t.n_bodies)
+
+    cdef int32_t* room_for(self, Py_ssize_t n) except NULL:
+        cdef int32_t[::1] rows = np.zeros(max(1, n), np.int32)
+        self.arrays.append(rows)
+        return &rows[0]
 
     @property
     def positions(self):
@@ -167,15 +215,19 @@ cdef class SiteTable:
             self.now.f = world.f
             self.now.id = world.bead
             return 0
-        return over_blocks(_gather, &self.rows, world, self.rows.n, BLOCK)
+        if self.rows.end == NULL:
+            return over_blocks(_gather, &self.rows, world, self.rows.n, BLOCK)
+        _follow(&self.rows, world)
+        return over_blocks(_gather, &self.rows, world, self.rows.n_active, BLOCK)
 
     cdef int scatter(self, World* world) noexcept nogil:
+        cdef SiteRows* t = &self.rows
         cdef int fault
         if self.are_beads:
             return 0
-        fault = over_blocks(_scatter, &self.rows, world, self.rows.n_owners, BLOCK)
-        if fault == 0 and self.rows.n_bodies > 0:
-            fault = over_blocks(_torques, &self.rows, world, self.rows.n_bodies, BLOCK)
+        fault = over_blocks(_scatter, t, world, t.n_owners if t.end == NULL else t.n_active_owners, BLOCK)
+        if fault == 0 and t.n_bodies > 0:
+            fault = over_blocks(_torques, t, world, t.n_bodies if t.end == NULL else t.n_active_bodies, BLOCK)
         return fault
 
     # Higher derivatives ---------------------------------------------------------------------------------------

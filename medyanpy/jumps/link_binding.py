@@ -334,7 +334,7 @@ class LinkBinding(Jump):
         state = operation.arrays()
         table = self._table.sites.bind(layout)
         # Of all sites that may be bound, most are not.
-        table.pass_over(state["end"], self._partners)
+        table.pass_over(state["end"], self._partners, operation.changes)
         coming = bonds.Bonds(
             force.name,
             kind,
@@ -351,9 +351,10 @@ class LinkBinding(Jump):
 
     def carry(self, before, operation):
         # Of links whose sites are both still there.
-        row = self._table.rows_of(before.table)[before.links()[1]]
-        ids, left = before.links()[0], (row >= 0).all(axis=1)
-        operation.take_over(before, ids[left], row[left].astype(np.int64))
+        row = self._table.rows_of(before.table)
+        ids, pairs = before.links()
+        left = (row[pairs] >= 0).all(axis=1)
+        operation.take_over(before, ids[left], row[pairs[left]].astype(np.int64), row)
 
     def meet(self, operation, others):
         mine = self._table
@@ -402,6 +403,7 @@ class LinkBinding(Jump):
             bound, ever = arrays["numbers"].tolist()
             ok = ok and 2 * bound == here.sum() and int(ids[here].max(initial=-1)) < ever
             ok = ok and bool((ids[here] >= 0).all()) and (self._pool is None or bound <= self._pool)
+            ok = ok and arrays["listed"].tolist() in ([0], [1])
         if not ok:
             raise ParameterError(f"{self.name}: the links that are said to be bound cannot be")
 
