@@ -567,14 +567,17 @@ class Context(Guarded):
     @one_at_a_time(in_reports=False)
     def set_state(self, state: State) -> None:
         """Take over positions and velocities of a state, of which it must hold both, with orientations and angular
-        momenta; the triangles of membranes; who is alive, of what jumps bear and kill; and its step and time.
+        momenta; the triangles of membranes; who is alive, of what jumps bear and kill; what jumps of the same names
+        have bound, and how often; and its step and time.
+
+        Jumps that the state does not know stay as they are.
 
         Raises
         ------
         ParameterError
             What is no State, or one without positions or velocities.
         TopologyError
-            A state of another topology.
+            A state of another topology, or of a jump of the same name between other sites.
         """
         if not isinstance(state, State):
             made = "a State, as get_state(positions=True, velocities=True) gives"
@@ -582,12 +585,16 @@ class Context(Guarded):
         x, v = state.positions, state.velocities
         self._store.check_living("set_state", state.ids, state.alive)
         groups = [{column: state.column(column.name) for column in group} for group in self._store.set_together()]
+        discrete = state._part("discrete", "positions")
+        self._schedule.jumping.check_shown("set_state", discrete)
         with self._counted_as_protocol(), self._schedule.flipping.joined_as("set_state", state.faces):
             self._store.take_living(state.ids, state.alive, state.next_id)
             self.set_positions(x)
             for given in groups:
                 self._set_columns("set_state", given)
             self.set_velocities(v)
+            self._schedule.jumping.take(discrete)
+            self._store.program.changed()
         self._store.program.step = state.step
         self._schedule.set_time(state.time)
 

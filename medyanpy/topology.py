@@ -180,14 +180,15 @@ class Topology(Guarded):
 
     @contextmanager
     def edit(self) -> Iterator[None]:
-        """A block in which beads are added to a running simulation, with forces and jumps on them.
+        """A block in which beads are added to a running simulation and taken away, with forces and jumps on them.
 
-        Inside, all ``add_`` methods of the topology and ``add_force``, ``remove_force``, ``add_jump`` and
-        ``remove_jump`` of the system are allowed. At its end the Context goes on with all of it: step, time, positions,
-        velocities and links of what was there are as before, to the last bit, and so is what they do from then on, as
-        far as nothing new acts on them. New beads are where they were put; their velocities are drawn from Maxwell's
-        distribution at the temperature of the integrator, or are 0 without one. What is new changes the energy by
-        protocol work. If the block raises an error, or the Context cannot be made to follow, all is as it was before.
+        Inside, all ``add_`` methods of the topology, ``add``, ``remove`` and ``reserve`` of its handles, and
+        ``add_force``, ``remove_force``, ``add_jump`` and ``remove_jump`` of the system are allowed. At its end the
+        Context goes on with all of it: step, time, positions, velocities and links of what stays are as before, to the
+        last bit, and so is what they do from then on, as far as nothing new acts on them. New beads are where they were
+        put; their velocities are drawn from Maxwell's distribution at the temperature of the integrator, or are 0
+        without one. What comes and goes changes the energy by protocol work. If the block raises an error, or the
+        Context cannot be made to follow, all is as it was before.
 
         Raises
         ------
@@ -212,6 +213,10 @@ class Topology(Guarded):
         >>> simulation.step(100)
         >>> simulation.current_step, topology.n_beads
         (200, 4)
+        >>> with topology.edit():
+        ...     first.remove(0, terms="remove")
+        >>> second.ids, len(first), len(links)
+        (array([2, 3]), 0, 0)
         """
         if self.is_edited:
             raise TopologyError("edit: this topology is being edited already: one block at a time")

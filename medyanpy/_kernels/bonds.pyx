@@ -8,8 +8,9 @@ ends, which costs arithmetic and saves the ordering of sums.
 import numpy as np
 
 from libc.math cimport sqrt
-from libc.stdint cimport int32_t
+from libc.stdint cimport int32_t, int64_t
 
+from medyanpy._kernels.arrays cimport vector
 from medyanpy._kernels.box cimport displacement
 from medyanpy._kernels.derivatives cimport Derivative, SmoothForce
 from medyanpy._kernels.parallel cimport n_blocks, ordered_sum, over_blocks
@@ -24,10 +25,8 @@ cdef Py_ssize_t BLOCK = 1024
 cdef struct BondTask:
     int kind
     const SiteArrays* sites
-    const int32_t* row        # those that have bonds; NULL: all of them
     const int32_t* owner      # (rows,) site
-    const int32_t* offset     # (rows,) where the bonds of each row start
-    const int32_t* end        # (rows,) and end
+    const int32_t* offset     # (rows + 1,) where the bonds of each row start
     const int32_t* other      # (2 bonds,) site at the other end
     const int32_t* term       # (2 bonds,) row of parameters
     const double* parameters  # (bonds, 2)
@@ -42,12 +41,11 @@ cdef int _bonds(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int
     cdef double row[3]
     cdef double u[4]
     cdef double r, energy = 0.0
-    cdef Py_ssize_t i, k, s
-    for i in range(first, last):
-        k = i if t.row == NULL else t.row[i]
+    cdef Py_ssize_t k, s
+    for k in range(first, last):
         xi = t.sites.x + 3 * <Py_ssize_t> t.owner[k]
         row[0] = row[1] = row[2] = 0.0
-        for s in range(t.offset[k], t.end[k]):
+        for s in range(t.offset[k], t.offset[k + 1]):
             displacement(&world.box, xi, t.sites.x + 3 * <Py_ssize_t> t.other[s], d)
             r = sqrt(dot(d, d))
             evaluate(t.kind, t.parameters + 2 * <Py_ssize_t> t.term[s], r, 1, u)
@@ -65,46 +63,37 @@ cdef int _bonds(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int
 
 
 cdef class Bonds(SmoothForce):
-    """Radial energies of fixed pairs of sites; the caller has checked numbers and sorted terms by owner.
-
-    Where bonds come and go, `end` says where those of each row end now: what is behind is not read.
-    """
+    """Radial energies of pairs of sites; the caller has checked numbers and sorted terms by owner."""
     cdef SiteTable sites
     cdef int kind
+    cdef Py_ssize_t rows
     cdef const int32_t[::1] owner
     cdef const int32_t[::1] offset
-    cdef const int32_t[::1] end
     cdef const int32_t[::1] other
     cdef const int32_t[::1] term
     cdef const double[:, ::1] parameters
     cdef double[::1] partial
 
     def __init__(self, str name, int kind, const int32_t[::1] owner, const int32_t[::1] offset,
-                 const int32_t[::1] other, const int32_t[::1] term, const double[:, ::1] parameters,
-                 SiteTable sites, const int32_t[::1] end=None):
+                 const int32_t[::1] other, const int32_t[::1] term, const double[:, ::1] parameters, SiteTable sites):
         self.name = name
         self.sites = sites
         # How a body turns is not among the positions that derivatives are taken in.
         self.derivatives = 1 if sites.has_arms else 3
         self.kind = kind
+        self.rows = owner.shape[0]
         self.owner = owner
         self.offset = offset
-        # No conditional expression: Cython miscounts who holds its result.
-        if end is None:
-            self.end = offset[1:]
-        else:
-            self.end = end
         self.other = other
         self.term = term
         self.parameters = parameters
-        self.partial = np.zeros(n_blocks(owner.shape[0], BLOCK))
+        self.partial = np.zeros(n_blocks(self.rows, BLOCK))
 
     cdef int run(self, World* world) noexcept nogil:
         cdef BondTask task
-        cdef Py_ssize_t rows = self.owner.shape[0]
         cdef int fault
         self.energy = 0.0
-        if rows == 0:
+        if self.rows == 0:
             return 0
         fault = self.sites.gather(world)
         if fault != 0:
@@ -113,19 +102,13 @@ cdef class Bonds(SmoothForce):
         task.kind = self.kind
         task.owner = &self.owner[0]
         task.offset = &self.offset[0]
-        task.end = &self.end[0]
         task.other = &self.other[0]
         task.term = &self.term[0]
         task.parameters = &self.parameters[0, 0]
         task.partial = &self.partial[0]
-        task.row = NULL
-        if self.sites.rows.end != NULL:
-            # Here rows are sites.
-            task.row = self.sites.rows.active
-            rows = self.sites.rows.n_active
-        over_blocks(_bonds, &task, world, rows, BLOCK)
+        over_blocks(_bonds, &task, world, self.rows, BLOCK)
         if world.want_energy:
-            self.energy = ordered_sum(task.partial, n_blocks(rows, BLOCK))
+            self.energy = ordered_sum(task.partial, n_blocks(self.rows, BLOCK))
         return self.sites.scatter(world)
 
     cdef double radial(self, World* world, Py_ssize_t k, Py_ssize_t s, double* d, double* u) noexcept nogil:
@@ -143,10 +126,88 @@ cdef class Bonds(SmoothForce):
         cdef double r
         cdef Py_ssize_t k, s
         cdef int fault = self.sites.gather(world)
-        for k in range(self.owner.shape[0]):
-            for s in range(self.offset[k], self.end[k]):
+        for k in range(self.rows):
+            for s in range(self.offset[k], self.offset[k + 1]):
                 # Each bond once: it is in the rows of both its ends.
                 if fault == 0 and self.owner[k] < self.other[s]:
                     r = self.radial(world, k, s, d, u)
                     fault = derive(wanted, self.sites, self.owner[k], self.other[s], u, d, r, self.kind == PENALTY)
         return fault
+
+
+cdef class PassingBonds(Bonds):
+    """Bonds of one kind that come and go. What has some now makes up a table of its own, which is filled anew whenever
+    they have changed: the loops are those of bonds that stay.
+
+    Parameters
+    ----------
+    parameters : (1, 2) float
+    whole : SiteTable
+        n sites, all that may have any.
+    other, end : (n p,), (n,) int32
+        Site i has bonds with other[p i], ..., other[end[i] - 1].
+    changes : (1,) int64
+        Another number whenever these have changed.
+    """
+    cdef SiteTable whole
+    cdef const int32_t[::1] others
+    cdef const int32_t[::1] ends
+    cdef const int64_t[::1] changes
+    cdef Py_ssize_t slots
+    cdef int32_t* slot            # (n,) where sites are in the table; -1 of those without bonds
+    cdef int32_t* start           # what Bonds reads as `offset` and `other`
+    cdef int32_t* partner
+    cdef list held
+    # Of which world, and as of which state of it, the table is.
+    cdef int64_t seen
+    cdef long long world
+    cdef long long written
+
+    def __init__(self, str name, int kind, parameters, SiteTable whole, const int32_t[::1] other,
+                 const int32_t[::1] end, const int64_t[::1] changes):
+        cdef Py_ssize_t n = end.shape[0]
+        start, partner = np.zeros(n + 1, np.int32), np.zeros(other.shape[0], np.int32)
+        Bonds.__init__(
+            self, name, kind, np.arange(n, dtype=np.int32), start, partner, np.zeros(other.shape[0], np.int32),
+            parameters, SiteTable.room_for(whole))
+        self.held = []
+        self.whole = whole
+        self.others = other
+        self.ends = end
+        self.changes = changes
+        self.slots = other.shape[0] // n
+        self.slot = <int32_t*> vector[int32_t](self.held, np.zeros(n, np.int32))
+        self.start = <int32_t*> vector[int32_t](self.held, start)
+        self.partner = <int32_t*> vector[int32_t](self.held, partner)
+        self.world = -1
+
+    cdef void follow(self, World* world) noexcept nogil:
+        cdef Py_ssize_t i, s, n = 0, at = 0
+        if self.seen == self.changes[0] and self.world == world.number and self.written == world.written:
+            return
+        for i in range(self.ends.shape[0]):
+            self.slot[i] = -1
+            if self.ends[i] > self.slots * i:
+                self.slot[i] = <int32_t> n
+                n += 1
+        self.sites.take(&self.whole.rows, self.slot)
+        n = 0
+        for i in range(self.ends.shape[0]):
+            if self.slot[i] >= 0:
+                for s in range(self.slots * i, self.ends[i]):
+                    self.partner[at] = self.slot[self.others[s]]
+                    at += 1
+                n += 1
+                self.start[n] = <int32_t> at
+        self.rows = n
+        self.seen = self.changes[0]
+        self.world = world.number
+        self.written = world.written
+
+    cdef int run(self, World* world) noexcept nogil:
+        self.follow(world)
+        return Bonds.run(self, world)
+
+    cdef int higher(self, World* world, const Derivative* wanted) noexcept nogil:
+        self.follow(world)
+        return Bonds.higher(self, world, wanted)

@@ -106,7 +106,7 @@ cdef class FilamentBending(SmoothForce):
         self.straight = straight
         self.bent = bent
         self.is_bent = bool(np.any(bent))
-        self.partial = np.zeros(n_blocks(node.shape[0] - 4, ROW_BLOCK))
+        self.partial = np.zeros(max(1, n_blocks(node.shape[0] - 4, ROW_BLOCK)))
 
     cdef int run(self, World* world) noexcept nogil:
         cdef BendingTask task

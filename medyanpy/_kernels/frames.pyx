@@ -74,7 +74,7 @@ cdef class Frames(SmoothForce):
         self.derivatives = 3
         self.column = column
         self.numbers = numbers
-        self.partial = np.zeros(n_blocks(column.shape[0], BLOCK))
+        self.partial = np.zeros(max(1, n_blocks(column.shape[0], BLOCK)))
 
     cdef int run(self, World* world) noexcept nogil:
         cdef FramesTask task

@@ -12,24 +12,25 @@ for n links that are bound already, and a bound link lets go at
 with the energy U(r) >= 0 of the link and its tension F = max(U'(r), 0).
 
 Pairs are not tried one after another, and not even measured. Where sites were when they were last listed, each that may
-come into reach has a weight, an upper bound of exp(-c U / kT) for as long as no site has gone further than half the skin
-of the list; attempts come at k_on times the sum of weights, and each picks a pair in proportion, measures it, and is
-accepted with what the bound was too large by, so that waiting times are those of the process with the rates above,
+come into reach has a weight, an upper bound of exp(-c U / kT) for as long as no site has gone further than half the
+skin of the list; attempts come at k_on times the sum of weights, and each picks a pair in proportion, measures it, and
+is accepted with what the bound was too large by, so that waiting times are those of the process with the rates above,
 exactly. It is refused where a site is full or the pair may not be bound. Weights are whole numbers, whose sums are the
-same in any order. Links are measured in each step where their rates depend on how long they are.
+same in any order. Likewise each link has an upper bound of its rate of letting go; but these may be far too large, and
+where they would let many links be tried in vain, all are measured.
 
-State: every site has p slots, the first of which are filled, in the order in which links were bound. With other weights
+State: every site has p slots, the first of which are filled, in the order in which links were bound. With other bounds
 other random numbers would be drawn: where sites were when pairs were listed is part of the state.
 """
 import numpy as np
 
-from libc.math cimport INFINITY, fmax, fmin, sqrt
+from libc.math cimport INFINITY, fabs, fmax, fmin, sqrt
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport calloc, free, malloc
 from libc.string cimport memcpy, memset
 
 from medyanpy._kernels.arrays cimport vector
-from medyanpy._kernels.box cimport Box, displacement
+from medyanpy._kernels.box cimport displacement
 from medyanpy._kernels.elementary cimport exp_, log_
 from medyanpy._kernels.jumps cimport MOST_DRAWS, Draws, JumpOperation, draw_exponential, draw_two
 from medyanpy._kernels.neighbors cimport ROWS_PER_BLOCK, NeighborList, Neighbors
@@ -37,11 +38,14 @@ from medyanpy._kernels.parallel cimport n_blocks, over_blocks
 from medyanpy._kernels.points cimport place
 from medyanpy._kernels.program cimport OUT_OF_MEMORY, AddBlock, Operation, World
 from medyanpy._kernels.radial cimport evaluate
-from medyanpy._kernels.sites cimport SiteArrays, SiteRows, SiteTable, locate
-from medyanpy._kernels.vec3 cimport dot
+from medyanpy._kernels.sites cimport SiteArrays, SiteRows, SiteTable, where
+from medyanpy._kernels.vec3 cimport add_scaled, dot
 
 # Sites whose rates are added up at each event, near the root of how many there may be.
 cdef Py_ssize_t BLOCK = 256
+# As many links may be tried in a letter without all of them being measured, which takes so much longer.
+cdef double OF_SITES = 0.001
+cdef double OF_LINKS = 0.05
 # Exponents beyond are as good as for ever, and still numbers.
 cdef double LARGEST_EXPONENT = 230.0
 
@@ -68,7 +72,6 @@ cdef struct Rule:
     double slip               # 1 over F_s; 0 where the tension does nothing
     double catch              # 1 over F_c
     int driven
-    int steady                # within the window no rate of letting go depends on the length
 
 
 cdef struct Site:
@@ -82,10 +85,16 @@ cdef struct Binding:
     Rule rule
     const Neighbors* near
     const SiteRows* rows
-    const double* x           # (n, 3) sites
-    double* built             # (n, 3) where they were when pairs were listed
-    double allowed            # square of how far sites may have gone since
-    int* stale                # by block of sites: whether one has gone further
+    # Who is looked at to see whether the list still holds: sites go no further than the beads that they lie between, of
+    # which there may be fewer, and which are quicker to look at.
+    Py_ssize_t n_watched
+    const int32_t* watched    # (n_watched,) places of beads; NULL: the sites
+    double* built             # (n_watched, 3) where they were when pairs were listed
+    const int32_t* number     # (m,) of the beads of sites, which of those watched
+    double* then              # (n, 3) where sites were
+    double skin               # of the list of pairs
+    double allowed            # square of how far any may have gone since
+    int* stale                # by block of those watched: whether one has gone further
     long long* start          # (n + 1,) where the pairs of each site start, those with sites of higher number
     int32_t* partner          # the other site of each
     int32_t* weight           # (BINS,) of pairs, by bin of where they were
@@ -97,6 +106,8 @@ cdef struct Binding:
     int32_t* end              # (n,) behind the last filled slot
     double* rate              # (n p,) 1/s, of the lower site of each link
     double* rates             # by block of sites
+    double* most              # the same of their bounds
+    double* mosts
     long long* weights        # (n,) of the pairs of each site, together
     long long* sums           # by block of sites: the same, added up
 
@@ -122,9 +133,26 @@ cdef inline double _off_rate(const Rule* rule, double r) noexcept nogil:
     return rule.k_off if rule.off_share == 0.0 else rule.k_off * exp_(rule.off_share * u)
 
 
-cdef inline double _distance(const Box* box, const double* x, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
+cdef inline double _largest_off_rate(const Rule* rule, double near, double far) noexcept nogil:
+    """At lengths from one to another: rates are convex functions of the tension, or of the energy, which is one of the
+    length, and so largest at one end."""
+    if rule.driven:
+        near = fmax(near, 0.0)
+    else:
+        near = fmax(near, rule.low)
+        far = fmin(far, rule.high)
+        if near > far:
+            return 0.0
+    return (1.0 + 1e-9) * fmax(_off_rate(rule, near), _off_rate(rule, far))
+
+
+cdef inline double _distance(const Binding* t, const World* world, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
+    cdef double a[3]
+    cdef double b[3]
     cdef double d[3]
-    displacement(box, x + 3 * i, x + 3 * j, d)
+    where(t.rows, world, i, a)
+    where(t.rows, world, j, b)
+    displacement(&world.box, a, b, d)
     return sqrt(dot(d, d))
 
 
@@ -132,18 +160,28 @@ cdef void _rate_site(const Binding* t, const World* world, Py_ssize_t i) noexcep
     """The rates at which the links of one site let go, each with the lower of its sites."""
     cdef Py_ssize_t s
     for s in range(t.partners * i, t.end[i]):
-        t.rate[s] = 0.0
+        t.rate[s] = _off_rate(&t.rule, _distance(t, world, i, t.other[s])) if i < t.other[s] else 0.0
+
+
+cdef void _bound_site(const Binding* t, const World* world, Py_ssize_t i) noexcept nogil:
+    """What these can come to until pairs are listed again."""
+    cdef double d[3]
+    cdef double r
+    cdef Py_ssize_t s
+    for s in range(t.partners * i, t.end[i]):
+        t.most[s] = 0.0
         if i < t.other[s]:
-            # Where no length changes it, it is not measured before it is wanted.
-            t.rate[s] = t.rule.k_off if t.rule.steady else _off_rate(&t.rule, _distance(&world.box, t.x, i, t.other[s]))
+            displacement(&world.box, t.then + 3 * i, t.then + 3 * <Py_ssize_t> t.other[s], d)
+            r = sqrt(dot(d, d))
+            t.most[s] = _largest_off_rate(&t.rule, r - t.skin, r + t.skin)
 
 
-cdef double _add_rates(const Binding* t, Py_ssize_t block) noexcept nogil:
+cdef double _add(const Binding* t, const double* rate, Py_ssize_t block) noexcept nogil:
     cdef Py_ssize_t i, s
     cdef double total = 0.0
     for i in range(BLOCK * block, min(t.n, BLOCK * (block + 1))):
         for s in range(t.partners * i, t.end[i]):
-            total += t.rate[s]
+            total += rate[s]
     return total
 
 
@@ -154,22 +192,74 @@ cdef int _rate(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int 
         # Of all sites that may be bound, most are not.
         if t.end[i] > t.partners * i:
             _rate_site(t, world, i)
-    t.rates[first // BLOCK] = _add_rates(t, first // BLOCK)
+    t.rates[first // BLOCK] = _add(t, t.rate, first // BLOCK)
     return 0
 
 
-cdef int _locate(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
-    """Where sites are, and whether one has gone further than the list of pairs allows."""
+cdef int _bound(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
     cdef Binding* t = <Binding*> task
+    cdef Py_ssize_t i
+    for i in range(first, last):
+        if t.end[i] > t.partners * i:
+            _bound_site(t, world, i)
+    t.mosts[first // BLOCK] = _add(t, t.most, first // BLOCK)
+    return 0
+
+
+cdef int _watch(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    """Whether anybody has gone further than the list of pairs allows."""
+    cdef Binding* t = <Binding*> task
+    cdef const double* x
+    cdef double now[3]
     cdef double d[3]
     cdef int stale = 0
     cdef Py_ssize_t i
     for i in range(first, last):
-        locate(t.rows, world, i)
-        displacement(&world.box, t.built + 3 * i, t.x + 3 * i, d)
+        if t.watched != NULL:
+            x = world.x + 3 * <Py_ssize_t> t.watched[i]
+        else:
+            where(t.rows, world, i, now)
+            x = now
+        displacement(&world.box, t.built + 3 * i, x, d)
         # This way round, so that a position that is not a number counts as far.
         stale |= not (dot(d, d) <= t.allowed)
     t.stale[first // BLOCK] = stale
+    return 0
+
+
+cdef int _copy(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    """Where those watched are, from which the list of pairs is made."""
+    cdef Binding* t = <Binding*> task
+    cdef Py_ssize_t i
+    for i in range(first, last):
+        if t.watched == NULL:
+            where(t.rows, world, i, t.built + 3 * i)
+        else:
+            memcpy(t.built + 3 * i, world.x + 3 * <Py_ssize_t> t.watched[i], 3 * sizeof(double))
+    return 0
+
+
+cdef int _place(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    """Where sites were then."""
+    cdef Binding* t = <Binding*> task
+    cdef const SiteRows* rows = t.rows
+    cdef const double* origin
+    cdef double d[3]
+    cdef double sum[3]
+    cdef Py_ssize_t i, k
+    cdef int c
+    for i in range(first, last):
+        sum[0] = sum[1] = sum[2] = 0.0
+        origin = rows.x + 3 * i
+        if t.watched == NULL:
+            origin = t.built + 3 * i
+        elif rows.start[i] < rows.start[i + 1]:
+            origin = t.built + 3 * <Py_ssize_t> t.number[rows.start[i]]
+            for k in range(rows.start[i] + 1, rows.start[i + 1]):
+                displacement(&world.box, origin, t.built + 3 * <Py_ssize_t> t.number[k], d)
+                add_scaled(rows.weight[k], d, sum)
+        for c in range(3):
+            t.then[3 * i + c] = origin[c] + sum[c]
     return 0
 
 
@@ -200,7 +290,7 @@ cdef int _list(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int 
 cdef inline int32_t _weight(const Binding* t, const World* world, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
     """What the weight of a pair of sites can come to, however they move until pairs are listed again."""
     cdef double d[3]
-    displacement(&world.box, t.built + 3 * i, t.built + 3 * j, d)
+    displacement(&world.box, t.then + 3 * i, t.then + 3 * j, d)
     return t.weight[min(BINS - 1, <int> (dot(d, d) * t.per_bin))]
 
 
@@ -251,19 +341,20 @@ cdef class LinkBinding(JumpOperation):
     cdef int32_t[::1] end
     cdef int64_t[::1] id
     cdef int64_t[::1] numbers     # links bound now, and ever
-    cdef double[:, ::1] built     # (n, 3) where sites were when pairs were listed
+    cdef double[:, ::1] built     # (n_watched, 3) where those watched were when pairs were listed
     cdef int64_t[::1] listed      # (1,) whether they have been
     # Another number whenever links have changed.
     cdef readonly object changes
     cdef int64_t* n_changes
-    cdef long long located_at     # positions of the world for which sites have been located
+    cdef long long looked_at      # positions of the world for which it is known whether the list still holds
     cdef long long world          # of which world, and as of which state of it, all that is cached here is
     cdef long long written
-    cdef Box box
     cdef bint made                # pairs and weights are those of `built`
     cdef long long rated_at       # positions for which rates of letting go are known
+    cdef readonly bint measured   # whether these are made use of now, and not their bounds
     cdef double off_rate
-    cdef double most_off          # 1/s, that a link can have
+    cdef double bound             # 1/s, of that
+    cdef double most_off          # that a link can ever have
     cdef long long weight
     cdef Site* sharing
     cdef Py_ssize_t n_sharing
@@ -275,16 +366,18 @@ cdef class LinkBinding(JumpOperation):
         cdef long long[::1] weights
         cdef double[::1] rate
         cdef double[::1] rates
+        cdef double[::1] most
+        cdef double[::1] mosts
         cdef long long[::1] sums
         cdef long long[::1] start
         cdef int[::1] stale
+        cdef double[:, ::1] then
         cdef int64_t[::1] changes
         self.describe(name, kT, driven, every)
         self.sites = sites
         self.on_points = on_points
         self.pool = pool
         self.held = []
-        self.task.x = sites.now.x
         self.task.n = n
         self.task.partners = partners
         self.task.label = vector[int32_t](self.held, label)
@@ -294,23 +387,26 @@ cdef class LinkBinding(JumpOperation):
         self.end = np.arange(0, n * partners, partners, dtype=np.int32)
         self.id = np.full(n * partners, -1, np.int64)
         self.numbers = np.zeros(2, np.int64)
-        self.built = np.zeros((n, 3))
+        self.watch()
         self.listed = np.zeros(1, np.int64)
         self.changes = np.zeros(1, np.int64)
+        blocks = n_blocks(n, BLOCK)
         work = [
-            np.zeros(n * partners), np.zeros(n_blocks(n, BLOCK)), np.zeros(n, np.int64),
-            np.zeros(n_blocks(n, BLOCK), np.int64), np.zeros(n_blocks(n, BLOCK), np.intc), np.zeros(n + 1, np.int64),
-            np.zeros(BINS, np.int32), self.changes,
+            np.zeros(n * partners), np.zeros(blocks), np.zeros(n * partners), np.zeros(blocks), np.zeros(n, np.int64),
+            np.zeros(blocks, np.int64), np.zeros(n_blocks(self.task.n_watched, BLOCK), np.intc),
+            np.zeros(n + 1, np.int64), np.zeros(BINS, np.int32), np.zeros((n, 3)), self.changes,
         ]
         self.held += work
-        rate, rates, weights, sums, stale, start, weight, changes = work
+        rate, rates, most, mosts, weights, sums, stale, start, weight, then, changes = work
         self.task.other = &self.other[0]
         self.task.end = &self.end[0]
         self.task.rate = &rate[0]
         self.task.rates = &rates[0]
+        self.task.most = &most[0]
+        self.task.mosts = &mosts[0]
         self.task.rows = &sites.rows
         self.task.stale = &stale[0]
-        self.task.built = &self.built[0, 0]
+        self.task.then = &then[0, 0]
         self.task.start = &start[0]
         self.task.partner = NULL
         self.task.weights = &weights[0]
@@ -325,6 +421,28 @@ cdef class LinkBinding(JumpOperation):
     def __dealloc__(self):
         free(self.sharing)
         free(self.task.partner)
+
+    cdef watch(self):
+        """Beads, where all sites lie between theirs."""
+        cdef const SiteRows* rows = &self.sites.rows
+        cdef Py_ssize_t i, k, m = rows.start[rows.n]
+        cdef double total, most = 0.0
+        cdef const int32_t[::1] number
+        for i in range(rows.n):
+            total = 0.0
+            for k in range(rows.start[i], rows.start[i + 1]):
+                total += fabs(rows.weight[k])
+            most = fmax(most, total)
+        self.task.n_watched, self.task.watched = rows.n, NULL
+        if not self.sites.has_arms and most < 1.0 + 1e-9 and rows.n_owners > 0:
+            self.task.n_watched, self.task.watched = rows.n_owners, rows.owner
+            number = np.searchsorted(
+                np.asarray(<int32_t[:rows.n_owners]> <int32_t*> rows.owner),
+                np.asarray(<int32_t[:m]> <int32_t*> rows.bead)).astype(np.int32)
+            self.held.append(number)
+            self.task.number = &number[0]
+        self.built = np.zeros((self.task.n_watched, 3))
+        self.task.built = &self.built[0, 0]
 
     def set_rule(self, double kT, NeighborList neighbors, int kind, parameters, double low, double high,
                  double k_on, double k_off, double on_share, double off_share, double catch_share, double slip,
@@ -346,7 +464,6 @@ cdef class LinkBinding(JumpOperation):
         rule.slip = slip
         rule.catch = catch
         rule.driven = self.driven
-        rule.steady = slip == 0.0 and catch == 0.0 if self.driven else off_share == 0.0
         self.most_off = INFINITY
         if not self.driven:
             self.most_off = max(_off_rate(rule, low), _off_rate(rule, high))
@@ -354,13 +471,15 @@ cdef class LinkBinding(JumpOperation):
         self.forget_all()
 
     cdef weigh(self):
-        """Bounds of exp(-c U / kT) over bins of the square of the distance that pairs had: over what they can move to."""
+        """Bounds of exp(-c U / kT) over bins of the square of the distance that pairs had, for all they can move to."""
         cdef Rule* rule = &self.task.rule
         cdef double relaxed = min(max(rule.p[1], rule.low), rule.high)
         cdef double skin = self.neighbors.list.skin, outer = rule.high + skin
         cdef int b
+        self.task.skin = skin
         self.task.per_bin = BINS / outer**2
-        self.task.allowed = 0.25 * skin**2
+        # A little less, since weights may add up to a little more than 1.
+        self.task.allowed = 0.25 * (1.0 - 1e-6) * skin**2
         for b in range(BINS):
             near, far = (outer * np.sqrt((b + k) / BINS) for k in (0, 1))
             self.task.weight[b] = self.bound_between(near - skin, far + skin, relaxed)
@@ -396,7 +515,7 @@ cdef class LinkBinding(JumpOperation):
         self.compute_anew()
 
     cdef void compute_anew(self) noexcept nogil:
-        self.located_at = self.rated_at = -1
+        self.looked_at = self.rated_at = -1
         self.made = False
         self.n_changes[0] += 1
 
@@ -417,12 +536,14 @@ cdef class LinkBinding(JumpOperation):
 
     @property
     def pairs_in_reach(self):
-        """How many there were when sites were last located."""
+        """How many there were when pairs were last listed."""
+        cdef const Binding* t = &self.task
         cdef Py_ssize_t i
         cdef long long k, n = 0
-        for i in range(self.task.n if self.made else 0):
-            for k in range(self.task.start[i], self.task.start[i + 1]):
-                n += self.task.rule.low <= _distance(&self.box, self.task.x, i, self.task.partner[k]) <= self.task.rule.high
+        then = np.asarray(<double[:t.n, :3]> t.then)
+        for i in range(t.n if self.made else 0):
+            for k in range(t.start[i], t.start[i + 1]):
+                n += t.rule.low <= np.linalg.norm(then[i] - then[t.partner[k]]) <= t.rule.high
         return n
 
     @property
@@ -445,8 +566,8 @@ cdef class LinkBinding(JumpOperation):
         of its sites is here, -1 of those that are gone."""
         cdef Py_ssize_t k
         there = row >= 0
-        if there.sum() == self.task.n:
-            np.asarray(self.built)[row[there]] = np.asarray(before.built)[there]
+        if there.sum() == self.task.n and (before.task.watched == NULL) == (self.task.watched == NULL):
+            self.take_places(before, np.flatnonzero(there), row[there])
             self.listed[0] = before.listed[0]
         for k in range(self.task.n):
             self.end[k] = <int32_t> (self.task.partners * k)
@@ -459,6 +580,19 @@ cdef class LinkBinding(JumpOperation):
         self.numbers[1] = before.numbers[1]
         for k in range(3):
             self.counts[k] = before.counts[k]
+
+    cdef take_places(self, LinkBinding before, theirs, here):
+        """Where those watched were, by the sites that both have."""
+        cdef const SiteRows* now = &self.sites.rows
+        cdef const SiteRows* then = &before.sites.rows
+        cdef Py_ssize_t i, j, k
+        for i, j in zip(theirs, here):
+            if self.task.watched == NULL:
+                self.built[j, :] = before.built[i, :]
+                continue
+            for k in range(now.start[j + 1] - now.start[j]):
+                self.built[self.task.number[now.start[j] + k], :] = (
+                    before.built[before.task.number[then.start[i] + k], :])
 
     def bind(self, Py_ssize_t i, Py_ssize_t j):
         """Bind two sites now, whatever their distance: the reason why that may not be, or an empty string."""
@@ -547,6 +681,7 @@ cdef class LinkBinding(JumpOperation):
         cdef double u[2]
         cdef double t = 0.0
         cdef double on, total, x
+        cdef long long events = self.counts[2]
         cdef double most_off = 1.0001 * self.most_off * self.numbers[0] if self.numbers[0] > 0 else 0.0
         cdef int fault
         if self.world != world.number or self.written != world.written:
@@ -562,11 +697,14 @@ cdef class LinkBinding(JumpOperation):
         self.look(world)
         fault = self.follow(world)
         on = rule.k_on * (self.weight / WHOLE)
-        if fault != 0 or x >= (1.0001 * on + most_off) * h:
+        if fault != 0 or x >= 1.0001 * (on + self.bound) * h:
             return fault
-        self.rate_links(world)
+        self.measured = False
         while draws.next <= MOST_DRAWS:
-            total = on + self.off_rate
+            if not self.measured and self.bound * h > OF_SITES * n + OF_LINKS * self.numbers[0]:
+                self.measured = True
+                self.rate_links(world)
+            total = on + (self.off_rate if self.measured else self.bound)
             if not total > 0.0:
                 break
             t += draw_exponential(u[0]) / total
@@ -577,57 +715,63 @@ cdef class LinkBinding(JumpOperation):
             if x < on:
                 fault = self.attempt(world, <long long> (x / on * self.weight), t, draws)
             else:
-                fault = self.let_go(world, x - on, t)
+                fault = self.let_go(world, x - on, t, draws)
             if fault != 0:
                 return fault
             draw_two(draws, u)
+        if self.counts[2] != events:
+            # The letter marks what has happened: sites are where they were.
+            self.looked_at = world.newest + 1
+            if self.measured:
+                self.rated_at = world.newest + 1
         return 0
 
     cdef void look(self, World* world) noexcept nogil:
-        """Where sites are."""
-        if self.located_at == world.positions:
+        """Whether the list still holds."""
+        if self.looked_at == world.positions:
             return
-        if not self.task.rule.steady:
-            self.rated_at = -1
-        self.box = world.box
+        self.rated_at = -1
         if self.on_points:
             place(world)
-        over_blocks(_locate, &self.task, world, self.task.n, BLOCK)
-        self.located_at = world.positions
+        over_blocks(_watch, &self.task, world, self.task.n_watched, BLOCK)
+        self.looked_at = world.positions
 
     cdef void rate_links(self, World* world) noexcept nogil:
-        """At which rates links let go where they are; those that stay have been noted as links were bound."""
-        if self.rated_at == world.positions or (self.task.rule.steady and self.rated_at >= 0):
+        """At which rates links let go where they are."""
+        if self.rated_at == world.positions:
             return
         over_blocks(_rate, &self.task, world, self.task.n, BLOCK)
-        self.add_rates()
+        self.off_rate = self.sum(self.task.rates)
         self.rated_at = world.positions
 
-    cdef void add_rates(self) noexcept nogil:
+    cdef double sum(self, const double* rates) noexcept nogil:
         cdef Py_ssize_t b
-        self.off_rate = 0.0
+        cdef double total = 0.0
         for b in range(n_blocks(self.task.n, BLOCK)):
-            self.off_rate += self.task.rates[b]
+            total += rates[b]
+        return total
 
     cdef int follow(self, World* world) noexcept nogil:
-        """List pairs, with their weights, where the last list does not hold any more or is another's."""
+        """List pairs, with their weights and bounds of rates, where the last list does not hold any more or is
+        another's."""
         cdef Binding* t = &self.task
         cdef SiteArrays then = self.sites.now
         cdef Py_ssize_t b, i
         cdef int stale = self.listed[0] == 0
         cdef int fault
         cdef int32_t* partner
-        for b in range(n_blocks(t.n, BLOCK)):
+        for b in range(n_blocks(t.n_watched, BLOCK)):
             stale |= t.stale[b]
         if not stale and self.made:
             return 0
         if stale:
-            memcpy(t.built, t.x, 3 * t.n * sizeof(double))
-            memset(t.stale, 0, n_blocks(t.n, BLOCK) * sizeof(int))
+            over_blocks(_copy, t, world, t.n_watched, BLOCK)
+            memset(t.stale, 0, n_blocks(t.n_watched, BLOCK) * sizeof(int))
             self.listed[0] = 1
         self.made = False
+        over_blocks(_place, t, world, t.n, BLOCK)
         self.neighbors.list.valid = 0
-        then.x = t.built
+        then.x = t.then
         fault = self.neighbors.follow(world, &then)
         if fault != 0:
             return fault
@@ -643,6 +787,8 @@ cdef class LinkBinding(JumpOperation):
         t.partner = partner
         over_blocks(_list, t, world, t.n, ROWS_PER_BLOCK)
         over_blocks(_weigh, t, world, t.n, BLOCK)
+        over_blocks(_bound, t, world, t.n, BLOCK)
+        self.bound = self.sum(t.mosts)
         self.weight = 0
         for b in range(n_blocks(t.n, BLOCK)):
             self.weight += t.sums[b]
@@ -675,7 +821,7 @@ cdef class LinkBinding(JumpOperation):
             which -= weight
             k += 1
         j = task.partner[k]
-        r = _distance(&world.box, task.x, i, j)
+        r = _distance(task, world, i, j)
         if not rule.low <= r <= rule.high or self.refused(i, j) != 0:
             return 0
         energy = _energy(rule, r, &tension)
@@ -691,18 +837,21 @@ cdef class LinkBinding(JumpOperation):
             world, t, BIND, i, j, energy, 0.0,
             self.kT * log_(rule.k_on * there / back) + energy if back > 0.0 else INFINITY)
 
-    cdef int let_go(self, World* world, double x, double t) noexcept nogil:
-        """Try the link at which the sum of rates passes x."""
+    cdef int let_go(self, World* world, double x, double t, Draws* draws) noexcept nogil:
+        """The link at which the sum of rates passes x; or of their bounds, then to be tried."""
         cdef const Rule* rule = &self.task.rule
         cdef const Binding* task = &self.task
+        cdef const double* rate = task.rate if self.measured else task.most
+        cdef const double* rates = task.rates if self.measured else task.mosts
         cdef Py_ssize_t b, s, i, j, last = -1
+        cdef double u[2]
         cdef double r, energy, tension, off, on
         for b in range(n_blocks(task.n, BLOCK)):
-            if task.rates[b] > 0.0:
+            if rates[b] > 0.0:
                 last = b
-                if x < task.rates[b]:
+                if x < rates[b]:
                     break
-                x -= task.rates[b]
+                x -= rates[b]
         b = last
         last = -1
         i = BLOCK * b
@@ -712,20 +861,21 @@ cdef class LinkBinding(JumpOperation):
                 i += 1
                 s = task.partners * i
                 continue
-            if task.rate[s] > 0.0:
+            if rate[s] > 0.0:
                 # Sums round: past the end it is the last.
                 last = s
-                if x < task.rate[s]:
+                if x < rate[s]:
                     break
-                x -= task.rate[s]
+                x -= rate[s]
             s += 1
         i = last // task.partners
         j = task.other[last]
-        r = _distance(&world.box, task.x, i, j)
+        r = _distance(task, world, i, j)
         off = _off_rate(rule, r)
-        if off == 0.0:
-            # Out of the window, which those that stay the same do not know.
-            return 0
+        if not self.measured:
+            draw_two(draws, u)
+            if not u[0] * rate[last] < off:
+                return 0
         energy = _energy(rule, r, &tension)
         on = 0.0
         if rule.low <= r <= rule.high:
@@ -736,15 +886,24 @@ cdef class LinkBinding(JumpOperation):
         return self.happened(world, t, UNBIND, i, j, -energy, 0.0, on)
 
     cdef void changed_at(self, World* world, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
-        """Rates of the links of two sites, and their sum."""
-        _rate_site(&self.task, world, i)
-        _rate_site(&self.task, world, j)
-        self.task.rates[i // BLOCK] = _add_rates(&self.task, i // BLOCK)
-        self.task.rates[j // BLOCK] = _add_rates(&self.task, j // BLOCK)
-        self.add_rates()
+        """Rates of the links of two sites and their bounds, and the sums of these."""
+        cdef Binding* t = &self.task
+        cdef Py_ssize_t[2] sites = [i, j]
+        cdef Py_ssize_t b
+        cdef int k
+        for k in range(2):
+            b = sites[k] // BLOCK
+            _bound_site(t, world, sites[k])
+            t.mosts[b] = _add(t, t.most, b)
+            if self.measured:
+                _rate_site(t, world, sites[k])
+                t.rates[b] = _add(t, t.rate, b)
+        self.bound = self.sum(t.mosts)
+        if self.measured:
+            self.off_rate = self.sum(t.rates)
+        else:
+            self.rated_at = -1
         self.n_changes[0] += 1
-        # The letter raises it once for all events: sites are where they were.
-        self.located_at = self.rated_at = world.positions + 1
 
 
 cdef class Joined(Operation):

@@ -1,5 +1,5 @@
 """Sites: the places that forces act on, as one table over beads. See sites.pyx."""
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int32_t
 
 from medyanpy._kernels.box cimport displacement
 from medyanpy._kernels.program cimport AddBlock, World, is_there
@@ -32,21 +32,6 @@ cdef struct SiteRows:
     const double* arm         # (n, 3) in the frame of that body; or NULL
     double* x
     double* f
-    # Where terms come and go: sites i with end[i] == slots * i have none now, and are passed over. NULL: all have.
-    const int32_t* end
-    Py_ssize_t slots
-    const int64_t* changes    # another number whenever `end` has changed
-    # What follows from it, as of then: the sites that have terms, and the rows of owners and bodies with such sites;
-    # ascending. Without `end` all of them are meant.
-    int64_t seen
-    long long world
-    long long written
-    int32_t* active
-    Py_ssize_t n_active
-    int32_t* active_owner
-    Py_ssize_t n_active_owners
-    int32_t* active_body
-    Py_ssize_t n_active_bodies
     # The transpose: for every bead that occurs, and every body with arms, its sites in ascending order.
     Py_ssize_t n_owners
     const int32_t* owner
@@ -70,8 +55,8 @@ cdef inline void rotate(double w, const double* u, const double* v, double* out)
         out[c] = v[c] + 2.0 * (w * a[c] + b[c])
 
 
-cdef inline void locate(const SiteRows* t, const World* world, Py_ssize_t i) noexcept nogil:
-    """Where a site is now, into its row of x."""
+cdef inline void where(const SiteRows* t, const World* world, Py_ssize_t i, double* out) noexcept nogil:
+    """Where a site is now."""
     cdef const double* origin
     cdef const double* q
     cdef double d[3]
@@ -80,6 +65,8 @@ cdef inline void locate(const SiteRows* t, const World* world, Py_ssize_t i) noe
     cdef int c
     if t.start[i] == t.start[i + 1]:
         # An anchor: its row was written when the table was made.
+        for c in range(3):
+            out[c] = t.x[3 * i + c]
         return
     origin = world.x + 3 * <Py_ssize_t> t.bead[t.start[i]]
     sum[0] = sum[1] = sum[2] = 0.0
@@ -91,7 +78,7 @@ cdef inline void locate(const SiteRows* t, const World* world, Py_ssize_t i) noe
         rotate(q[0], q + 1, t.arm + 3 * i, d)
         add_scaled(1.0, d, sum)
     for c in range(3):
-        t.x[3 * i + c] = origin[c] + sum[c]
+        out[c] = origin[c] + sum[c]
 
 
 cdef class SiteTable:
@@ -101,7 +88,8 @@ cdef class SiteTable:
     cdef SiteRows rows
     cdef list arrays
 
-    cdef int32_t* room_for(self, Py_ssize_t n) except NULL
+    # Become a table of some sites of another, which it has room for: slot (n,) where each is here, ascending, or -1.
+    cdef void take(self, const SiteRows* whole, const int32_t* slot) noexcept nogil
     # Positions of now into now.x, and zero forces into now.f.
     cdef int gather(self, World* world) noexcept nogil
     # The forces in now.f onto beads and bodies.

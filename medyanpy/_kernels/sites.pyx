@@ -13,7 +13,6 @@ Units: nm, pN. The caller has checked bead numbers, weights, and that no site na
 """
 import numpy as np
 
-from libc.stdint cimport int64_t
 from libc.string cimport memset
 
 from medyanpy._kernels.arrays cimport table, vector, zeros
@@ -23,51 +22,12 @@ from medyanpy._kernels.vec3 cimport add_scaled, cross
 cdef Py_ssize_t BLOCK = 1024
 
 
-cdef inline bint _has_terms(const SiteRows* t, Py_ssize_t i) noexcept nogil:
-    return t.end == NULL or t.end[i] != t.slots * i
-
-
-cdef Py_ssize_t _with_terms(const SiteRows* t, const int32_t* start, const int32_t* site, Py_ssize_t n,
-                            int32_t* out) noexcept nogil:
-    """Of n rows, each with sites of its own, those of which one has terms."""
-    cdef Py_ssize_t k, s, found = 0
-    for k in range(n):
-        for s in range(start[k], start[k + 1]):
-            if _has_terms(t, site[s]):
-                out[found] = <int32_t> k
-                found += 1
-                break
-    return found
-
-
-cdef void _follow(SiteRows* t, const World* world) noexcept nogil:
-    cdef Py_ssize_t i
-    if t.seen == t.changes[0] and t.world == world.number and t.written == world.written:
-        return
-    t.n_active = 0
-    for i in range(t.n):
-        if _has_terms(t, i):
-            t.active[t.n_active] = <int32_t> i
-            t.n_active += 1
-    t.n_active_owners = _with_terms(t, t.owner_start, t.owner_site, t.n_owners, t.active_owner)
-    t.n_active_bodies = _with_terms(t, t.body_start, t.body_site, t.n_bodies, t.active_body)
-    t.seen = t.changes[0]
-    t.world = world.number
-    t.written = world.written
-
-
 cdef int _gather(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
     cdef SiteRows* t = <SiteRows*> task
-    cdef Py_ssize_t k, i
-    if t.end == NULL:
-        memset(t.f + 3 * first, 0, 3 * (last - first) * sizeof(double))
-        for i in range(first, last):
-            locate(t, world, i)
-        return 0
-    for k in range(first, last):
-        i = t.active[k]
-        memset(t.f + 3 * i, 0, 3 * sizeof(double))
-        locate(t, world, i)
+    cdef Py_ssize_t i
+    memset(t.f + 3 * first, 0, 3 * (last - first) * sizeof(double))
+    for i in range(first, last):
+        where(t, world, i, t.x + 3 * i)
     return 0
 
 
@@ -75,13 +35,11 @@ cdef int _scatter(void* task, World* world, Py_ssize_t first, Py_ssize_t last, i
     cdef SiteRows* t = <SiteRows*> task
     cdef double* f
     cdef double sum[3]
-    cdef Py_ssize_t row, k, s
-    for row in range(first, last):
-        k = row if t.end == NULL else t.active_owner[row]
+    cdef Py_ssize_t k, s
+    for k in range(first, last):
         sum[0] = sum[1] = sum[2] = 0.0
         for s in range(t.owner_start[k], t.owner_start[k + 1]):
-            if _has_terms(t, t.owner_site[s]):
-                add_scaled(t.owner_weight[s], t.f + 3 * <Py_ssize_t> t.owner_site[s], sum)
+            add_scaled(t.owner_weight[s], t.f + 3 * <Py_ssize_t> t.owner_site[s], sum)
         # Summed apart and added once: two equal forces give exactly twice one.
         f = world.f + 3 * <Py_ssize_t> t.owner[k]
         f[0] += sum[0]
@@ -98,17 +56,14 @@ cdef int _torques(void* task, World* world, Py_ssize_t first, Py_ssize_t last, i
     cdef double f[3]
     cdef double turn[3]
     cdef double sum[3]
-    cdef Py_ssize_t row, k, s
+    cdef Py_ssize_t k, s
     cdef int c
-    for row in range(first, last):
-        k = row if t.end == NULL else t.active_body[row]
+    for k in range(first, last):
         q = world.orientation + 4 * <Py_ssize_t> t.body[k]
         for c in range(3):
             back[c] = -q[1 + c]
             sum[c] = 0.0
         for s in range(t.body_start[k], t.body_start[k + 1]):
-            if not _has_terms(t, t.body_site[s]):
-                continue
             rotate(q[0], back, t.f + 3 * <Py_ssize_t> t.body_site[s], f)
             cross(t.arm + 3 * <Py_ssize_t> t.body_site[s], f, turn)
             add_scaled(1.0, turn, sum)
@@ -123,6 +78,27 @@ def _by_owner(owner_of):
     order = np.argsort(owner_of, kind="stable").astype(np.int32)
     owner, start = np.unique(owner_of[order], return_index=True)
     return owner.astype(np.int32), np.append(start, len(order)).astype(np.int32), order
+
+
+cdef Py_ssize_t _transposed(
+    const int32_t* slot, Py_ssize_t n_all, const int32_t* all_of, const int32_t* all_start, const int32_t* all_site,
+    const double* all_weight, int32_t* of, int32_t* start, int32_t* site, double* weight,
+) noexcept nogil:
+    """Of the sites of each owner those that have a slot; returns how many owners have any."""
+    cdef Py_ssize_t k, s, n = 0, at = 0
+    start[0] = 0
+    for k in range(n_all):
+        for s in range(all_start[k], all_start[k + 1]):
+            if slot[all_site[s]] >= 0:
+                site[at] = slot[all_site[s]]
+                if weight != NULL:
+                    weight[at] = all_weight[s]
+                at += 1
+        if at > start[n]:
+            of[n] = all_of[k]
+            n += 1
+            start[n] = <int32_t> at
+    return n
 
 
 cdef class SiteTable:
@@ -186,22 +162,69 @@ cdef class SiteTable:
         self.now.id = vector[int32_t](self.arrays, np.arange(n, dtype=np.int32))
         self.now.bead = vector[int32_t](self.arrays, firsts)
 
-    def pass_over(self, const int32_t[::1] end, Py_ssize_t slots, const int64_t[::1] changes):
-        """Sites i with end[i] == slots i have no terms, and cost nothing; changes[0] is another number whenever that has
-        changed."""
+    @staticmethod
+    def room_for(SiteTable other):
+        """A table without sites, with room for all of another, which are not beads themselves."""
+        cdef SiteTable self = SiteTable()
+        cdef const SiteRows* all = &other.rows
         cdef SiteRows* t = &self.rows
-        t.end = vector(self.arrays, end)
-        t.slots = slots
-        t.changes = vector(self.arrays, changes)
-        t.seen = t.changes[0] - 1
-        t.active = self.room_for(t.n)
-        t.active_owner = self.room_for(t.n_owners)
-        t.active_body = self.room_for(t.n_bodies)
+        cdef Py_ssize_t m = all.start[all.n]
+        self.are_beads = False
+        self.has_arms = other.has_arms
+        self.arrays = []
+        t.x = zeros(self.arrays, 3 * all.n)
+        t.f = zeros(self.arrays, 3 * all.n)
+        t.start = vector[int32_t](self.arrays, np.zeros(all.n + 1, np.int32))
+        t.bead = vector[int32_t](self.arrays, np.zeros(m, np.int32))
+        t.weight = vector[double](self.arrays, np.zeros(m))
+        t.owner = vector[int32_t](self.arrays, np.zeros(all.n_owners, np.int32))
+        t.owner_start = vector[int32_t](self.arrays, np.zeros(all.n_owners + 1, np.int32))
+        t.owner_site = vector[int32_t](self.arrays, np.zeros(m, np.int32))
+        t.owner_weight = vector[double](self.arrays, np.zeros(m))
+        if self.has_arms:
+            t.oriented = vector[int32_t](self.arrays, np.zeros(all.n, np.int32))
+            t.arm = vector[double](self.arrays, np.zeros(3 * all.n))
+            t.body = vector[int32_t](self.arrays, np.zeros(all.n_bodies, np.int32))
+            t.body_start = vector[int32_t](self.arrays, np.zeros(all.n_bodies + 1, np.int32))
+            t.body_site = vector[int32_t](self.arrays, np.zeros(all.n, np.int32))
+        self.now.x = t.x
+        self.now.f = t.f
+        self.now.id = vector[int32_t](self.arrays, np.arange(all.n, dtype=np.int32))
+        self.now.bead = vector[int32_t](self.arrays, np.full(all.n, -1, np.int32))
+        return self
 
-    cdef int32_t* room_for(self, Py_ssize_t n) except NULL:
-        cdef int32_t[::1] rows = np.zeros(max(1, n), np.int32)
-        self.arrays.append(rows)
-        return &rows[0]
+    cdef void take(self, const SiteRows* whole, const int32_t* slot) noexcept nogil:
+        cdef SiteRows* t = &self.rows
+        cdef int32_t* start = <int32_t*> t.start
+        cdef int32_t* first = <int32_t*> self.now.bead
+        cdef Py_ssize_t i, k, n = 0
+        cdef int c
+        start[0] = 0
+        for i in range(whole.n):
+            if slot[i] < 0:
+                continue
+            start[n + 1] = start[n] + whole.start[i + 1] - whole.start[i]
+            first[n] = -1
+            for k in range(whole.start[i + 1] - whole.start[i]):
+                (<int32_t*> t.bead)[start[n] + k] = whole.bead[whole.start[i] + k]
+                (<double*> t.weight)[start[n] + k] = whole.weight[whole.start[i] + k]
+                first[n] = t.bead[start[n]]
+            for c in range(3):
+                # Anchors are where they were put.
+                t.x[3 * n + c] = whole.x[3 * i + c]
+            if t.oriented != NULL:
+                (<int32_t*> t.oriented)[n] = whole.oriented[i]
+                for c in range(3):
+                    (<double*> t.arm)[3 * n + c] = whole.arm[3 * i + c]
+            n += 1
+        t.n = n
+        t.n_owners = _transposed(
+            slot, whole.n_owners, whole.owner, whole.owner_start, whole.owner_site, whole.owner_weight,
+            <int32_t*> t.owner, <int32_t*> t.owner_start, <int32_t*> t.owner_site, <double*> t.owner_weight)
+        if t.oriented != NULL:
+            t.n_bodies = _transposed(
+                slot, whole.n_bodies, whole.body, whole.body_start, whole.body_site, NULL,
+                <int32_t*> t.body, <int32_t*> t.body_start, <int32_t*> t.body_site, NULL)
 
     @property
     def positions(self):
@@ -215,19 +238,15 @@ cdef class SiteTable:
             self.now.f = world.f
             self.now.id = world.bead
             return 0
-        if self.rows.end == NULL:
-            return over_blocks(_gather, &self.rows, world, self.rows.n, BLOCK)
-        _follow(&self.rows, world)
-        return over_blocks(_gather, &self.rows, world, self.rows.n_active, BLOCK)
+        return over_blocks(_gather, &self.rows, world, self.rows.n, BLOCK)
 
     cdef int scatter(self, World* world) noexcept nogil:
-        cdef SiteRows* t = &self.rows
         cdef int fault
         if self.are_beads:
             return 0
-        fault = over_blocks(_scatter, t, world, t.n_owners if t.end == NULL else t.n_active_owners, BLOCK)
-        if fault == 0 and t.n_bodies > 0:
-            fault = over_blocks(_torques, t, world, t.n_bodies if t.end == NULL else t.n_active_bodies, BLOCK)
+        fault = over_blocks(_scatter, &self.rows, world, self.rows.n_owners, BLOCK)
+        if fault == 0 and self.rows.n_bodies > 0:
+            fault = over_blocks(_torques, &self.rows, world, self.rows.n_bodies, BLOCK)
         return fault
 
     # Higher derivatives ---------------------------------------------------------------------------------------

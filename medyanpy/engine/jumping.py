@@ -109,6 +109,29 @@ class Jumping:
         for name, jump, operation in zip(self.names, self.jumps, self.operations, strict=True):
             jump.check_state(operation, {key: arrays[f"jump {name}, {key}"] for key in operation.arrays()})
 
+    def check_shown(self, what: str, arrays: Mapping[str, np.ndarray]) -> None:
+        """Refuse arrays of a state that cannot be those of jumps of the same names here; ParameterError, and
+        TopologyError where they are of other sites."""
+        for name, jump, operation in zip(self.names, self.jumps, self.operations, strict=True):
+            own = operation.arrays()
+            given = {key: arrays.get(f"jump {name}, {key}") for key in own}
+            if all(array is None for array in given.values()):
+                continue
+            for key, array in own.items():
+                if given[key] is None or (given[key].shape, given[key].dtype) != (array.shape, array.dtype):
+                    found = "missing" if given[key] is None else f"{given[key].dtype} of shape {given[key].shape}"
+                    raise TopologyError(
+                        f"{what}: {key} of the jump {name} is {found} in the state, {array.dtype} of shape "
+                        f"{array.shape} here: it is of other sites, or another jump"
+                    )
+            jump.check_state(operation, given)
+
+    def take(self, arrays: Mapping[str, np.ndarray]) -> None:
+        """Go on from such arrays, which have been checked; jumps that have none there stay as they are."""
+        for key, own in self.arrays().items():
+            own[...] = arrays.get(key, own)
+        self.took_over()
+
     def carry(self, before: "Jumping") -> None:
         """Jumps that have stayed over an edit of the topology go on from where they were."""
         there = {id(jump): operation for jump, operation in zip(before.jumps, before.operations, strict=True)}

@@ -56,6 +56,7 @@ class Measure:
         parts["who"] = self._who_is_there()
         if positions:
             parts["jumps"] = self.schedule.jumping.shown()
+            parts["discrete"] = {key: frozen(own.copy()) for key, own in self.schedule.jumping.arrays().items()}
             parts["faces"] = {m.name: layout.connectivity(m).faces for m in layout.topology.membranes}
             parts["links"] = self.schedule.jumping.links(self.schedule.system.forces, parts["jumps"])
         if physical_positions:

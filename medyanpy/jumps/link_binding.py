@@ -21,7 +21,7 @@ from medyanpy.sites import Sites, as_sites
 __all__ = ["LinkBinding"]
 
 # Share of the reach. Wider means fewer builds of the list and longer rows; see tests/benchmarks/bench_jumps.py.
-_SKIN = 0.3
+_SKIN = 0.25
 # Nodes of the quadrature of the volume that a bound link explores, on each side of its relaxed length.
 _NODES = 200
 
@@ -330,21 +330,15 @@ class LinkBinding(Jump):
 
     def joined(self, operation, force, bound, layout):
         kind, stiffness, length = self._spring()
-        n, slots = len(self._table.sites), len(self._table.sites) * self._partners
         state = operation.arrays()
-        table = self._table.sites.bind(layout)
-        # Of all sites that may be bound, most are not.
-        table.pass_over(state["end"], self._partners, operation.changes)
-        coming = bonds.Bonds(
+        coming = bonds.PassingBonds(
             force.name,
             kind,
-            np.arange(n, dtype=np.int32),
-            np.arange(0, slots, self._partners, dtype=np.int32),
-            state["other"],
-            np.zeros(slots, np.int32),
             np.array([[stiffness, length]]),
-            table,
+            self._table.sites.bind(layout),
+            state["other"],
             state["end"],
+            operation.changes,
         )
         coming.acts_on_points = operation.on_points
         return Joined(force.name, bound, coming)

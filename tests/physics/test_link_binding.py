@@ -277,7 +277,7 @@ def heat_of_events(events, rates=None, seed=1):
 @pytest.mark.slow
 def test_at_rest_events_take_no_heat_on_average():
     """Each bead's events in 4 time units: 0, where an error of 0.015 kT an event would be seen."""
-    heat, events = heat_of_events(130_000)
+    heat, events = heat_of_events(330_000)
     check_mean("heat of events", heat, 0.0, sees=0.015 * events, time_series=True)
 
 
