@@ -104,6 +104,8 @@ class Context(Guarded):
             before = Engine(self._store, self._faults, self._schedule, self._measure, self._degradation)
             energies = self._measure.energies() if self.report_work else None
             jumps = set(self.system.jumps)
+            # What has happened is told as of what there was.
+            before.schedule.jumping.gather()
             with Undo(self.system):
                 describe_the_living(self._store)
                 with self.turn.running(EDIT):

@@ -494,6 +494,33 @@ def test_links_that_jumps_have_bound_go_with_their_sites():
     assert jump.counts.accepted > before.counts["LinkBinding"].accepted
 
 
+def test_events_of_sites_that_go_are_told_as_they_were():
+    """Whoever listens hears of what happened before an edit by the rows of that time, and goes on by those of now."""
+
+    def made():
+        topology = mp.Topology()
+        beads = topology.add_beads(np.random.default_rng(1).normal(0.0, 2.0, (40, 3)), 1.0, 0.5)
+        system = mp.System(topology)
+        links = system.add_force(forces.Links([], [], stiffness=1.0, length=1.0))
+        system.add_jump(mp.jumps.LinkBinding(links, beads, off_rate=1.0, on_rate=20.0))
+        simulation = mp.Simulation(system, mp.BAGOGABIntegrator(0.02, kT=1.0, seed=3), threads=1)
+        heard = simulation.context._schedule.jumping.listen()
+        simulation.step(100)
+        return simulation, heard, beads
+
+    _, expected, _ = made()
+    simulation, heard, beads = made()
+    with simulation.topology.edit():
+        beads.remove(beads.beads[8:], terms="remove")
+    simulation.step(400)
+    events, before = heard.heard(), expected.heard()
+    assert events[: len(before)] == before
+    assert max(event[5] for event in before) > 30
+    later = events[len(before) :]
+    assert len(later) > 3
+    assert all(event[0] > 100 and max(event[4:6]) < 8 for event in later)
+
+
 # Refused, with nothing changed --------------------------------------------------------------------------------------
 
 

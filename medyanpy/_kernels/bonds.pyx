@@ -8,15 +8,14 @@ ends, which costs arithmetic and saves the ordering of sums.
 import numpy as np
 
 from libc.math cimport sqrt
-from libc.stdint cimport int32_t, int64_t
+from libc.stdint cimport int32_t
 
-from medyanpy._kernels.arrays cimport vector
 from medyanpy._kernels.box cimport displacement
 from medyanpy._kernels.derivatives cimport Derivative, SmoothForce
 from medyanpy._kernels.parallel cimport n_blocks, ordered_sum, over_blocks
 from medyanpy._kernels.program cimport World
 from medyanpy._kernels.radial cimport PENALTY, derive, evaluate
-from medyanpy._kernels.sites cimport SiteArrays, SiteTable
+from medyanpy._kernels.sites cimport LinkedSites, SiteArrays, SiteTable
 from medyanpy._kernels.vec3 cimport add_scaled, dot
 
 cdef Py_ssize_t BLOCK = 1024
@@ -136,73 +135,25 @@ cdef class Bonds(SmoothForce):
 
 
 cdef class PassingBonds(Bonds):
-    """Bonds of one kind that come and go. What has some now makes up a table of its own, which is filled anew whenever
-    they have changed: the loops are those of bonds that stay.
+    """Bonds of one kind that come and go. The loops are those of bonds that stay, over what has some now.
 
     Parameters
     ----------
     parameters : (1, 2) float
-    whole : SiteTable
-        n sites, all that may have any.
-    other, end : (n p,), (n,) int32
-        Site i has bonds with other[p i], ..., other[end[i] - 1].
-    changes : (1,) int64
-        Another number whenever these have changed.
+    linked : LinkedSites
     """
-    cdef SiteTable whole
-    cdef const int32_t[::1] others
-    cdef const int32_t[::1] ends
-    cdef const int64_t[::1] changes
-    cdef Py_ssize_t slots
-    cdef int32_t* slot            # (n,) where sites are in the table; -1 of those without bonds
-    cdef int32_t* start           # what Bonds reads as `offset` and `other`
-    cdef int32_t* partner
-    cdef list held
-    # Of which world, and as of which state of it, the table is.
-    cdef int64_t seen
-    cdef long long world
-    cdef long long written
+    cdef LinkedSites linked
 
-    def __init__(self, str name, int kind, parameters, SiteTable whole, const int32_t[::1] other,
-                 const int32_t[::1] end, const int64_t[::1] changes):
-        cdef Py_ssize_t n = end.shape[0]
-        start, partner = np.zeros(n + 1, np.int32), np.zeros(other.shape[0], np.int32)
+    def __init__(self, str name, int kind, parameters, LinkedSites linked):
+        n, terms = len(linked.start_of) - 1, len(linked.partner_of)
         Bonds.__init__(
-            self, name, kind, np.arange(n, dtype=np.int32), start, partner, np.zeros(other.shape[0], np.int32),
-            parameters, SiteTable.room_for(whole))
-        self.held = []
-        self.whole = whole
-        self.others = other
-        self.ends = end
-        self.changes = changes
-        self.slots = other.shape[0] // n
-        self.slot = <int32_t*> vector[int32_t](self.held, np.zeros(n, np.int32))
-        self.start = <int32_t*> vector[int32_t](self.held, start)
-        self.partner = <int32_t*> vector[int32_t](self.held, partner)
-        self.world = -1
+            self, name, kind, np.arange(n, dtype=np.int32), linked.start_of, linked.partner_of,
+            np.zeros(terms, np.int32), parameters, linked.sites)
+        self.linked = linked
 
     cdef void follow(self, World* world) noexcept nogil:
-        cdef Py_ssize_t i, s, n = 0, at = 0
-        if self.seen == self.changes[0] and self.world == world.number and self.written == world.written:
-            return
-        for i in range(self.ends.shape[0]):
-            self.slot[i] = -1
-            if self.ends[i] > self.slots * i:
-                self.slot[i] = <int32_t> n
-                n += 1
-        self.sites.take(&self.whole.rows, self.slot)
-        n = 0
-        for i in range(self.ends.shape[0]):
-            if self.slot[i] >= 0:
-                for s in range(self.slots * i, self.ends[i]):
-                    self.partner[at] = self.slot[self.others[s]]
-                    at += 1
-                n += 1
-                self.start[n] = <int32_t> at
-        self.rows = n
-        self.seen = self.changes[0]
-        self.world = world.number
-        self.written = world.written
+        self.linked.follow(world)
+        self.rows = self.linked.n
 
     cdef int run(self, World* world) noexcept nogil:
         self.follow(world)

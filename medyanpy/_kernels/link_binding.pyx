@@ -16,8 +16,7 @@ come into reach has a weight, an upper bound of exp(-c U / kT) for as long as no
 skin of the list; attempts come at k_on times the sum of weights, and each picks a pair in proportion, measures it, and
 is accepted with what the bound was too large by, so that waiting times are those of the process with the rates above,
 exactly. It is refused where a site is full or the pair may not be bound. Weights are whole numbers, whose sums are the
-same in any order. Likewise each link has an upper bound of its rate of letting go; but these may be far too large, and
-where they would let many links be tried in vain, all are measured.
+same in any order. Links, of which there are fewer, are measured.
 
 State: every site has p slots, the first of which are filled, in the order in which links were bound. With other bounds
 other random numbers would be drawn: where sites were when pairs were listed is part of the state.
@@ -38,14 +37,11 @@ from medyanpy._kernels.parallel cimport n_blocks, over_blocks
 from medyanpy._kernels.points cimport place
 from medyanpy._kernels.program cimport OUT_OF_MEMORY, AddBlock, Operation, World
 from medyanpy._kernels.radial cimport evaluate
-from medyanpy._kernels.sites cimport SiteArrays, SiteRows, SiteTable, where
+from medyanpy._kernels.sites cimport LinkedSites, SiteArrays, SiteRows, SiteTable, where
 from medyanpy._kernels.vec3 cimport add_scaled, dot
 
 # Sites whose rates are added up at each event, near the root of how many there may be.
 cdef Py_ssize_t BLOCK = 256
-# As many links may be tried in a letter without all of them being measured, which takes so much longer.
-cdef double OF_SITES = 0.001
-cdef double OF_LINKS = 0.05
 # Exponents beyond are as good as for ever, and still numbers.
 cdef double LARGEST_EXPONENT = 230.0
 
@@ -92,7 +88,6 @@ cdef struct Binding:
     double* built             # (n_watched, 3) where they were when pairs were listed
     const int32_t* number     # (m,) of the beads of sites, which of those watched
     double* then              # (n, 3) where sites were
-    double skin               # of the list of pairs
     double allowed            # square of how far any may have gone since
     int* stale                # by block of those watched: whether one has gone further
     long long* start          # (n + 1,) where the pairs of each site start, those with sites of higher number
@@ -106,8 +101,10 @@ cdef struct Binding:
     int32_t* end              # (n,) behind the last filled slot
     double* rate              # (n p,) 1/s, of the lower site of each link
     double* rates             # by block of sites
-    double* most              # the same of their bounds
-    double* mosts
+    const int32_t* linked     # of sites that have links: which they are, where, and the others in the same table
+    const int32_t* linked_start
+    const int32_t* linked_partner
+    const double* linked_x
     long long* weights        # (n,) of the pairs of each site, together
     long long* sums           # by block of sites: the same, added up
 
@@ -133,19 +130,6 @@ cdef inline double _off_rate(const Rule* rule, double r) noexcept nogil:
     return rule.k_off if rule.off_share == 0.0 else rule.k_off * exp_(rule.off_share * u)
 
 
-cdef inline double _largest_off_rate(const Rule* rule, double near, double far) noexcept nogil:
-    """At lengths from one to another: rates are convex functions of the tension, or of the energy, which is one of the
-    length, and so largest at one end."""
-    if rule.driven:
-        near = fmax(near, 0.0)
-    else:
-        near = fmax(near, rule.low)
-        far = fmin(far, rule.high)
-        if near > far:
-            return 0.0
-    return (1.0 + 1e-9) * fmax(_off_rate(rule, near), _off_rate(rule, far))
-
-
 cdef inline double _distance(const Binding* t, const World* world, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
     cdef double a[3]
     cdef double b[3]
@@ -163,46 +147,29 @@ cdef void _rate_site(const Binding* t, const World* world, Py_ssize_t i) noexcep
         t.rate[s] = _off_rate(&t.rule, _distance(t, world, i, t.other[s])) if i < t.other[s] else 0.0
 
 
-cdef void _bound_site(const Binding* t, const World* world, Py_ssize_t i) noexcept nogil:
-    """What these can come to until pairs are listed again."""
-    cdef double d[3]
-    cdef double r
-    cdef Py_ssize_t s
-    for s in range(t.partners * i, t.end[i]):
-        t.most[s] = 0.0
-        if i < t.other[s]:
-            displacement(&world.box, t.then + 3 * i, t.then + 3 * <Py_ssize_t> t.other[s], d)
-            r = sqrt(dot(d, d))
-            t.most[s] = _largest_off_rate(&t.rule, r - t.skin, r + t.skin)
-
-
-cdef double _add(const Binding* t, const double* rate, Py_ssize_t block) noexcept nogil:
+cdef double _add(const Binding* t, Py_ssize_t block) noexcept nogil:
     cdef Py_ssize_t i, s
     cdef double total = 0.0
     for i in range(BLOCK * block, min(t.n, BLOCK * (block + 1))):
         for s in range(t.partners * i, t.end[i]):
-            total += rate[s]
+            total += t.rate[s]
     return total
 
 
 cdef int _rate(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    """As `_rate_site`, of sites that have links."""
     cdef Binding* t = <Binding*> task
-    cdef Py_ssize_t i
-    for i in range(first, last):
-        # Of all sites that may be bound, most are not.
-        if t.end[i] > t.partners * i:
-            _rate_site(t, world, i)
-    t.rates[first // BLOCK] = _add(t, t.rate, first // BLOCK)
-    return 0
-
-
-cdef int _bound(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
-    cdef Binding* t = <Binding*> task
-    cdef Py_ssize_t i
-    for i in range(first, last):
-        if t.end[i] > t.partners * i:
-            _bound_site(t, world, i)
-    t.mosts[first // BLOCK] = _add(t, t.most, first // BLOCK)
+    cdef const double* x = t.linked_x
+    cdef double d[3]
+    cdef double* rate
+    cdef Py_ssize_t k, s
+    for k in range(first, last):
+        rate = t.rate + t.partners * <Py_ssize_t> t.linked[k] - t.linked_start[k]
+        for s in range(t.linked_start[k], t.linked_start[k + 1]):
+            rate[s] = 0.0
+            if k < t.linked_partner[s]:
+                displacement(&world.box, x + 3 * k, x + 3 * <Py_ssize_t> t.linked_partner[s], d)
+                rate[s] = _off_rate(&t.rule, sqrt(dot(d, d)))
     return 0
 
 
@@ -343,17 +310,14 @@ cdef class LinkBinding(JumpOperation):
     cdef int64_t[::1] numbers     # links bound now, and ever
     cdef double[:, ::1] built     # (n_watched, 3) where those watched were when pairs were listed
     cdef int64_t[::1] listed      # (1,) whether they have been
-    # Another number whenever links have changed.
-    cdef readonly object changes
-    cdef int64_t* n_changes
+    cdef readonly LinkedSites linked
+    cdef int64_t* n_changes       # another number whenever links have changed
     cdef long long looked_at      # positions of the world for which it is known whether the list still holds
     cdef long long world          # of which world, and as of which state of it, all that is cached here is
     cdef long long written
     cdef bint made                # pairs and weights are those of `built`
     cdef long long rated_at       # positions for which rates of letting go are known
-    cdef readonly bint measured   # whether these are made use of now, and not their bounds
     cdef double off_rate
-    cdef double bound             # 1/s, of that
     cdef double most_off          # that a link can ever have
     cdef long long weight
     cdef Site* sharing
@@ -366,8 +330,6 @@ cdef class LinkBinding(JumpOperation):
         cdef long long[::1] weights
         cdef double[::1] rate
         cdef double[::1] rates
-        cdef double[::1] most
-        cdef double[::1] mosts
         cdef long long[::1] sums
         cdef long long[::1] start
         cdef int[::1] stale
@@ -389,21 +351,18 @@ cdef class LinkBinding(JumpOperation):
         self.numbers = np.zeros(2, np.int64)
         self.watch()
         self.listed = np.zeros(1, np.int64)
-        self.changes = np.zeros(1, np.int64)
         blocks = n_blocks(n, BLOCK)
         work = [
-            np.zeros(n * partners), np.zeros(blocks), np.zeros(n * partners), np.zeros(blocks), np.zeros(n, np.int64),
-            np.zeros(blocks, np.int64), np.zeros(n_blocks(self.task.n_watched, BLOCK), np.intc),
-            np.zeros(n + 1, np.int64), np.zeros(BINS, np.int32), np.zeros((n, 3)), self.changes,
+            np.zeros(n * partners), np.zeros(blocks), np.zeros(n, np.int64), np.zeros(blocks, np.int64),
+            np.zeros(n_blocks(self.task.n_watched, BLOCK), np.intc), np.zeros(n + 1, np.int64),
+            np.zeros(BINS, np.int32), np.zeros((n, 3)), np.zeros(1, np.int64),
         ]
         self.held += work
-        rate, rates, most, mosts, weights, sums, stale, start, weight, then, changes = work
+        rate, rates, weights, sums, stale, start, weight, then, changes = work
         self.task.other = &self.other[0]
         self.task.end = &self.end[0]
         self.task.rate = &rate[0]
         self.task.rates = &rates[0]
-        self.task.most = &most[0]
-        self.task.mosts = &mosts[0]
         self.task.rows = &sites.rows
         self.task.stale = &stale[0]
         self.task.then = &then[0, 0]
@@ -413,6 +372,11 @@ cdef class LinkBinding(JumpOperation):
         self.task.sums = &sums[0]
         self.task.weight = &weight[0]
         self.n_changes = &changes[0]
+        self.linked = LinkedSites(sites, self.other, self.end, changes)
+        self.task.linked = self.linked.site
+        self.task.linked_start = self.linked.start
+        self.task.linked_partner = self.linked.partner
+        self.task.linked_x = self.linked.sites.now.x
         self.sharing = NULL
         self.n_sharing = 0
         self.world = self.written = -1
@@ -476,7 +440,6 @@ cdef class LinkBinding(JumpOperation):
         cdef double relaxed = min(max(rule.p[1], rule.low), rule.high)
         cdef double skin = self.neighbors.list.skin, outer = rule.high + skin
         cdef int b
-        self.task.skin = skin
         self.task.per_bin = BINS / outer**2
         # A little less, since weights may add up to a little more than 1.
         self.task.allowed = 0.25 * (1.0 - 1e-6) * skin**2
@@ -689,22 +652,19 @@ cdef class LinkBinding(JumpOperation):
             self.world = world.number
             self.written = world.written
         draw_two(draws, u)
-        # Most letters have no attempt: what comes too late for bounds of the rates, for which nobody need look where
-        # sites are, or how long links, comes too late.
-        x = draw_exponential(u[0])
-        if x >= (1.0001 * rule.k_on * (0.5 * n * (n - 1.0)) + most_off) * h:
+        # Where hardly anything can happen, what comes too late for the largest rates there can be comes too late, and
+        # nobody need look where sites are.
+        if draw_exponential(u[0]) >= (1.0001 * rule.k_on * (0.5 * n * (n - 1.0)) + most_off) * h:
             return 0
         self.look(world)
         fault = self.follow(world)
-        on = rule.k_on * (self.weight / WHOLE)
-        if fault != 0 or x >= 1.0001 * (on + self.bound) * h:
+        if fault == 0:
+            fault = self.rate_links(world)
+        if fault != 0:
             return fault
-        self.measured = False
+        on = rule.k_on * (self.weight / WHOLE)
         while draws.next <= MOST_DRAWS:
-            if not self.measured and self.bound * h > OF_SITES * n + OF_LINKS * self.numbers[0]:
-                self.measured = True
-                self.rate_links(world)
-            total = on + (self.off_rate if self.measured else self.bound)
+            total = on + self.off_rate
             if not total > 0.0:
                 break
             t += draw_exponential(u[0]) / total
@@ -721,9 +681,7 @@ cdef class LinkBinding(JumpOperation):
             draw_two(draws, u)
         if self.counts[2] != events:
             # The letter marks what has happened: sites are where they were.
-            self.looked_at = world.newest + 1
-            if self.measured:
-                self.rated_at = world.newest + 1
+            self.looked_at = self.rated_at = world.newest + 1
         return 0
 
     cdef void look(self, World* world) noexcept nogil:
@@ -736,20 +694,35 @@ cdef class LinkBinding(JumpOperation):
         over_blocks(_watch, &self.task, world, self.task.n_watched, BLOCK)
         self.looked_at = world.positions
 
-    cdef void rate_links(self, World* world) noexcept nogil:
+    cdef int rate_links(self, World* world) noexcept nogil:
         """At which rates links let go where they are."""
+        cdef Binding* t = &self.task
+        cdef Py_ssize_t b, k, s
+        cdef const double* rate
+        cdef int fault
         if self.rated_at == world.positions:
-            return
-        over_blocks(_rate, &self.task, world, self.task.n, BLOCK)
-        self.off_rate = self.sum(self.task.rates)
+            return 0
+        self.linked.follow(world)
+        fault = self.linked.sites.gather(world)
+        if fault != 0:
+            return fault
+        over_blocks(_rate, t, world, self.linked.n, BLOCK)
+        memset(t.rates, 0, n_blocks(t.n, BLOCK) * sizeof(double))
+        # In the order of `_add`.
+        for k in range(self.linked.n):
+            b = t.linked[k] // BLOCK
+            rate = t.rate + t.partners * <Py_ssize_t> t.linked[k] - t.linked_start[k]
+            for s in range(t.linked_start[k], t.linked_start[k + 1]):
+                t.rates[b] += rate[s]
+        self.add_rates()
         self.rated_at = world.positions
+        return 0
 
-    cdef double sum(self, const double* rates) noexcept nogil:
+    cdef void add_rates(self) noexcept nogil:
         cdef Py_ssize_t b
-        cdef double total = 0.0
+        self.off_rate = 0.0
         for b in range(n_blocks(self.task.n, BLOCK)):
-            total += rates[b]
-        return total
+            self.off_rate += self.task.rates[b]
 
     cdef int follow(self, World* world) noexcept nogil:
         """List pairs, with their weights and bounds of rates, where the last list does not hold any more or is
@@ -787,8 +760,6 @@ cdef class LinkBinding(JumpOperation):
         t.partner = partner
         over_blocks(_list, t, world, t.n, ROWS_PER_BLOCK)
         over_blocks(_weigh, t, world, t.n, BLOCK)
-        over_blocks(_bound, t, world, t.n, BLOCK)
-        self.bound = self.sum(t.mosts)
         self.weight = 0
         for b in range(n_blocks(t.n, BLOCK)):
             self.weight += t.sums[b]
@@ -838,13 +809,12 @@ cdef class LinkBinding(JumpOperation):
             self.kT * log_(rule.k_on * there / back) + energy if back > 0.0 else INFINITY)
 
     cdef int let_go(self, World* world, double x, double t, Draws* draws) noexcept nogil:
-        """The link at which the sum of rates passes x; or of their bounds, then to be tried."""
+        """The link at which the sum of rates passes x."""
         cdef const Rule* rule = &self.task.rule
         cdef const Binding* task = &self.task
-        cdef const double* rate = task.rate if self.measured else task.most
-        cdef const double* rates = task.rates if self.measured else task.mosts
+        cdef const double* rate = task.rate
+        cdef const double* rates = task.rates
         cdef Py_ssize_t b, s, i, j, last = -1
-        cdef double u[2]
         cdef double r, energy, tension, off, on
         for b in range(n_blocks(task.n, BLOCK)):
             if rates[b] > 0.0:
@@ -872,10 +842,6 @@ cdef class LinkBinding(JumpOperation):
         j = task.other[last]
         r = _distance(task, world, i, j)
         off = _off_rate(rule, r)
-        if not self.measured:
-            draw_two(draws, u)
-            if not u[0] * rate[last] < off:
-                return 0
         energy = _energy(rule, r, &tension)
         on = 0.0
         if rule.low <= r <= rule.high:
@@ -886,23 +852,14 @@ cdef class LinkBinding(JumpOperation):
         return self.happened(world, t, UNBIND, i, j, -energy, 0.0, on)
 
     cdef void changed_at(self, World* world, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
-        """Rates of the links of two sites and their bounds, and the sums of these."""
+        """Rates of the links of two sites, and the sums of these."""
         cdef Binding* t = &self.task
         cdef Py_ssize_t[2] sites = [i, j]
-        cdef Py_ssize_t b
         cdef int k
         for k in range(2):
-            b = sites[k] // BLOCK
-            _bound_site(t, world, sites[k])
-            t.mosts[b] = _add(t, t.most, b)
-            if self.measured:
-                _rate_site(t, world, sites[k])
-                t.rates[b] = _add(t, t.rate, b)
-        self.bound = self.sum(t.mosts)
-        if self.measured:
-            self.off_rate = self.sum(t.rates)
-        else:
-            self.rated_at = -1
+            _rate_site(t, world, sites[k])
+            t.rates[sites[k] // BLOCK] = _add(t, sites[k] // BLOCK)
+        self.add_rates()
         self.n_changes[0] += 1
 
 

@@ -1,5 +1,5 @@
 """Sites: the places that forces act on, as one table over beads. See sites.pyx."""
-from libc.stdint cimport int32_t
+from libc.stdint cimport int32_t, int64_t
 
 from medyanpy._kernels.box cimport displacement
 from medyanpy._kernels.program cimport AddBlock, World, is_there
@@ -113,3 +113,26 @@ cdef class SiteTable:
     # `difference` and `share` of one site: out (3,) = sum_i w_i v_i, and out_i += w_i t.
     cdef void mean(self, Py_ssize_t site, const double* v, double* out) noexcept nogil
     cdef void share_single(self, Py_ssize_t site, const double* t, double* out) noexcept nogil
+
+
+cdef class LinkedSites:
+    cdef readonly SiteTable sites
+    cdef readonly object start_of, partner_of
+    cdef SiteTable whole
+    cdef Py_ssize_t n
+    cdef int32_t* site            # (n,) which of all it is
+    cdef int32_t* start           # (n + 1,) where its partners start
+    cdef int32_t* partner         # by row of this table
+    cdef const int32_t[::1] others
+    cdef const int32_t[::1] ends
+    cdef const int64_t[::1] changes
+    cdef Py_ssize_t slots
+    cdef int32_t* slot            # of each of all sites, its row in this table; -1 of those without partners
+    cdef list held
+    # Of which world, and as of which state of it, the table is.
+    cdef int64_t seen
+    cdef long long world
+    cdef long long written
+
+    # Be the table of those that have partners now.
+    cdef void follow(self, World* world) noexcept nogil

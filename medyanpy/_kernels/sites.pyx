@@ -375,3 +375,56 @@ cdef class SiteTable:
             return
         for p in range(rows.start[site], rows.start[site + 1]):
             add_scaled(rows.weight[p], t, out + 3 * <Py_ssize_t> rows.bead[p])
+
+
+cdef class LinkedSites:
+    """Of many sites that may have links to each other, those that have some: a table of their own, which is filled anew
+    whenever links have changed, so that nobody need go over all.
+
+    Parameters
+    ----------
+    whole : SiteTable
+        All n sites.
+    other, end : (n p,), (n,) int32
+        Site i has links to other[p i], ..., other[end[i] - 1].
+    changes : (1,) int64
+        Another number whenever these have changed.
+    """
+
+    def __init__(self, SiteTable whole, const int32_t[::1] other, const int32_t[::1] end, const int64_t[::1] changes):
+        cdef Py_ssize_t n = end.shape[0]
+        self.held = []
+        self.whole = whole
+        self.sites = SiteTable.room_for(whole)
+        self.others = other
+        self.ends = end
+        self.changes = changes
+        self.slots = other.shape[0] // n
+        self.start_of, self.partner_of = np.zeros(n + 1, np.int32), np.zeros(other.shape[0], np.int32)
+        self.slot = <int32_t*> vector[int32_t](self.held, np.zeros(n, np.int32))
+        self.site = <int32_t*> vector[int32_t](self.held, np.zeros(n, np.int32))
+        self.start = <int32_t*> vector[int32_t](self.held, self.start_of)
+        self.partner = <int32_t*> vector[int32_t](self.held, self.partner_of)
+        self.world = -1
+
+    cdef void follow(self, World* world) noexcept nogil:
+        cdef Py_ssize_t i, k, s, at = 0
+        if self.seen == self.changes[0] and self.world == world.number and self.written == world.written:
+            return
+        self.n = 0
+        for i in range(self.ends.shape[0]):
+            self.slot[i] = -1
+            if self.ends[i] > self.slots * i:
+                self.slot[i] = <int32_t> self.n
+                self.site[self.n] = <int32_t> i
+                self.n += 1
+        self.sites.take(&self.whole.rows, self.slot)
+        for k in range(self.n):
+            i = self.site[k]
+            for s in range(self.slots * i, self.ends[i]):
+                self.partner[at] = self.slot[self.others[s]]
+                at += 1
+            self.start[k + 1] = <int32_t> at
+        self.seen = self.changes[0]
+        self.world = world.number
+        self.written = world.written

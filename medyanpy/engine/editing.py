@@ -128,7 +128,6 @@ def edited(old: Engine, new: Engine, energies: tuple[float, float] | None) -> En
         schedule.compile()
         schedule.meter.take(old.schedule.dynamical_arrays()["work"])
         schedule.meter.intervene(energies, new.measure.energies())
-    old.schedule.jumping.gather()
     return new
 
 

@@ -21,7 +21,7 @@ from medyanpy.sites import Sites, as_sites
 __all__ = ["LinkBinding"]
 
 # Share of the reach. Wider means fewer builds of the list and longer rows; see tests/benchmarks/bench_jumps.py.
-_SKIN = 0.25
+_SKIN = 0.5
 # Nodes of the quadrature of the volume that a bound link explores, on each side of its relaxed length.
 _NODES = 200
 
@@ -330,16 +330,7 @@ class LinkBinding(Jump):
 
     def joined(self, operation, force, bound, layout):
         kind, stiffness, length = self._spring()
-        state = operation.arrays()
-        coming = bonds.PassingBonds(
-            force.name,
-            kind,
-            np.array([[stiffness, length]]),
-            self._table.sites.bind(layout),
-            state["other"],
-            state["end"],
-            operation.changes,
-        )
+        coming = bonds.PassingBonds(force.name, kind, np.array([[stiffness, length]]), operation.linked)
         coming.acts_on_points = operation.on_points
         return Joined(force.name, bound, coming)
 
@@ -376,7 +367,7 @@ class LinkBinding(Jump):
 
     def ids(self, operation, a, b):
         """Rows of `a` and `b`."""
-        table = self._table
+        table = operation.table
         straight = (table.row_a[a] >= 0) & (table.row_b[b] >= 0)
         return np.where(straight, table.row_a[a], table.row_a[b]), np.where(straight, table.row_b[b], table.row_b[a])
 

@@ -1,7 +1,8 @@
-"""Time of changes to a running simulation: beads that are added, edges that are flipped.
+"""Time of changes to a running simulation: beads that are added and taken away, edges that are flipped.
 
 Run by hand: ``python tests/benchmarks/bench_edit.py [--quick]``. One hundred beads, a filament and a force added by
-`topology.edit()` to 10^5 nodes of filaments; bound: the time of ten steps. Edges flipped one by one, and some in
+`topology.edit()` to 10^5 nodes of filaments, and three filaments taken from among them while three others come; bound:
+the time of ten steps. Edges flipped one by one, and some in
 one call, in a membrane of 10 242 vertices with 2000 points, bending, area and volume; and what proposed flips would
 cost, by the differences of its three forces, beside one evaluation of all of them.
 """
@@ -46,6 +47,17 @@ def edit(simulation: mp.Simulation, k: int) -> None:
         simulation.system.add_force(mp.forces.FilamentBending(line, 7e4))
 
 
+def exchange(simulation: mp.Simulation, k: int) -> None:
+    actin = simulation.topology["actin"]
+    nodes = np.zeros((3, 40, 3))
+    nodes[:, :, 0] = 27.0 * np.arange(40)
+    nodes[:, :, 1] = 30.0 * np.arange(3)[:, None]
+    nodes[:, :, 2] = 100.0 * (k + 1)
+    with simulation.topology.edit():
+        actin.remove([2 * k, actin.n_filaments // 2, actin.n_filaments - 1])
+        actin.add(list(nodes))
+
+
 def vesicle(subdivisions: int, threads: int) -> tuple[mp.Context, mp.topology.Membrane]:
     topology = mp.Topology()
     mesh = mp.TriangleMesh.icosphere(500.0, subdivisions)
@@ -66,13 +78,16 @@ def main() -> None:
 
     simulation = filaments(25 if given.quick else 2500, given.threads)
     simulation.step(10)
-    steps, edits = [], []
+    steps, edits, exchanges = [], [], []
     for k in range(2 if given.quick else 7):
         steps.append(seconds(simulation.step, 10))
         edits.append(seconds(edit, simulation, k))
-    ten, one = statistics.median(steps), statistics.median(edits)
-    n = simulation.topology.n_beads
-    print(f"{n} beads: ten steps {1e3 * ten:.0f} ms, an edit {1e3 * one:.0f} ms: {one / ten:.2f}")
+        exchanges.append(seconds(exchange, simulation, k))
+    ten = statistics.median(steps)
+    for what, times in (("100 beads and a filament added", edits), ("three filaments exchanged", exchanges)):
+        one = statistics.median(times)
+        n = simulation.topology.n_beads
+        print(f"{n} beads: ten steps {1e3 * ten:.0f} ms, {what} {1e3 * one:.0f} ms: {one / ten:.2f}")
 
     context, sheet = vesicle(2 if given.quick else 5, given.threads)
     flips, costs, flipping = [], [], context._schedule.flipping

@@ -355,7 +355,7 @@ def links_of_a_network(steps, seed=1):
 
 @pytest.mark.slow
 def test_a_network_that_links_itself_has_as_many_links_as_it_should():
-    numbers, expected = links_of_a_network(60_000)
+    numbers, expected = links_of_a_network(110_000)
     assert 5.0 < expected < 30.0
     check_mean("links of a network", numbers, expected, sees=0.12 * expected, time_series=True)
 
