@@ -201,7 +201,8 @@ cdef class AllPairs(SmoothForce):
         t.ignored = vector(self.arrays, ignored)
         t.given = vector[double](self.arrays, weights)
         t.weight = zeros(self.arrays, parts * PART)
-        memcpy(t.weight, t.given, parts * PART * sizeof(double))
+        if parts > 0:
+            memcpy(t.weight, t.given, parts * PART * sizeof(double))
         t.x = zeros(self.arrays, 3 * parts * PART)
         t.energy = zeros(self.arrays, self.n)
         self.partial = zeros(self.arrays, n_blocks(self.n, SUM_BLOCK))
