@@ -18,6 +18,7 @@ _PARTS = {
     "matplotlib": "pictures",
     "tqdm": "progress bars",
     "scikit-image": "meshes and pictures of implicit surfaces",
+    "gemmi": "structures of proteins",
     "MDAnalysis": "analysis of trajectories elsewhere",
 }
 

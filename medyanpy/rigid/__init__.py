@@ -1,4 +1,4 @@
-"""Rigid bodies in a viscous fluid: their friction, diffusion and inertia.
+"""Rigid bodies in a viscous fluid: their friction, diffusion and inertia, and proteins as such.
 
 A 6×6 tensor has translation first, then rotation. What rigid bodies take is in the body frame, the principal axes of
 inertia about the centre of mass.
@@ -7,6 +7,10 @@ inertia about the centre of mass.
 from medyanpy.rigid.bead_models import bead_model_friction
 from medyanpy.rigid.ellipsoids import ellipsoid_diffusion, ellipsoid_friction, ellipsoid_inertia
 from medyanpy.rigid.inertia import PrincipalAxes, principal_axes
+from medyanpy.rigid.linkers import Linkers
+from medyanpy.rigid.molecules import RigidMolecule, enclosing_ellipsoid, from_structure
+from medyanpy.rigid.networks import Domains, ElasticNetwork, elastic_network, rigid_domains
+from medyanpy.rigid.structures import Residue, Structure, read_structure
 from medyanpy.rigid.tensors import (
     center_of_diffusion,
     center_of_resistance,
@@ -19,18 +23,29 @@ from medyanpy.rigid.tensors import (
 )
 
 __all__ = [
+    "Domains",
+    "ElasticNetwork",
+    "Linkers",
     "PrincipalAxes",
+    "Residue",
+    "RigidMolecule",
+    "Structure",
     "bead_model_friction",
     "center_of_diffusion",
     "center_of_resistance",
     "check_tensor",
     "diffusion_to_friction",
+    "elastic_network",
     "ellipsoid_diffusion",
     "ellipsoid_friction",
     "ellipsoid_inertia",
+    "enclosing_ellipsoid",
     "friction_to_diffusion",
+    "from_structure",
     "move_diffusion",
     "move_friction",
     "principal_axes",
+    "read_structure",
+    "rigid_domains",
     "rotate_tensor",
 ]

@@ -1,0 +1,116 @@
+r"""Linkers between rigid domains, as stiff as the relative motion of the domains in an elastic network says.
+
+Linkers lie where the network has contacts between two domains, and all those of one pair have the same stiffness.
+Moving as rigid bodies alone, domains held by the springs of the network would be too stiff: in the network they bend.
+The motion of a domain in the network is what fits its displacements best, q = F u, with covariance F C Fᵀ. The
+stiffnesses s are such that the mean square distance by which the two ends of contacts move against each other,
+
+.. math:: r = \Big\langle \sum_{ij} |B_j q_B - B_i q_A|^2 \Big\rangle, \qquad B_i q = t + \theta\times(x_i - c),
+
+is in the model of rigid domains, with covariance kT K(s)⁻¹, what it is in the network, for every pair of domains.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from medyanpy.errors import ParameterError
+from medyanpy.rigid.networks import ElasticNetwork
+
+__all__ = ["Linkers", "fitted_linkers"]
+
+_FREE = 1e-9
+_SWEEPS, _PRECISION = 2000, 1e-8
+
+
+@dataclass(frozen=True, eq=False)
+class Linkers:
+    """Springs at rest between rigid bodies.
+
+    Attributes
+    ----------
+    bodies : (l, 2) int array
+        Which bodies each joins.
+    ends : (l, 2, 3) float array, nm
+        Where they end, in the structure.
+    lengths : (l,) float array, nm
+    stiffness : (l,) float array, pN/nm
+    """
+
+    bodies: np.ndarray
+    ends: np.ndarray
+    lengths: np.ndarray
+    stiffness: np.ndarray
+
+
+def fitted_linkers(what: str, network: ElasticNetwork, labels: np.ndarray) -> Linkers:
+    """Linkers of domains (m,) of the atoms of a network.
+
+    Raises
+    ------
+    ParameterError
+        Domains that contacts do not hold together, or a fit that does not converge.
+    """
+    x, n = network.positions, int(labels.max()) + 1
+    own = labels[network.contacts]
+    across = network.contacts[own[:, 0] != own[:, 1]]
+    if not len(across):
+        raise _loose(what, 6 * (n - 1))
+    motions = [_motions(x[labels == k]) for k in range(n)]
+    relative = _relative_motions(x, labels, across, n)
+    pairs = np.sort(labels[across], axis=1)
+    kinds, which = np.unique(pairs, axis=0, return_inverse=True)
+    which = which.ravel()
+    d = x[across[:, 1]] - x[across[:, 0]]
+    lengths = np.linalg.norm(d, axis=1)
+    stretch = np.einsum("pk,pkq->pq", d / lengths[:, None], relative)
+    # (kinds, 6n, 6n) in units of the stiffness of the network.
+    stiff = np.array([stretch[which == k].T @ stretch[which == k] for k in range(len(kinds))])
+    square = np.array([np.einsum("pkq,pkr->qr", *[relative[which == k]] * 2) for k in range(len(kinds))])
+    fit = np.zeros((len(network.modes), 6 * n))
+    for k in range(n):
+        fit[:, 6 * k : 6 * k + 6] = network.modes[:, labels == k].reshape(len(fit), -1) @ np.linalg.pinv(motions[k]).T
+    covariance = fit.T @ (fit / network.eigenvalues[:, None])
+    wanted = np.einsum("kqr,rq->k", square, covariance)
+    s = np.ones(len(kinds))
+    for _ in range(_SWEEPS):
+        values, vectors = np.linalg.eigh(np.einsum("k,kqr->qr", s, stiff))
+        free = int((values < _FREE * values[-1]).sum())
+        if free > 6:
+            raise _loose(what, free - 6)
+        inverse = (vectors[:, 6:] / values[6:]) @ vectors[:, 6:].T
+        ratio = np.einsum("kqr,rq->k", square, inverse) / wanted
+        s *= ratio
+        if np.abs(np.log(ratio)).max() < _PRECISION:
+            break
+    else:
+        raise ParameterError(f"{what}: stiffnesses of linkers of these domains cannot be found")
+    return Linkers(labels[across], x[across], lengths, network.stiffness * s[which])
+
+
+def _loose(what: str, motions: int) -> ParameterError:
+    return ParameterError(
+        f"{what}: {motions} relative motions of the domains are resisted by no contact between them: give the network "
+        "a wider cutoff, or divide into fewer domains"
+    )
+
+
+def _motions(x: np.ndarray) -> np.ndarray:
+    """(3 m, 6) displacements of atoms by unit translations and rotations of the body about its middle."""
+    out = np.zeros((len(x), 3, 6))
+    out[:, :, :3] = np.eye(3)
+    out[:, :, 3:] = np.cross(np.eye(3), (x - x.mean(axis=0))[:, None]).transpose(0, 2, 1)
+    return out.reshape(-1, 6)
+
+
+def _relative_motions(x: np.ndarray, labels: np.ndarray, contacts: np.ndarray, n: int) -> np.ndarray:
+    """(p, 3, 6 n) by how much the second atom of a contact moves more than the first, by motions of the domains."""
+    out = np.zeros((len(contacts), 3, n, 6))
+    for k in range(n):
+        middle = x[labels == k].mean(axis=0)
+        for end, sign in ((0, -1.0), (1, 1.0)):
+            own = labels[contacts[:, end]] == k
+            out[own, :, k, :3] += sign * np.eye(3)
+            arm = (x[contacts[own, end]] - middle)[:, None]
+            out[own, :, k, 3:] += sign * np.cross(np.eye(3), arm).transpose(0, 2, 1)
+    return out.reshape(len(contacts), 3, 6 * n)

@@ -1,0 +1,190 @@
+"""Molecules as rigid bodies: masses, friction and places of real proteins, and copies of them in a simulation."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.spatial.transform import Rotation
+
+import medyanpy as mp
+from medyanpy import rigid
+from medyanpy.testing import check_variance
+
+sys.path.insert(0, str(Path(__file__).parent))
+from test_domains import balls, structure_of
+
+# Water at 20 °C, at which tables are.
+ETA, KT = 1.002e-9, 293.15 * mp.units.boltzmann
+
+
+@pytest.fixture
+def three(rng):
+    """A molecule of three domains."""
+    x, labels = balls(rng, n=40)
+    structure = structure_of(x)
+    network = rigid.elastic_network(structure, cutoff=1.3, stiffness=200.0)
+    return rigid.from_structure(structure, ETA, model="residues", domains=labels, network=network)
+
+
+def turned(molecule, turn, place):
+    """Where the atoms of the structure are in a copy."""
+    return turn.apply(molecule.structure.positions - molecule.center_of_mass) + place
+
+
+def test_copies_are_where_the_structure_is(three, rng):
+    """Atoms, as sites on their bodies, are those of the structure turned and moved; linkers are at rest."""
+    structure = three.structure
+    turns = Rotation.random(4, random_state=3)
+    places = rng.normal(0.0, 50.0, (4, 3))
+    topology = mp.Topology()
+    q = np.roll(turns.as_quat(), 1, axis=1)
+    bodies = topology.add_rigid_bodies(**three.arguments(places, q, mass_scale=1e6), name="kinase")
+    assert len(bodies) == 12
+    np.testing.assert_allclose(bodies.mass.reshape(4, 3), np.tile(1e6 * three.mass, (4, 1)))
+    np.testing.assert_allclose(three.mass.sum(), structure.mass)
+    system = mp.System(topology)
+    links = system.add_force(mp.forces.Links(**three.links(bodies)))
+    context = mp.Context(system, mp.BrownianIntegrator(1e-12, kT=KT, seed=1), threads=1)
+    state = context.get_state(positions=True, energy=True)
+    assert len(links) == 4 * len(three.linkers.stiffness)
+    assert state.potential_energy < 1e-20
+    for k, body in enumerate(three.bodies):
+        own = three.labels == k
+        sites = bodies.sites(body.to_body(structure.positions[own]))
+        found = sites.positions(state).reshape(12, -1, 3)[k::3]
+        for c in range(4):
+            np.testing.assert_allclose(found[c], turned(three, turns[c], places[c])[own], atol=1e-9)
+
+
+@pytest.mark.slow
+def test_domains_move_against_each_other_as_linkers_let_them(rng):
+    """At rest, and to first order in their motions: each of the twelve relative coordinates of three domains has the
+    energy kT/2. Linkers that hold one of them not at all, or not as a spring, would show."""
+    x, labels = balls(rng, n=40)
+    structure = structure_of(x)
+    network = rigid.elastic_network(structure, cutoff=1.3, stiffness=200.0)
+    # In syrup, a thousand times as viscous as water, motions relax as fast as they swing.
+    molecule = rigid.from_structure(structure, 1e-6, model="residues", domains=labels, network=network)
+    n = 200
+    topology = mp.Topology()
+    apart = 100.0 * np.arange(n)[:, None] * np.eye(3)[0]
+    bodies = topology.add_rigid_bodies(**molecule.arguments(apart, mass_scale=1e8))
+    system = mp.System(topology)
+    links = system.add_force(mp.forces.Links(**molecule.links(bodies)))
+    # Hundred times as stiff, so that motions are small.
+    links.set(stiffness=100.0 * links.stiffness)
+    simulation = mp.Simulation(system, mp.SplittingIntegrator("BAOAB", 2e-10, kT=KT, seed=2), threads=2)
+    simulation.context.set_velocities_to_temperature(kT=KT, seed=3)
+    simulation.step(2500)
+    energy = simulation.context.get_state(energy=True).potential_energy
+    check_variance("energy of linkers", 2.0 * energy, 12 * n, KT, sees=0.25)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "translation", "rotation"), [("ubiquitin_1ubq", 12.72, 3.181), ("lysozyme_1aki", 11.07, 2.123)]
+)
+def test_diffusion_of_proteins(shared_data, name, translation, rotation):
+    """Against HYDROPRO 10 (10⁻⁷ cm²/s, 10⁷/s; shared/data/hydrodynamics): atoms to 2 %, residues to 5 %. One sphere has
+    no shape, and turns up to 13 % too fast."""
+    path = shared_data / "proteins" / f"{name}.pdb"
+    for model, within in (("atoms", 0.02), ("residues", 0.05), ("sphere", 0.13)):
+        if model == "atoms" and name != "ubiquitin_1ubq":
+            # A minute and a half; tests/rigid/test_proteins.py has the same tensor.
+            continue
+        molecule = rigid.from_structure(path, ETA, model=model)
+        d = rigid.friction_to_diffusion(molecule.friction[0], kT=KT)
+        d = rigid.move_diffusion(d, rigid.center_of_diffusion(d))
+        np.testing.assert_allclose(np.trace(d[:3, :3]) / 3.0 * 1e-7, translation, rtol=within)
+        np.testing.assert_allclose(np.trace(d[3:, 3:]) / 3.0 * 1e-7, rotation, rtol=within)
+
+
+def test_the_ellipsoid_is_that_of_the_atoms(shared_data):
+    """Of the smallest one around the centres of atoms, the friction; about the centre of mass, which is elsewhere."""
+    structure = rigid.read_structure(shared_data / "proteins" / "ubiquitin_1ubq.pdb")
+    molecule = rigid.from_structure(structure, ETA, model="ellipsoid")
+    middle, semi_axes, axes = rigid.enclosing_ellipsoid(structure.positions)
+    expected = rigid.rotate_tensor(rigid.ellipsoid_friction(semi_axes, ETA), axes.T)
+    body = molecule.bodies[0]
+    np.testing.assert_allclose(molecule.friction[0], body.friction_in_body(expected, middle), rtol=1e-12)
+    assert np.linalg.norm(middle - body.center_of_mass) > 0.01
+    larger = rigid.from_structure(structure, ETA, model="ellipsoid", radius=0.3)
+    assert np.trace(larger.friction[0][:3, :3]) > 1.05 * np.trace(molecule.friction[0][:3, :3])
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_enclosing_ellipsoids(seed):
+    """Points on an ellipsoid, and others within: it is found. Nothing sticks out, and no ellipsoid nearby that holds
+    all is smaller."""
+    rng = np.random.default_rng(seed)
+    a = np.sort(rng.uniform(0.5, 5.0, 3))[::-1]
+    turn = Rotation.random(random_state=seed).as_matrix()
+    u = rng.normal(size=(400, 3))
+    u /= np.linalg.norm(u, axis=1)[:, None]
+    u[200:] *= rng.uniform(0.0, 1.0, (200, 1))
+    # With its poles: then there is no smaller one.
+    u[:6] = np.concatenate([np.eye(3), -np.eye(3)])
+    middle = rng.normal(0.0, 30.0, 3)
+    x = u * a @ turn.T + middle
+    center, semi_axes, axes = rigid.enclosing_ellipsoid(x, tolerance=1e-7)
+    np.testing.assert_allclose(center, middle, atol=1e-4 * a[0])
+    np.testing.assert_allclose(semi_axes, a, rtol=1e-4)
+    np.testing.assert_allclose(np.abs(axes @ turn), np.eye(3), atol=2e-2)
+    assert np.linalg.det(axes) > 0.0
+    inside = ((x - center) @ axes.T / semi_axes) ** 2
+    assert inside.sum(axis=1).max() < 1.0 + 1e-6
+
+
+def test_points_in_a_plane_have_no_ellipsoid(rng):
+    flat = rng.normal(size=(20, 3)) * [1.0, 1.0, 0.0]
+    for x in (flat, flat[:3], np.zeros((5, 3))):
+        with pytest.raises(mp.ParameterError, match="lie in a plane, or are fewer than four"):
+            rigid.enclosing_ellipsoid(x)
+
+
+def test_ligands_go_with_the_nearest_domain(rng):
+    x, labels = balls(rng, places=[(0.0, 0.0, 0.0), (2.2, 0.0, 0.0)], n=40)
+    plain = structure_of(x)
+    place = np.array([[4.0, 0.0, 0.0], [4.1, 0.2, 0.0]])
+    with_ligand = rigid.Structure(
+        np.concatenate([x, place]), np.append(plain.masses, [5e-22, 5e-22]), np.append(plain.elements, ["C", "C"]),
+        np.append(plain.names, ["C1", "C2"]), np.append(plain.residue_of, [80, 80]),
+        (*plain.residues, rigid.Residue("GLC", "901", "A")), plain.alpha, np.append(plain.b_factors, [0.0, 0.0]),
+        plain.breaks,
+    )  # fmt: skip
+    network = rigid.elastic_network(plain, cutoff=1.3, stiffness=100.0)
+    given = {"viscosity": ETA, "model": "residues", "domains": labels, "network": network}
+    one, other = (rigid.from_structure(s, **given) for s in (plain, with_ligand))
+    np.testing.assert_allclose(other.mass - one.mass, [0.0, 1e-21], atol=1e-30)
+    assert np.array_equal(one.friction[0], other.friction[0])
+    assert np.trace(other.friction[1]) > np.trace(one.friction[1])
+
+
+def test_what_is_refused(three, rng):
+    structure = three.structure
+    network = rigid.elastic_network(structure, cutoff=1.3, stiffness=200.0)
+    for given, text in [
+        ({"model": "cube"}, "model = 'cube' but must be one of 'atoms', 'residues', 'ellipsoid', 'sphere'"),
+        ({"viscosity": 0.0}, "viscosity"),
+        ({"radius": 0.0}, "radius = 0 but must be > 0"),
+        ({"domains": three.labels}, "domains need network="),
+        ({"domains": three.labels[:-1], "network": network}, "domains"),
+        ({"domains": 2 * three.labels, "network": network}, "numbered from 0 without a gap, but none is 1"),
+        ({"domains": np.arange(120) < 2, "network": network}, "domains"),
+        ({"domains": (np.arange(120) < 2).astype(int), "network": network}, "domain 1 has 2 atoms in a line, or fewer"),
+        ({"chains": "A"}, "chains belong to the reading of a file"),
+    ]:
+        with pytest.raises(mp.ParameterError, match=text):
+            rigid.from_structure(structure, **({"viscosity": ETA, "model": "residues"} | given))
+    topology = mp.Topology()
+    bodies = topology.add_rigid_bodies(**three.arguments())
+    single = rigid.from_structure(structure, ETA, model="residues")
+    with pytest.raises(mp.ParameterError, match="a molecule of one body has no linkers"):
+        single.links(bodies)
+    others = topology.add_rigid_bodies(**single.arguments(np.eye(3)[:2]))
+    with pytest.raises(mp.ParameterError, match="2 bodies are no copies of a molecule of 3"):
+        three.links(others)
+    with pytest.raises(mp.ParameterError, match=r"orientations\[1\] has length 2"):
+        three.arguments(np.eye(3)[:2], [[1.0, 0, 0, 0], [2.0, 0, 0, 0]])
+    assert repr(three) == f"RigidMolecule({structure!r} of 3 domains, {len(three.linkers.stiffness)} linkers)"
