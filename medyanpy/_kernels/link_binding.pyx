@@ -515,14 +515,13 @@ cdef class LinkBinding(JumpOperation):
 
     def links(self):
         """(k,) ids and (k, 2) sites of the links that are bound, by id: the lower site first."""
-        cdef Py_ssize_t i, s
-        out = [
-            (self.id[s], i, self.other[s])
-            for i in range(self.task.n) for s in range(self.task.partners * i, self.end[i]) if i < self.other[s]
-        ]
-        out.sort()
-        found = np.array(out, np.int64).reshape(-1, 3)
-        return found[:, 0], found[:, 1:]
+        cdef Py_ssize_t n = self.task.n, p = self.task.partners
+        slot = np.flatnonzero(np.arange(n * p) < np.repeat(np.asarray(self.end), p))
+        site, other = slot // p, np.asarray(self.other)[slot].astype(np.int64)
+        lower = np.flatnonzero(site < other)
+        ids = np.asarray(self.id)[slot[lower]]
+        order = np.argsort(ids)
+        return ids[order], np.column_stack([site, other])[lower[order]]
 
     def take_over(self, LinkBinding before, const int64_t[::1] ids, const int64_t[:, ::1] pairs, row):
         """The state of another, with the links, ascending by id, that it has between these sites. row (m,): where each

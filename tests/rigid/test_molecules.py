@@ -66,7 +66,7 @@ def test_domains_move_against_each_other_as_linkers_let_them(rng):
     network = rigid.elastic_network(structure, cutoff=1.3, stiffness=200.0)
     # In syrup, a thousand times as viscous as water, motions relax as fast as they swing.
     molecule = rigid.from_structure(structure, 1e-6, model="residues", domains=labels, network=network)
-    n = 200
+    n = 250
     topology = mp.Topology()
     apart = 100.0 * np.arange(n)[:, None] * np.eye(3)[0]
     bodies = topology.add_rigid_bodies(**molecule.arguments(apart, mass_scale=1e8))
