@@ -56,8 +56,8 @@ def fitted_linkers(what: str, network: ElasticNetwork, labels: np.ndarray) -> Li
     across = network.contacts[own[:, 0] != own[:, 1]]
     if not len(across):
         raise _loose(what, 6 * (n - 1))
-    motions = [_motions(x[labels == k]) for k in range(n)]
-    relative = _relative_motions(x, labels, across, n)
+    middles = np.array([x[labels == k].mean(axis=0) for k in range(n)])
+    relative = _relative_motions(x, labels, across, middles)
     pairs = np.sort(labels[across], axis=1)
     kinds, which = np.unique(pairs, axis=0, return_inverse=True)
     which = which.ravel()
@@ -69,7 +69,8 @@ def fitted_linkers(what: str, network: ElasticNetwork, labels: np.ndarray) -> Li
     square = np.array([np.einsum("pkq,pkr->qr", *[relative[which == k]] * 2) for k in range(len(kinds))])
     fit = np.zeros((len(network.modes), 6 * n))
     for k in range(n):
-        fit[:, 6 * k : 6 * k + 6] = network.modes[:, labels == k].reshape(len(fit), -1) @ np.linalg.pinv(motions[k]).T
+        rigid = _motions(x[labels == k] - middles[k]).reshape(-1, 6)
+        fit[:, 6 * k : 6 * k + 6] = network.modes[:, labels == k].reshape(len(fit), -1) @ np.linalg.pinv(rigid).T
     covariance = fit.T @ (fit / network.eigenvalues[:, None])
     wanted = np.einsum("kqr,rq->k", square, covariance)
     s = np.ones(len(kinds))
@@ -95,22 +96,19 @@ def _loose(what: str, motions: int) -> ParameterError:
     )
 
 
-def _motions(x: np.ndarray) -> np.ndarray:
-    """(3 m, 6) displacements of atoms by unit translations and rotations of the body about its middle."""
-    out = np.zeros((len(x), 3, 6))
+def _motions(arms: np.ndarray) -> np.ndarray:
+    """(m, 3, 6) displacements of points at these arms by unit translations and rotations."""
+    out = np.zeros((len(arms), 3, 6))
     out[:, :, :3] = np.eye(3)
-    out[:, :, 3:] = np.cross(np.eye(3), (x - x.mean(axis=0))[:, None]).transpose(0, 2, 1)
-    return out.reshape(-1, 6)
+    out[:, :, 3:] = np.cross(np.eye(3), arms[:, None]).transpose(0, 2, 1)
+    return out
 
 
-def _relative_motions(x: np.ndarray, labels: np.ndarray, contacts: np.ndarray, n: int) -> np.ndarray:
-    """(p, 3, 6 n) by how much the second atom of a contact moves more than the first, by motions of the domains."""
-    out = np.zeros((len(contacts), 3, n, 6))
-    for k in range(n):
-        middle = x[labels == k].mean(axis=0)
-        for end, sign in ((0, -1.0), (1, 1.0)):
-            own = labels[contacts[:, end]] == k
-            out[own, :, k, :3] += sign * np.eye(3)
-            arm = (x[contacts[own, end]] - middle)[:, None]
-            out[own, :, k, 3:] += sign * np.cross(np.eye(3), arm).transpose(0, 2, 1)
-    return out.reshape(len(contacts), 3, 6 * n)
+def _relative_motions(x: np.ndarray, labels: np.ndarray, contacts: np.ndarray, middles: np.ndarray) -> np.ndarray:
+    """(p, 3, 6 n) by how much the second atom of a contact moves more than the first, by motions of the domains about
+    their middles (n, 3)."""
+    out = np.zeros((len(contacts), 3, len(middles), 6))
+    for end, sign in ((0, -1.0), (1, 1.0)):
+        atom = contacts[:, end]
+        out[np.arange(len(atom)), :, labels[atom]] += sign * _motions(x[atom] - middles[labels[atom]])
+    return out.reshape(len(contacts), 3, -1)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from medyanpy._tools.names import plainly_called
+from medyanpy._tools.quaternions import product, turned
 from medyanpy._tools.validation import array, number
 from medyanpy.errors import ParameterError
 from medyanpy.rigid.bead_models import bead_model_friction
@@ -88,8 +89,6 @@ class RigidMolecule:
         ParameterError
             A number outside its domain, or what is no unit quaternion.
         """
-        from scipy.spatial.transform import Rotation
-
         x = array("arguments: positions", positions, (None, 3))
         scale = number("arguments: mass_scale", mass_scale, above=0.0)
         turns = [[1.0, 0.0, 0.0, 0.0]] * len(x) if orientations is None else orientations
@@ -100,17 +99,13 @@ class RigidMolecule:
             raise ParameterError(
                 f"arguments: orientations[{i}] has length {length[i]:.6g} but must be a unit quaternion"
             )
-        turn = Rotation.from_quat(np.roll(q, -1, axis=1))
-        middle = self.center_of_mass
-        places, facing = [], []
-        for k in range(len(x)):
-            for body in self.bodies:
-                own = turn[k] * Rotation.from_quat(np.roll(body.orientation, -1))
-                places.append(x[k] + turn[k].apply(body.center_of_mass - middle))
-                facing.append(np.roll(own.as_quat(canonical=True), 1))
+        n, middle = len(self.bodies), self.center_of_mass
+        turn = np.repeat(q / length[:, None], n, axis=0)
+        arms = np.array([body.center_of_mass - middle for body in self.bodies])
+        facing = np.array([body.orientation for body in self.bodies])
         return {
-            "positions": np.reshape(places, (-1, 3)),
-            "orientations": np.reshape(facing, (-1, 4)),
+            "positions": np.repeat(x, n, axis=0) + turned(turn, np.tile(arms, (len(x), 1))),
+            "orientations": product(turn, np.tile(facing, (len(x), 1))),
             "mass": np.tile(scale * self.mass, len(x)),
             "inertia": np.tile(scale * self.inertia, (len(x), 1)),
             "friction": np.tile(self.friction, (len(x), 1, 1)),
@@ -239,17 +234,15 @@ def from_structure(
         raise ParameterError(f"{what}: radius = 0 but must be > 0")
     labels = _labels(what, structure, domains)
     body_of = _body_of_atoms(structure, labels)
-    bodies, friction = [], []
-    for k in range(int(labels.max()) + 1):
-        own = np.flatnonzero(body_of == k)
-        body = _axes(what, structure, own, k)
-        bodies.append(body)
-        friction.append(_friction(structure, own, body, model, a, eta))
+    members = [np.flatnonzero(body_of == k) for k in range(int(labels.max()) + 1)]
+    bodies = [_axes(what, structure, own, k) for k, own in enumerate(members)]
     linkers = None
     if len(bodies) > 1:
         if not isinstance(network, ElasticNetwork) or len(network.positions) != len(labels):
             raise ParameterError(f"{what}: domains need network=, the ElasticNetwork of this structure")
         linkers = fitted_linkers(what, network, labels)
+    # Last: it takes the longest.
+    friction = [_friction(structure, own, body, model, a, eta) for own, body in zip(members, bodies, strict=True)]
     return RigidMolecule(structure, tuple(bodies), np.array(friction), labels, linkers)
 
 
