@@ -6,7 +6,20 @@
 0
 """
 
-from medyanpy import analysis, forces, jumps, kicks, presets, reporters, rigid, rods, surfaces, units, visualize
+from medyanpy import (
+    analysis,
+    boundaries,
+    forces,
+    jumps,
+    kicks,
+    presets,
+    reporters,
+    rigid,
+    rods,
+    surfaces,
+    units,
+    visualize,
+)
 from medyanpy._tools.names import module_names as _module_names
 from medyanpy._version import __version__
 from medyanpy.context import Context
@@ -63,6 +76,7 @@ __all__ = [
     "VerletIntegrator",
     "__version__",
     "analysis",
+    "boundaries",
     "deserialize",
     "forces",
     "jumps",

@@ -117,8 +117,8 @@ def test_reporters():
 @pytest.mark.parametrize(
     "module",
     [
-        "", "analysis", "forces", "jumps", "kicks", "presets", "reporters", "rigid", "rods", "surfaces", "testing",
-        "visualize",
+        "", "analysis", "boundaries", "forces", "jumps", "kicks", "presets", "reporters", "rigid", "rods", "surfaces",
+        "testing", "visualize",
     ],
 )
 def test_the_reference_has_what_is_public(module):

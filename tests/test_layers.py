@@ -22,7 +22,7 @@ LAYERS = [
     {"columns", "flows", "rigid"},
     {"letters", "kicks", "presets"},
     {"mesh"},
-    {"surfaces"},
+    {"boundaries", "surfaces"},
     {"handles"},
     {"sites"},
     {"beads"},

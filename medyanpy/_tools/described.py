@@ -56,6 +56,9 @@ class Described(Recorded):
     Making one must do no harm whatever the arguments are: what opens files is `Recorded` alone.
     """
 
+    #: What documents write before the name of a class, where the name alone is that of another.
+    _qualifier = ""
+
     def __reduce__(self):
         return made_anew, (type(self), self._arguments_now(), self._rest_now())
 

@@ -508,8 +508,8 @@ class _Rebuilder:
 
 
 def type_name(cls: type) -> str:
-    """How a document names a class: those of this package by their bare names."""
-    return cls.__name__ if _is_ours(cls) else f"{cls.__module__}:{cls.__qualname__}"
+    """How a document names a class: those of this package by their bare names, or what tells two of them apart."""
+    return getattr(cls, "_qualifier", "") + cls.__name__ if _is_ours(cls) else f"{cls.__module__}:{cls.__qualname__}"
 
 
 def find_type(name: Any, base: type, where: str) -> type:

@@ -1,0 +1,100 @@
+"""Boundaries of the space that beads have, and the plane."""
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+
+from medyanpy._tools.described import Described
+from medyanpy._tools.names import Guarded
+from medyanpy._tools.validation import array, vector
+from medyanpy.errors import ParameterError
+
+__all__ = ["Boundary", "Plane"]
+
+
+class Boundary(Described, Guarded, ABC):
+    """A wall that does not move, and on which side of it things are to be. Immutable."""
+
+    # Surfaces that beads are held to have some of these names, too.
+    _qualifier = "boundaries."
+    _remedy = "make a new boundary"
+
+    @abstractmethod
+    def distance(self, positions: Any) -> np.ndarray:
+        """How far places are from the wall.
+
+        Parameters
+        ----------
+        positions : (n, 3) float, nm
+
+        Returns
+        -------
+        (n,) float, nm
+            Negative behind it.
+
+        Raises
+        ------
+        ParameterError
+            Places of another shape, or that are not finite.
+        """
+
+
+class Plane(Boundary):
+    """A flat wall, without end and without thickness.
+
+    Parameters
+    ----------
+    point : (3,) float, nm, finite
+        Any point of the wall.
+    normal : (3,) float, finite, not zero
+        Into the fluid: to the side where things are to be. Of any length.
+
+    Attributes
+    ----------
+    point : (3,) float, nm
+    normal : (3,) float
+        Of length 1.
+
+    Raises
+    ------
+    ParameterError
+        A point or a normal of another shape or not finite; a normal without direction.
+
+    Examples
+    --------
+    >>> import medyanpy as mp
+    >>> wall = mp.boundaries.Plane(normal=(3.0, 0.0, 4.0))
+    >>> wall.normal.tolist()
+    [0.6, 0.0, 0.8]
+    >>> wall.distance([[5.0, 0.0, 0.0]]).tolist()
+    [3.0]
+    """
+
+    def __init__(self, point: Any = (0.0, 0.0, 0.0), normal: Any = (0.0, 0.0, 1.0)) -> None:
+        self._point = vector("Plane: point", point).copy()
+        given = vector("Plane: normal", normal)
+        largest = np.abs(given).max()
+        if largest == 0.0:
+            raise ParameterError(f"Plane: normal = {given.tolist()} but must not be zero")
+        # Of components whose squares overflow, or are nothing, the direction is as good as any.
+        self._normal = given / largest
+        self._normal /= np.linalg.norm(self._normal)
+        for own in (self._point, self._normal):
+            own.flags.writeable = False
+
+    @property
+    def point(self) -> np.ndarray:
+        """(3,) nm; of the wall."""
+        return self._point
+
+    @property
+    def normal(self) -> np.ndarray:
+        """(3,); of length 1, into the fluid."""
+        return self._normal
+
+    def __repr__(self) -> str:
+        return f"Plane(point={self._point.tolist()}, normal={self._normal.tolist()})"
+
+    def distance(self, positions: Any) -> np.ndarray:
+        return (array("Plane.distance: positions", positions, (None, 3)) - self._point) @ self._normal
