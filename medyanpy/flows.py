@@ -68,9 +68,13 @@ class Flow:
     ----------
     obstacle : str
         Why the letter D, which knows no velocities, cannot move these beads; empty where ``in_place_of_d`` does.
+    mixed : bool
+        Whether velocities of different beads mix in O: a Context sets it where beads feel each other through the fluid,
+        which then do O and D together.
     """
 
     obstacle = "what holds or moves it is written for velocities"
+    mixed = False
 
     def before(self, stage: Stage) -> Sequence["Operation"]:
         """Operations to run before a letter."""

@@ -1,4 +1,4 @@
-"""System: a topology, the forces on it, and the jumps that happen in it."""
+"""System: a topology, the forces on it, the jumps that happen in it, and the fluid."""
 
 import weakref
 from collections.abc import Iterator
@@ -7,6 +7,7 @@ from typing import Any
 from medyanpy._tools.names import Guarded, look_up
 from medyanpy.errors import ParameterError, TopologyError, UnknownNameError
 from medyanpy.forces import Force
+from medyanpy.hydrodynamics import RotnePrager
 from medyanpy.jumps import Jump
 from medyanpy.topology import Topology
 
@@ -17,7 +18,7 @@ _MOST_JUMPS = 256
 
 
 class System(Guarded):
-    """A topology together with the forces that act on it and the jumps that happen in it.
+    """A topology together with the forces that act on it, the jumps that happen in it, and the fluid between its beads.
 
     Parameters
     ----------
@@ -30,6 +31,8 @@ class System(Guarded):
         In the order added, which is the order in which they are summed.
     jumps : tuple of Jump
         In the order added, which is the order in which they act.
+    hydrodynamics : RotnePrager or None
+        By which beads feel each other through the fluid; without, each has its own friction and noise.
 
     Examples
     --------
@@ -55,6 +58,7 @@ class System(Guarded):
         self._names: list[str] = []
         self._jumps: list[Jump] = []
         self._jump_names: list[str] = []
+        self._hydrodynamics: RotnePrager | None = None
         self._contexts: weakref.WeakSet = weakref.WeakSet()
         topology._systems.add(self)
 
@@ -75,6 +79,10 @@ class System(Guarded):
     def jump_names(self) -> tuple[str, ...]:
         """Names of the jumps, made unique by a number where several share one."""
         return tuple(self._jump_names)
+
+    @property
+    def hydrodynamics(self) -> RotnePrager | None:
+        return self._hydrodynamics
 
     def name_of(self, what: Force | Jump) -> str:
         """The unique name of a force or jump of this system.
@@ -178,6 +186,44 @@ class System(Guarded):
         self._jumps.append(jump)
         return jump
 
+    def add_hydrodynamics(self, interactions: RotnePrager) -> RotnePrager:
+        """Let beads feel each other through the fluid, and return what was given.
+
+        Raises
+        ------
+        ParameterError
+            Not a `hydrodynamics.RotnePrager`, or there is one already.
+        TopologyError
+            A handle of another topology, or a system that a Context already uses.
+        """
+        if not isinstance(interactions, RotnePrager):
+            raise ParameterError(f"add_hydrodynamics: {interactions!r} is not a hydrodynamics.RotnePrager")
+        self._refuse_if_in_use("add_hydrodynamics")
+        if self._hydrodynamics is not None:
+            raise ParameterError(
+                f"add_hydrodynamics: the system has {self._hydrodynamics!r} already; a fluid is one: name all beads "
+                "in it"
+            )
+        if interactions.handles[0].topology is not self.topology:
+            raise TopologyError(f"add_hydrodynamics: {interactions.handles[0]!r} belongs to another topology")
+        self._hydrodynamics = interactions
+        return interactions
+
+    def remove_hydrodynamics(self) -> None:
+        """Let each bead have its own friction and noise again.
+
+        Raises
+        ------
+        ParameterError
+            There are no hydrodynamic interactions.
+        TopologyError
+            A system that a Context already uses.
+        """
+        self._refuse_if_in_use("remove_hydrodynamics")
+        if self._hydrodynamics is None:
+            raise ParameterError("remove_hydrodynamics: there are none in this system")
+        self._hydrodynamics = None
+
     def remove_jump(self, jump: Jump) -> None:
         """Take a jump away again.
 
@@ -226,12 +272,13 @@ class System(Guarded):
         """A pickle or copy is in use by no Context."""
         return _made_anew, (
             type(self), self.topology, tuple(self._forces), tuple(self._names), tuple(self._jumps),
-            tuple(self._jump_names),
+            tuple(self._jump_names), self._hydrodynamics,
         )  # fmt: skip
 
     def __repr__(self) -> str:
+        fluid = "" if self._hydrodynamics is None else f", hydrodynamics: {self._hydrodynamics!r}"
         jumps = f", jumps: {', '.join(self._jump_names)}" if self._jumps else ""
-        return f"System({self.topology.n_beads} beads, forces: {', '.join(self._names) or 'none'}{jumps})"
+        return f"System({self.topology.n_beads} beads, forces: {', '.join(self._names) or 'none'}{jumps}{fluid})"
 
 
 def _made_anew(
@@ -241,10 +288,13 @@ def _made_anew(
     names: tuple[str, ...],
     jumps: tuple[Jump, ...] = (),
     jump_names: tuple[str, ...] = (),
+    hydrodynamics: RotnePrager | None = None,
 ) -> System:
     system = cls(topology)
     for force, name in zip(forces, names, strict=True):
         system._add(force, name)
     for jump, name in zip(jumps, jump_names, strict=True):
         system._add_jump(jump, name)
+    if hydrodynamics is not None:
+        system.add_hydrodynamics(hydrodynamics)
     return system

@@ -11,6 +11,8 @@ import inspect
 import itertools
 import json
 import os
+import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -432,6 +434,38 @@ def rods(free):
     return build
 
 
+def suspension(wall=None):
+    """Beads of many kinds that feel each other through the fluid, some of them overlapping, and one that does not."""
+
+    def build():
+        rng = np.random.default_rng(23)
+
+        def some(n):
+            q = rng.normal(size=(n, 4))
+            x = lattice(rng, n, 2.5) + rng.normal(0.0, 0.3, (n, 3))
+            return x, q / np.linalg.norm(q, axis=1)[:, None]
+
+        topology = mp.Topology()
+        topology.add_beads(rng.normal(0.0, 4.0, (9, 3)), mass=1.0, friction=0.5, name="aside")
+        roots = rng.normal(size=(2, 6, 6))
+        tensors = (roots @ roots.transpose(0, 2, 1) / 6.0 + np.eye(6)) * 2.0
+        bodies = topology.add_rigid_bodies(*some(60), 1.5, (1.0, 2.0, 2.5), tensors[rng.integers(0, 2, 60)])
+        balls = topology.add_balls(some(110)[0] + 1.2, 0.5, mass=rng.uniform(0.5, 1.0, 110), friction=0.7)
+        system = mp.System(topology)
+        system.add_force(forces.HarmonicTrap(np.arange(topology.n_beads), 0.5, [0.0, 0.0, 0.0]))
+        system.add_force(forces.UniformField(bodies.sites([[0.5, 0.0, 0.2]]), [0.3, 0.0, 0.1], group=1))
+        flow = np.zeros((3, 3))
+        if wall is None:
+            # Not rigid: a shear would turn these bodies in ways that are not known.
+            flow[0, 1], flow[1, 0] = -0.3, 0.3
+        system.add_hydrodynamics(
+            mp.hydrodynamics.RotnePrager(0.05, [balls, bodies], wall=wall, velocity_gradient=flow, tolerance=1e-3)
+        )
+        return system
+
+    return build
+
+
 KINDS = {
     "vesicle": vesicle,
     "points on a fixed mesh": points_on_a_fixed_mesh,
@@ -452,6 +486,7 @@ KINDS = {
     "rigid bodies": rigid_bodies(points=True),
     "ellipsoids": ellipsoids,
     "elastic rods": rods(free=True),
+    "spheres in a fluid": suspension(),
 }
 
 # The last kicks group 0 twice as often as group 1.
@@ -461,6 +496,8 @@ OVERDAMPED = {
     "free beads": free_beads,
     "bodies without points": rigid_bodies(points=False),
     "rods alone": rods(free=False),
+    "spheres in a fluid": suspension(),
+    "spheres above a wall": suspension(mp.boundaries.Plane((0, 0, -60.0), (0.1, -0.2, 1.0))),
 }
 
 
@@ -631,6 +668,20 @@ def reference(kind, word):
 def assert_same(got, expected):
     assert got.keys() == expected.keys()
     assert [name for name in got if got[name] != expected[name]] == []
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("objdump") is None, reason="objdump reads instructions")
+def test_no_kernel_rounds_a_product_and_a_sum_at_once():
+    """gcc makes vfmaddsub of what lies beside each other, whatever -ffp-contract says: other bits than without it."""
+    fused = re.compile(r"\bvfn?m(add|sub)")
+    found = []
+    for path in sorted(Path(selected.__file__).parent.rglob("*.so")):
+        listing = subprocess.run(
+            ["objdump", "-d", "--no-show-raw-insn", path], capture_output=True, text=True, check=True
+        ).stdout
+        found += [f"{path.parent.name}/{path.name}: {line}" for line in listing.splitlines() if fused.search(line)]
+    assert found == []
 
 
 CASES = [

@@ -528,6 +528,55 @@ def links_bind_and_let_go_without_end():
     return Scene(context, lambda: bonds.set(on_rate=0.0, off_rate=1.0))
 
 
+def balls_in_water(x, word, h, tolerance=1e-4, wall=None):
+    """With a field that can be set, and that leaves them alone at first."""
+    topology = mp.Topology()
+    balls = topology.add_balls(x, 1.0, mass=1.0, friction=1.0, name="balls")
+    system = mp.System(topology)
+    field = system.add_force(forces.UniformField(balls, [0.0, 0.0, 0.0]))
+    system.add_hydrodynamics(
+        mp.hydrodynamics.RotnePrager(1.0 / (6.0 * np.pi), balls, wall=wall, tolerance=tolerance)
+    )
+    return make(system, word, h), field
+
+
+@fault("hydrodynamics.pyx", "_take_places", "IN_WALL", "Displacement", "overlaps the wall .* its centre is 0.[0-9]* nm")
+def a_ball_falls_into_the_wall():
+    context, field = balls_in_water([[9.0, 0, 90.0], [0, 0, 3.0]], "D", 1e-3, wall=mp.boundaries.Plane())
+    context.step(5)
+    field.set(force=[0.0, 0.0, -100.0])
+
+    def mend():
+        context.set_positions([[9.0, 0, 90.0], [0, 0, 3.0]])
+        field.set(force=[0.0, 0.0, 0.0])
+
+    return Scene(context, mend, 1, "balls")
+
+
+@fault("hydrodynamics.pyx", "move", "NOT_FINITE", "Displacement", SMALLER)
+def a_ball_is_pushed_out_of_all_numbers():
+    context, field = balls_in_water([[0, 0, 0], [0, 0, 3.0]], "D", 1.0)
+    context.step(5)
+    field.set(force=[0.0, 0.0, 1.5e308])
+    return Scene(context, lambda: field.set(force=[0.0, 0.0, 0.0]), {0, 1}, "balls", "UniformField")
+
+
+@fault("hydrodynamics.pyx", "give_velocities", "NOT_FINITE", "Thermostat", SMALLER)
+def velocities_whose_squares_are_no_numbers():
+    context, field = balls_in_water([[0, 0, 0], [0, 0, 3.0]], "BAOAB", 1.0)
+    context.step(5)
+    field.set(force=[0.0, 0.0, 1e200])
+    return Scene(context, lambda: field.set(force=[0.0, 0.0, 0.0]), {0, 1}, "balls", "UniformField")
+
+
+@fault("hydrodynamics.pyx", "_unsettled", "NO_ROOT", "Displacement",
+       r"Lanczos' method does not settle .*last change [0-9.]+e-1")  # fmt: skip
+def more_digits_are_asked_for_than_there_are():
+    x = np.random.default_rng(1).uniform(0.0, 9.0, (80, 3))
+    context, _ = balls_in_water(x, "D", 1e-9, tolerance=1e-18)
+    return Scene(context, lambda: context.set_positions(1e20 * x))
+
+
 def everything(context):
     """What get_state can tell without computing forces, which may be what fails."""
     state = context.get_state(positions=True, velocities=True)
@@ -722,7 +771,26 @@ PAIRS = """
     assert made.step_count == 7
 """
 
+# All balls of a crowd overlap: 5 GB of pairs.
+OVERLAPS = """
+    topology = mp.Topology()
+    x = np.random.default_rng(1).uniform(0.0, 1.0, (8_000, 3))
+    balls = topology.add_balls(x, 1.0, mass=1.0, friction=1.0)
+    system = mp.System(topology)
+    system.add_hydrodynamics(mp.hydrodynamics.RotnePrager(1.0 / (6.0 * np.pi), balls))
+    made = mp.Context(system, mp.BrownianIntegrator(1e-9, kT=1.0), threads=1)
+    made.set_positions(1e6 * x)
+    made.step(1)
+    made.set_positions(x)
+    bound(50_000_000)
+    fails(lambda: made.step(5), 1, None, None)
+    assert (made.get_state(positions=True).positions == x).all()
+    made.set_positions(1e6 * x)
+    made.step(1)
+"""
+
 IN_PROCESSES = {
+    ("mobility.pxi", "find_near", "OUT_OF_MEMORY"): OVERLAPS,
     ("jumps.pyx", "happened", "OUT_OF_MEMORY"): EVENTS,
     ("link_binding.pyx", "follow", "OUT_OF_MEMORY"): PAIRS,
     ("neighbors.pyx", "_rows", "OUT_OF_MEMORY"): CROWD,
@@ -746,7 +814,7 @@ def test_memory_runs_out(site):
 # Where a kernel reports a fault: what it returns or records, and helpers that do it for whoever calls them.
 CODE = (
     r"(NOT_FINITE|TOO_MANY_CROSSINGS|DEGENERATE_TRIANGLE|PYTHON_EXCEPTION|OUT_OF_MEMORY|NOT_CONVERGED|NOT_SOLVED"
-    r"|LOST_SURFACE|RUNAWAY|TOO_MANY_JUMPS|NO_ROOM|[A-Z_]*_FAULT)"
+    r"|LOST_SURFACE|RUNAWAY|TOO_MANY_JUMPS|NO_ROOM|IN_WALL|NO_ROOT|[A-Z_]*_FAULT)"
 )
 REPORT = re.compile(rf"record_fault\(world, {CODE}|return {CODE}$")
 HELPERS = {"bend_no_area": "DEGENERATE_TRIANGLE", "fail_lanes": "NOT_CONVERGED"}

@@ -29,7 +29,7 @@ LAYERS = [
     {"rods", "topology"},
     {"triangulation"},
     {"layout"},
-    {"forces"},
+    {"forces", "hydrodynamics"},
     {"jumps"},
     {"integrators", "system", "state"},
     {"engine"},

@@ -7,17 +7,16 @@ with force, torque, D (6x6, about the centre of mass) and d in the frame of the 
 coupling block of D is not symmetric, the bead turns while it moves and the other way round, and a mean step is left:
 b_k = sum_ij eps_kji D_ij over translations i and rotations j. Derived in docs/theory/brownian.md.
 """
-from libc.math cimport sqrt
 from libc.stdint cimport int32_t
 
 from medyanpy._kernels.arrays cimport vector
-from medyanpy._kernels.elementary cimport sincos_
 from medyanpy._kernels.kick cimport ForceSum
 from medyanpy._kernels.noise cimport normals_of, six_normals_of
 from medyanpy._kernels.parallel cimport over_blocks, record_fault
 from medyanpy._kernels.philox cimport NORMALS_BLOCK, THERMOSTAT
 from medyanpy._kernels.program cimport NOT_FINITE, Operation, World, mark_moved
-from medyanpy._kernels.quaternion cimport into_body, into_space, matrix_of, scale_to_unit
+from medyanpy._kernels.quaternion cimport into_body, into_space, matrix_of
+from medyanpy._kernels.turns cimport Turns, turn
 
 cdef enum:
     # Rows of the numbers of a species, and their columns: rows of 6, padded to whole vectors.
@@ -90,44 +89,6 @@ cdef class Displacement(Operation):
         return over_blocks(_displace, &self.task, world, self.n, BLOCK)
 
 
-# Orientations of a block, and the rotation vectors by which they turn.
-cdef struct Turns:
-    double q[4][NORMALS_BLOCK]
-    double r[3][NORMALS_BLOCK]
-    double s[NORMALS_BLOCK]
-    double c[NORMALS_BLOCK]
-
-
-cdef inline double _turn(Turns* b, Py_ssize_t n) noexcept nogil:
-    """q <- q (cos, sin) of half the angle, for n of them; 0, or no number where one of them is none."""
-    cdef double w, x, y, z, s, c, angle, check = 0.0
-    cdef Py_ssize_t k
-    for k in range(n):
-        b.c[k] = sqrt(b.r[0][k] * b.r[0][k] + b.r[1][k] * b.r[1][k] + b.r[2][k] * b.r[2][k])
-    for k in range(n):
-        angle = b.c[k]
-        sincos_(0.5 * angle, &s, &c)
-        b.c[k] = c
-        # sin(angle / 2) / angle
-        b.s[k] = s / (angle if angle > 0.0 else 1.0)
-        b.s[k] = b.s[k] if angle > 0.0 else 0.5
-    for k in range(n):
-        s = b.s[k]
-        c = b.c[k]
-        w = c * b.q[0][k] - s * (b.q[1][k] * b.r[0][k] + b.q[2][k] * b.r[1][k] + b.q[3][k] * b.r[2][k])
-        x = c * b.q[1][k] + s * (b.q[0][k] * b.r[0][k] + b.q[2][k] * b.r[2][k] - b.q[3][k] * b.r[1][k])
-        y = c * b.q[2][k] + s * (b.q[0][k] * b.r[1][k] + b.q[3][k] * b.r[0][k] - b.q[1][k] * b.r[2][k])
-        z = c * b.q[3][k] + s * (b.q[0][k] * b.r[2][k] + b.q[1][k] * b.r[1][k] - b.q[2][k] * b.r[0][k])
-        s = scale_to_unit(w, x, y, z)
-        b.q[0][k] = s * w
-        b.q[1][k] = s * x
-        b.q[2][k] = s * y
-        b.q[3][k] = s * z
-    for k in range(n):
-        check += 0.0 * b.q[0][k]
-    return check
-
-
 cdef struct TensorTask:
     int letter
     Py_ssize_t first          # row of the first body
@@ -186,7 +147,7 @@ cdef int _displace_and_turn(
                 check += 0.0 * x[a]
             for a in range(4):
                 b.q[a][k] = q[a]
-        check += _turn(&b, n)
+        check += turn(&b, n)
         q = world.orientation + 4 * (t.first + start)
         for k in range(n):
             for a in range(4):

@@ -45,6 +45,15 @@ def exp(const double[::1] x not None, double[::1] out not None):
             out[i] = elementary.exp_(x[i])
 
 
+def inverse_root(const double[::1] x not None, double[::1] out not None):
+    """``out[i] = 1 / sqrt(x[i])``, within 1.3 ulp for ``1e-300 <= x[i] <= 1e300``."""
+    cdef Py_ssize_t i, n = x.shape[0]
+    check_length(n, out.shape[0])
+    with nogil:
+        for i in range(n):
+            out[i] = elementary.inverse_root(x[i])
+
+
 def acos(const double[::1] x not None, double[::1] out not None):
     """``out[i] = acos(x[i])``, within 0.65 ulp; NaN for ``|x[i]| > 1``."""
     cdef Py_ssize_t i, n = x.shape[0]

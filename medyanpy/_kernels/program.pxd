@@ -23,6 +23,8 @@ cdef enum FaultCode:
     RUNAWAY = 9               # a bead with more kinetic energy than it can have come by
     TOO_MANY_JUMPS = 10       # a jump whose rates ask for attempts without end
     NO_ROOM = 11              # a bead that shall be born where no row is asleep
+    IN_WALL = 12              # a sphere that overlaps a wall of the fluid
+    NO_ROOT = 13              # a mobility of which Lanczos' method finds no root
 
 
 cdef struct Fault:

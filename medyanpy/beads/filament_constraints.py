@@ -43,7 +43,7 @@ class FilamentFlow(Flow):
         return self.tangent()
 
     def before_o(self, stage: Stage):
-        if self._solve and not self._is_even:
+        if self._solve and (self.mixed or not self._is_even):
             return (self._solve(action="normal", h=0.0, kT=stage.kT, letter=stage.index),)
         return ()
 

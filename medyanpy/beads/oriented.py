@@ -14,7 +14,14 @@ from medyanpy.flows import Flow, Stage
 from medyanpy.rigid.tensors import check_tensor, check_tensors, friction_to_diffusion, move_friction
 from medyanpy.sites import Sites
 
-__all__ = ["OrientedBeads", "OrientedFlow", "friction_tensors", "rod_friction", "unit_quaternions"]
+__all__ = [
+    "OrientedBeads",
+    "OrientedFlow",
+    "friction_tensors",
+    "mean_drift",
+    "rod_friction",
+    "unit_quaternions",
+]
 
 ORIENTATIONS = Column("orientations", "oriented", (4,), array="orientation", entry="orientation")
 ANGULAR_MOMENTA = Column(
@@ -320,7 +327,12 @@ def _exact(friction: np.ndarray, mass: np.ndarray, h: float, kT: float) -> np.nd
 def _brownian(friction: np.ndarray, h: float, kT: float) -> np.ndarray:
     """(13, 6) the columns of h D / kT, then those of a root of 2 h D, then the mean step h b, for a time h."""
     step = h * friction_to_diffusion(friction, kT=kT)
-    # Of the coupling block, its skew part: b_k = sum_ij eps_kji D_ij.
-    skew = step[:3, 3:].T - step[:3, 3:]
-    mean = [skew[1, 2], skew[2, 0], skew[0, 1], 0.0, 0.0, 0.0]
+    mean = [*mean_drift(step), 0.0, 0.0, 0.0]
     return np.concatenate([step / kT, np.linalg.cholesky(2.0 * step).T, [mean]])
+
+
+def mean_drift(diffusion: np.ndarray) -> np.ndarray:
+    """(3,) the mean velocity b_k = sum_ij eps_kji D_ij of a body with a diffusion tensor (6, 6): what the skew part of
+    its coupling block leaves, since it turns while it moves."""
+    skew = diffusion[:3, 3:].T - diffusion[:3, 3:]
+    return np.array([skew[1, 2], skew[2, 0], skew[0, 1]])

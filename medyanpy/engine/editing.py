@@ -30,7 +30,7 @@ class Undo:
 
     #: What adding and removing change.
     _of_topology = ("_handles", "_n_beads", "_next_id", "_columns", "_beads_with", "row_counts")
-    _of_system = ("_forces", "_names", "_jumps", "_jump_names")
+    _of_system = ("_forces", "_names", "_jumps", "_jump_names", "_hydrodynamics")
 
     def __init__(self, system: System) -> None:
         self._system, self._topology = system, system.topology
@@ -107,6 +107,8 @@ def edited(old: Engine, new: Engine, energies: tuple[float, float] | None) -> En
     for handle, flow in schedule.flows.items():
         if (theirs := old.schedule.flows.get(handle)) is not None:
             flow.carry(theirs, *carried.within(before.layout.slice_of(handle), store.layout.slice_of(handle)))
+    if schedule.fluid is not None and old.schedule.fluid is not None:
+        schedule.fluid.carry(old.schedule.fluid, carried.then, carried.now)
     schedule.jumping.carry(old.schedule.jumping)
     schedule.account.array[...] = old.schedule.account.array
     handles = {handle: k for k, handle in enumerate(before.layout.handles)}

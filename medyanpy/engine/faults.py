@@ -39,6 +39,10 @@ _CAUSES = {
     "no room": "a bead cannot be born: all {room} rows of these beads are taken, or all 2**48 ids. Give them more "
     "room: capacity= when they are added, or handle.reserve(...) inside topology.edit(). The state is from before; it "
     "can go on with more room",
+    "in wall": "its sphere overlaps the wall of the hydrodynamic interactions: its centre is {value:.3g} nm from it. "
+    "No force keeps it away, or the timestep is too large for that force",
+    "no root": "Lanczos' method does not settle for the hydrodynamic interactions (last change {value:.1e}): friction "
+    "over mass differs by too much between beads, or positions are not what they should be. A larger tolerance= may do",
     "python": "Python code called from the step raised {error}",
     "out of memory": "no memory for the neighbour list, the Hessian or the events of jumps: are the beads far denser "
     "than the cutoff suggests?",

@@ -26,6 +26,7 @@ from medyanpy.system import System
 
 if TYPE_CHECKING:
     from medyanpy.engine.faults import Faults
+    from medyanpy.handles import Handle
     from medyanpy.layout import Layout
 
 __all__ = ["Schedule", "check_word"]
@@ -50,6 +51,8 @@ class Schedule:
     integrator : SplittingIntegrator
     flows : dict of handle to Flow
         What the letters do to beads of some kinds.
+    fluid : HydrodynamicFlow or None
+        What they do to all beads at once that feel each other through the fluid.
     bound : list
         The operation of every force, in the order of the system.
     force_sums : dict of group to ForceSum
@@ -80,6 +83,10 @@ class Schedule:
         self.since = (0.0, 0)
         self._take_numbers_of_integrator()
         self.flows = {handle: flow for handle in layout.handles if (flow := handle.bind(layout)) is not None}
+        self.fluid = None if system.hydrodynamics is None else system.hydrodynamics.bind(layout)
+        for handle in self._in_fluid(""):
+            if handle in self.flows:
+                self.flows[handle].mixed = True
         if integrator.overdamped:
             self.check_displacement()
         self.meter: WorkMeter | None = None
@@ -117,6 +124,7 @@ class Schedule:
         key = stage.kind, stage.h
         if key not in self._coefficients:
             own = [handle for handle, flow in self.flows.items() if flow.replaces(stage.kind)]
+            own += self._in_fluid(stage.kind)
             friction = self.layout.gather("friction", zero=own)
             if self.store.room is not None:
                 friction = self.store.of_the_living("friction", friction)
@@ -187,7 +195,7 @@ class Schedule:
         word = self._word()
         last_o = max((stage.index for stage, _ in word if stage.kind == "O"), default=None)
         around = self.integrator.kick.flows(self, [stage for stage, _ in word])
-        flows = [*self.flows.values(), *around, *self._instruments()]
+        flows = [*self._all_flows(), *around, *self._instruments()]
         for stage, letter in word:
             operations += self.operations(stage, letter, flows)
             if stage.index == last_o:
@@ -259,16 +267,25 @@ class Schedule:
         letter = Letter(stage.kind, 1.0) if letter is None else letter
         common = LETTERS[stage.kind].operations(self, letter, stage)
         given = (self.force_sums[letter.group],) if LETTERS[stage.kind].forces else ()
-        flows = list(self.flows.values()) if flows is None else flows
-        own = [operation for flow in flows for operation in flow.in_place(stage, *given)]
+        flows = self._all_flows() if flows is None else flows
+        together = [self.flows.get(handle) for handle in self._in_fluid(stage.kind)]
+        own = [operation for flow in flows if flow not in together for operation in flow.in_place(stage, *given)]
         return self.around(stage, [*common, *own], flows)
 
     def around(self, stage: Stage, operations: Sequence, flows: Sequence[Flow] | None = None) -> list:
         """Operations with those of flows before and after a letter around them."""
-        flows = list(self.flows.values()) if flows is None else flows
+        flows = self._all_flows() if flows is None else flows
         before = [operation for flow in reversed(flows) for operation in flow.before(stage)]
         after = [operation for flow in flows for operation in flow.after(stage)]
         return [*before, *operations, *after]
+
+    def _all_flows(self) -> list[Flow]:
+        """Of kinds of beads, and of those that feel each other through the fluid."""
+        return [*self.flows.values(), *([] if self.fluid is None else [self.fluid])]
+
+    def _in_fluid(self, letter: str) -> "Sequence[Handle]":
+        """Handles whose beads do a letter together; of no letter, all that take part."""
+        return self.fluid.handles if self.fluid is not None and (not letter or self.fluid.replaces(letter)) else ()
 
     def make_force_sum(self, forces: list) -> ForceSum:
         """A sum of bound forces with arrays of its own."""
@@ -356,7 +373,7 @@ class Schedule:
     def moving_arrays(self) -> dict[str, np.ndarray]:
         """What steps change: with the step number, the state."""
         arrays = self.store.moving() | self.jumping.arrays() | {"runaway": self.account.array}
-        for flow in [*self.flows.values(), *self._instruments()]:
+        for flow in [*self._all_flows(), *self._instruments()]:
             arrays.update(flow.arrays())
         return arrays
 
@@ -450,6 +467,7 @@ def check_word(system: System, integrator: SplittingIntegrator) -> None:
             "use BAGOGAB instead of BAOAB, BAGAB instead of BAB"
         )
     _check_jumps(system, integrator)
+    _check_fluid(system)
     groups = {letter.group for letter in integrator.letters if LETTERS[letter.kind].forces}
     if groups != {None}:
         for name, force in zip(system.force_names, system.forces, strict=True):
@@ -471,3 +489,13 @@ def _check_jumps(system: System, integrator: SplittingIntegrator) -> None:
             raise ParameterError(
                 f"{name} needs a temperature, which the word {integrator.word!r} does not keep: add O, as in 'JBAOABJ'"
             )
+
+
+def _check_fluid(system: System) -> None:
+    for name, jump in zip(system.jump_names, system.jumps, strict=True):
+        for handle in () if system.hydrodynamics is None else system.hydrodynamics.handles:
+            if any(handle is one for one in jump.births):
+                raise ParameterError(
+                    f"{name} bears and kills beads of {handle.name!r}, which feel each other through the fluid: those "
+                    "must stay the same"
+                )

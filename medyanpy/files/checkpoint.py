@@ -355,6 +355,7 @@ def _differences(checkpoint: Checkpoint, context: Any) -> list[str]:
             "objects": {o["arguments"]["name"]: o for o in checkpoint.content["system"]["topology"]["objects"]},
             "forces": {f["name"]: f for f in checkpoint.content["system"]["forces"]},
             "jumps": {j["name"]: j for j in checkpoint.content["system"].get("jumps", [])},
+            "hydrodynamics": checkpoint.content["system"].get("hydrodynamics"),
         }
         integrator = rebuild(checkpoint.content["integrator"], where=f"{where}.integrator")
         jumps = bool(theirs["jumps"] or context.system.jumps)
@@ -381,7 +382,7 @@ def _parts(theirs: dict[str, Any], mine: dict[str, Any]) -> list[str]:
         "forces": {f["name"]: f for f in system["forces"]},
         "jumps": {j["name"]: j for j in system.get("jumps", [])},
     }
-    out = []
+    out = _difference(theirs["hydrodynamics"], system.get("hydrodynamics"), "hydrodynamics")
     for kind, noun in (("objects", "object"), ("forces", "force"), ("jumps", "jump")):
         a, b = theirs[kind], here[kind]
         for name in [*b, *(name for name in a if name not in b)]:

@@ -29,6 +29,7 @@ from medyanpy._version import __version__
 from medyanpy.errors import MedyanError, MeshError, ParameterError, TopologyError, foreign_errors, shortened, shown
 from medyanpy.forces import Force
 from medyanpy.handles import Handle
+from medyanpy.hydrodynamics import RotnePrager
 from medyanpy.integrators import SplittingIntegrator
 from medyanpy.jumps import Jump
 from medyanpy.mesh import TriangleMesh
@@ -261,7 +262,9 @@ class _Describer:
             {"name": name, **self.described(jump, name)}
             for name, jump in zip(system.jump_names, system.jumps, strict=True)
         ]
-        return {"type": "System", "topology": topology, "forces": forces} | ({"jumps": jumps} if jumps else {})
+        tree = {"type": "System", "topology": topology, "forces": forces} | ({"jumps": jumps} if jumps else {})
+        fluid = system.hydrodynamics
+        return tree | ({} if fluid is None else {"hydrodynamics": self.described(fluid, type(fluid).__name__)})
 
     def described(self, what: Described, name: str) -> dict[str, Any]:
         tree = {"type": type_name(type(what)), "arguments": self._arguments(what._arguments_now(), name)}
@@ -408,7 +411,7 @@ class _Rebuilder:
         return topology
 
     def system(self, tree: Any, where: str) -> System:
-        parts = _members(tree, where, ("type", "topology", "forces"), optional=("jumps",))
+        parts = _members(tree, where, ("type", "topology", "forces"), optional=("jumps", "hydrodynamics"))
         _expect(parts["type"] == "System", f"{where}.type", 'must be "System"', parts["type"])
         self.made = system = System(self.topology_of(parts["topology"], f"{where}.topology"))
         for key, base, add in (("forces", Force, system._add), ("jumps", Jump, system._add_jump)):
@@ -422,6 +425,11 @@ class _Rebuilder:
                 made = self.described(item, here, base, name)
                 with _errors_at(here):
                     add(made, name)
+        if "hydrodynamics" in parts:
+            here = f"{where}.hydrodynamics"
+            made = self.described(parts["hydrodynamics"], here, RotnePrager)
+            with _errors_at(here):
+                system.add_hydrodynamics(made)
         return system
 
     def described(self, tree: Any, where: str, base: type, name: str | None = None) -> Any:
@@ -536,7 +544,13 @@ def find_type(name: Any, base: type, where: str) -> type:
 
 
 _SITES = ("start", "bead_numbers", "weights", "anchor_positions", "arms", "handles")
-_KIND = {Force: "force", Jump: "jump", Handle: "kind of bead", SplittingIntegrator: "integrator"}
+_KIND = {
+    Force: "force",
+    Jump: "jump",
+    RotnePrager: "kind of hydrodynamic interactions",
+    Handle: "kind of bead",
+    SplittingIntegrator: "integrator",
+}
 
 
 def _is_ours(cls: type) -> bool:

@@ -21,6 +21,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from medyanpy._kernels.selected import hydrodynamics
+
 __all__ = ["FORCES", "FORCES_TORQUES", "FORCES_TORQUES_STRESSLETS", "mobility_block"]
 
 #: Moments of force that a bead has: 3 forces; and 3 torques; and 5 stresslets.
@@ -108,114 +110,20 @@ def _gradient(h: _Radial, r2, d, v, s, sign) -> np.ndarray:
     return along[..., None] * v - (h.h3[..., None] * s)[..., None] * d[..., None, :]
 
 
-# Mean distances ---------------------------------------------------------------------------------------------------
-#
-# P = r H. Apart it is r² + c; overlapping, a polynomial in s = a + b - r is added, whose lowest power makes the change
-# smooth. At distances small beside the radii the terms of that sum cancel; there the two radii are alike, since the
-# difference of them is smaller yet, and P is used in powers of r, with coefficients that hold powers of a - b.
-
-
 def _surface_surface(r, a, b) -> _Radial:
-    e, f = a - b, a + b
-    return _mean_distance(
-        r,
-        a,
-        b,
-        (a * a + b * b) / 3.0,
-        24.0 * a * b,
-        {4: -1.0},
-        {0: -(e**4), 1: 4.0 * f**3, 2: -6.0 * e**2, 3: 4.0 * f, 4: -1.0},
-        lambda outer, of_a: (2.0 / (3.0 * outer), 0.0),
-    )
+    return _mean_distance(0, r, a, b)
 
 
 def _ball_surface(r, a, b) -> _Radial:
-    """The ball has radius a, the surface b."""
-    e, f = a - b, a + b
-    return _mean_distance(
-        r,
-        a,
-        b,
-        a * a / 5.0 + b * b / 3.0,
-        240.0 * a**3 * b,
-        {5: -6.0 * a, 6: 1.0},
-        {
-            0: -(e**5) * (5.0 * a + b),
-            1: 6.0 * f**4 * (4.0 * a - b),
-            2: -15.0 * e**3 * (3.0 * a + b),
-            3: 20.0 * f**2 * (2.0 * a - b),
-            4: -15.0 * e * f,
-            5: -6.0 * b,
-            6: 1.0,
-        },
-        # H = 3/4 a + ⟨s²⟩/2a - ⟨s⁴⟩/20a³ in a ball. Of h1 nothing but G itself is made.
-        lambda outer, of_a: (np.nan, np.where(of_a, -0.4 / outer**3, 0.0)),
-    )
+    """The ball has radius a, the surface b. Of h1 nothing but G itself is made."""
+    return _mean_distance(1, r, a, b)
 
 
 def _ball_ball(r, a, b) -> _Radial:
-    e, f = a - b, a + b
-    return _mean_distance(
-        r,
-        a,
-        b,
-        (a * a + b * b) / 5.0,
-        4480.0 * (a * b) ** 3,
-        {6: -56.0 * a * b, 7: 8.0 * f, 8: -1.0},
-        {
-            0: 7.0 * e**6 * (a * a + 6.0 * a * b + b * b),
-            1: -48.0 * f**5 * (a * a - 5.0 * a * b + b * b),
-            2: 140.0 * e**4 * (a * a + 4.0 * a * b + b * b),
-            3: -224.0 * f**3 * (a * a - 3.0 * a * b + b * b),
-            4: 210.0 * (e * f) ** 2,
-            5: -112.0 * f * (a * a - a * b + b * b),
-            6: 28.0 * (a * a + b * b),
-            8: -1.0,
-        },
-        lambda outer, of_a: (np.nan, -0.4 / outer**3),
-    )
+    return _mean_distance(2, r, a, b)
 
 
-def _mean_distance(r, a, b, c, denominator, powers_of_s, powers_of_r, within) -> _Radial:
-    """H and its derivatives, region by region."""
-    outer = np.maximum(a, b)
-    inside = r <= np.abs(a - b)
-    overlap = ~inside & (r < a + b)
-    near = overlap & (r < 0.5 * outer)
-    overlap &= ~near
-    q = np.where(inside | near, 1.0, r)
-    i = 1.0 / q
-    i3 = i**3
-    h = np.array([i - c * i3, -i3 + 3.0 * c * i**5, 3.0 * i**5 - 15.0 * c * i**7, -15.0 * i**7 + 105.0 * c * i**9])
-    if overlap.any():
-        r0, k = r[overlap], 1.0 / denominator[overlap]
-        s = (a + b - r)[overlap]
-        # C and its derivatives by r.
-        c = np.zeros((5, len(s)))
-        for power, coefficient in powers_of_s.items():
-            term = k * (coefficient if np.isscalar(coefficient) else coefficient[overlap])
-            for order in range(5):
-                c[order] += term * s ** (power - order)
-                term = -term * (power - order)
-        h[0, overlap] += (c[1] * r0 - c[0]) / r0**3
-        h[1, overlap] += (c[2] * r0**2 - 3.0 * c[1] * r0 + 3.0 * c[0]) / r0**5
-        h[2, overlap] += (c[3] * r0**3 - 6.0 * c[2] * r0**2 + 15.0 * (c[1] * r0 - c[0])) / r0**7
-        h[3, overlap] += (
-            c[4] * r0**4 - 10.0 * c[3] * r0**3 + 45.0 * c[2] * r0**2 - 105.0 * (c[1] * r0 - c[0])
-        ) / r0**9
-    if near.any():
-        r0, k = r[near], 1.0 / denominator[near]
-        h[:, near] = 0.0
-        for power, coefficient in powers_of_r.items():
-            term = k * (coefficient if np.isscalar(coefficient) else coefficient[near])
-            exponent = power - 1
-            for order in range(4):
-                term = term * exponent
-                exponent -= 2
-                if not np.any(term):
-                    break
-                h[order, near] += term * r0 ** float(exponent)
-    if inside.any():
-        h[:, inside] = 0.0
-        h[0, inside], h[1, inside] = (np.broadcast_to(w, r.shape)[inside] for w in within(outer, a >= b))
-    return _Radial(*h)
+def _mean_distance(kind: int, r, a, b) -> _Radial:
+    """H and its derivatives: _kernels/mean_distances.pxi."""
+    given = (np.ascontiguousarray(v, float).ravel() for v in (r, a, b))
+    return _Radial(*hydrodynamics.mean_distances(kind, *given).reshape(4, *r.shape))

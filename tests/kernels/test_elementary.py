@@ -12,7 +12,7 @@ from medyanpy._kernels import numerics
 mp = pytest.importorskip("mpmath")
 
 # Units in the last place: the largest of 80 000 points per interval (docs/elementary.md) and a margin.
-BOUND = {"log": 0.88, "exp": 0.75, "acos": 0.65, "atan2": 0.75, "sincos": 0.85, "sincos2pi": 0.85}
+BOUND = {"log": 0.88, "exp": 0.75, "acos": 0.65, "atan2": 0.75, "sincos": 0.85, "sincos2pi": 0.85, "inverse_root": 1.3}
 POINTS = 4000
 HERE = Path(__file__).parent
 SOURCE = HERE.parents[1] / "medyanpy" / "_kernels" / "elementary.pxd"
@@ -35,6 +35,7 @@ def call(name, *arguments):
 EXACT = {
     "log": [mp.log],
     "exp": [mp.exp],
+    "inverse_root": [lambda x: 1 / mp.sqrt(x)],
     "acos": [mp.acos],
     "atan2": [mp.atan2],
     "sincos": [mp.sin, mp.cos],
@@ -81,6 +82,12 @@ ARGUMENTS = {
         "tiny": lambda rng: signed_powers(rng, -1070, -1),
         "all magnitudes": lambda rng: rng.uniform(-708.39, 709.78, POINTS),
         "ends": lambda rng: np.array([0.0, 709.782712893384, -708.3964185322641]),
+    },
+    "inverse_root": {
+        "two octaves": lambda rng: rng.uniform(1, 4, POINTS),
+        "all magnitudes": lambda rng: 2.0 ** rng.uniform(-996, 996, POINTS),
+        "next to powers of 4": lambda rng: near(rng, [1.0, 4.0, 16.0]),
+        "ends": lambda rng: np.array([1e-300, 1e300, 1.0, 4.0]),
     },
     "acos": {
         "all": lambda rng: rng.uniform(-1, 1, POINTS),

@@ -1,0 +1,145 @@
+"""Mobilities of spheres as matrices, and the sphere that stands for a body."""
+
+from typing import Any
+
+import numpy as np
+
+from medyanpy._kernels.selected import hydrodynamics
+from medyanpy._tools.validation import array, number, per_item
+from medyanpy.boundaries import Plane
+from medyanpy.errors import ParameterError
+
+__all__ = ["mobility_matrix", "radius_of_bodies", "wall_frame"]
+
+# Of a mobility that the sphere must not exceed, this share of it counts as rounding.
+_ROUNDING = 1e-12
+
+
+def mobility_matrix(
+    positions: Any, radius: Any, viscosity: float, *, rotation: bool = False, wall: Plane | None = None
+) -> np.ndarray:
+    """The mobility of spheres in a viscous fluid: their velocities by forces on any of them.
+
+    Of pairs it is Rotne and Prager's tensor, of any radii, also where they overlap, with the coupling of translation
+    and rotation; above a wall with Blake's images. Positive definite, however they lie.
+
+    Parameters
+    ----------
+    positions : (n, 3) float, nm
+    radius : float or (n,) float, nm, > 0
+    viscosity : float, pN s/nm², > 0
+        Of water `presets.WATER`.
+    rotation : bool
+        With torques and angular velocities.
+    wall : boundaries.Plane, optional
+        No slip there. Spheres do not overlap it.
+
+    Returns
+    -------
+    (3n, 3n) or, with rotation, (6n, 6n) float array
+        Velocities by forces, nm/(pN s); with rotation six of each sphere, translation first: 1/(pN s) and 1/(pN nm s)
+        in the other blocks.
+
+    Raises
+    ------
+    ParameterError
+        Numbers outside of their domain; a sphere that overlaps the wall.
+
+    Notes
+    -----
+    Derived in the documentation, "Hydrodynamic interactions". Rotne and Prager, J. Chem. Phys. 50, 4831 (1969);
+    Yamakawa, J. Chem. Phys. 53, 436 (1970); Wajnryb and others, J. Fluid Mech. 731, R3 (2013); Blake, Proc. Camb.
+    Phil. Soc. 70, 303 (1971); Swan and Brady, Phys. Fluids 19, 113306 (2007).
+
+    Examples
+    --------
+    Two spheres of radius 1 at a distance of 3, in units of 1/6πηa: one falls, the other follows.
+
+    >>> import numpy as np
+    >>> import medyanpy as mp
+    >>> m = mp.hydrodynamics.mobility_matrix([[0, 0, 0], [0, 0, 3.0]], 1.0, viscosity=1 / (6 * np.pi))
+    >>> m[5, 2].round(6).item(), m[3, 0].round(6).item()
+    (0.462963, 0.268519)
+    """
+    what = "mobility_matrix"
+    x = array(f"{what}: positions", positions, (None, 3))
+    a = np.array(per_item(f"{what}: radius", radius, len(x), above=0.0))
+    eta = number(f"{what}: viscosity", viscosity, above=0.0)
+    origin, axes = wall_frame(what, wall)
+    if wall is not None:
+        refuse_overlap(what, wall, x, a, str)
+        x = (x - origin) @ axes.T
+    n, width = len(x), 6 if rotation else 3
+    out = np.zeros((n, width, n, width))
+    load = np.zeros((2, n, 6))
+    turning = n if rotation else 0
+    for j in range(n):
+        for k in range(0, width, 2):
+            pair = range(k, min(k + 2, width))
+            for one, column in enumerate(pair):
+                load[one, j, column] = 1.0
+            moved = hydrodynamics.motions(np.ascontiguousarray(x), a, load, turning, eta, wall is not None)
+            for one, column in enumerate(pair):
+                load[one, j, column] = 0.0
+                out[:, :, j, column] = moved[one, :, :width]
+    own = np.repeat([[1.0 / (6.0 * np.pi * eta), 1.0 / (8.0 * np.pi * eta)]], 3, axis=0).T.ravel()[:width]
+    for i in range(n):
+        out[i, range(width), i, range(width)] += own / a[i] ** np.repeat([1, 3], 3)[:width]
+    if wall is not None:
+        # From the frame of the wall.
+        blocks = out.reshape(n, width // 3, 3, n, width // 3, 3)
+        out = np.einsum("ka,ipkjql,lb->ipajqb", axes, blocks, axes)
+    return out.reshape(n * width, n * width)
+
+
+def wall_frame(what: str, wall: Any) -> tuple[np.ndarray, np.ndarray]:
+    """(3,), (3, 3): a point of a wall, and its axes as rows, the last into the fluid; those of space without a wall."""
+    if wall is None:
+        return np.zeros(3), np.eye(3)
+    if not isinstance(wall, Plane):
+        raise ParameterError(f"{what}: wall must be a boundaries.Plane, not {type(wall).__name__}")
+    normal = np.asarray(wall.normal)
+    first = np.eye(3)[int(np.argmin(np.abs(normal)))]
+    first = first - (first @ normal) * normal
+    first /= np.linalg.norm(first)
+    return np.array(wall.point), np.stack([first, np.cross(normal, first), normal])
+
+
+def refuse_overlap(what: str, wall: Plane, x: np.ndarray, a: np.ndarray, of) -> None:
+    """Refuse spheres that touch the wall or are behind it; ``of(i)`` names one."""
+    distance = wall.distance(x)
+    wrong = distance <= a
+    if wrong.any():
+        i = int(np.argmax(wrong))
+        raise ParameterError(
+            f"{what}: sphere {of(i)} overlaps the wall: its centre is {distance[i]:.6g} nm from it, but must be "
+            f"farther than its radius, {a[i]:.6g} nm"
+        )
+
+
+def radius_of_bodies(friction: np.ndarray, viscosity: float) -> np.ndarray:
+    """(n,) radius of the smallest sphere that is no more mobile than a body, in any motion; of (n, 6, 6) friction.
+
+    With it, the mobility of all bodies is that of spheres and something positive: positive definite however they lie.
+    """
+    mobility = np.linalg.inv(friction)
+
+    def excess(i: int, a: float) -> float:
+        """The least by which the body is more mobile than a sphere, in units of what it is."""
+        sphere = np.repeat([1.0 / (6.0 * np.pi * viscosity * a), 1.0 / (8.0 * np.pi * viscosity * a**3)], 3)
+        scale = np.sqrt(np.diagonal(mobility[i]))
+        return float(np.linalg.eigvalsh((mobility[i] - np.diag(sphere)) / scale[:, None] / scale)[0])
+
+    out = np.empty(len(mobility))
+    for i, m in enumerate(mobility):
+        # Each of the two blocks by itself says so much.
+        t, r = (1.0 / np.linalg.eigvalsh(m[s, s])[0] for s in (slice(3), slice(3, 6)))
+        low = max(t / (6.0 * np.pi * viscosity), np.cbrt(r / (8.0 * np.pi * viscosity)))
+        high = low
+        while excess(i, high) < -_ROUNDING:
+            low, high = high, 2.0 * high
+        while high - low > 1e-9 * high:
+            middle = 0.5 * (low + high)
+            low, high = (middle, high) if excess(i, middle) < -_ROUNDING else (low, middle)
+        out[i] = high
+    return out

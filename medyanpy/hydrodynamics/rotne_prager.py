@@ -1,0 +1,235 @@
+"""What is said of the fluid: which beads feel each other through it, its viscosity, its walls and its flow."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from medyanpy._tools.described import Described
+from medyanpy._tools.names import Guarded
+from medyanpy._tools.validation import array, number, vector
+from medyanpy.beads import Beads, Directors, Filaments, OrientedBeads, SurfacePoints
+from medyanpy.boundaries import Plane
+from medyanpy.errors import ParameterError, TopologyError
+from medyanpy.handles import Handle
+from medyanpy.hydrodynamics.flow import HydrodynamicFlow
+from medyanpy.hydrodynamics.mobilities import radius_of_bodies, refuse_overlap, wall_frame
+
+if TYPE_CHECKING:
+    from medyanpy.layout import Layout
+
+__all__ = ["RotnePrager"]
+
+
+class RotnePrager(Described, Guarded):
+    r"""Hydrodynamic interactions: what moves through the fluid drags others along.
+
+    Friction and noise of all beads named here become those of one matrix, the mobility of all of them: pairs by the
+    tensor of Rotne, Prager and Yamakawa, each bead by itself as its own friction says. It acts where friction acts: in
+    D of `BrownianIntegrator` (Ermak and McCammon's step) and in O of words with velocities, with the positions at that
+    moment. Equilibrium is what it is without.
+
+    A bead counts as the sphere that its friction γ belongs to: of radius :math:`\gamma/6\pi\eta`. Balls, free beads,
+    and nodes of filaments are such spheres; their rotation does not matter. A rigid body and a node of a rod keep their
+    own 6×6 tensor, and act on others, and feel them, as the smallest sphere around their centre of mass that is no more
+    mobile than they are in any of the six motions: for a sphere, itself. `radius` tells it. Near each other, at
+    distances of a radius, the tensor is an approximation: lubrication is not in it.
+
+    Membranes, in-triangle points, beads on surfaces and all that is not named do not take part: they keep friction and
+    noise of their own, and neither act on the fluid nor feel it move.
+
+    Parameters
+    ----------
+    viscosity : float, pN s/nm², > 0
+        Of water `presets.WATER`.
+    handles : a handle, or several
+        Free beads, balls, filaments with one friction for each node, rigid bodies, rods: with friction > 0 (of rotation
+        too where they turn), none of them fixed. Jumps may neither bear nor kill them.
+    wall : boundaries.Plane, optional
+        A wall without slip: Blake's images of all spheres. They must not touch it: let a force keep them away.
+    velocity_gradient : (3, 3) float, 1/s, optional
+        The fluid flows without beads, with velocity ``velocity + velocity_gradient @ x``. Beads are carried along, and
+        turn with half of its vorticity. Bodies that are no spheres are refused where the flow has shear.
+    velocity : (3,) float, nm/s, optional
+        See there.
+    tolerance : float, > 0 and <= 0.01
+        Relative error of what is computed by Lanczos' method, of which temperatures have about this part as error.
+
+    Raises
+    ------
+    ParameterError
+        Numbers outside of their domain, a flow that has sources, a flow through the wall.
+    TopologyError
+        Something else than handles, handles of several topologies, the same one twice, kinds that cannot take part.
+
+    Notes
+    -----
+    Documentation: "Hydrodynamic interactions". Ermak and McCammon, J. Chem. Phys. 69, 1352 (1978).
+    """
+
+    _remedy = "make a new one, and a new System with it"
+
+    def __init__(
+        self,
+        viscosity: float,
+        handles: Handle | Iterable[Handle],
+        *,
+        wall: Plane | None = None,
+        velocity_gradient: Any = None,
+        velocity: Any = None,
+        tolerance: float = 1e-4,
+    ) -> None:
+        what = type(self).__name__
+        self.viscosity = number(f"{what}: viscosity", viscosity, above=0.0)
+        self.handles = _handles(what, handles)
+        self.wall = wall
+        self._frame = wall_frame(what, wall)
+        self.velocity_gradient = _kept(f"{what}: velocity_gradient", velocity_gradient, (3, 3))
+        self.velocity = _kept(f"{what}: velocity", velocity, (3,))
+        self.tolerance = number(f"{what}: tolerance", tolerance, above=0.0, at_most=0.01)
+        self._check_flow(what)
+        self.check()
+
+    def __repr__(self) -> str:
+        wall = "" if self.wall is None else f", wall={self.wall!r}"
+        return f"RotnePrager({', '.join(h.name for h in self.handles)}; viscosity={self.viscosity:g}{wall})"
+
+    @property
+    def flows(self) -> bool:
+        """Whether the fluid moves without beads."""
+        return bool(self.velocity.any() or self.velocity_gradient.any())
+
+    def radius(self, handle: Handle) -> np.ndarray:
+        """The radii of the spheres that beads of a handle count as.
+
+        Returns
+        -------
+        (n,) float array, nm
+
+        Raises
+        ------
+        TopologyError
+            A handle that does not take part.
+        """
+        if not any(handle is one for one in self.handles):
+            named = ", ".join(h.name for h in self.handles)
+            raise TopologyError(f"RotnePrager: {handle!r} does not take part: {named} do")
+        if not isinstance(handle, OrientedBeads):
+            return np.array(handle.friction) / (6.0 * np.pi * self.viscosity)
+        tensors = handle.friction_tensors
+        kinds, which = np.unique(tensors.reshape(-1, 36), axis=0, return_inverse=True)
+        radius = radius_of_bodies(kinds.reshape(-1, 6, 6), self.viscosity)[which.reshape(-1)]
+        return np.broadcast_to(radius, (len(handle),)).copy()
+
+    def check(self) -> None:
+        """Refuse beads that cannot take part as they are now.
+
+        Raises
+        ------
+        ParameterError, TopologyError
+            Names the bead.
+        """
+        for handle in self.handles:
+            self._check_beads(handle)
+
+    def bind(self, layout: "Layout") -> HydrodynamicFlow:
+        """What it does to the beads of one Context."""
+        self.check()
+        return HydrodynamicFlow(self, layout, *self._frame)
+
+    def _check_flow(self, what: str) -> None:
+        gradient = self.velocity_gradient
+        sources = float(np.trace(gradient))
+        if abs(sources) > 1e-9 * np.abs(gradient).max():
+            raise ParameterError(
+                f"{what}: velocity_gradient has trace {sources:.6g} /s but must have 0: the fluid is incompressible"
+            )
+        if self.wall is None or not self.flows:
+            return
+        point, axes = self._frame
+        # No slip: at the wall nothing moves.
+        along = (gradient @ axes[:2].T).T * np.abs(point).max(initial=1.0)
+        there = np.vstack([self.velocity + gradient @ point, along])
+        if np.abs(there).max() > 1e-9 * max(np.abs(self.velocity).max(), np.abs(gradient).max()):
+            raise ParameterError(
+                f"{what}: velocity and velocity_gradient must vanish on the wall, where the fluid sticks; at its "
+                f"point {point.tolist()} the fluid would move with {there[0].tolist()} nm/s"
+            )
+
+    def _check_beads(self, handle: Handle) -> None:
+        name = f"RotnePrager: {handle.name!r}"
+
+        def first(wrong: np.ndarray) -> str:
+            return f"bead {handle.beads[int(np.argmax(wrong))]}"
+
+        held = handle.held.any(axis=1) if isinstance(handle, OrientedBeads) else handle.fixed_beads
+        if np.any(held):
+            raise ParameterError(f"{name}: {first(held)} is fixed, or held; what does not move cannot take part yet")
+        if isinstance(handle, Filaments) and handle.friction_along is not None:
+            raise ParameterError(
+                f"{name} has another friction along than across: the fluid between its nodes makes that; give the "
+                "nodes one friction"
+            )
+        if isinstance(handle, OrientedBeads):
+            tensors = np.broadcast_to(handle.friction_tensors, (len(handle), 6, 6))
+            still = np.array([np.linalg.eigvalsh(_scaled(t))[0] <= 1e-12 for t in tensors])
+            if still.any():
+                raise ParameterError(
+                    f"{name}: {first(still)} needs friction > 0 of translation and of rotation: without it the "
+                    "mobility is infinite"
+                )
+            self._check_shapes(name, first, tensors)
+        elif not (handle.friction > 0.0).all():
+            raise ParameterError(
+                f"{name}: {first(~(handle.friction > 0.0))} has friction 0 but must have more: it says how large it is"
+            )
+        if self.wall is not None and len(handle):
+            refuse_overlap("RotnePrager", self.wall, handle.positions, self.radius(handle),
+                           lambda i: f"of bead {handle.beads[i]} ({handle.name!r})")  # fmt: skip
+
+    def _check_shapes(self, name: str, first, tensors: np.ndarray) -> None:
+        """Shear turns bodies that are no spheres in ways that their friction does not tell."""
+        shear = self.velocity_gradient + self.velocity_gradient.T
+        if not np.abs(shear).max() > 1e-9 * np.abs(self.velocity_gradient).max(initial=0.0):
+            return
+        mean = [np.trace(tensors[:, s, s], axis1=1, axis2=2) / 3.0 for s in (slice(3), slice(3, 6))]
+        scale = np.sqrt(np.repeat(np.stack(mean, axis=1), 3, axis=1))
+        round_ = np.abs(tensors / scale[:, :, None] / scale[:, None, :] - np.eye(6)).max(axis=(1, 2)) <= 1e-6
+        if not round_.all():
+            raise ParameterError(
+                f"{name}: {first(~round_)} is no sphere, and how shear turns it is not known by its friction"
+            )
+
+
+def _scaled(tensor: np.ndarray) -> np.ndarray:
+    """With 1 on the diagonal, or 0."""
+    root = np.sqrt(np.maximum(np.diagonal(tensor), 0.0))
+    root = np.where(root > 0.0, root, 1.0)
+    return tensor / root[:, None] / root
+
+
+def _kept(what: str, given: Any, shape: tuple[int, ...]) -> np.ndarray:
+    if given is None:
+        out = np.zeros(shape)
+    else:
+        out = vector(what, given).copy() if shape == (3,) else array(what, given, shape).copy()
+    out.flags.writeable = False
+    return out
+
+
+def _handles(what: str, given: Any) -> tuple[Handle, ...]:
+    handles = (given,) if isinstance(given, Handle) else tuple(given) if isinstance(given, Iterable) else (given,)
+    if not handles:
+        raise TopologyError(f"{what}: handles is empty: name the beads that feel the fluid move")
+    for k, handle in enumerate(handles):
+        if not isinstance(handle, Handle):
+            raise TopologyError(f"{what}: handles[{k}] is no handle of beads but {type(handle).__name__}")
+        if not isinstance(handle, Beads) or isinstance(handle, Directors | SurfacePoints):
+            raise TopologyError(
+                f"{what}: {handle!r} cannot take part: free beads, balls, filaments, rigid bodies and rods can"
+            )
+        if handle.topology is not handles[0].topology:
+            raise TopologyError(f"{what}: {handle!r} belongs to another topology than {handles[0]!r}")
+        if any(handle is other for other in handles[:k]):
+            raise TopologyError(f"{what}: {handle!r} is named twice")
+    return handles
