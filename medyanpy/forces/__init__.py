@@ -13,6 +13,7 @@ from medyanpy.forces.pairs import WCA, Coulomb, LennardJones, Ricker, SoftSphere
 from medyanpy.forces.penalties import LinkLengthPenalty, OrthonormalFramePenalty, RigidTrianglePenalty
 from medyanpy.forces.python import PythonForce
 from medyanpy.forces.rods import RodCollision, RodElasticity, RodLoad
+from medyanpy.forces.walls import WallRepulsion
 
 __all__ = [
     "WCA",
@@ -46,6 +47,7 @@ __all__ = [
     "SoftCollisions",
     "SoftSphere",
     "UniformField",
+    "WallRepulsion",
 ]
 
 __getattr__ = _module_names(__name__, lambda: __all__)
