@@ -386,6 +386,7 @@ def ellipsoids():
     axes = rng.uniform(0.5, 1.5, (1200, 3))
     system.add_force(forces.EllipsoidRepulsion(rods, rods, 1.0, axes, form="soft", skin=0.1))
     system.add_force(forces.EllipsoidRepulsion(balls, rods, 0.1, [0.5] * 3, axes, group=1, skin=0.1, name="balls"))
+    system.add_force(forces.EllipsoidCollisions(rods, balls, 0.3, axes, form="soft", skin=0.1))
     floor = mp.boundaries.Plane((0.0, 0.0, x[:, 2].min() - 1.6), (0.05, 0.02, 1.0))
     system.add_force(forces.WallRepulsion(floor, rods, 0.5, 3.0, semi_axes=axes, form="soft"))
     return system

@@ -291,7 +291,7 @@ def a_bead_crosses_a_pole():
     return Scene(context, lambda: context.set_velocities(np.zeros((5001, 3))), 4321, "walkers", "pole")
 
 
-@fault("collisions.pyx", "_surround", "NOT_FINITE", "Collisions", SMALLER)
+@fault("shapes.pxi", "_surround", "NOT_FINITE", "Collisions", SMALLER)
 def a_node_flies_to_infinity():
     topology = mp.Topology()
     topology.add_beads([[9.0, 9.0, 9.0]], mass=1.0)

@@ -150,6 +150,7 @@ def test_room_alone_is_enough_to_begin_with():
     system.add_force(forces.FilamentBending(chains, 3.0))
     system.add_force(forces.FixmanPotential(chains, kT=1.0))
     system.add_force(forces.EllipsoidRepulsion(bodies, bodies, 1.0, [0.5, 0.5, 1.0]))
+    system.add_force(forces.EllipsoidCollisions(bodies, [balls, chains], 1.0, [0.5, 0.5, 1.0], 0.5))
     below = boundaries.Plane((0.0, 0.0, -1.0))
     system.add_force(forces.WallRepulsion(below, bodies, 1.0, 0.5, semi_axes=[0.5, 0.5, 1.0]))
     system.add_force(forces.WallRepulsion(below, [beads, balls, chains], 1.0, 0.5, name="spheres"))

@@ -4,6 +4,7 @@ from medyanpy._tools.names import module_names as _module_names
 from medyanpy.forces._base import Force
 from medyanpy.forces.bonds import HarmonicBonds, MembraneEdgeSprings
 from medyanpy.forces.collisions import SoftCollisions
+from medyanpy.forces.ellipsoid_collisions import EllipsoidCollisions
 from medyanpy.forces.ellipsoids import EllipsoidRepulsion
 from medyanpy.forces.external import ExternalField, HarmonicTrap, UniformField
 from medyanpy.forces.filaments import FilamentBending, FilamentStretching, FilamentTwisting, FixmanPotential
@@ -20,6 +21,7 @@ __all__ = [
     "AngleLinks",
     "Coulomb",
     "DirectionLinks",
+    "EllipsoidCollisions",
     "EllipsoidRepulsion",
     "ExternalField",
     "FilamentBending",

@@ -126,6 +126,8 @@ def test_a_force_on_nobody_is_none(name):
         (lambda h: F.Coulomb([h["beads"], h["points"]], 1.0), True),
         (lambda h: F.SoftCollisions(h["balls"], 1.0), False),
         (lambda h: F.SoftCollisions([h["points"], h["balls"]], 1.0, 1.0), True),
+        (lambda h: F.EllipsoidCollisions(h["bodies"], h["balls"], 1.0, [1.0] * 3, form="soft"), False),
+        (lambda h: F.EllipsoidCollisions(h["bodies"], h["points"], 1.0, [1.0] * 3, 0.1, form="soft"), True),
         (lambda h: F.UniformField(h["balls"], [1.0, 0, 0]), False),
         (lambda h: F.WallRepulsion(mp.boundaries.Plane(), h["balls"], 1.0, 1.0, form="soft"), False),
         (lambda h: F.WallRepulsion(mp.boundaries.Plane(), h["points"], 1.0, 1.0, form="soft"), True),
