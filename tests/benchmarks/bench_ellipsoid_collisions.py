@@ -68,8 +68,8 @@ def measure(what, force, bound, repeats):
     n = len(force.handles[0])
     row(f"{what}: forces", evaluation / n, bound, "ns/body")
     print(
-        f"    {listed} pairs listed ({evaluation / listed:.0f} ns for each), {touching} touch ({evaluation / touching:.0f} "
-        f"ns for each); lists {build / n:.0f} ns/body"
+        f"    {listed} pairs listed ({evaluation / listed:.0f} ns for each), {touching} touch "
+        f"({evaluation / touching:.0f} ns for each); lists {build / n:.0f} ns/body"
     )
 
 
