@@ -40,8 +40,7 @@ cdef struct Side:
     Py_ssize_t* start         # (n + 1,) where the pairs of each begin
     int32_t* other            # of an ellipsoid the numbers of shapes; of a shape those of its pairs
     Pair* pair                # of all ellipsoids, one after another
-    Py_ssize_t room           # of `other`
-    Py_ssize_t room_of_pairs
+    Py_ssize_t room           # of `other`, which is that of twice as many pairs
 
 
 cdef struct EllipsoidTask:
@@ -63,12 +62,13 @@ cdef int _list(Side* side, Py_ssize_t bodies, NeighborList neighbors, World* wor
     cdef Neighbors* near = t.near
     cdef const int32_t* row
     cdef Py_ssize_t m, b, total, low, high, middle
-    cdef int k, count
+    cdef int k, count, fault
     cdef void* made
     if t.n == 0:
         return 0
-    if neighbors.index(world) != 0:
-        return OUT_OF_MEMORY
+    fault = neighbors.index(world)
+    if fault != 0:
+        return fault
     total = 0
     for m in range(t.n):
         side.start[m] = total
@@ -76,17 +76,15 @@ cdef int _list(Side* side, Py_ssize_t bodies, NeighborList neighbors, World* wor
             total += near.count[near.slot_of[m]]
     side.start[t.n] = total
     if total > side.room:
+        # Half of the numbers are those of pairs.
         made = realloc(side.other, total * sizeof(int32_t))
-        if made == NULL:
-            return record_fault(world, OUT_OF_MEMORY, -1, -1)
-        side.other = <int32_t*> made
-        side.room = total
-    if side.start[bodies] > side.room_of_pairs:
-        made = realloc(side.pair, side.start[bodies] * sizeof(Pair))
+        if made != NULL:
+            side.other = <int32_t*> made
+            made = realloc(side.pair, side.start[bodies] * sizeof(Pair))
         if made == NULL:
             return record_fault(world, OUT_OF_MEMORY, -1, -1)
         side.pair = <Pair*> made
-        side.room_of_pairs = side.start[bodies]
+        side.room = total
     for m in range(t.n):
         count = <int> (side.start[m + 1] - side.start[m])
         row = near.row_of[m]
