@@ -1,6 +1,7 @@
 """Walls that repel."""
 
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 
@@ -67,6 +68,9 @@ class WallRepulsion(_SingleBeadForce):
     Deeper than σ there is no finite force with WCA: the run ends and names the bead. The soft form has one anywhere, to
     the side where things are to be, and is the one for starts with overlaps and for minimisation.
 
+    Starts are looked at whenever a Context is made, also one that resumes a run: sizes that are set in a run with WCA
+    must have room where beads started, or the run cannot be resumed.
+
     The wall takes up momentum: that along it is kept alone.
 
     Examples
@@ -106,6 +110,7 @@ class WallRepulsion(_SingleBeadForce):
         if not isinstance(wall, Plane):
             raise ParameterError(f"{title}: wall must be a boundaries.Plane, not {shown(wall)}")
         self._wall, self._form = wall, expect_form(title, form)
+        self._seen: WeakSet[Any] = WeakSet()
         super().__init__(
             beads, name=name, group=group, epsilon=epsilon, sigma=sigma, radius=radius, semi_axes=semi_axes
         )
@@ -136,8 +141,10 @@ class WallRepulsion(_SingleBeadForce):
     def bind(self, layout):
         table, place, order, on_points = self._place(layout)
         radius, axes, oriented = self._sizes(layout, place, order)
-        if self._form == "WCA":
+        if self._form == "WCA" and layout not in self._seen:
+            # Of a context that is made. Numbers that are set in its run are for where beads are then.
             self._expect_room(layout.topology)
+            self._seen.add(layout)
         epsilon, sigma = self._named("epsilon", "sigma")
         operation = walls.Wall(
             self.name, table, place, self._wall.point, self._wall.normal, FORMS[self._form], epsilon, sigma,

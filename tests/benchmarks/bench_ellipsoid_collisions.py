@@ -1,4 +1,4 @@
-"""Ellipsoids against filaments and membranes: time per body, per pair that is listed, and per pair that touches.
+"""Ellipsoids against filaments, membranes and a wall: time per body, per pair listed, and per pair that touches.
 
 Run it from an installed package on a quiet machine:
 
@@ -73,12 +73,29 @@ def measure(what, force, bound, repeats):
     )
 
 
+def at_wall(n, axes, bound, repeats):
+    """Every one of n bodies at a wall."""
+    rng = np.random.default_rng(1)
+    topology = mp.Topology()
+    x = np.column_stack([rng.uniform(0.0, 1e3, (n, 2)), np.full(n, max(axes))])
+    bodies = topology.add_rigid_bodies(x, turns(rng, n), 1.0, [1.0, 1.0, 1.0])
+    system = mp.System(topology)
+    force = mp.forces.WallRepulsion(mp.boundaries.Plane(), bodies, 4.1, 50.0, semi_axes=axes)
+    system.add_force(force)
+    context = mp.Context(system, mp.VerletIntegrator(1e-9), threads=1)
+    operation = context._schedule.bound_forces[force.name]
+    alone = context._schedule.make_force_sum([operation])
+    evaluation = nanoseconds(lambda: alone.alone(context._store.program, operation), 5 * repeats)
+    row(f"{n} bodies at a wall", evaluation / n, bound, "ns/body")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="small numbers: does it run?")
     quick = parser.parse_args().quick
     n, repeats = (500, 3) if quick else (5000, 7)
     print(machine(), "\n")
+    at_wall(n, (2.0, 3.0, 5.0), 60.0, repeats)
     for axes, bounds in (((2.0, 3.0, 5.0), (100.0, 600.0)), ((2.0, 2.0, 20.0), (600.0, 1500.0))):
         size = " x ".join(f"{a:g}" for a in axes)
         measure(f"{n} bodies of {size} nm in a network", network(n, axes), bounds[0], repeats)

@@ -448,6 +448,35 @@ def test_objects_add_up():
     assert look(system).potential_energy == pytest.approx(2.0 * 2.0 * 2.0**0.125, rel=1e-14)
 
 
+def test_rings_are_tight():
+    """A ball on the axis of a ring, or of a tube of triangles, that is narrower than itself is all but free outside and
+    has a barrier inside, of at least one contact: contacts all around do not cancel, nor add up to many."""
+    n, thickness, a = 24, 0.2, 1.0
+    phi = 2.0 * np.pi * np.arange(n) / n
+    circle = np.column_stack([np.cos(phi), np.sin(phi), 0.0 * phi])
+    tube = np.concatenate([circle - [0.0, 0.0, 1.0], circle + [0.0, 0.0, 1.0]])
+    i = np.arange(n)
+    j = (i + 1) % n
+    faces = np.concatenate([np.column_stack([i, j, j + n]), np.column_stack([i, j + n, i + n])])
+    for make in ("ring", "tube"):
+        energies = []
+        for z in (0.0, 0.3, 3.0):
+            topology = mp.Topology()
+            ball = topology.add_rigid_bodies([[0.0, 0.0, z]], [[1.0, 0, 0, 0]], 1.0, [1.0, 1.0, 1.0])
+            shape = (
+                topology.add_filament(circle, node_mass=1.0, closed=True, constrained=False)
+                if make == "ring"
+                else topology.add_membrane(mp.TriangleMesh(tube, faces), vertex_mass=1.0)
+            )
+            system = mp.System(topology)
+            system.add_force(EllipsoidCollisions(ball, shape, 2.0, [a] * 3, thickness))
+            energies.append(look(system).potential_energy)
+        alone = law(np.cos(np.pi / n) / (a + thickness), 2.0, "WCA")
+        assert alone * (1 - 1e-9) < energies[0] < 2.0 * alone
+        assert energies[1] > law(np.hypot(1.0, 0.3) / (a + thickness), 2.0, "WCA")
+        assert energies[2] == 0.0
+
+
 # Runs ----------------------------------------------------------------------------------------------------------------
 
 

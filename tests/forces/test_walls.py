@@ -395,6 +395,20 @@ def test_refusals_of_beads():
     refused(mp.TopologyError, "77", beads=lambda t: [77])
 
 
+def test_numbers_that_are_set_are_for_where_beads_are():
+    """Not for where they started; a new context begins there, and is refused."""
+    topology = mp.Topology()
+    beads = topology.add_beads([[0.0, 0, 1.0]], mass=1.0)
+    system = mp.System(topology)
+    force = system.add_force(WallRepulsion(mp.boundaries.Plane(), beads, 3.0, 0.5))
+    context = mp.Context(system, mp.VerletIntegrator(1e-3))
+    context.set_positions([[0.0, 0, 3.0]])
+    force.set(radius=3.0)
+    assert context.get_state(energy=True).potential_energy == pytest.approx(3.0, rel=1e-12)
+    with pytest.raises(mp.ParameterError, match="starts 2 nm behind the wall"):
+        mp.Context(system, mp.VerletIntegrator(1e-3))
+
+
 def test_soft_walls_take_any_start():
     topology = mp.Topology()
     balls = topology.add_balls([[0.0, 0, -3.0]], radius=1.0, mass=1.0, friction=1.0)
