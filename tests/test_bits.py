@@ -283,7 +283,7 @@ def filaments():
 
 
 def shapes_that_collide():
-    """Filaments, balls and points of a vesicle, all against all; the lists are made anew now and then."""
+    """Filaments, balls and points of a vesicle, all against all, and ellipsoids; lists are made anew now and then."""
     rng = np.random.default_rng(14)
     topology = mp.Topology()
     membrane = topology.add_membrane(sphere(9.0, 3), vertex_mass=1.0, vertex_friction=0.3)
@@ -294,6 +294,15 @@ def shapes_that_collide():
     system = mp.System(topology)
     shapes = [membrane, chains, balls, points]
     system.add_force(forces.SoftCollisions(shapes, 20.0, [0.3, 0.2, None, 0.25], skin=0.15))
+    q = rng.normal(size=(300, 4))
+    q /= np.linalg.norm(q, axis=1)[:, None]
+    x = rng.normal(size=(300, 3))
+    x *= rng.uniform(5.0, 9.0, (300, 1)) / np.linalg.norm(x, axis=1)[:, None]
+    bodies = topology.add_rigid_bodies(x, q, 1.0, (0.5, 0.5, 0.2), (0.3, 0.5))
+    axes = rng.uniform(0.3, 1.5, (300, 3))
+    system.add_force(
+        forces.EllipsoidCollisions(bodies, shapes, 2.0, axes, [0.3, 0.2, None, 0.25], form="soft", skin=0.15)
+    )
     system.add_force(forces.MembraneEdgeSprings(membrane, 30.0, group=1))
     return system
 
@@ -388,6 +397,9 @@ def ellipsoids():
     axes = rng.uniform(0.5, 1.5, (1200, 3))
     system.add_force(forces.EllipsoidRepulsion(rods, rods, 1.0, axes, form="soft", skin=0.1))
     system.add_force(forces.EllipsoidRepulsion(balls, rods, 0.1, [0.5] * 3, axes, group=1, skin=0.1, name="balls"))
+    system.add_force(forces.EllipsoidCollisions(rods, balls, 0.3, axes, form="soft", skin=0.1))
+    floor = mp.boundaries.Plane((0.0, 0.0, x[:, 2].min() - 1.6), (0.05, 0.02, 1.0))
+    system.add_force(forces.WallRepulsion(floor, rods, 0.5, 3.0, semi_axes=axes, form="soft"))
     return system
 
 

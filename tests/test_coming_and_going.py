@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import medyanpy as mp
-from medyanpy import forces
+from medyanpy import boundaries, forces
 
 sys.path.insert(0, str(Path(__file__).parent))
 from test_editing import ALL, KINDS, WORDS, assert_same, look, parts, simulation_of
@@ -386,6 +386,7 @@ def named():
     add(forces.Coulomb([0, 2, 3], [1.0, 2.0, 3.0], exclusions=[[2, 3], [0, 3]]))
     add(forces.EllipsoidRepulsion([0, 2, 3], [1, 4], 1.0, [[1.0] * 3, [2.0] * 3, [3.0] * 3], [1.0, 1.0, 1.0]))
     add(forces.SoftCollisions(beads, 1.0, 0.5, exclusions=[[0, 2], [3, 4]]))
+    add(forces.WallRepulsion(boundaries.Plane(), [0, 2, 3], 1.0, 1.0, radius=[1.0, 2.0, 3.0], form="soft"))
     add(forces.PythonForce(lambda x: (0.0, 0.0 * x), beads=[0, 2, 3]))
     sites = mp.Sites.beads([2, 0, 3]) + mp.Sites.weighted([[2, 4], [4, 5]], [[0.5, 0.5], [0.5, 0.5]])
     links = add(forces.Links([], [], 1.0, 1.0, name="bound"))
@@ -417,6 +418,7 @@ NAMED = {
     ),
     "EllipsoidRepulsion": ("member of group_a 1", lambda f: f.semi_axes.tolist(), [[1.0] * 3, [3.0] * 3]),
     "SoftCollisions": ("exclusion 0", lambda f: f.exclusions.tolist(), [[3, 4]]),
+    "WallRepulsion": ("bead 1", lambda f: (f.beads.tolist(), f.radius.tolist()), ([0, 3], [1.0, 3.0])),
     "PythonForce": ("bead 1", lambda f: f._named.tolist(), [0, 3]),
     "LinkBinding": ("site of a 0", lambda f: (len(f.a), len(f.b), f._bound.tolist()), (3, 1, [[1, 0]])),
 }

@@ -291,7 +291,7 @@ def a_bead_crosses_a_pole():
     return Scene(context, lambda: context.set_velocities(np.zeros((5001, 3))), 4321, "walkers", "pole")
 
 
-@fault("collisions.pyx", "_surround", "NOT_FINITE", "Collisions", SMALLER)
+@fault("shapes.pxi", "_surround", "NOT_FINITE", "Collisions", SMALLER)
 def a_node_flies_to_infinity():
     topology = mp.Topology()
     topology.add_beads([[9.0, 9.0, 9.0]], mass=1.0)
@@ -789,8 +789,33 @@ OVERLAPS = """
     made.step(1)
 """
 
+# A million pairs of ellipsoids and links: their list fits, what is known of each does not.
+TOUCHING = """
+    topology = mp.Topology()
+    rng = np.random.default_rng(1)
+    bodies = topology.add_rigid_bodies(rng.uniform(0.0, 1.0, (1000, 3)), [[1.0, 0, 0, 0]] * 1000, 1.0, [1.0, 1.0, 1.0])
+    nodes = rng.uniform(0.0, 1.0, (1000, 1, 3)) + [[0.0, 0, 0], [1.0, 0, 0]]
+    links = topology.add_filaments(nodes, 1.0, constrained=False)
+    system = mp.System(topology)
+    system.add_force(forces.EllipsoidCollisions(bodies, links, 1.0, [3.0, 4.0, 5.0], 0.5, form="soft", name="contacts"))
+    made = mp.Context(system, mp.VerletIntegrator(1e-6), threads=1)
+    made.runaway = None
+    before = made.get_state(positions=True).positions
+    bound(50_000_000)
+    fails(lambda: made.step(5), 0, None, "contacts")
+    assert (made.get_state(positions=True).positions == before).all()
+    made.set_positions(1000.0 * before)
+    bound(50_000_000)
+    made.step(5)
+    bound(None)
+    made.set_positions(before)
+    made.step(5)
+    assert made.step_count == 10
+"""
+
 IN_PROCESSES = {
     ("mobility.pxi", "find_near", "OUT_OF_MEMORY"): OVERLAPS,
+    ("ellipsoid_collisions.pyx", "_list", "OUT_OF_MEMORY"): TOUCHING,
     ("jumps.pyx", "happened", "OUT_OF_MEMORY"): EVENTS,
     ("link_binding.pyx", "follow", "OUT_OF_MEMORY"): PAIRS,
     ("neighbors.pyx", "_rows", "OUT_OF_MEMORY"): CROWD,

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import medyanpy as mp
-from medyanpy import forces
+from medyanpy import boundaries, forces
 from medyanpy.beads import Membrane
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -150,6 +150,10 @@ def test_room_alone_is_enough_to_begin_with():
     system.add_force(forces.FilamentBending(chains, 3.0))
     system.add_force(forces.FixmanPotential(chains, kT=1.0))
     system.add_force(forces.EllipsoidRepulsion(bodies, bodies, 1.0, [0.5, 0.5, 1.0]))
+    system.add_force(forces.EllipsoidCollisions(bodies, [balls, chains], 1.0, [0.5, 0.5, 1.0], 0.5))
+    below = boundaries.Plane((0.0, 0.0, -1.0))
+    system.add_force(forces.WallRepulsion(below, bodies, 1.0, 0.5, semi_axes=[0.5, 0.5, 1.0]))
+    system.add_force(forces.WallRepulsion(below, [beads, balls, chains], 1.0, 0.5, name="spheres"))
     simulation = mp.Simulation(system, mp.BAGOGABIntegrator(0.01, kT=1.0, seed=3), threads=1)
     simulation.step(3)
     state = simulation.context.get_state(energy=True, forces=True)

@@ -2,7 +2,7 @@
 
     mu^2 = F = max over x > 0 of x d.(S_A + x S_B)^-1 d / (1 + x),     d = x_B - x_A,   S = R diag(a^2) R^T
 
-    U = V(F),    force on A = V' dF/dd,    torques = -V' dF/d(turn)
+    U = V(F),    force on A = V' dF/dd,    torques = -V' dF/d(turn),    V: contact.pxd
 
 mu is the factor by which both have to grow (or shrink) until they touch. At the maximum over x only what d and R do
 to F directly counts. With s = 1/(1 + x), t = x/(1 + x) and y = (s S_A + t S_B)^-1 d
@@ -31,17 +31,13 @@ from libc.string cimport memset
 
 from medyanpy._kernels.arrays cimport table, vector, zeros
 from medyanpy._kernels.box cimport displacement
+from medyanpy._kernels.contact cimport SOFT, contact_energy, end_squared
 from medyanpy._kernels.neighbors cimport ROWS_PER_BLOCK, NeighborList, Neighbors
 from medyanpy._kernels.parallel cimport SUM_BLOCK, n_blocks, over_blocks, sum_in_blocks
 from medyanpy._kernels.program cimport Operation, World
 from medyanpy._kernels.quaternion cimport into_body, into_space, matrix_of
-from medyanpy._kernels.radial cimport WCA_END_SQUARED
 from medyanpy._kernels.sites cimport SiteTable
 from medyanpy._kernels.vec3 cimport add_scaled, dot
-
-cdef enum Form:
-    WCA = 0            # 4 epsilon (mu^-12 - mu^-6) + epsilon for mu < 2^(1/6)
-    SOFT = 1           # epsilon (1 - mu)^2 for mu < 1
 
 cdef enum:
     # Pairs that are worked on together, one in each lane.
@@ -301,16 +297,12 @@ cdef inline void _finish(const EllipsoidTask* t, Lanes* p, int k) noexcept nogil
     cdef double F = p.F[k]
     cdef double x = p.x[k]
     cdef double s = 1.0 / (1.0 + x)
-    cdef double q, v, u, slope, mu
+    cdef double mu = sqrt(F)
+    cdef double q, u, slope
     cdef int c
-    if t.form == WCA:
-        v = 1.0 / (F * F * F)
-        u = 4.0 * t.epsilon * (v * v - v) + t.epsilon
-        slope = -12.0 * t.epsilon * (v * (v + v) - v) / F
-    else:
-        mu = sqrt(F)
-        u = t.epsilon * (1.0 - mu) * (1.0 - mu)
-        slope = -t.epsilon * (1.0 - mu) / mu
+    u = contact_energy(t.form, t.epsilon, mu, &slope)
+    # V' in F from here on.
+    slope *= 0.5 / mu
     # Half from each end: both compute the same, so the two halves make one whole exactly.
     p.energy[p.owner[k]] += 0.5 * u
     slope *= 2.0 * x * s * s
@@ -431,7 +423,7 @@ cdef class Ellipsoids(Operation):
         self.task.list = &neighbors.list
         self.task.form = form
         self.task.epsilon = epsilon
-        self.task.end = WCA_END_SQUARED if form == WCA else 1.0
+        self.task.end = end_squared(form)
         self.task.axes = table(self.arrays, axes)
         self.task.oriented = vector(self.arrays, oriented)
         self.task.body = <Body*> zeros(self.arrays, neighbors.list.n_members * sizeof(Body) // sizeof(double))

@@ -4,6 +4,7 @@ from medyanpy._tools.names import module_names as _module_names
 from medyanpy.forces._base import Force
 from medyanpy.forces.bonds import HarmonicBonds, MembraneEdgeSprings
 from medyanpy.forces.collisions import SoftCollisions
+from medyanpy.forces.ellipsoid_collisions import EllipsoidCollisions
 from medyanpy.forces.ellipsoids import EllipsoidRepulsion
 from medyanpy.forces.external import ExternalField, HarmonicTrap, UniformField
 from medyanpy.forces.filaments import FilamentBending, FilamentStretching, FilamentTwisting, FixmanPotential
@@ -13,12 +14,14 @@ from medyanpy.forces.pairs import WCA, Coulomb, LennardJones, Ricker, SoftSphere
 from medyanpy.forces.penalties import LinkLengthPenalty, OrthonormalFramePenalty, RigidTrianglePenalty
 from medyanpy.forces.python import PythonForce
 from medyanpy.forces.rods import RodCollision, RodElasticity, RodLoad
+from medyanpy.forces.walls import WallRepulsion
 
 __all__ = [
     "WCA",
     "AngleLinks",
     "Coulomb",
     "DirectionLinks",
+    "EllipsoidCollisions",
     "EllipsoidRepulsion",
     "ExternalField",
     "FilamentBending",
@@ -46,6 +49,7 @@ __all__ = [
     "SoftCollisions",
     "SoftSphere",
     "UniformField",
+    "WallRepulsion",
 ]
 
 __getattr__ = _module_names(__name__, lambda: __all__)

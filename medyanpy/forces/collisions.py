@@ -1,20 +1,16 @@
 """Soft repulsion between everything that has a shape: balls, filaments, rods, membranes."""
 
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from medyanpy._kernels.selected import collisions
-from medyanpy._kernels.sites import SiteTable
 from medyanpy._tools.validation import whole_number
-from medyanpy.beads import Balls, InTrianglePoints, Membrane
-from medyanpy.beads.chains import Chains
-from medyanpy.errors import ParameterError, TopologyError
-from medyanpy.forces._base import Domain, Force, domain_table
+from medyanpy.beads import InTrianglePoints, Membrane
+from medyanpy.errors import ParameterError
+from medyanpy.forces._base import Domain, domain_table
 from medyanpy.forces._pair_force import excluded_beads, exclusion_pairs
-from medyanpy.handles import Handle
+from medyanpy.forces._shapes import ShapeForce, corner_sites, search_table
 
 __all__ = ["SoftCollisions"]
 
@@ -24,7 +20,7 @@ _SKIN = 0.8
 _MAX_MASK = 2**63 - 1
 
 
-class SoftCollisions(Force):
+class SoftCollisions(ShapeForce):
     r"""Excluded volume (soft steric repulsion) between all shapes of a system that have a thickness: balls, links of
     filaments, segments of rods and triangles of membranes.
 
@@ -155,47 +151,7 @@ class SoftCollisions(Force):
         self._exclusions = exclusion_pairs(self.name, exclusions)
         self._declare(stiffness=stiffness, radius=radius, switchover=switchover, skin=skin)
 
-    @property
-    def handles(self):
-        return self._shapes
-
-    @property
-    def exclusions(self) -> np.ndarray:
-        """(E, 2) pairs of bead numbers whose shapes do not collide."""
-        return self._exclusions
-
-    def naming(self, gone):
-        return {"exclusion": gone[self._exclusions].any(axis=1)}
-
-    def without(self, terms):
-        self._exclusions = exclusion_pairs(self.name, self._exclusions[~terms["exclusion"]])
-        self._was_cut = True
-        self._version += 1
-
-    def _arguments_now(self):
-        return super()._arguments_now() | ({"exclusions": self._exclusions} if self._was_cut else {})
-
     # What is given ------------------------------------------------------------------------------------------
-
-    def _handles_of(self, shapes: Any) -> tuple[Handle, ...]:
-        given = (shapes,) if isinstance(shapes, Handle) else shapes
-        if not isinstance(given, Sequence) or not len(given) or not all(isinstance(h, Handle) for h in given):
-            raise TopologyError(f"{self.name}: shapes must be handles, not {shapes!r}")
-        for i, handle in enumerate(given):
-            if not handle.in_space:
-                raise TopologyError(f"{self.name}: shapes[{i}]: {handle!r} have no place in space")
-            if handle in given[:i]:
-                raise TopologyError(f"{self.name}: shapes[{i}]: {handle!r} is there twice")
-        return tuple(given)
-
-    def _each(self, what: str, value: Any) -> list[Any]:
-        """One value for every handle."""
-        n = len(self._shapes)
-        if _is_one(value):
-            return [value] * n
-        if len(value) != n:
-            raise ParameterError(f"{self.name}: {what} must be one for all or have shape ({n},), not ({len(value)},)")
-        return list(value)
 
     def _masks(self, what: str, value: Any) -> np.ndarray:
         masks = [
@@ -203,22 +159,6 @@ class SoftCollisions(Force):
             for i, mask in enumerate(self._each(what, value))
         ]
         return np.array(masks, np.int64)
-
-    def _in_domain(self, name: str, value: Any, n: int | None = None) -> Any:
-        """Each radius may be None on its own."""
-        if name != "radius":
-            return super()._in_domain(name, value, n)
-        domain, given = replace(self.domains[name], per=None), self._each(name, value)
-        if _is_one(value):
-            return domain.checked(f"{self.name}: radius", value)
-        return tuple(domain.checked(f"{self.name}: radius[{i}]", r) for i, r in enumerate(given))
-
-    def _checked(self, **numbers: Any) -> dict[str, Any]:
-        checked = super()._checked(**numbers)
-        for r, handle in zip(self._each("radius", checked["radius"]), self._shapes, strict=True):
-            if r is None and not isinstance(handle, Balls):
-                raise ParameterError(f"{self.name}: give radius=, because {handle!r} has no radius: only balls have")
-        return checked
 
     # The operation ------------------------------------------------------------------------------------------
 
@@ -237,52 +177,21 @@ class SoftCollisions(Force):
 
     def bind(self, layout):
         kinds, stiffness = self._classes()
-        radii = [
-            np.broadcast_to(handle.radius if r is None else r, (len(handle),))
-            for handle, r in zip(self._shapes, self._each("radius", self._numbers["radius"]), strict=True)
-        ]
-        points, links, edges, triangles, nodes = [], [], [], [], []
-        n_chains = 0
-        for handle, kind, radius in zip(self._shapes, kinds, radii, strict=True):
-            place = layout.internal(handle.with_room)
-            if len(place) > len(handle):
-                # Of rows asleep that of those that jumps may bear, who have one.
-                given = self._each("radius", self._numbers["radius"])[self._shapes.index(handle)]
-                born = handle.of_all("radius") if given is None else given
-                born = radius.max() if born is None else born
-                radius = np.append(radius, np.full(len(place) - len(handle), born))
-
-            def part(corners, chain=None, *, place=place, radius=radius, kind=kind):
-                chain = _no_chain(len(corners)) if chain is None else chain
-                return _Part(place[corners], radius[corners[:, 0]], kind, chain)
-
-            beads = part(np.arange(len(place))[:, None])
-            if isinstance(handle, Chains):
-                nodes.append(beads)
-                links.append(part(handle.links, _chain(handle, n_chains)))
-                n_chains += handle.n_chains
-            elif isinstance(handle, Membrane):
-                nodes.append(beads)
-                edges.append(part(layout.connectivity(handle).edges))
-                triangles.append(part(layout.connectivity(handle).faces))
-            else:
-                points.append(beads)
+        radii = self._radii()
+        points, links, edges, triangles, nodes = self._parts(layout, kinds, radii)
         skin = self._numbers["skin"]
         if skin is None:
             all_radii = np.concatenate(radii)
             skin = _SKIN * float(all_radii.mean()) if len(all_radii) else 0.0
         meet = stiffness > 0.0
         tables = (
-            _table(points, links, True, False, meet),
-            _table(points + nodes, triangles, False, False, meet),
-            _table(links, edges, True, True, meet),
+            search_table(points, links, True, False, meet),
+            search_table(points + nodes, triangles, False, False, meet),
+            search_table(links, edges, True, True, meet),
         )
         searches = [collisions.Search(*table, skin) for table in tables]
-        corner = np.concatenate([table[0] for table in tables])
-        starts = np.arange(len(corner) + 1, dtype=np.int32)
-        sites = SiteTable(starts, corner, np.ones(len(corner)), np.empty((0, 3)))
         operation = collisions.Collisions(
-            self.name, searches, sites, np.unique(corner), skin, stiffness, self._numbers["switchover"],
+            self.name, searches, *corner_sites(tables), skin, stiffness, self._numbers["switchover"],
             self._neighbors, *excluded_beads(self.name, self._exclusions, layout),
         )  # fmt: skip
         operation.acts_on_points = any(isinstance(h, InTrianglePoints) for h in self._shapes)
@@ -309,58 +218,3 @@ class SoftCollisions(Force):
         both = k[:, None] + k
         series = np.divide(k[:, None] * k, both, out=np.zeros_like(both), where=both > 0.0)
         return kinds, np.where(apart, 0.0, series)
-
-
-def _is_one(value: Any) -> bool:
-    """Whether it is one value for all handles."""
-    if isinstance(value, np.ndarray):
-        return value.ndim == 0
-    return not isinstance(value, Sequence) or isinstance(value, str | bytes)
-
-
-class _Part(NamedTuple):
-    """Shapes of one handle: corners by place (n, c), radius (n,), class, and where links are (n, 3)."""
-
-    corners: np.ndarray
-    radius: np.ndarray
-    kind: int
-    chain: np.ndarray
-
-
-def _no_chain(n: int) -> np.ndarray:
-    return np.full((n, 3), -1, np.int32)
-
-
-def _chain(chains: Chains, first: int) -> np.ndarray:
-    """(l, 3) chain, number along it, and number of links if it is a ring, else 0."""
-    starts, chain = chains.link_starts, chains.link_chains
-    counts = np.diff(starts)
-    along = np.arange(starts[-1]) - starts[chain]
-    return np.column_stack([first + chain, along, counts[chain] * chains.closed]).astype(np.int32)
-
-
-def _table(a: list[_Part], b: list[_Part], among_a: bool, among_b: bool, meet: np.ndarray) -> tuple[Any, ...]:
-    """The arguments of a Search in which shapes of a meet those of b, and each other where that is said; without those
-    that meet nobody."""
-    in_a, in_b = (np.array(sorted({p.kind for p in parts}), int) for parts in (a, b))
-    across = meet[np.ix_(in_a, in_b)].any(axis=1), meet[np.ix_(in_b, in_a)].any(axis=1)
-    within = [meet[np.ix_(c, c)].any(axis=1) & among for c, among in ((in_a, among_a), (in_b, among_b))]
-    kept = [
-        [p for p in parts if p.kind in c[x | w]]
-        for parts, c, x, w in zip((a, b), (in_a, in_b), across, within, strict=True)
-    ]
-    # As in NeighborList: 3 is for those that meet their like.
-    groups = 3 if within[0].any() else 1, 3 if within[1].any() else 2
-    group = [np.full(len(p.corners), g) for parts, g in zip(kept, groups, strict=True) for p in parts]
-    parts = kept[0] + kept[1]
-    if not parts:
-        return np.zeros(0, np.int32), 0, 2, np.zeros(0, np.int32), np.zeros(0), np.zeros(0, np.int32), _no_chain(0)
-    return (
-        np.concatenate([p.corners.ravel() for p in parts]).astype(np.int32),
-        sum(len(p.corners) for p in parts if p.corners.shape[1] == 1),
-        max(2, *(p.corners.shape[1] for p in parts)),
-        np.concatenate(group).astype(np.int32),
-        np.concatenate([p.radius for p in parts]),
-        np.repeat([p.kind for p in parts], [len(p.corners) for p in parts]).astype(np.int32),
-        np.concatenate([p.chain for p in parts]),
-    )

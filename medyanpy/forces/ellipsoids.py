@@ -7,15 +7,12 @@ import numpy as np
 from medyanpy._kernels.selected import ellipsoids
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.forces._base import Domain, domain_table
+from medyanpy.forces._contact import ENDS, FORMS, expect_form
 from medyanpy.forces._pair_force import SKIN, PairForce
-from medyanpy.forces.pairs import _WCA_END
 from medyanpy.handles import handles_in
 from medyanpy.sites import Sites
 
 __all__ = ["EllipsoidRepulsion"]
-
-# Numbers of the forms in _kernels/ellipsoids.pyx.
-_FORMS = {"WCA": 0, "soft": 1}
 
 
 class EllipsoidRepulsion(PairForce):
@@ -115,12 +112,9 @@ class EllipsoidRepulsion(PairForce):
         group: int = 0,
     ) -> None:
         title = name or type(self).__name__
-        if form not in _FORMS:
-            known = " or ".join(map(repr, _FORMS))
-            raise ParameterError(f"{title}: form = {form!r} but must be {known}")
         if isinstance(group_a, Sites) or isinstance(group_b, Sites):
             raise TopologyError(f"{title}: groups must be handles or bead numbers: sites have no orientation")
-        self._form = form
+        self._form = expect_form(title, form)
         numbers = {"epsilon": epsilon, "semi_axes": semi_axes, "semi_axes_b": semi_axes_b, "skin": skin}
         super().__init__(group_a, group_b, exclusions=exclusions, name=name, group=group, **numbers)
 
@@ -171,14 +165,13 @@ class EllipsoidRepulsion(PairForce):
     def bind(self, layout):
         members = self._members(layout)
         axes = self._axes_of_beads(layout)[members.bead]
-        end = _WCA_END if self._form == "WCA" else 1.0
         row = members.row - layout.first_oriented
         oriented = np.where((row >= 0) & (row < layout.n_oriented), row, -1).astype(np.int32)
         operation = ellipsoids.Ellipsoids(
             self.name,
-            _FORMS[self._form],
+            FORMS[self._form],
             self._numbers["epsilon"],
-            self._neighbors(members, end * axes.max(axis=1, initial=0.0)),
+            self._neighbors(members, ENDS[self._form] * axes.max(axis=1, initial=0.0)),
             axes,
             oriented,
             members.table,

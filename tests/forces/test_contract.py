@@ -894,6 +894,25 @@ FILAMENTS = [
 ]
 
 
+# A wall: see test_walls.py for ellipsoids. ----------------------------------------------------------------------------
+
+
+LEANING = mp.boundaries.Plane([1.0, 2.0, 0.5], [3.0, 0.0, 4.0])
+
+
+def wall():
+    topology, h = lumpy_scene()
+    return topology, mp.forces.WallRepulsion(LEANING, [h["points"], h["balls"], h["open"]], 2.0, 3.0, form="soft")
+
+
+def wall_energy(x):
+    h, total = lumpy_handles(), 0.0
+    for name in ("points", "balls", "open"):
+        depth = ([1.0, 2.0, 0.5] - x[h[name].beads]) @ [0.6, 0.0, 0.8] + getattr(h[name], "radius", 0.0)
+        total += np.sum(2.0 * (np.maximum(0.0, depth) / 3.0) ** 2)
+    return total
+
+
 # Collisions: see test_collisions.py for the other pairs of shapes. ----------------------------------------------------
 
 
@@ -1155,6 +1174,7 @@ CASES = [
     *FILAMENTS,
     *ORIENTED,
     ForceCase("collisions", collisions, collisions_energy, 0.02),
+    ForceCase("wall", wall, wall_energy, 0.05),
 ]
 
 

@@ -45,8 +45,9 @@ def test_docstrings_say_what_the_table_says(name):
         text = text.replace("float or None, ", "float, ").replace("; or (F,) float with `per_triangle`", "")
         many = re.search(r"\([A-Za-z],", text)
         many = f"{many[0]})" if many else "(n,)"
-        wanted = domain.in_words(many).replace("(n,) float", "one per handle") if domain.per == "handles" else None
-        wanted = wanted or domain.in_words(many)
+        wanted = domain.in_words(many)
+        if domain.per in ("handles", "shapes"):
+            wanted = wanted.replace("(n,) float", "one per handle")
         assert text.replace("float, or one per handle", "float or one per handle") == wanted, number
 
 

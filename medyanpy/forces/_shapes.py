@@ -1,0 +1,194 @@
+"""What forces on shapes have in common: whose shapes they are, how thick they are, and who is left out."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from medyanpy._kernels.sites import SiteTable
+from medyanpy.beads import Balls, Membrane
+from medyanpy.beads.chains import Chains
+from medyanpy.errors import ParameterError, TopologyError
+from medyanpy.forces._base import Force
+from medyanpy.forces._pair_force import exclusion_pairs
+from medyanpy.handles import Handle
+
+__all__ = ["Part", "Parts", "ShapeForce", "corner_sites", "no_chain", "search_table"]
+
+
+def _is_one(value: Any) -> bool:
+    """Whether it is one value for all handles."""
+    if isinstance(value, np.ndarray):
+        return value.ndim == 0
+    return not isinstance(value, Sequence) or isinstance(value, str | bytes)
+
+
+class Part(NamedTuple):
+    """Shapes of one handle: corners by place (n, c), radius (n,), class, and where links are (n, 3)."""
+
+    corners: np.ndarray
+    radius: np.ndarray
+    kind: int
+    chain: np.ndarray
+
+
+def no_chain(n: int) -> np.ndarray:
+    return np.full((n, 3), -1, np.int32)
+
+
+def _chain(chains: Chains, first: int) -> np.ndarray:
+    """(l, 3) chain, number along it, and number of links if it is a ring, else 0."""
+    starts, chain = chains.link_starts, chains.link_chains
+    counts = np.diff(starts)
+    along = np.arange(starts[-1]) - starts[chain]
+    return np.column_stack([first + chain, along, counts[chain] * chains.closed]).astype(np.int32)
+
+
+class Parts(NamedTuple):
+    """All shapes, handle by handle."""
+
+    points: list[Part]
+    links: list[Part]
+    edges: list[Part]
+    triangles: list[Part]
+    nodes: list[Part]
+
+
+class ShapeForce(Force):
+    """A force on the shapes of some handles, which have a radius each; balls have one of their own."""
+
+    _shapes: tuple[Handle, ...]
+    _exclusions: np.ndarray
+
+    @property
+    def handles(self):
+        return self._shapes
+
+    @property
+    def shapes(self) -> tuple[Handle, ...]:
+        """The handles whose shapes it acts on."""
+        return self._shapes
+
+    @property
+    def exclusions(self) -> np.ndarray:
+        """(E, 2) pairs of bead numbers whose shapes do not collide."""
+        return self._exclusions
+
+    def naming(self, gone):
+        return {"exclusion": gone[self._exclusions].any(axis=1)}
+
+    def without(self, terms):
+        self._exclusions = exclusion_pairs(self.name, self._exclusions[~terms["exclusion"]])
+        self._was_cut = True
+        self._version += 1
+
+    def _arguments_now(self):
+        return super()._arguments_now() | ({"exclusions": self._exclusions} if self._was_cut else {})
+
+    def _handles_of(self, shapes: Any, called: str = "shapes") -> tuple[Handle, ...]:
+        given = (shapes,) if isinstance(shapes, Handle) else shapes
+        if not isinstance(given, Sequence) or not len(given) or not all(isinstance(h, Handle) for h in given):
+            raise TopologyError(f"{self.name}: {called} must be handles, not {shapes!r}")
+        for i, handle in enumerate(given):
+            if not handle.in_space:
+                raise TopologyError(f"{self.name}: {called}[{i}]: {handle!r} have no place in space")
+            if handle in given[:i]:
+                raise TopologyError(f"{self.name}: {called}[{i}]: {handle!r} is there twice")
+        return tuple(given)
+
+    def _each(self, what: str, value: Any) -> list[Any]:
+        """One value for every handle."""
+        n = len(self._shapes)
+        if _is_one(value):
+            return [value] * n
+        if len(value) != n:
+            raise ParameterError(f"{self.name}: {what} must be one for all or have shape ({n},), not ({len(value)},)")
+        return list(value)
+
+    def _in_domain(self, name: str, value: Any, n: int | None = None) -> Any:
+        """Each radius may be None on its own."""
+        if name != "radius":
+            return super()._in_domain(name, value, n)
+        domain, given = replace(self.domains[name], per=None), self._each(name, value)
+        if _is_one(value):
+            return domain.checked(f"{self.name}: radius", value)
+        return tuple(domain.checked(f"{self.name}: radius[{i}]", r) for i, r in enumerate(given))
+
+    def _checked(self, **numbers: Any) -> dict[str, Any]:
+        checked = super()._checked(**numbers)
+        for r, handle in zip(self._each("radius", checked["radius"]), self._shapes, strict=True):
+            if r is None and not isinstance(handle, Balls):
+                raise ParameterError(f"{self.name}: give radius=, because {handle!r} has no radius: only balls have")
+        return checked
+
+    def _radii(self) -> list[np.ndarray]:
+        """Of the beads of each handle."""
+        return [
+            np.broadcast_to(handle.radius if r is None else r, (len(handle),))
+            for handle, r in zip(self._shapes, self._each("radius", self._numbers["radius"]), strict=True)
+        ]
+
+    def _parts(self, layout, kinds: list[int], radii: list[np.ndarray]) -> Parts:
+        """By place, with what belongs to rows asleep; `kinds`, the class of each handle's shapes."""
+        points, links, edges, triangles, nodes = out = Parts([], [], [], [], [])
+        n_chains = 0
+        for handle, kind, radius in zip(self._shapes, kinds, radii, strict=True):
+            place = layout.internal(handle.with_room)
+            if len(place) > len(handle):
+                # Of rows asleep that of those that jumps may bear, who have one.
+                given = self._each("radius", self._numbers["radius"])[self._shapes.index(handle)]
+                born = handle.of_all("radius") if given is None else given
+                born = radius.max() if born is None else born
+                radius = np.append(radius, np.full(len(place) - len(handle), born))
+
+            def part(corners, chain=None, *, place=place, radius=radius, kind=kind):
+                chain = no_chain(len(corners)) if chain is None else chain
+                return Part(place[corners], radius[corners[:, 0]], kind, chain)
+
+            beads = part(np.arange(len(place))[:, None])
+            if isinstance(handle, Chains):
+                nodes.append(beads)
+                links.append(part(handle.links, _chain(handle, n_chains)))
+                n_chains += handle.n_chains
+            elif isinstance(handle, Membrane):
+                nodes.append(beads)
+                edges.append(part(layout.connectivity(handle).edges))
+                triangles.append(part(layout.connectivity(handle).faces))
+            else:
+                points.append(beads)
+        return out
+
+
+def search_table(a: list[Part], b: list[Part], among_a: bool, among_b: bool, meet: np.ndarray) -> tuple[Any, ...]:
+    """The arguments of a Search in which shapes of a meet those of b, and each other where that is said; without those
+    that meet nobody."""
+    in_a, in_b = (np.array(sorted({p.kind for p in parts}), int) for parts in (a, b))
+    across = meet[np.ix_(in_a, in_b)].any(axis=1), meet[np.ix_(in_b, in_a)].any(axis=1)
+    within = [meet[np.ix_(c, c)].any(axis=1) & among for c, among in ((in_a, among_a), (in_b, among_b))]
+    kept = [
+        [p for p in parts if p.kind in c[x | w]]
+        for parts, c, x, w in zip((a, b), (in_a, in_b), across, within, strict=True)
+    ]
+    # As in NeighborList: 3 is for those that meet their like.
+    groups = 3 if within[0].any() else 1, 3 if within[1].any() else 2
+    group = [np.full(len(p.corners), g) for parts, g in zip(kept, groups, strict=True) for p in parts]
+    parts = kept[0] + kept[1]
+    if not parts:
+        return np.zeros(0, np.int32), 0, 2, np.zeros(0, np.int32), np.zeros(0), np.zeros(0, np.int32), no_chain(0)
+    return (
+        np.concatenate([p.corners.ravel() for p in parts]).astype(np.int32),
+        sum(len(p.corners) for p in parts if p.corners.shape[1] == 1),
+        max(2, *(p.corners.shape[1] for p in parts)),
+        np.concatenate(group).astype(np.int32),
+        np.concatenate([p.radius for p in parts]),
+        np.repeat([p.kind for p in parts], [len(p.corners) for p in parts]).astype(np.int32),
+        np.concatenate([p.chain for p in parts]),
+    )
+
+
+def corner_sites(tables: Sequence[tuple[Any, ...]]) -> tuple[SiteTable, np.ndarray]:
+    """A site for every corner of the shapes of searches, and the places of all corners, each once."""
+    corner = np.concatenate([table[0] for table in tables])
+    starts = np.arange(len(corner) + 1, dtype=np.int32)
+    return SiteTable(starts, corner, np.ones(len(corner)), np.empty((0, 3))), np.unique(corner)

@@ -1,0 +1,203 @@
+"""Repulsion between ellipsoids and everything that has a shape: balls, filaments, rods, membranes."""
+
+from typing import Any
+
+import numpy as np
+
+from medyanpy._kernels.selected import ellipsoid_collisions
+from medyanpy.beads import InTrianglePoints, RigidBodies
+from medyanpy.errors import TopologyError
+from medyanpy.forces._base import Domain, domain_table
+from medyanpy.forces._contact import ENDS, FORMS, expect_form
+from medyanpy.forces._pair_force import excluded_beads, exclusion_pairs
+from medyanpy.forces._shapes import Part, ShapeForce, corner_sites, no_chain, search_table
+
+__all__ = ["EllipsoidCollisions"]
+
+# In units of the mean of the largest semi-axes; see tests/benchmarks/bench_ellipsoid_collisions.py.
+_SKIN = 0.4
+# Classes: ellipsoids meet shapes, and nobody else.
+_MEET = np.array([[0.0, 1.0], [1.0, 0.0]])
+
+
+class EllipsoidCollisions(ShapeForce):
+    r"""Repulsion between rigid molecules as ellipsoids and what has a thickness: links of filaments, segments of rods,
+    triangles of membranes, balls, and points of membranes; by how much the two must grow to touch.
+
+    .. math:: U = \sum_{i, o} \Bigl[\sum_{k \in o} V(\mu_{ik})^8\Bigr]^{1/8}, \qquad
+              V(\mu) = 4 \varepsilon \left[\mu^{-12} - \mu^{-6}\right] + \varepsilon
+              \;\text{for}\; \mu < 2^{1/6}, \qquad \text{or, soft,}\quad V(\mu) = \varepsilon\,(1 - \mu)^2
+              \;\text{for}\; \mu < 1
+
+    over all ellipsoids i and objects o, which are a filament, a rod, a membrane, or a bead. μ is the factor by which an
+    ellipsoid and a shape k, swept by a sphere of its radius, have to grow, the ellipsoid in its size and the shape in
+    its radius, until they touch: 1 where they do, less where they overlap.
+
+    Parameters
+    ----------
+    bodies : handle or list of handles
+        Rigid bodies, each handle once.
+    shapes : handle or list of handles
+        Filaments, rods, membranes, beads, balls and in-triangle points, each once.
+    epsilon : float, pN nm, >= 0
+        ε: with WCA the energy of two that touch, soft that where the centre of a body is on a shape.
+    semi_axes : (3,) or (m, 3) float, nm, > 0
+        Those of the bodies along the axes of the body frame: the same for all, or one row for each, in the order of the
+        handles.
+    radius : float or None, or one per handle, nm, >= 0
+        R of the shapes of each handle; of membranes half their thickness. None: those of `Balls`; other handles need
+        one.
+    form : "WCA" or "soft"
+    exclusions : (E, 2) int, optional
+        Pairs of bead numbers, a body and a bead in each: the body and the shapes of which that bead is a corner do not
+        collide, as where the body is tied to a node of a filament or a vertex.
+    skin : float, nm, >= 0, optional
+        How far beyond the range neighbours are listed: a matter of speed, no bit of any result depends on it. 0.4 times
+        the mean of the largest semi-axes where none is given.
+    name, group
+        See `Force`.
+
+    Raises
+    ------
+    TopologyError
+        Bodies that are no rigid bodies, shapes that are; something that is not a handle, or the handle of directors; a
+        handle given twice or of another topology; an exclusion of beads that do not exist.
+    ParameterError
+        A number outside its domain or of another shape; no radius though there are other shapes than balls.
+
+    Notes
+    -----
+    A sphere of radius a has μ = r/(a + R), r the distance of its centre from the shape. Against beads and balls the
+    energy is that of `EllipsoidRepulsion`.
+
+    The sum of eighth powers is hardly more than the largest: a body over an edge of a mesh, which touches two
+    triangles, has 1.09 times the energy of one over a triangle, over a vertex with six 1.25. Energies of bodies and
+    objects add up as usual. The force is continuous everywhere but where the centre of a body comes to a shape, and
+    its derivative jumps where V begins and where the closest place comes to the end or edge of a shape.
+
+    Nothing singular is in an overlap, however deep, until the centre of the body is on the shape. With WCA no finite
+    energy lets it come there; the soft form has the energy ε there, and is the one for starts with overlaps. What is
+    beyond is kept beyond: begin on the right side of membranes.
+
+    What repels with kT, with WCA and ε = kT, is the ellipsoid itself.
+
+    Rounding errors of forces grow with the ratio of the largest to the smallest semi-axis, a : b, as (a/b)².
+
+    References
+    ----------
+    J. W. Perram, M. S. Wertheim, J. Comput. Phys. 58, 409 (1985), the contact function; shapes: our own.
+
+    Examples
+    --------
+    A needle that lies across a filament touches it at the sum of its short semi-axis and the radius.
+
+    >>> import medyanpy as mp
+    >>> topology = mp.Topology()
+    >>> needle = topology.add_rigid_bodies([[0.0, 0, 4]], [[1.0, 0, 0, 0]], mass=1.0, inertia=[5.2, 5.2, 0.4])
+    >>> actin = topology.add_filaments([[[-20.0, 5, 4], [20, 5, 4]]], node_mass=1.0)
+    >>> system = mp.System(topology)
+    >>> force = system.add_force(mp.forces.EllipsoidCollisions(needle, actin, 4.0, [1.5, 1.5, 9.0], radius=3.5))
+    >>> round(mp.Context(system, mp.VerletIntegrator(0.01)).get_state(energy=True).potential_energy, 9)
+    4.0
+    """
+
+    domains = domain_table(
+        epsilon=Domain("pN nm", at_least=0.0),
+        semi_axes=Domain("nm", above=0.0, per="_body_numbers", size=3),
+        radius=Domain("nm", at_least=0.0, per="shapes", optional=True),
+        skin=Domain("nm", at_least=0.0, optional=True),
+    )
+    conserves_momentum = True
+
+    def __init__(
+        self,
+        bodies: Any,
+        shapes: Any,
+        epsilon: float,
+        semi_axes: Any,
+        radius: Any = None,
+        *,
+        form: str = "WCA",
+        exclusions: Any = None,
+        skin: float | None = None,
+        name: str | None = None,
+        group: int = 0,
+    ) -> None:
+        super().__init__(name=name, group=group)
+        self._form = expect_form(self.name, form)
+        self._bodies = self._handles_of(bodies, "bodies")
+        for i, handle in enumerate(self._bodies):
+            if not isinstance(handle, RigidBodies):
+                raise TopologyError(f"{self.name}: bodies[{i}] must be the handle of rigid bodies, not {handle!r}")
+        self._shapes = self._handles_of(shapes)
+        for i, handle in enumerate(self._shapes):
+            if isinstance(handle, RigidBodies):
+                raise TopologyError(
+                    f"{self.name}: shapes[{i}]: {handle!r} are ellipsoids: those among each other are for "
+                    "EllipsoidRepulsion"
+                )
+        self._exclusions = exclusion_pairs(self.name, exclusions)
+        self._declare(epsilon=epsilon, semi_axes=semi_axes, radius=radius, skin=skin)
+
+    @property
+    def handles(self):
+        return self._bodies + self._shapes
+
+    @property
+    def form(self) -> str:
+        return self._form
+
+    @property
+    def _body_numbers(self) -> np.ndarray:
+        return np.concatenate([handle.beads for handle in self._bodies])
+
+    def _keys(self, per):
+        return np.concatenate([handle.ids for handle in self._bodies]) if per == "_body_numbers" else None
+
+    def bind(self, layout):
+        end, skin = ENDS[self._form], self._numbers["skin"]
+        axes = np.broadcast_to(self._numbers["semi_axes"], (len(self._body_numbers), 3))
+        if skin is None:
+            skin = _SKIN * float(axes.max(axis=1).mean()) if len(axes) else 0.0
+        place, axes = self._with_room(layout, axes)
+        bodies = Part(place[:, None], end * axes.max(axis=1, initial=0.0), 0, no_chain(len(place)))
+        points, links, _, triangles, _ = self._parts(layout, [1] * len(self._shapes), self._radii())
+        sides = [_numbered(points) + _numbered(links, chains=True), _numbered(triangles, whole=True)]
+        tables = [
+            search_table([bodies], [p._replace(radius=end * p.radius) for p in side], False, False, _MEET > 0.0)
+            for side in sides
+        ]
+        thickness = [
+            np.concatenate([np.zeros(len(place)), *(p.radius for p in side)])[: len(table[3])]
+            for side, table in zip(sides, tables, strict=True)
+        ]
+        operation = ellipsoid_collisions.EllipsoidCollisions(
+            self.name, FORMS[self._form], self._numbers["epsilon"], axes,
+            (place - layout.first_oriented).astype(np.int32), thickness,
+            [ellipsoid_collisions.Search(*table, skin) for table in tables], *corner_sites(tables), skin, _MEET,
+            *excluded_beads(self.name, self._exclusions, layout),
+        )  # fmt: skip
+        operation.acts_on_points = any(isinstance(h, InTrianglePoints) for h in self._shapes)
+        return operation
+
+    def _with_room(self, layout, axes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Of all bodies, and of rows asleep, which have what jumps may bear: places, and semi-axes (m, 3)."""
+        born, places, rows, first = self._number_of_all("semi_axes"), [], [], 0
+        for handle in self._bodies:
+            places.append(layout.internal(handle.with_room))
+            asleep = len(handle.with_room) - len(handle)
+            rows += [axes[first : first + len(handle)], np.tile(np.ones(3) if born is None else born, (asleep, 1))]
+            first += len(handle)
+        return np.concatenate(places), np.ascontiguousarray(np.concatenate(rows))
+
+
+def _numbered(parts: list[Part], *, whole: bool = False, chains: bool = False) -> list[Part]:
+    """With the number of the object that each shape belongs to in place of its chain: a part as a whole, its chains, or
+    each shape alone."""
+    out, first = [], 0
+    for part in parts:
+        n = len(part.corners)
+        number = part.chain[:, 0] if chains else first + (np.zeros(n, int) if whole else np.arange(n))
+        first += 1 if whole else n
+        out.append(part._replace(chain=np.column_stack([number, 0 * number, 0 * number]).astype(np.int32)))
+    return out

@@ -1,0 +1,228 @@
+"""Walls that repel."""
+
+from typing import Any
+from weakref import WeakSet
+
+import numpy as np
+
+from medyanpy._kernels.selected import walls
+from medyanpy._tools import quaternions
+from medyanpy.beads import Balls
+from medyanpy.boundaries import Plane
+from medyanpy.errors import ParameterError, TopologyError, shown
+from medyanpy.forces._base import Domain, domain_table
+from medyanpy.forces._contact import FORMS, expect_form
+from medyanpy.forces._stiffness import Start
+from medyanpy.forces.external import _SingleBeadForce
+from medyanpy.sites import Sites
+
+__all__ = ["WallRepulsion"]
+
+# Second derivatives of the energy where a shape touches the wall, over epsilon/sigma².
+_STIFFNESS = {"WCA": 456.0, "soft": 2.0}
+
+
+class WallRepulsion(_SingleBeadForce):
+    r"""Repulsion from a wall, by how far the surface of each bead is from it.
+
+    .. math:: U = \sum_i 4 \varepsilon \left[\mu_i^{-12} - \mu_i^{-6}\right] + \varepsilon
+              \quad\text{for}\; \mu_i < 2^{1/6}, \qquad \text{or, soft,}\quad \sum_i \varepsilon\,(1 - \mu_i)^2
+              \quad\text{for}\; \mu_i < 1, \qquad \mu_i = 1 + g_i/\sigma
+
+    g is the distance of the surface of a bead from the wall: g = n·(x - o) - r of a sphere, and
+    g = n·(x - o) - √(n·S n), S = R diag(a²) Rᵀ, of an ellipsoid: exact, whichever way it is turned.
+
+    Parameters
+    ----------
+    wall : boundaries.Plane
+    beads : handle, list of handles, (m,) int, or Sites
+        Of any kind. Filaments, rods and membranes are kept in front of the wall by their nodes.
+    epsilon : float, pN nm, >= 0
+        ε: with WCA the energy of a bead that touches the wall; soft, of one that overlaps with it by σ.
+    sigma : float, nm, > 0
+        σ: how deep the wall is. With WCA the energy begins at a gap of 0.122 σ, and no bead comes deeper than σ; soft
+        it begins where a bead touches, with the stiffness 2ε/σ².
+    radius : float or (m,) float, nm, >= 0, optional
+        r: the same for all, or one for each bead, in the order given; those of `Balls`, and 0 of others, where none is
+        given.
+    semi_axes : (3,) or (m, 3) float, nm, > 0, optional
+        a, along the axes of the body frame: the beads are ellipsoids, and must be beads that turn.
+    form : "WCA" or "soft"
+    name, group
+        See `Force`.
+
+    Raises
+    ------
+    ParameterError
+        Something that is no wall; a number outside its domain or of another shape; both radius and semi-axes, or
+        semi-axes of a bead that does not turn; with WCA, when a Context is made, a bead that overlaps with the wall
+        where it starts.
+    TopologyError
+        A handle of another topology, beads that do not exist or are named twice; semi-axes of sites.
+
+    Notes
+    -----
+    With WCA and ε = kT the wall is where it is: the energy is kT where surfaces touch. Thermal beads come about 0.1 σ
+    behind that and begin to feel it 0.12 σ before, so that σ is a matter of timesteps: U'' = 456 ε/σ² where they touch.
+
+    Deeper than σ there is no finite force with WCA: the run ends and names the bead. The soft form has one anywhere, to
+    the side where things are to be, and is the one for starts with overlaps and for minimisation.
+
+    Starts are looked at whenever a Context is made, also one that resumes a run: sizes that are set in a run with WCA
+    must have room where beads started, or the run cannot be resumed.
+
+    The wall takes up momentum: that along it is kept alone.
+
+    Examples
+    --------
+    >>> import medyanpy as mp
+    >>> topology = mp.Topology()
+    >>> needle = topology.add_rigid_bodies([[0.0, 0, 5]], [[1.0, 0, 0, 0]], mass=1.0, inertia=[5.2, 5.2, 0.4])
+    >>> floor = mp.boundaries.Plane(normal=(0.0, 0.0, 1.0))
+    >>> system = mp.System(topology)
+    >>> system.add_force(mp.forces.WallRepulsion(floor, needle, epsilon=4.0, sigma=1.0, semi_axes=[1.0, 1.0, 5.0]))
+    WallRepulsion(epsilon=4, sigma=1, radius=None, semi_axes=array of 3)
+    >>> mp.Context(system, mp.VerletIntegrator(0.01)).get_state(energy=True).potential_energy
+    4.0
+    """
+
+    domains = domain_table(
+        epsilon=Domain("pN nm", at_least=0.0),
+        sigma=Domain("nm", above=0.0),
+        radius=Domain("nm", at_least=0.0, per="beads", optional=True),
+        semi_axes=Domain("nm", above=0.0, per="beads", size=3, optional=True),
+    )
+
+    def __init__(
+        self,
+        wall: Plane,
+        beads: Any,
+        epsilon: float,
+        sigma: float,
+        *,
+        radius: Any = None,
+        semi_axes: Any = None,
+        form: str = "WCA",
+        name: str | None = None,
+        group: int = 0,
+    ) -> None:
+        title = name or type(self).__name__
+        if not isinstance(wall, Plane):
+            raise ParameterError(f"{title}: wall must be a boundaries.Plane, not {shown(wall)}")
+        self._wall, self._form = wall, expect_form(title, form)
+        self._seen: WeakSet[Any] = WeakSet()
+        super().__init__(
+            beads, name=name, group=group, epsilon=epsilon, sigma=sigma, radius=radius, semi_axes=semi_axes
+        )
+
+    @property
+    def wall(self) -> Plane:
+        return self._wall
+
+    @property
+    def form(self) -> str:
+        return self._form
+
+    def _checked(self, **numbers: Any) -> dict[str, Any]:
+        checked = super()._checked(**numbers)
+        if checked["radius"] is not None and checked["semi_axes"] is not None:
+            raise ParameterError(f"{self.name}: give radius= or semi_axes=, not both")
+        if checked["semi_axes"] is not None and isinstance(self._given, Sites):
+            raise TopologyError(f"{self.name}: sites have no orientation: give radius=, not semi_axes=")
+        return checked
+
+    def squared_frequencies(self, start):
+        if self._numbers["semi_axes"] is not None:
+            return None
+        # As if each bead touched the wall.
+        stiffness = _STIFFNESS[self._form] * self._numbers["epsilon"] / self._numbers["sigma"] ** 2
+        return start.springs(self._coordinates(start), stiffness)
+
+    def bind(self, layout):
+        table, place, order, on_points = self._place(layout)
+        radius, axes, oriented = self._sizes(layout, place, order)
+        if self._form == "WCA" and layout not in self._seen:
+            # Of a context that is made. Numbers that are set in its run are for where beads are then.
+            self._expect_room(layout.topology)
+            self._seen.add(layout)
+        epsilon, sigma = self._named("epsilon", "sigma")
+        operation = walls.Wall(
+            self.name, table, place, self._wall.point, self._wall.normal, FORMS[self._form], epsilon, sigma,
+            radius, axes, oriented,
+        )  # fmt: skip
+        operation.acts_on_points = on_points
+        return operation
+
+    def _radii(self, topology) -> np.ndarray:
+        """(m,) of spheres, 0 of ellipsoids."""
+        beads = self.beads
+        given = self._numbers["radius"]
+        out = np.zeros(len(beads)) if given is None else np.array(given)
+        if given is None and self._numbers["semi_axes"] is None and not isinstance(beads, Sites):
+            of_beads = np.zeros(topology.n_beads)
+            for handle in topology.handles:
+                if isinstance(handle, Balls):
+                    of_beads[handle.beads] = handle.radius
+            out = of_beads[beads]
+        return out
+
+    def _sizes(self, layout, place: np.ndarray, order: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Radii, semi-axes and rows of oriented beads, as `_place` orders beads."""
+        radius, asleep = self._radii(layout.topology), len(order) - len(self.beads)
+        if asleep:
+            # Of rows asleep those of what jumps may bear, where they may.
+            born = self._number_of_all("radius") if self._numbers["radius"] is not None else None
+            rows = [
+                np.full(handle.capacity - len(handle), _born_with(handle) if born is None else born)
+                for handle in self._handles
+            ]
+            radius = np.concatenate([radius, *rows])
+        if self._numbers["semi_axes"] is None:
+            return np.ascontiguousarray(radius[order]), np.empty((0, 3)), np.empty(0, np.int32)
+        axes = np.broadcast_to(self._numbers["semi_axes"], (len(self.beads), 3))
+        row = place - layout.first_oriented
+        upright = (row < 0) | (row >= layout.n_oriented)
+        if upright.any():
+            bead = int(layout.order[place[np.argmax(upright)]])
+            raise ParameterError(
+                f"{self.name}: bead {bead} of {layout.topology.handle_of(bead)!r} does not turn: give radius=, not "
+                "semi_axes="
+            )
+        born = self._number_of_all("semi_axes")
+        axes = np.concatenate([axes, np.tile(np.ones(3) if born is None else born, (asleep, 1))])
+        return np.zeros(len(order)), np.ascontiguousarray(axes[order]), row.astype(np.int32)
+
+    def _expect_room(self, topology) -> None:
+        """Refuse beads that overlap with the wall where they start."""
+        beads, start = self.beads, Start(topology)
+        sites = isinstance(beads, Sites)
+        x = start.site_positions(beads) if sites else start.positions[beads]
+        reach = self._radii(topology)
+        if self._numbers["semi_axes"] is not None:
+            reach = np.linalg.norm(self._numbers["semi_axes"] * self._normal_in_bodies(topology, beads), axis=1)
+        gap = self._wall.distance(x) - reach
+        # Ellipsoids that are put to touch it may be behind it by rounding.
+        inside = gap < -1e-9 * self._numbers["sigma"]
+        if inside.any():
+            i = int(np.argmax(inside))
+            what = f"site {i}" if sites else f"bead {beads[i]} of {topology.handle_of(int(beads[i]))!r}"
+            raise ParameterError(
+                f"{self.name}: {what} at {x[i].tolist()} starts {-gap[i]:.6g} nm behind the wall {self._wall!r}"
+                f"{f', counted from its surface, which reaches {reach[i]:.6g} nm' if reach[i] else ''}; move it, or "
+                'begin with form="soft"'
+            )
+
+    def _normal_in_bodies(self, topology, beads: np.ndarray) -> np.ndarray:
+        """(m, 3) the normal of the wall in the frame of each bead."""
+        turns = np.tile([1.0, 0.0, 0.0, 0.0], (topology.n_beads, 1))
+        for handle in topology.oriented_handles:
+            turns[handle.beads] = handle.orientations
+        return np.einsum("nij,i->nj", quaternions.matrices(turns[beads]), self._wall.normal)
+
+
+def _born_with(handle: Any) -> float:
+    """The radius of what jumps may bear."""
+    if not isinstance(handle, Balls):
+        return 0.0
+    born = handle.of_all("radius")
+    return float(np.max(handle.radius, initial=0.0)) if born is None else born
