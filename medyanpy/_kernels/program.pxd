@@ -23,6 +23,7 @@ cdef enum FaultCode:
     RUNAWAY = 9               # a bead with more kinetic energy than it can have come by
     TOO_MANY_JUMPS = 10       # a jump whose rates ask for attempts without end
     NO_ROOM = 11              # a bead that shall be born where no row is asleep
+    CONSTRAINTS_LOST = 12     # constraints between beads that cannot be held; `triangle` of the fault is the row
 
 
 cdef struct Fault:

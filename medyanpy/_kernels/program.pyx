@@ -10,8 +10,8 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
 from medyanpy._kernels.program cimport (
-    DEGENERATE_TRIANGLE, LOST_SURFACE, NO_ROOM, NOT_CONVERGED, NOT_FINITE, NOT_SOLVED, OUT_OF_MEMORY, PYTHON_EXCEPTION,
-    RUNAWAY, TOO_MANY_CROSSINGS, TOO_MANY_JUMPS,
+    CONSTRAINTS_LOST, DEGENERATE_TRIANGLE, LOST_SURFACE, NO_ROOM, NOT_CONVERGED, NOT_FINITE, NOT_SOLVED, OUT_OF_MEMORY,
+    PYTHON_EXCEPTION, RUNAWAY, TOO_MANY_CROSSINGS, TOO_MANY_JUMPS,
 )
 from medyanpy._kernels.vec3 cimport all_finite
 
@@ -49,6 +49,7 @@ FAULTS = {
     RUNAWAY: "runaway",
     TOO_MANY_JUMPS: "too many jumps",
     NO_ROOM: "no room",
+    CONSTRAINTS_LOST: "constraints lost",
 }
 
 

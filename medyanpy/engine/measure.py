@@ -143,10 +143,11 @@ class Measure:
         handles = self.store.layout.handles
         # Of beads that have just been added there is no last O.
         measured = np.where(np.isnan(self.store.after_o), self._now, self.store.after_o)
-        energies = np.zeros(len(handles))
+        energies, freedom = np.zeros(len(handles)), np.zeros(len(handles), np.int64)
         for handle, energy in zip(handles, measured, strict=True):
-            energies[handles.index(handle.moves_with)] += energy
-        freedom = np.array([self.store.degrees_of_freedom(handle) for handle in handles])
+            leader = handles.index(handle.measured_with)
+            energies[leader] += energy
+            freedom[leader] += self.store.degrees_of_freedom(handle)
         by_handle = {
             handle.name: float(2.0 * e / (f * units.boltzmann))
             for handle, e, f in zip(handles, energies, freedom, strict=True)
@@ -173,6 +174,7 @@ class Measure:
             frictionless
             and self.store.layout.n_cartesian > 0
             and not any(handle.fixed_beads.any() for handle in self.store.layout.handles)
+            and all(handle.keeps_momentum for handle in self.store.layout.handles)
             and all(force.conserves_momentum for force in self.schedule.system.forces)
         )
 

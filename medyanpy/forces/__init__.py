@@ -4,6 +4,7 @@ from medyanpy._tools.names import module_names as _module_names
 from medyanpy.forces._base import Force
 from medyanpy.forces.bonds import HarmonicBonds, MembraneEdgeSprings
 from medyanpy.forces.collisions import SoftCollisions
+from medyanpy.forces.constraints import ConstraintFixmanPotential, ConstraintPenalty
 from medyanpy.forces.ellipsoids import EllipsoidRepulsion
 from medyanpy.forces.external import ExternalField, HarmonicTrap, UniformField
 from medyanpy.forces.filaments import FilamentBending, FilamentStretching, FilamentTwisting, FixmanPotential
@@ -17,6 +18,8 @@ from medyanpy.forces.rods import RodCollision, RodElasticity, RodLoad
 __all__ = [
     "WCA",
     "AngleLinks",
+    "ConstraintFixmanPotential",
+    "ConstraintPenalty",
     "Coulomb",
     "DirectionLinks",
     "EllipsoidRepulsion",
