@@ -466,8 +466,8 @@ def _plain(schedule: "Schedule") -> list[bool]:
     joint = layout.topology.joint
     held = set() if joint is None else joint.handles
     return [
-        handle not in schedule.flows and handle not in held and handle.in_space and handle not in layout.topology.point_handles
-        and not (handle in carriers and not handle.fixed)
+        handle not in schedule.flows and handle not in held and handle.in_space
+        and handle not in layout.topology.point_handles and not (handle in carriers and not handle.fixed)
         for handle in layout.handles
     ]  # fmt: skip
 

@@ -37,8 +37,8 @@ from medyanpy.handles import MAX_BEADS, MAX_IDS, Handle, found_ids, handles_in
 
 # With kinds of beads, which were all in this file in 0.1.
 __all__ = [
-    "Balls", "Beads", "Constraints", "Directors", "Filaments", "InTrianglePoints", "Membrane", "OrientedBeads", "RigidBodies", "Rods",
-    "SurfacePoints", "Topology",
+    "Balls", "Beads", "Constraints", "Directors", "Filaments", "InTrianglePoints", "Membrane", "OrientedBeads",
+    "RigidBodies", "Rods", "SurfacePoints", "Topology",
 ]  # fmt: skip
 
 

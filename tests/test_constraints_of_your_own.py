@@ -206,7 +206,7 @@ def test_constraints_hold_and_velocities_are_tangent_at_every_step(build, word):
 
 
 @every_system
-def test_words_without_O_run_backwards(build):
+def test_words_without_thermostat_run_backwards(build):
     context, _, _, _ = made(build, "BAGAB")
     x, v = look(context)
     context.step(100)
@@ -267,7 +267,7 @@ def test_momenta_are_kept_where_texts_do_not_change():
     assert state.temperature == pytest.approx(2.0 * inner / (8 * mp.units.boltzmann), rel=1e-12)
 
 
-def test_the_letter_O_has_exactly_the_covariance_of_constrained_beads():
+def test_the_thermostat_has_exactly_the_covariance_of_constrained_beads():
     """kT M⁻¹ projected, over 4000 draws, with frictions 1:50 and several masses: in the metric of the masses the seven
     free directions have variance kT each (seen: 12 %), no two are correlated, and the two others are empty."""
     from scipy import stats
@@ -409,7 +409,8 @@ def test_beads_that_a_constraint_names_go_with_it_or_not_at_all():
     before = look(simulation.context)[0]
     with topology.edit():
         beads.remove([0, 4], terms="remove")
-    assert sticks.members.tolist() == [[2, 3]] and sticks.length.shape == (1,)
+    assert sticks.members.tolist() == [[2, 3]]
+    assert sticks.length.shape == (1,)
     after = look(simulation.context)[0]
     assert (after[[1, 2, 3]] == before[[1, 2, 3]]).all()
     simulation.step(50)
@@ -423,7 +424,7 @@ def test_beads_that_a_constraint_names_go_with_it_or_not_at_all():
     simulation.step(50)
     x = look(simulation.context)[0]
     assert abs(np.linalg.norm(x[2] - x[3]) - 1.0) > 0.01
-    assert sticks.count == 0 and sticks.degrees_of_freedom == 0
+    assert sticks.count == sticks.degrees_of_freedom == 0
     with pytest.raises(mp.TopologyError, match="in use by a Context"):
         topology.constrain(DISTANCE, [[1, 2]], d=4.0)
 
@@ -456,7 +457,7 @@ def test_trajectories_and_reports(tmp_path):
         simulation.step(6)
         simulation.close()
     lines = (tmp_path / "run.txt").read_text().splitlines()
-    assert "Temperature of crank" in lines[0] and "coupler" not in lines[0] and "rocker" not in lines[0]
+    assert [name in lines[0] for name in ("of crank", "of rocker", "of coupler")] == [True, False, False]
     with mp.Trajectory(tmp_path / "run.h5") as trajectory:
         assert (trajectory[-1].positions == look(simulation.context)[0]).all()
 
@@ -531,7 +532,8 @@ def test_a_double_pendulum_has_the_path_of_its_angles():
         context = mp.Context(system, mp.VerletIntegrator(time / steps))
         context.step(steps)
         errors.append(np.abs(look(context)[0] - exact).max())
-    assert errors[1] < 5e-5 and 3.8 < errors[0] / errors[1] < 4.2
+    assert errors[1] < 5e-5
+    assert 3.8 < errors[0] / errors[1] < 4.2
 
 
 def test_a_magnetised_body_as_a_matrix_of_beads_has_the_path_of_eulers_equations():
@@ -548,8 +550,8 @@ def test_a_magnetised_body_as_a_matrix_of_beads_has_the_path_of_eulers_equations
         return np.concatenate([(r @ hat(w)).ravel(), np.cross(r.T @ e3, e3)])
 
     time = 4.0
-    y = solve_ivp(rate, (0.0, time), np.concatenate([np.eye(3).ravel(), omega]), method="DOP853", rtol=1e-12, atol=1e-12)
-    exact = y.y[:9, -1].reshape(3, 3)
+    start = np.concatenate([np.eye(3).ravel(), omega])
+    exact = solve_ivp(rate, (0.0, time), start, method="DOP853", rtol=1e-12, atol=1e-12).y[:9, -1].reshape(3, 3)
     errors = []
     for steps in (400, 800):
         topology = mp.Topology()
@@ -562,7 +564,8 @@ def test_a_magnetised_body_as_a_matrix_of_beads_has_the_path_of_eulers_equations
         context.set_velocities(hat(omega).T)
         context.step(steps)
         errors.append(np.abs(look(context)[0].T - exact).max())
-    assert errors[1] < 5e-5 and 3.8 < errors[0] / errors[1] < 4.2
+    assert errors[1] < 5e-5
+    assert 3.8 < errors[0] / errors[1] < 4.2
 
 
 # Penalties -------------------------------------------------------------------------------------------------------
@@ -593,7 +596,8 @@ def test_the_penalty_tends_to_the_constraint_as_the_inverse_square_of_omega():
     exact = run(None)
     off = [np.abs(run(omega) - exact).max() for omega in (10.0, 20.0, 40.0)]
     assert 1e-4 < off[0] < 1e-2
-    assert 3.2 < off[0] / off[1] < 4.8 and 3.2 < off[1] / off[2] < 4.8
+    assert 3.2 < off[0] / off[1] < 4.8
+    assert 3.2 < off[1] / off[2] < 4.8
 
 
 def test_penalties_of_the_package_written_as_texts_are_the_same():
@@ -639,7 +643,8 @@ def test_penalties_take_part_in_documents_edits_and_analysis():
     np.testing.assert_allclose(found, [[[-0.5], [-1.0]]], rtol=1e-14)
     with topology.edit():
         beads.remove(0, terms="remove")
-    assert force.members.tolist() == [[1, 2]] and context.get_state(energy=True).potential_energy == 0.125
+    assert force.members.tolist() == [[1, 2]]
+    assert context.get_state(energy=True).potential_energy == 0.125
 
 
 def test_linearly_implicit_kicks_solve_with_penalties_of_texts():
@@ -668,7 +673,7 @@ def box(n=4):
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
-        (("x1 + q - 1", [[0]]), mp.ParameterError, r"'q' at column 6 of 'x1 \+ q - 1' is unknown: there are x1, y1, z1"),
+        (("x1 + q", [[0]]), mp.ParameterError, r"'q' at column 6 of 'x1 \+ q' is unknown: there are x1, y1, z1"),
         (("x1 - x3", [[0, 1]]), mp.ParameterError, "'x3' .* is unknown: there are x1, y1, z1, x2, y2, z2"),
         (("x - x1", [[0, 1]]), mp.ParameterError, "'x' at column 1 .* is unknown"),
         (("x1 ** y1", [[0]]), mp.ParameterError, "powers must be whole numbers"),
@@ -723,8 +728,11 @@ def test_constraints_that_depend_on_each_other_are_refused():
     pairs = np.array([[0, 1], [1, 2], [2, 0]])
     d = np.linalg.norm(x[pairs[:, 0]] - x[pairs[:, 1]], axis=1)
     topology.constrain(DISTANCE, pairs, d=d)
-    with pytest.raises(mp.TopologyError, match=r"constraint 0 \(.*\) of 'again', of beads \[0, 1\], depends where beads "
-                                               r"start on constraint 0 .* of 'constraints'.*within .*e-1\d of"):
+    depends = (
+        r"constraint 0 \(.*\) of 'again', of beads \[0, 1\], depends where beads start on constraint 0 .* of "
+        r"'constraints'.*within .*e-1\d of"
+    )
+    with pytest.raises(mp.TopologyError, match=depends):
         topology.constrain(DISTANCE, pairs[:1], d=d[:1], name="again")
     assert len(topology.handles) == 2
     # Two links of a filament already hold an end that is straight: their sum depends on them.
@@ -744,9 +752,8 @@ def test_fixed_beads_and_kinds_that_take_no_part_are_refused():
     points = topology.add_intriangle_points(membrane, 3, mass=1.0, seed=1)
     bodies = topology.add_rigid_bodies([[0.0, 0, 0]], [[1.0, 0, 0, 0]], 1.0, (1.0, 1.0, 1.0))
     twistable = topology.add_filament([[0.0, 0, 0], [1.0, 0, 0]], 1.0, directors=[[0.0, 0, 1]], director_mass=1.0)
-    python = topology.add_surface_points(
-        mp.surfaces.PythonSurface(lambda p: p[:, 2], lambda p: np.tile([0.0, 0, 1.0], (len(p), 1))), [[1.0, 2.0, 0]], 1.0
-    )
+    plane = mp.surfaces.PythonSurface(lambda p: p[:, 2], lambda p: np.tile([0.0, 0, 1.0], (len(p), 1)))
+    python = topology.add_surface_points(plane, [[1.0, 2.0, 0]], 1.0)
     other = mp.Topology()
     foreign = other.add_beads([[1.0, 0, 0]], 1.0)
     for handle in (membrane, points, bodies, twistable.directors):
@@ -756,8 +763,8 @@ def test_fixed_beads_and_kinds_that_take_no_part_are_refused():
         topology.constrain("x1 - 1", [[python.beads[0]]])
     with pytest.raises(mp.TopologyError, match="belongs to another topology"):
         topology.constrain("x1 - 1", foreign)
+    origin = topology.add_beads([[0.0, 0, 0]], 1.0)
     with pytest.raises(mp.ParameterError, match="start at the origin: give length="):
-        origin = topology.add_beads([[0.0, 0, 0]], 1.0)
         topology.constrain("x", origin)
 
 
@@ -768,9 +775,10 @@ def test_a_run_that_cannot_go_on_names_constraint_bead_and_row():
     context = mp.Context(mp.System(topology), mp.VerletIntegrator(1.0))
     context.set_velocities([[0.0, 0, 0], [0.0, 0, 60.0], [0.0, 0, -60.0]])
     before = look(context)[0]
-    with pytest.raises(mp.SimulationError, match=r"step 0, bead 1 .*constraint 0 \(.*\) of 'stick' cannot be kept") as e:
+    message = r"step 0, bead 1 .*constraint 0 \(.*\) of 'stick' cannot be kept"
+    with pytest.raises(mp.SimulationError, match=message) as raised:
         context.step(1)
-    assert (e.value.bead, e.value.object, e.value.step) == (1, "beads", 0)
+    assert (raised.value.bead, raised.value.object, raised.value.step) == (1, "beads", 0)
     assert (look(context)[0] == before).all()
 
 
@@ -790,7 +798,7 @@ def test_what_has_another_integrator_or_potential_is_refused():
     beads = topology.add_beads([[1.0, 2.0, 0.0], [5.0, 0, 0], [6.0, 0, 0]], 1.0, 1.0)
     tie = topology.constrain(DISTANCE, [chain.beads[2], beads.beads[0]], d=1.0, name="tie")
     angle = topology.constrain(ANGLE, chain.beads, c=0.0, name="angle")
-    with pytest.raises(mp.ParameterError, match="BrownianIntegrator cannot move Filaments|cannot move Constraints"):
+    with pytest.raises(mp.ParameterError, match=r"BrownianIntegrator cannot move Filaments|cannot move Constraints"):
         mp.Context(mp.System(topology), mp.BrownianIntegrator(0.01, kT=1.0))
     for force, message in [
         (mp.forces.FixmanPotential(chain, kT=1.0), "filament 0 of 'filament' is solved together with .*'tie'"),
@@ -800,7 +808,7 @@ def test_what_has_another_integrator_or_potential_is_refused():
         system.add_force(force)
         with pytest.raises(mp.TopologyError, match=message):
             mp.Context(system, mp.VerletIntegrator(0.01))
-    with pytest.raises(mp.ParameterError, match="give temperature= .kelvin. or kT="):
+    with pytest.raises(mp.ParameterError, match=r"give temperature= .kelvin. or kT="):
         mp.forces.ConstraintFixmanPotential(tie)
     with pytest.raises(mp.TopologyError, match="must be the handle of constraints"):
         mp.forces.ConstraintFixmanPotential(chain, kT=1.0)

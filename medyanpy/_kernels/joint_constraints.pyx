@@ -27,7 +27,7 @@ from medyanpy._kernels.implicit cimport Function, WIDTH, evaluate, prepare
 from medyanpy._kernels.noise cimport normals_at
 from medyanpy._kernels.parallel cimport n_blocks, ordered_sum, over_blocks, record_fault
 from medyanpy._kernels.philox cimport CONSTRAINTS, NORMALS_BLOCK
-from medyanpy._kernels.program cimport CONSTRAINTS_LOST, NOT_FINITE, Operation, World, mark_moved
+from medyanpy._kernels.program cimport CONSTRAINTS_LOST, Operation, World, mark_moved
 from medyanpy._kernels.vec3 cimport add_scaled, dot
 
 cdef enum:
@@ -383,13 +383,13 @@ cdef int _lost(const System* s, World* world, Py_ssize_t row, double off) noexce
 cdef void _newton(const System* s, Py_ssize_t block, double* registers, double* dense) noexcept nogil:
     """Find mu of all components of a block such that their constraints hold, and move x to there."""
     cdef Py_ssize_t component, row
-    cdef int iteration
+    cdef int _
     cdef bint any_active
     for component in range(s.blocks[block], s.blocks[block + 1]):
         s.active[component] = 1
         for row in range(s.rows[component], s.rows[component + 1]):
             s.multiplier[row] = 0.0
-    for iteration in range(MOST_ITERATIONS):
+    for _ in range(MOST_ITERATIONS):
         _evaluate(s, block, registers)
         any_active = False
         for component in range(s.blocks[block], s.blocks[block + 1]):
@@ -615,7 +615,7 @@ cdef int _metric(void* task, World* world, Py_ssize_t first, Py_ssize_t last, in
             _assemble(s, component, s.gradient, s.gradient)
             failed = _factorise(s, component, dense)
             if failed >= 0:
-                fault |= record_fault(world, NOT_FINITE, s.place[s.slot[s.entries[failed]]], -1)
+                fault |= _lost(s, world, failed, 0.0)
                 continue
             energy = 0.0
             for row in range(s.rows[component], s.rows[component + 1]):
@@ -664,14 +664,18 @@ cdef int _metric(void* task, World* world, Py_ssize_t first, Py_ssize_t last, in
 
 
 cdef class JointMetric(Operation):
-    """The potential of those components that `counts`; programs give H z of each program of the system."""
+    """The potential of those components that `counts`; programs give H z of each program of the system, `names` is as
+    of JointConstraints."""
     cdef JointSystem joint
     cdef MetricTask task
     cdef Functions functions
     cdef const unsigned char[::1] counts
+    cdef readonly object names
 
-    def __init__(self, str name, JointSystem joint, programs, const unsigned char[::1] counts, double kT, int threads):
+    def __init__(self, str name, JointSystem joint, programs, const unsigned char[::1] counts, double kT, int threads,
+                 names):
         self.name = name
+        self.names = names
         self.acts_on_points = False
         self.joint = joint
         self.functions = Functions(programs)

@@ -9,8 +9,6 @@ at a time; then one thread owns a bead and adds up what acts on it, in the order
 Shapes: beads (terms, k) places, others (terms, q) numbers of each. The caller has checked them, and that no term names
 a bead twice.
 """
-import numpy as np
-
 from libc.stdint cimport int32_t
 
 from medyanpy._kernels.arrays cimport table, vector, zeros

@@ -15,6 +15,6 @@ from medyanpy.handles import Handle
 COLUMNS = tuple(dict.fromkeys([*Handle.columns, *InTrianglePoints.columns, *OrientedBeads.columns]))
 
 __all__ = [
-    "COLUMNS", "Balls", "Beads", "Constraints", "Directors", "Filaments", "Handle", "InTrianglePoints", "Membrane", "OrientedBeads",
-    "RigidBodies", "Rods", "SurfacePoints",
+    "COLUMNS", "Balls", "Beads", "Constraints", "Directors", "Filaments", "Handle", "InTrianglePoints", "Membrane",
+    "OrientedBeads", "RigidBodies", "Rods", "SurfacePoints",
 ]  # fmt: skip

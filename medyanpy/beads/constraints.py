@@ -315,6 +315,7 @@ def _lengths(topology: "Topology", what: str, members: np.ndarray, length: Any) 
         i = int(np.argmin(found))
         where = "at the origin" if members.shape[1] == 1 else "in one place"
         raise ParameterError(
-            f"{what}: beads {members[i].tolist()} of row {i} start {where}: give length=, what tolerances are relative to"
+            f"{what}: beads {members[i].tolist()} of row {i} start {where}: give length=, which tolerances are "
+            "relative to"
         )
     return found

@@ -63,7 +63,9 @@ class FilamentFlow(Flow):
 
     @property
     def obstacle(self):
-        return "its links are constraints" if self._filaments.constrained else "its frictions along and across turn with its links"
+        if self._filaments.constrained:
+            return "its links are constraints"
+        return "its frictions along and across turn with its links"
 
     def tangent(self):
         return (self._tangent,) if self._tangent else ()

@@ -222,8 +222,8 @@ class Joint:
         names = ", ".join(self.label(row) for row in others[:3]) + (", ..." if len(others) > 3 else "")
         raise TopologyError(
             f"{what}: {self.label(last)}, of beads {self._beads(last).tolist()}, depends where beads start on "
-            f"{names or 'what else holds its beads'}: {len(among)} constraints of unit gradient are within {least:.1e} "
-            f"of cancelling, but must stay {INDEPENDENT:.0e} away from that. Leave one of them out, or start where they "
+            f"{names or 'itself'}: {len(among)} constraints of unit gradient are within {least:.1e} of "
+            f"cancelling, but must stay {INDEPENDENT:.0e} away from that. Leave one of them out, or start where they "
             "are independent"
         )
 

@@ -32,9 +32,9 @@ _CAUSES = {
     "near by, the gradient vanishes there, or another sheet was reached. The timestep is too large for the forces or "
     "velocities here and for the curvature of the surface; or positions from outside were too far from it, and must "
     "be brought onto it first: surface.project(positions)",
-    "constraints lost": "{row} cannot be kept (it is {value:.1e} times its tolerance off): the joint solve did not "
-    "converge, another sheet of it was reached, or it depends on others here. The timestep is too large for the forces "
-    "or velocities here, or constraints lock: they leave no way to move",
+    "constraints lost": "{row} cannot be kept: the joint solve did not converge ({value:.1e} times its tolerance is "
+    "left), another sheet was reached, or it depends on others here. The timestep is too large for the forces or "
+    "velocities here, or constraints lock: they leave no way to move",
     "runaway": "it has run away: its kinetic energy, {energy}, is more than the thermostat, the start of the run and "
     "the forces can have given it. ",
     "too many jumps": "its rates ask for more than {value:.0f} attempts in one step: they are far too high for the "

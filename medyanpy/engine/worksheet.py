@@ -360,7 +360,7 @@ def _remarks_of_friction(system: "System", integrator: "SplittingIntegrator") ->
     remarks = []
     for handle in handles:
         together = [h for h in handles if h.measured_with is handle]
-        if len(together) and sum(h.degrees_of_freedom for h in together) > 0 and not any(h.has_friction for h in together):
+        if sum(h.degrees_of_freedom for h in together) > 0 and not any(h.has_friction for h in together):
             typical = float(np.median(handle.mass)) / (10.0 * integrator.timestep)
             remarks.append((
                 ThermostatWarning,

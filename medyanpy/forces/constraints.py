@@ -262,11 +262,11 @@ class ConstraintFixmanPotential(Force):
         counts = joint.led_by(self._constraints, tables, ordered)
         if not counts.any():
             raise TopologyError(
-                f"{self.name}: the constraints of {self._constraints.name!r} are all solved together with earlier ones: "
-                "give it the first of them, whose potential is that of all"
+                f"{self.name}: the constraints of {self._constraints.name!r} are all solved together with earlier "
+                "ones: give it the first of them, whose potential is that of all"
             )
         system = joint_constraints.JointSystem(tables, [form.program for form in forms], layout.threads)
         return joint_constraints.JointMetric(
             self.name, system, [form.bent for form in forms], counts.astype(np.uint8), self._numbers["kT"],
-            layout.threads,
+            layout.threads, lambda row: joint.label(ordered[row]),
         )  # fmt: skip
