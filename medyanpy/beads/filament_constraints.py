@@ -123,7 +123,7 @@ def filament_rows(filaments) -> list[Rows]:
         return lambda i: f"the {what} of link {i}"
 
     # |g| over the gradient's length is what is compared: with these scales the errors are those of constraints.pxi.
-    rows = [Rows(_LENGTH, nodes, length[:, None], tolerance * length / np.sqrt(2.0), chain, label("length"))]
+    rows = [Rows(_LENGTH, nodes, length[:, None], tolerance * length / np.sqrt(2.0), chain, label("length"), 0.5)]
     if filaments.directors is not None:
         director = filaments.directors.beads[:, None]
         scale = tolerance * length / np.sqrt(2.0 + length**2)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from medyanpy._kernels.selected import joint_constraints
-from medyanpy.errors import TopologyError
+from medyanpy.errors import SimulationError, TopologyError
 from medyanpy.flows import Flow, Stage
 from medyanpy.surfaces.forms import Form
 
@@ -42,6 +42,8 @@ class Rows(NamedTuple):
         Counted within the handle: what it solves together, or would solve.
     label : callable (i) -> str
         What the i-th is called in messages.
+    share : float
+        The handle's multipliers are those of this form times it.
     """
 
     form: Form
@@ -50,6 +52,7 @@ class Rows(NamedTuple):
     scale: np.ndarray
     group: np.ndarray
     label: Callable[[int], str]
+    share: float = 1.0
 
 
 class Joint:
@@ -243,6 +246,61 @@ class Joint:
         return sparse.coo_array(
             (np.concatenate(values), (np.concatenate(i), j)), shape=(len(rows), len(columns))
         ).tocsr()
+
+    # Multipliers -----------------------------------------------------------------------------------------------
+
+    def multipliers(self, x: np.ndarray, v: np.ndarray, forces: np.ndarray) -> dict["Handle", list]:
+        """Of every handle those of its parts, by rows: pairs of numbers (m,) within the part, and λ; from (n, 3)
+        positions, velocities and forces in topology order.
+
+        Raises
+        ------
+        SimulationError
+            They are not determined.
+        """
+        from scipy import sparse
+        from scipy.sparse import linalg
+
+        n = self.topology.n_beads
+        weight = np.zeros(n)
+        for handle in self.handles:
+            if len(handle):
+                weight[handle.beads] = np.where(handle.fixed_beads, 0.0, 1.0 / handle.mass)
+        at, columns, values, bends, found = [], [], [], np.empty(len(self)), {}
+        for p in np.unique(self._part).tolist():
+            handle, rows = self.parts[p]
+            mine = np.flatnonzero(self._part == p)
+            number = self._number[mine]
+            beads, own = rows.beads[number], rows.own[number]
+            _, slope = rows.form.at(x[beads], own)
+            bends[mine] = rows.form.bends(x[beads], own, v[beads])
+            at.append(np.repeat(mine, 3 * rows.form.beads))
+            columns.append((3 * beads[:, :, None] + np.arange(3)).ravel())
+            values.append(slope.ravel())
+            found.setdefault(handle, []).append((number, mine, rows.share))
+        entries = np.concatenate(values), (np.concatenate(at), np.concatenate(columns))
+        gradient = sparse.coo_array(entries, shape=(len(self), 3 * n)).tocsr()
+        w = np.repeat(weight, 3)
+        right = gradient @ (w * forces.ravel()) + bends
+        # Rows of unit length, so that pivots can be compared.
+        size = np.sqrt(gradient.multiply(gradient) @ w)
+        unit = sparse.diags_array(1.0 / size) @ gradient
+        try:
+            factors = linalg.splu((unit @ sparse.diags_array(w) @ unit.T).tocsc())
+            determined = np.abs(factors.U.diagonal()).min() > INDEPENDENT**2
+        except RuntimeError:
+            # Exactly singular.
+            determined = False
+        if not determined:
+            raise SimulationError(
+                f"{self.first!r}: the multipliers of its constraints are not determined: they depend on others here",
+                object=self.first.name,
+            )
+        solved = factors.solve(right / size) / size
+        return {
+            handle: [(number, share * solved[mine]) for number, mine, share in parts]
+            for handle, parts in found.items()
+        }
 
     # Tables of the kernel ---------------------------------------------------------------------------------------
 

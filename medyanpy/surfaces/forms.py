@@ -91,6 +91,13 @@ class Form:
             g, *slopes = graph.evaluate(results, inputs)
         return np.array(g, float), np.stack(slopes, axis=1).reshape(x.shape)
 
+    def bends(self, x: np.ndarray, own: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """(m,) v.H.v: what the function gains by beads that go straight on with velocities v (m, k, 3)."""
+        graph, g, z = self._graph(3 * self.beads)
+        twice = self._along(graph, self._along(graph, g, z), z)
+        inputs = [*x.reshape(len(x), -1).T, *own.T, *v.reshape(len(v), -1).T]
+        return np.array(graph.evaluate([twice], inputs)[0], float)
+
 
 def of_surface(surface: Surface) -> Form:
     """g of an implicit surface."""
