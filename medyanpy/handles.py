@@ -271,6 +271,7 @@ class Handle(Guarded):
             if isinstance(value, np.ndarray):
                 value.flags.writeable = False
         self._complete(**attributes)
+        self.topology._joint = None
         self._version += 1
 
     def _merged(self, other: "Handle") -> dict[str, Any]:

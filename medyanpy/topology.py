@@ -88,8 +88,8 @@ class Topology(Guarded):
         #: What names beads by their rows is asked before some go away.
         self._systems: weakref.WeakSet = weakref.WeakSet()
         self._is_edited = False
-        #: What is solved jointly, and of which handles, as they were, that was worked out.
-        self._joint: tuple[tuple, Joint | None] = ((), None)
+        #: What is solved jointly, once it has been asked for, until handles change.
+        self._joint: tuple[Joint | None] | None = None
 
     @property
     def is_edited(self) -> bool:
@@ -153,13 +153,10 @@ class Topology(Guarded):
     @property
     def joint(self) -> Joint | None:
         """The constraints of a user's own with all that they are solved together with; None without any."""
-        written = [h for h in self._handles if isinstance(h, Constraints) and h.count]
-        if not written:
-            return None
-        key = tuple((handle, handle._version) for handle in self._handles)
-        if self._joint[0] != key:
-            self._joint = (key, Joint(self, written))
-        return self._joint[1]
+        if self._joint is None:
+            written = [h for h in self._handles if isinstance(h, Constraints) and h.count]
+            self._joint = (Joint(self, written) if written else None,)
+        return self._joint[0]
 
     def start_positions(self, beads: np.ndarray) -> np.ndarray:
         """(..., 3) nm; where beads start, of handles that take constraints."""
@@ -310,6 +307,7 @@ class Topology(Guarded):
     def _forget(self, handle: Handle) -> None:
         """Take away a handle without beads that has just been added."""
         self._handles.remove(handle)
+        self._joint = None
 
     def _keep(self, handle, capacity: int | None = None, **given: Any):
         """Take a handle whose beads have the rows from `_room` on, and room for `capacity` of them in all. What was
@@ -330,6 +328,7 @@ class Topology(Guarded):
         self._next_id += n
         handle._asleep = np.arange(first + len(handle), first + n)
         self._handles.append(handle)
+        self._joint = None
         return handle
 
     def _declare(self, handle: Handle, n: int) -> None:
@@ -421,6 +420,7 @@ class Topology(Guarded):
         self._check_size(what, more)
         handle._asleep = np.append(handle._asleep, np.arange(self._n_beads, self._n_beads + more))
         handle._version += 1
+        self._joint = None
         self._n_beads += more
         self._next_id += more
         self._more_rows(handle, more)
@@ -431,6 +431,7 @@ class Topology(Guarded):
     ) -> None:
         plain = np.arange(handle._first, handle._first + len(beads))
         handle._take(**attributes)
+        handle.topology._joint = None
         handle._rows = None if np.array_equal(beads, plain) else _frozen(beads)
         handle._ids = None if np.array_equal(ids, beads) else _frozen(ids)
         handle._asleep = asleep

@@ -283,7 +283,7 @@ def test_the_thermostat_has_exactly_the_covariance_of_constrained_beads():
     topology.constrain(ANGLE, n, c=float((x[0] - x[1]) @ (x[2] - x[1])))
     context = mp.Context(mp.System(topology), mp.SplittingIntegrator("OBABO", h, kT=kT, seed=9))
     context.set_velocities_to_temperature(kT=kT, seed=3)
-    context.step(1)
+    context.step(10)
     v = look(context)[1].reshape(copies, 9)
 
     def g(x):
@@ -294,7 +294,7 @@ def test_the_thermostat_has_exactly_the_covariance_of_constrained_beads():
     values, axes = np.linalg.eigh(wanted / kT * np.sqrt(np.outer(1.0 / w, 1.0 / w)))
     mixed = v / np.sqrt(w) @ axes
     np.testing.assert_allclose(values, [0, 0, 1, 1, 1, 1, 1, 1, 1], rtol=0, atol=1e-12)
-    assert np.abs(mixed[:, :2]).max() < 1e-5 * np.sqrt(kT)
+    assert np.abs(mixed[:, :2]).max() < 1e-4 * np.sqrt(kT)
     # Each of the seven free directions has variance kT, and no two are correlated.
     s = mixed[:, 2:] / np.sqrt(kT)
     p = [2.0 * min(f(np.sum(c**2), copies) for f in (stats.chi2.cdf, stats.chi2.sf)) for c in s.T]
@@ -495,6 +495,7 @@ def test_trajectories_and_reports(tmp_path):
         simulation.close()
     lines = (tmp_path / "run.txt").read_text().splitlines()
     assert [name in lines[0] for name in ("of crank", "of rocker", "of coupler")] == [True, False, False]
+    assert [row.name for row in simulation.check().beads] == ["crank", "rocker"]
     with mp.Trajectory(tmp_path / "run.h5") as trajectory:
         assert (trajectory[-1].positions == look(simulation.context)[0]).all()
 

@@ -559,7 +559,7 @@ cdef class JointConstraints(Operation):
         if action == START and self.task.known:
             return 0
         # Of a flight, factors are made for the last place.
-        self.task.factored &= action == TANGENT or action == NORMAL
+        pass
         if action == SETTLE:
             mark_moved(world)
         fault = over_blocks(_blocks, &self.task, world, self.joint.blocks, 1)
@@ -690,7 +690,15 @@ cdef class JointMetric(Operation):
         self.task.registers = joint.work(threads * self.task.room)
 
     cdef int run(self, World* world) noexcept nogil:
+        cdef System* s = self.task.system
+        cdef Py_ssize_t component, e
         cdef int fault = over_blocks(_metric, &self.task, world, self.joint.blocks, 1)
+        # Beads that do not move may be in several components.
+        for component in range(s.components):
+            if self.task.counts[component]:
+                for e in range(s.entries[s.rows[component]], s.entries[s.rows[component + 1]]):
+                    if s.w[s.slot[e]] == 0.0:
+                        add_scaled(-self.task.kT, self.task.z + 3 * e, world.f + 3 * <Py_ssize_t> s.place[s.slot[e]])
         # A system of its own: what it holds is of no use to any other operation.
         self.energy = ordered_sum(self.task.energy, self.joint.system.components) if world.want_energy else 0.0
         return fault

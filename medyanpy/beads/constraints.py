@@ -38,6 +38,8 @@ class Constraints(Handle):
     kind = "constraints"
     added_by = "constrain"
     degrees_of_freedom_per_bead = 0
+    # It has no places at all: pictures and the like leave it out.
+    in_space = False
 
     def __init__(self, topology, name, texts, members, parameters, length, tolerance) -> None:
         nobody = np.empty(0)
@@ -198,7 +200,7 @@ def constrain(
         What tolerances are relative to. By default the largest distance between the beads of a row where they start
         (of one bead: from the origin) over √k, which keeps a distance of two beads to `tolerance` relative.
     tolerance : float, > 0
-        How near to where it holds a constraint is kept, |g|/|∇g|, relative to `length`.
+        How near to where it holds a constraint is kept, g over the length of its gradient, relative to `length`.
     name : str, optional
     **parameters : float or (m,) float, finite
         The numbers that the texts name: one for all, or one for each row.

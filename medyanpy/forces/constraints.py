@@ -71,6 +71,8 @@ class ConstraintPenalty(NamedTerms):
     """
 
     noun, terms = "row", "_members"
+    #: And those that the texts name.
+    domains = domain_table(omega=Domain(at_least=0.0, per="members"))
 
     def __init__(
         self,
@@ -93,9 +95,7 @@ class ConstraintPenalty(NamedTerms):
         if twice.any():
             i = int(np.argmax(twice))
             raise TopologyError(f"{self.name}: row {i} names a bead twice: {self._members[i].tolist()}")
-        self.domains = domain_table(
-            omega=Domain(at_least=0.0, per="members"), **dict.fromkeys(parameters, Domain(per="members"))
-        )
+        self.domains = domain_table(**type(self).domains, **dict.fromkeys(parameters, Domain(per="members")))
         self.changeable = tuple(self.domains)
         self._declare(omega=omega, **parameters)
         k = self._members.shape[1]
@@ -180,8 +180,8 @@ class ConstraintFixmanPotential(Force):
               T_{rs} = \sum_i \frac1{m_i} \frac{\partial n_r}{\partial x_i}\cdot\frac{\partial n_s}{\partial x_i}
 
     of all constraints that are solved together with these, links of filaments and surfaces included, each with a
-    gradient of unit length, n_r = g_r/|∇g_r| (of the coordinates of the beads that move). So it does not depend on how
-    what is zero is written.
+    gradient of unit length: n is g over the length of its gradient, by the coordinates of the beads that move. So it
+    does not depend on how what is zero is written.
 
     Parameters
     ----------

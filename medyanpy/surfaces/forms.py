@@ -86,7 +86,7 @@ class Form:
         """(m,) values and (m, k, 3) gradients of m terms, from (m, k, 3) and (m, own): by NumPy, for what is asked
         once."""
         graph, results = self._first
-        inputs = [*x.reshape(len(x), -1).T, *own.T]
+        inputs = [*x.reshape(len(x), 3 * self.beads).T, *own.T]
         with np.errstate(all="ignore"):
             g, *slopes = graph.evaluate(results, inputs)
         return np.array(g, float), np.stack(slopes, axis=1).reshape(x.shape)
@@ -95,7 +95,7 @@ class Form:
         """(m,) v.H.v: what the function gains by beads that go straight on with velocities v (m, k, 3)."""
         graph, g, z = self._graph(3 * self.beads)
         twice = self._along(graph, self._along(graph, g, z), z)
-        inputs = [*x.reshape(len(x), -1).T, *own.T, *v.reshape(len(v), -1).T]
+        inputs = [*x.reshape(len(x), 3 * self.beads).T, *own.T, *v.reshape(len(v), 3 * self.beads).T]
         return np.array(graph.evaluate([twice], inputs)[0], float)
 
 
