@@ -14,6 +14,7 @@ from medyanpy.columns import BEADS, POSITIONS, VELOCITIES, Column
 from medyanpy.errors import ParameterError, TopologyError
 
 if TYPE_CHECKING:
+    from medyanpy.beads.joint import Rows
     from medyanpy.flows import Flow
     from medyanpy.layout import Layout
     from medyanpy.topology import Topology
@@ -73,11 +74,16 @@ class Handle(Guarded):
     per_bead: tuple[str, ...] = ("mass", "friction")
     #: Whether nothing joins one bead to another, so that jumps may bear and kill single ones.
     comes_and_goes = False
+    #: Whether all that holds its beads is in `constraint_rows`, so that constraints of a user's own can hold them too.
+    takes_constraints = False
+    #: Whether what holds its beads keeps their total momentum.
+    keeps_momentum = True
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        # Said of one class, it does not hold for those derived from it.
-        cls.comes_and_goes = vars(cls).get("comes_and_goes", False)
+        # Said of one class, these do not hold for those derived from it.
+        for name in ("comes_and_goes", "takes_constraints"):
+            setattr(cls, name, vars(cls).get(name, False))
 
     def __init__(self, topology: "Topology", name: str, first: int, mass: np.ndarray, friction: np.ndarray) -> None:
         self.topology = topology
@@ -265,6 +271,7 @@ class Handle(Guarded):
             if isinstance(value, np.ndarray):
                 value.flags.writeable = False
         self._complete(**attributes)
+        self.topology._joint = None
         self._version += 1
 
     def _merged(self, other: "Handle") -> dict[str, Any]:
@@ -369,6 +376,29 @@ class Handle(Guarded):
         return self
 
     @property
+    def measured_with(self) -> "Handle":
+        """The handle whose temperature these beads are part of: also where constraints of a user's own join them to
+        those of another."""
+        joint = self.topology.joint
+        return self.moves_with if joint is None else joint.leaders.get(self.moves_with, self.moves_with)
+
+    @property
+    def contents(self) -> str:
+        """How many beads of which kind it has."""
+        return f"{len(self)} {self.kind}"
+
+    @property
+    def obstacle_to_constraints(self) -> str:
+        """Why constraints of a user's own cannot hold its beads; empty where they can."""
+        if self.takes_constraints:
+            return ""
+        return "but constraints hold free beads, balls, nodes of filaments and beads on surfaces, and no others"
+
+    def constraint_rows(self) -> "list[Rows]":
+        """The constraints that its beads have, for joint solves; see `medyanpy.beads.joint`."""
+        return []
+
+    @property
     def step_lengths(self) -> float | np.ndarray:
         """() or (n,) nm; how far a bead moves while its coordinates change by 1: 1 where these are lengths."""
         return 1.0
@@ -421,7 +451,7 @@ class Handle(Guarded):
         return 0 if self.fixed else self.degrees_of_freedom_per_bead * len(self)
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({self.name!r}, {len(self)} {self.kind})"
+        return f"{type(self).__name__}({self.name!r}, {self.contents})"
 
 
 def handles_in(beads: Any) -> tuple[Handle, ...]:

@@ -463,9 +463,11 @@ def _plain(schedule: "Schedule") -> list[bool]:
     """Whether the beads of each handle, in internal order, are moved by positions, velocities and masses alone."""
     layout = schedule.layout
     carriers = {p.membrane for p in layout.topology.point_handles}
+    joint = layout.topology.joint
+    held = set() if joint is None else joint.handles
     return [
-        handle not in schedule.flows and handle.in_space and handle not in layout.topology.point_handles
-        and not (handle in carriers and not handle.fixed)
+        handle not in schedule.flows and handle not in held and handle.in_space
+        and handle not in layout.topology.point_handles and not (handle in carriers and not handle.fixed)
         for handle in layout.handles
     ]  # fmt: skip
 

@@ -84,7 +84,8 @@ class State(Named):
     multipliers : dict of str to (n,) float array, pN over the unit of ∇g
         Lagrange multipliers λ of constraints g = 0, by handle name: with these velocities and forces, -λ ∇g are the
         forces that keep beads on a surface (one each) and links at their lengths, g = r² - ℓ² (one for each link of
-        filaments without directors; the tension of a link is 2 λ ℓ).
+        filaments without directors; the tension of a link is 2 λ ℓ). Of constraints of a user's own (m, t): one for
+        each row and text.
     counts : dict of str to (int, int)
         Of every jump, by its name: how often it was tried, and how often something happened.
     jumps : dict of str to dict

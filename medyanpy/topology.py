@@ -10,10 +10,22 @@ import numpy as np
 
 from medyanpy._tools.names import Guarded, look_up
 from medyanpy._tools.validation import array, one_or_many, whole_number
-from medyanpy.beads import COLUMNS, filaments, free, intriangle_points, membranes, rigid_bodies, rods, surface_points
+from medyanpy.beads import (
+    COLUMNS,
+    constraints,
+    filaments,
+    free,
+    intriangle_points,
+    membranes,
+    rigid_bodies,
+    rods,
+    surface_points,
+)
+from medyanpy.beads.constraints import Constraints
 from medyanpy.beads.filaments import Directors, Filaments
 from medyanpy.beads.free import Balls, Beads
 from medyanpy.beads.intriangle_points import InTrianglePoints
+from medyanpy.beads.joint import Joint
 from medyanpy.beads.membranes import Membrane
 from medyanpy.beads.oriented import OrientedBeads
 from medyanpy.beads.rigid_bodies import RigidBodies
@@ -25,8 +37,8 @@ from medyanpy.handles import MAX_BEADS, MAX_IDS, Handle, found_ids, handles_in
 
 # With kinds of beads, which were all in this file in 0.1.
 __all__ = [
-    "Balls", "Beads", "Directors", "Filaments", "InTrianglePoints", "Membrane", "OrientedBeads", "RigidBodies", "Rods",
-    "SurfacePoints", "Topology",
+    "Balls", "Beads", "Constraints", "Directors", "Filaments", "InTrianglePoints", "Membrane", "OrientedBeads",
+    "RigidBodies", "Rods", "SurfacePoints", "Topology",
 ]  # fmt: skip
 
 
@@ -61,6 +73,7 @@ class Topology(Guarded):
     add_rigid_bodies = rigid_bodies.add_rigid_bodies
     add_rod = rods.add_rod
     add_rods = rods.add_rods
+    constrain = constraints.constrain
 
     def __init__(self) -> None:
         self._handles: list[Handle] = []
@@ -75,6 +88,8 @@ class Topology(Guarded):
         #: What names beads by their rows is asked before some go away.
         self._systems: weakref.WeakSet = weakref.WeakSet()
         self._is_edited = False
+        #: What is solved jointly, once it has been asked for, until handles change.
+        self._joint: tuple[Joint | None] | None = None
 
     @property
     def is_edited(self) -> bool:
@@ -135,6 +150,35 @@ class Topology(Guarded):
                 return handle
         raise TopologyError(f"bead {bead} does not exist: the topology has {self._n_beads} beads")
 
+    @property
+    def joint(self) -> Joint | None:
+        """The constraints of a user's own with all that they are solved together with; None without any."""
+        if self._joint is None:
+            written = [h for h in self._handles if isinstance(h, Constraints) and h.count]
+            self._joint = (Joint(self, written) if written else None,)
+        return self._joint[0]
+
+    def start_positions(self, beads: np.ndarray) -> np.ndarray:
+        """(..., 3) nm; where beads start, of handles that take constraints."""
+        x = np.zeros((self._n_beads, 3))
+        for handle in self._handles:
+            if handle.takes_constraints:
+                x[handle.beads] = handle.positions
+        return x[beads]
+
+    def plain_rows(self, beads: np.ndarray) -> np.ndarray:
+        """What rows of beads would be if handles were added anew, in their order, before `number`."""
+        return self._plain_numbers()[beads]
+
+    def _plain_numbers(self) -> np.ndarray:
+        """(n,) of every row."""
+        out, first = np.arange(self._n_beads), 0
+        for handle in self._handles:
+            rows = np.append(handle.beads, handle._asleep)
+            out[rows] = first + np.arange(len(rows))
+            first += len(rows)
+        return out
+
     def __reduce__(self):
         """A pickle or copy is in use by no Context. Handles among arguments go by their numbers: while the
         topology is being made anew there are none yet to point to."""
@@ -150,7 +194,7 @@ class Topology(Guarded):
         return _made_anew, (type(self), tuple(objects), self.numbering())
 
     def __repr__(self) -> str:
-        parts = ", ".join(f"{len(h)} {h.kind} of {h.name!r}" for h in self._handles)
+        parts = ", ".join(f"{h.contents} of {h.name!r}" for h in self._handles)
         return f"Topology({self._n_beads} beads{': ' if parts else ''}{parts})"
 
     @property
@@ -246,6 +290,10 @@ class Topology(Guarded):
         if n == 0:
             raise TopologyError(f"{what}: there is nothing to add (0 beads)")
         self._check_size(what, n)
+        return self._n_beads, self._name(what, name, default)
+
+    def _name(self, what: str, name: str | None, default: str) -> str:
+        """The name of a handle that is to be added: the one given, or the default with a number."""
         taken = {h.name for h in self._handles}
         if name is None:
             name, k = default, 1
@@ -254,7 +302,12 @@ class Topology(Guarded):
                 name = f"{default} {k}"
         elif name in taken:
             raise TopologyError(f"{what}: the name {name!r} is in use")
-        return self._n_beads, str(name)
+        return str(name)
+
+    def _forget(self, handle: Handle) -> None:
+        """Take away a handle without beads that has just been added."""
+        self._handles.remove(handle)
+        self._joint = None
 
     def _keep(self, handle, capacity: int | None = None, **given: Any):
         """Take a handle whose beads have the rows from `_room` on, and room for `capacity` of them in all. What was
@@ -275,6 +328,7 @@ class Topology(Guarded):
         self._next_id += n
         handle._asleep = np.arange(first + len(handle), first + n)
         self._handles.append(handle)
+        self._joint = None
         return handle
 
     def _declare(self, handle: Handle, n: int) -> None:
@@ -332,7 +386,9 @@ class Topology(Guarded):
         gone = np.zeros(self._n_beads, bool)
         for handle, keep in kept.items():
             gone[handle.beads[~keep]] = True
-        naming = [(one, one.naming(gone)) for system in self._systems for one in (*system.forces, *system.jumps)]
+        named = [handle for handle in self._handles if isinstance(handle, Constraints)]
+        named += [one for system in self._systems for one in (*system.forces, *system.jumps)]
+        naming = [(one, one.naming(gone)) for one in named]
         for one, found in naming:
             for noun, masks in found.items():
                 if masks.any() and terms == "refuse":
@@ -364,6 +420,7 @@ class Topology(Guarded):
         self._check_size(what, more)
         handle._asleep = np.append(handle._asleep, np.arange(self._n_beads, self._n_beads + more))
         handle._version += 1
+        self._joint = None
         self._n_beads += more
         self._next_id += more
         self._more_rows(handle, more)
@@ -374,6 +431,7 @@ class Topology(Guarded):
     ) -> None:
         plain = np.arange(handle._first, handle._first + len(beads))
         handle._take(**attributes)
+        handle.topology._joint = None
         handle._rows = None if np.array_equal(beads, plain) else _frozen(beads)
         handle._ids = None if np.array_equal(ids, beads) else _frozen(ids)
         handle._asleep = asleep
@@ -420,8 +478,13 @@ class Topology(Guarded):
             raise TopologyError(f"{what}: each row from 0 to {n - 1} must be that of one bead, or asleep")
         if len(ids) and (ids[0] < 0 or ids[-1] >= next_id or (ids[1:] == ids[:-1]).any()):
             raise TopologyError(f"{what}: ids must differ, and be from 0 to {next_id - 1}")
+        now = np.empty(self._n_beads, np.int64)
+        for handle, beads, _, asleep in taken:
+            now[np.append(handle.beads, handle._asleep)] = np.append(beads, np.sort(asleep))
         self._n_beads, self._next_id, self._beads_with = n, next_id, {}
         for handle, beads, own, asleep in taken:
+            if isinstance(handle, Constraints):
+                handle.renumbered(now)
             handle._first = int(beads[0]) if len(beads) else handle._first
             self._renumber(handle, beads.copy(), own.copy(), np.sort(asleep), {})
         for of in self.row_counts:

@@ -351,6 +351,54 @@ def beads_on_surfaces():
     return system
 
 
+def constraints_of_its_own():
+    """Many small components, with all functions of their programs, on all that can be held: filaments, some of them
+    twistable, beads on a surface, free ones; a net that is one component; what is beside them is not."""
+    rng = np.random.default_rng(23)
+    topology = mp.Topology()
+    bent = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [1.4, 0.9, 0.0], [1.6, 1.0, 1.0]])
+    n = 120
+    x = bent + rng.normal(0.0, 0.1, (n, 4, 3)) + rng.uniform(0.0, 20.0, (n, 1, 3))
+    free = topology.add_beads(x.reshape(-1, 3), rng.uniform(1.0, 2.0, 4 * n), rng.uniform(0.1, 1.0, 4 * n))
+    chains = topology.add_filaments(x + 30.0, 1.0, 0.3)
+    directors = np.cross(np.diff(x, axis=1), rng.normal(size=(n, 3, 3))).reshape(-1, 3)
+    directors /= np.linalg.norm(directors, axis=1)[:, None]
+    twistable = topology.add_filaments(
+        x - 30.0, 1.0, 0.3, directors=directors, director_mass=1.0, director_friction=0.2, name="twistable"
+    )
+    sphere = mp.surfaces.Sphere(6.0)
+    walkers = topology.add_surface_points(sphere, sphere.sample(400, 2), 1.0, 0.4)
+    net = np.arange(100).reshape(10, 10)
+    places = np.column_stack([net.ravel() % 10, net.ravel() // 10, np.zeros(100)]) + rng.normal(0.0, 0.1, (100, 3))
+    sheet = topology.add_beads(places - [0.0, 0.0, 40.0], 1.0, 0.3, name="sheet")
+    start = topology.start_positions(np.arange(topology.n_beads))
+    distance = "(x1-x2)^2 + (y1-y2)^2 + (z1-z2)^2 - d^2"
+
+    def tie(pairs, name):
+        d = np.linalg.norm(start[pairs[:, 0]] - start[pairs[:, 1]], axis=1)
+        topology.constrain(distance, pairs, d=d, name=name)
+
+    rows = free.beads.reshape(-1, 4)
+    a, b, c, _ = (start[row] for row in rows.T)
+    angle = "exp(((x1-x2)*(x3-x2) + (y1-y2)*(y3-y2) + (z1-z2)*(z3-z2))/4) - e"
+    topology.constrain(angle, rows[:, :3], e=np.exp(np.einsum("ij,ij->i", a - b, c - b) / 4.0), name="angles")
+    tie(rows[:, [0, 1]], "lengths")
+    topology.constrain("sin(x/9) + cos(y/9) + sqrt(z^2 + 900) + log(z + 100) - g", rows[:, 3:], length=1.0, g=(
+        np.sin(start[rows[:, 3], 0] / 9.0) + np.cos(start[rows[:, 3], 1] / 9.0)
+        + np.sqrt(start[rows[:, 3], 2] ** 2 + 900.0) + np.log(start[rows[:, 3], 2] + 100.0)
+    ))  # fmt: skip
+    tie(np.column_stack([chains.beads.reshape(-1, 4)[:80, 3], walkers.beads[:160:2]]), "ties")
+    tie(twistable.beads.reshape(-1, 4)[:60, [0, 2]], "struts")
+    across = sheet.beads[np.concatenate([np.column_stack([net[1:].ravel(), net[:-1].ravel()]),
+                                         np.column_stack([net[:, 1:].ravel(), net[:, :-1].ravel()])])]  # fmt: skip
+    tie(across, "net")
+    system = mp.System(topology)
+    system.add_force(forces.HarmonicTrap([free, chains, twistable, walkers], 0.02, [0.0, 0.0, 0.0]))
+    system.add_force(forces.ConstraintFixmanPotential(topology["angles"], kT=1.0, group=1))
+    system.add_force(forces.ConstraintPenalty("x1*x2 + y1*z2 - c", rows[:, [0, 3]], 0.001, c=rng.uniform(0.0, 1.0, n)))
+    return system
+
+
 def rigid_bodies(points):
     """Bodies that differ in mass or in friction, tied at sites beside their centres to each other, to beads and, if
     wanted, to points of a membrane."""
@@ -495,6 +543,7 @@ KINDS = {
     "twistable filaments": twistable_filaments,
     "shapes that collide": shapes_that_collide,
     "beads on surfaces": beads_on_surfaces,
+    "constraints of its own": constraints_of_its_own,
     "rigid bodies": rigid_bodies(points=True),
     "ellipsoids": ellipsoids,
     "elastic rods": rods(free=True),

@@ -62,6 +62,7 @@ class Fault:
     operation: str
     says: str
     build: Callable[[], Scene]
+    #: Whether a triangle is told, or, of constraints, a row.
     in_triangle: bool = False
     cause: type[BaseException] | None = None
     #: It fails by a timestep that is too long for a force, of which a Context warns.
@@ -423,6 +424,34 @@ def a_bead_leaves_its_surface():
         context.set_velocities_to_temperature(kT=1.0)
 
     return Scene(context, mend, 517, "walkers")
+
+
+@fault("joint_constraints.pyx", "_lost", "CONSTRAINTS_LOST", "JointConstraints", r"constraint 17 .* cannot be kept",
+       in_triangle=True)
+def a_pair_is_torn_apart():
+    topology = mp.Topology()
+    x = np.random.default_rng(1).normal(0.0, 9.0, (200, 1, 3)) + [[0.0, 0, 0], [1.0, 0, 0]]
+    pairs = topology.add_beads(x.reshape(-1, 3), 1.0, name="pairs")
+    topology.constrain("(x1-x2)^2 + (y1-y2)^2 + (z1-z2)^2 - 1", pairs.beads.reshape(-1, 2))
+    context = make(mp.System(topology), "BAB")
+    v = np.zeros((400, 3))
+    v[34, 1] = 1e6
+    context.set_velocities(v)
+    return Scene(context, lambda: context.set_velocities(np.zeros((400, 3))), 34, "pairs")
+
+
+@fault("terms.pyx", "_terms", "NOT_FINITE", "Terms", SMALLER)
+def a_penalty_has_a_pole():
+    topology = mp.Topology()
+    topology.add_beads([[1.0, 0, 0]], mass=1.0)
+    beads = topology.add_beads(np.column_stack([np.linspace(1.1, 2.0, 5000), np.zeros((5000, 2))]), 1.0, name="walkers")
+    system = mp.System(topology)
+    system.add_force(forces.ConstraintPenalty("sqrt(log(x))", beads, 1e-3, name="pole"))
+    context = make(system, "BAB", 1e-3)
+    v = np.zeros((5001, 3))
+    v[4321, 0] = -1e3
+    context.set_velocities(v)
+    return Scene(context, lambda: context.set_velocities(np.zeros((5001, 3))), 4321, "walkers", "pole")
 
 
 @fault("surface_constraints.pyx", "ask", "PYTHON_EXCEPTION", "SurfaceConstraints", r"Python code called from the step",
@@ -839,7 +868,7 @@ def test_memory_runs_out(site):
 # Where a kernel reports a fault: what it returns or records, and helpers that do it for whoever calls them.
 CODE = (
     r"(NOT_FINITE|TOO_MANY_CROSSINGS|DEGENERATE_TRIANGLE|PYTHON_EXCEPTION|OUT_OF_MEMORY|NOT_CONVERGED|NOT_SOLVED"
-    r"|LOST_SURFACE|RUNAWAY|TOO_MANY_JUMPS|NO_ROOM|IN_WALL|NO_ROOT|[A-Z_]*_FAULT)"
+    r"|LOST_SURFACE|RUNAWAY|TOO_MANY_JUMPS|NO_ROOM|IN_WALL|NO_ROOT|CONSTRAINTS_LOST|[A-Z_]*_FAULT)"
 )
 REPORT = re.compile(rf"record_fault\(world, {CODE}|return {CODE}$")
 HELPERS = {"bend_no_area": "DEGENERATE_TRIANGLE", "fail_lanes": "NOT_CONVERGED"}

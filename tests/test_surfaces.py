@@ -438,6 +438,18 @@ def test_energy_error_is_of_second_order():
     assert 3.5 < deviations[0] / deviations[1] < 5.0
 
 
+@pytest.mark.frictionless
+def test_surfaces_do_not_keep_momentum():
+    """Nothing is left out of the temperature of beads without friction or forces: 2 degrees of freedom each."""
+    topology = mp.Topology()
+    sphere = S.Sphere(2.0)
+    topology.add_surface_points(sphere, sphere.sample(4, seed=1), 1.0)
+    context = mp.Context(mp.System(topology), mp.VerletIntegrator(0.01))
+    context.set_velocities_to_temperature(kT=1.0, seed=1)
+    state = context.get_state(energy=True)
+    assert 2.0 * state.kinetic_energy == pytest.approx(8.0 * mp.units.boltzmann * state.temperature, rel=1e-12)
+
+
 def test_temperature_and_density():
     """BAOAB on a torus in a trap-free run: Maxwell's distribution in the tangent plane, uniform per area.
 

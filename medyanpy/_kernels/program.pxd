@@ -25,6 +25,7 @@ cdef enum FaultCode:
     NO_ROOM = 11              # a bead that shall be born where no row is asleep
     IN_WALL = 12              # a sphere that overlaps a wall of the fluid
     NO_ROOT = 13              # a mobility of which Lanczos' method finds no root
+    CONSTRAINTS_LOST = 14     # constraints between beads that cannot be held; `triangle` of the fault is the row
 
 
 cdef struct Fault:

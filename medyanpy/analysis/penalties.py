@@ -6,14 +6,14 @@ import numpy as np
 
 from medyanpy._tools.validation import array, whole_number
 from medyanpy.errors import ParameterError
-from medyanpy.forces import LinkLengthPenalty, OrthonormalFramePenalty, RigidTrianglePenalty
+from medyanpy.forces import ConstraintPenalty, LinkLengthPenalty, OrthonormalFramePenalty, RigidTrianglePenalty
 
 __all__ = ["constraint_multipliers"]
 
 
 def constraint_multipliers(
     positions: Any,
-    penalty: LinkLengthPenalty | RigidTrianglePenalty | OrthonormalFramePenalty,
+    penalty: LinkLengthPenalty | RigidTrianglePenalty | OrthonormalFramePenalty | ConstraintPenalty,
     window: int = 1,
 ) -> np.ndarray:
     r"""Lagrange multipliers of the constraints that a penalty stands for.
@@ -29,7 +29,7 @@ def constraint_multipliers(
     positions : (m, n, 3) float, nm
         Of all beads of the topology in frames at equal distances in time: `State.physical_positions`, with linearly
         implicit kicks.
-    penalty : LinkLengthPenalty, RigidTrianglePenalty or OrthonormalFramePenalty
+    penalty : LinkLengthPenalty, RigidTrianglePenalty, OrthonormalFramePenalty or ConstraintPenalty
     window : int, >= 1
         Frames in each mean.
 
@@ -37,7 +37,7 @@ def constraint_multipliers(
     -------
     (m - window + 1, ...) float, pN/nm
         Means over successive windows, in the shapes of `LinkLengthPenalty.multipliers`,
-        `RigidTrianglePenalty.multipliers`, `OrthonormalFramePenalty.multipliers`.
+        `RigidTrianglePenalty.multipliers`, `OrthonormalFramePenalty.multipliers`, `ConstraintPenalty.multipliers`.
 
     Raises
     ------
@@ -50,13 +50,18 @@ def constraint_multipliers(
     other sign.
     """
     what = "constraint_multipliers"
-    if not isinstance(penalty, (LinkLengthPenalty, RigidTrianglePenalty, OrthonormalFramePenalty)):
+    kinds = {
+        LinkLengthPenalty: "pairs", RigidTrianglePenalty: "triples", OrthonormalFramePenalty: "triples",
+        ConstraintPenalty: "members",
+    }  # fmt: skip
+    named = next((beads for kind, beads in kinds.items() if isinstance(penalty, kind)), None)
+    if named is None:
         raise ParameterError(f"{what}: penalty must be one of the penalties of medyanpy.forces, not {penalty!r}")
     x = array(f"{what}: positions", positions, (None, None, 3))
     window = whole_number(f"{what}: window", window, at_least=1)
     if len(x) < window:
         raise ParameterError(f"{what}: window = {window} but there are {len(x)} frames")
-    last = int((penalty.pairs if isinstance(penalty, LinkLengthPenalty) else penalty.triples).max(initial=0))
+    last = int(getattr(penalty, named).max(initial=0))
     if last >= x.shape[1]:
         raise ParameterError(f"{what}: positions have {x.shape[1]} rows, but {penalty.name} acts on bead {last}")
     values = penalty.multipliers(x)

@@ -1,5 +1,6 @@
 """Kinds of beads, one file each: the handle, what is checked when they are added, and what each letter does to them."""
 
+from medyanpy.beads.constraints import Constraints
 from medyanpy.beads.filaments import Directors, Filaments
 from medyanpy.beads.free import Balls, Beads
 from medyanpy.beads.intriangle_points import InTrianglePoints
@@ -14,6 +15,6 @@ from medyanpy.handles import Handle
 COLUMNS = tuple(dict.fromkeys([*Handle.columns, *InTrianglePoints.columns, *OrientedBeads.columns]))
 
 __all__ = [
-    "COLUMNS", "Balls", "Beads", "Directors", "Filaments", "Handle", "InTrianglePoints", "Membrane", "OrientedBeads",
-    "RigidBodies", "Rods", "SurfacePoints",
+    "COLUMNS", "Balls", "Beads", "Constraints", "Directors", "Filaments", "Handle", "InTrianglePoints", "Membrane",
+    "OrientedBeads", "RigidBodies", "Rods", "SurfacePoints",
 ]  # fmt: skip

@@ -6,9 +6,16 @@ import numpy as np
 
 from medyanpy._kernels.selected import constraints, constraints_twistable, thermostat
 from medyanpy.beads.chains import carried_along
+from medyanpy.beads.joint import Rows
 from medyanpy.flows import Flow, Stage, ornstein_uhlenbeck
+from medyanpy.surfaces.forms import of_text
 
-__all__ = ["AlongAcrossFlow", "FilamentFlow", "parallel_directors"]
+__all__ = ["AlongAcrossFlow", "FilamentFlow", "filament_rows", "parallel_directors"]
+
+# What a link and its director hold, where they are solved together with other constraints.
+_LENGTH = of_text("length", "((x1-x2)^2 + (y1-y2)^2 + (z1-z2)^2 - L^2)/2", 2, {}, ["L"])
+_RIGHT_ANGLE = of_text("right angle", "(x2-x1)*x3 + (y2-y1)*y3 + (z2-z1)*z3", 3, {}, [])
+_UNIT = of_text("unit", "(x^2 + y^2 + z^2 - 1)/2", 1, {}, [])
 
 
 class FilamentFlow(Flow):
@@ -27,11 +34,16 @@ class FilamentFlow(Flow):
         self._coefficients: np.ndarray | None = None
         self._made_for: tuple = ()
         self._solve = self._tangent = None
-        if filaments.constrained:
+        joint = layout.topology.joint
+        #: Filaments that are solved for here, and not together with constraints of a user's own.
+        own = np.ones(filaments.n_filaments, bool)
+        if joint is not None:
+            own &= ~joint.taken(filaments, filaments.n_filaments)
+        if filaments.constrained and own.any():
             directors = filaments.directors
             kernel = constraints if directors is None else constraints_twistable
             first_director = 0 if directors is None else layout.slice_of(directors).start
-            tables = _tables(filaments, first, first_director, kernel)
+            tables = _tables(filaments, own, first, first_director, kernel)
             work = np.empty((layout.threads, max(map(kernel.room_for, *tables[:3]))))
             self._solve = partial(kernel.Constraints, *tables, work, tolerance=filaments.tolerance)
             self._tangent = self._solve(action="tangent", h=0.0, kT=0.0, letter=0)
@@ -51,7 +63,9 @@ class FilamentFlow(Flow):
 
     @property
     def obstacle(self):
-        return "its links are constraints" if self._solve else "its frictions along and across turn with its links"
+        if self._filaments.constrained:
+            return "its links are constraints"
+        return "its frictions along and across turn with its links"
 
     def tangent(self):
         return (self._tangent,) if self._tangent else ()
@@ -100,27 +114,49 @@ class AlongAcrossFlow(FilamentFlow):
         return (thermostat.AlongAcross(stage.index, self._first, *neighbors, *self._coefficients),)
 
 
-def _tables(filaments, first: int, first_director: int, kernel) -> tuple[np.ndarray, ...]:
-    """How filaments are spread over the lanes of a kernel; the columns are those of `Filaments` there."""
+def filament_rows(filaments) -> list[Rows]:
+    """What holds the nodes of filaments, and their directors."""
+    nodes, length, chain = filaments.beads[filaments.links], filaments.link_lengths, filaments.link_chains
+    tolerance, nothing = filaments.tolerance, np.empty((len(length), 0))
+
+    def label(what: str):
+        return lambda i: f"the {what} of link {i}"
+
+    # |g| over the gradient's length is what is compared: with these scales the errors are those of constraints.pxi.
+    rows = [Rows(_LENGTH, nodes, length[:, None], tolerance * length / np.sqrt(2.0), chain, label("length"), 0.5)]
+    if filaments.directors is not None:
+        director = filaments.directors.beads[:, None]
+        scale = tolerance * length / np.sqrt(2.0 + length**2)
+        rows += [
+            Rows(_RIGHT_ANGLE, np.hstack([nodes, director]), nothing, scale, chain, label("right angle")),
+            Rows(_UNIT, director, nothing, np.full(len(length), tolerance), chain, label("director")),
+        ]
+    return rows
+
+
+def _tables(filaments, own: np.ndarray, first: int, first_director: int, kernel) -> tuple[np.ndarray, ...]:
+    """How those filaments (f,) that are `own` are spread over the lanes of a kernel; the columns are those of
+    `Filaments` there."""
     # The same for all contexts, and after each edit of the topology, but for the places of nodes and directors.
     kept = vars(filaments).setdefault("_lanes", {})
-    if kernel not in kept:
-        kept[kernel] = _spread(filaments, kernel)
-    parts, step, links, start, node, director, *others = kept[kernel]
+    key = kernel, None if own.all() else own.tobytes()
+    if key not in kept:
+        kept[key] = _spread(filaments, own, kernel)
+    parts, step, links, start, node, director, *others = kept[key]
     return parts, step, links, start, node + np.int32(first), director + np.int32(first_director), *others
 
 
-def _spread(filaments, kernel) -> tuple[np.ndarray, ...]:
+def _spread(filaments, own: np.ndarray, kernel) -> tuple[np.ndarray, ...]:
     """The same, with nodes and directors counted from the first of these filaments."""
     n_lanes, n_segments = kernel.LANE_COUNT, kernel.SEGMENT_COUNT
     lengths, starts, link_starts = filaments.link_lengths, filaments.starts, filaments.link_starts
     n_links = np.diff(link_starts)
     # Long ones are cut into segments, of which each batch is one filament.
-    long = np.flatnonzero(n_links > kernel.LINKS_IN_ONE_PIECE)
+    long = np.flatnonzero(own & (n_links > kernel.LINKS_IN_ONE_PIECE))
     cuts = np.linspace(0, n_links[long], n_segments + 1, axis=1).round().astype(int)
     n_long = len(long)
     # Filaments of similar length run together.
-    short = np.flatnonzero(n_links <= kernel.LINKS_IN_ONE_PIECE)
+    short = np.flatnonzero(own & (n_links <= kernel.LINKS_IN_ONE_PIECE))
     short = short[np.argsort(-n_links[short], kind="stable")]
     # Of those that are left over, each for itself takes about twice its share of a full vector.
     few = len(short) % n_lanes
@@ -129,9 +165,9 @@ def _spread(filaments, kernel) -> tuple[np.ndarray, ...]:
     n_together = n_long + -(-together // n_lanes)
 
     # Of every lane its batch, where in that it is, the first node of its filament and how many links.
-    own = np.arange(len(short))
-    batch_of = np.where(own < together, n_long + own // n_lanes, n_together + own - together)
-    place_in = np.where(own < together, own % n_lanes, 0)
+    k = np.arange(len(short))
+    batch_of = np.where(k < together, n_long + k // n_lanes, n_together + k - together)
+    place_in = np.where(k < together, k % n_lanes, 0)
     batch = np.concatenate([np.repeat(np.arange(n_long), n_segments), batch_of])
     place = np.concatenate([np.tile(np.arange(n_segments), n_long), place_in])
     first = np.concatenate([cuts[:, :-1].ravel(), np.zeros(len(short), int)])

@@ -9,7 +9,12 @@ import numpy as np
 from medyanpy._tools.validation import array, number, one_or_many, per_item
 from medyanpy.beads.adding import chains_of, enough_nodes, inertia_of, joined, positions_of
 from medyanpy.beads.chains import Chains
-from medyanpy.beads.filament_constraints import AlongAcrossFlow, FilamentFlow, parallel_directors
+from medyanpy.beads.filament_constraints import (
+    AlongAcrossFlow,
+    FilamentFlow,
+    filament_rows,
+    parallel_directors,
+)
 from medyanpy.beads.free import Beads
 from medyanpy.errors import ParameterError, SimulationError, TopologyError
 from medyanpy.sites import Sites
@@ -53,6 +58,7 @@ class Filaments(Chains, Beads):
     added_by = "add_filaments"
     per_bead = (*Beads.per_bead, "friction_along")
     per_link = ("link_lengths",)
+    takes_constraints = True
     directors: "Directors | None" = None
 
     def __init__(
@@ -184,6 +190,9 @@ class Filaments(Chains, Beads):
         out = np.zeros(len(self), bool)
         out[self.fixed_nodes] = True
         return out
+
+    def constraint_rows(self):
+        return filament_rows(self) if self.constrained else []
 
     def multipliers(self, positions, velocities, forces):
         # With directors constraints of links are not alone.

@@ -22,6 +22,7 @@ class Beads(Handle):
     added_by = "add_beads"
     per_bead = ("mass", "friction", "positions")
     comes_and_goes = True
+    takes_constraints = True
 
     def __init__(self, topology, name, first, positions, mass, friction) -> None:
         super().__init__(topology, name, first, mass, friction)
@@ -130,6 +131,7 @@ class Balls(Beads):
     added_by = "add_balls"
     per_bead = (*Beads.per_bead, "radius")
     comes_and_goes = True
+    takes_constraints = True
 
     def __init__(self, topology, name, first, positions, radius, mass, friction) -> None:
         super().__init__(topology, name, first, positions, mass, friction)

@@ -9,9 +9,11 @@ from medyanpy._kernels.selected import surface_constraints
 from medyanpy._tools.validation import number
 from medyanpy.beads.adding import inertia_of, positions_of
 from medyanpy.beads.free import Beads
+from medyanpy.beads.joint import Rows
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.flows import Flow, Stage
-from medyanpy.surfaces.surface import Surface
+from medyanpy.surfaces.forms import of_surface
+from medyanpy.surfaces.surface import PythonSurface, Surface
 
 if TYPE_CHECKING:
     from medyanpy.topology import Topology
@@ -34,28 +36,38 @@ class SurfaceFlow(Flow):
     def __init__(self, points, layout) -> None:
         surface = points.surface
         evaluator = surface.evaluator
-        gradients = surface_constraints.Gradients(evaluator, len(points), layout.threads)
-        self._make = partial(
-            surface_constraints.SurfaceConstraints, evaluator, gradients, layout.slice_of(points).start, len(points),
-            tolerance=points.tolerance, length=surface.length, reach=REACH * surface.length,
-        )  # fmt: skip
+        joint = layout.topology.joint
+        taken = np.zeros(len(points), bool) if joint is None else joint.taken(points, len(points))
+        # Those between beads that are solved for together with constraints of a user's own.
+        edges = np.flatnonzero(np.diff(np.pad(~taken, 1).astype(np.int8)))
+        self._makers = [
+            partial(
+                surface_constraints.SurfaceConstraints, evaluator,
+                surface_constraints.Gradients(evaluator, n, layout.threads), layout.slice_of(points).start + first, n,
+                tolerance=points.tolerance, length=surface.length, reach=REACH * surface.length,
+            )
+            for first, end in edges.reshape(-1, 2).tolist() for n in [end - first]
+        ]  # fmt: skip
+
+    def _make(self, action: str, h: float = 0.0) -> tuple:
+        return tuple(make(action, h=h) for make in self._makers)
 
     def before_a(self, _: Stage):
-        return (self._make("start"),)
+        return self._make("start")
 
     def after_a(self, stage: Stage):
-        return (self._make("flight", h=stage.h),)
+        return self._make("flight", h=stage.h)
 
     def after_b(self, _: Stage):
-        return (self._make("tangent"),)
+        return self._make("tangent")
 
     after_o = after_b
 
     def tangent(self):
-        return (self._make("admit"),)
+        return self._make("admit")
 
     def settle(self):
-        return (self._make("settle"),)
+        return self._make("settle")
 
 
 class SurfacePoints(Beads):
@@ -71,6 +83,8 @@ class SurfacePoints(Beads):
     kind = "surface points"
     degrees_of_freedom_per_bead = 2
     added_by = "add_surface_points"
+    takes_constraints = True
+    keeps_momentum = False
 
     def __init__(self, topology, name, first, positions, mass, friction, surface, tolerance) -> None:
         super().__init__(topology, name, first, positions, mass, friction)
@@ -83,6 +97,25 @@ class SurfacePoints(Beads):
 
     def bind(self, layout):
         return SurfaceFlow(self, layout) if len(self) else None
+
+    @property
+    def obstacle_to_constraints(self):
+        if isinstance(self.surface, PythonSurface):
+            return "whose surface is given by Python functions: give it as an expression, and constraints can join them"
+        return super().obstacle_to_constraints
+
+    def constraint_rows(self):
+        if isinstance(self.surface, PythonSurface):
+            return []
+        # Far from the origin coordinates have no better resolution than that.
+        size = np.maximum(self.surface.length, np.linalg.norm(self.positions, axis=1))
+        number = np.arange(len(self))
+        nothing, label = np.empty((len(self), 0)), self._label
+        return [Rows(of_surface(self.surface), self.beads[:, None], nothing, self.tolerance * size, number, label)]
+
+    @staticmethod
+    def _label(i: int) -> str:
+        return f"the surface under bead {i}"
 
     def multipliers(self, positions, velocities, forces):
         # d²g/dt² = 0: the acceleration along the gradient makes up for what the velocity gains on a curved surface.

@@ -29,7 +29,7 @@ class Undo:
     """A block in which topology and system may change; all of it is taken back where the block raises."""
 
     #: What adding and removing change.
-    _of_topology = ("_handles", "_n_beads", "_next_id", "_columns", "_beads_with", "row_counts")
+    _of_topology = ("_handles", "_n_beads", "_next_id", "_columns", "_beads_with", "row_counts", "_joint")
     _of_system = ("_forces", "_names", "_jumps", "_jump_names", "_hydrodynamics")
 
     def __init__(self, system: System) -> None:

@@ -32,6 +32,9 @@ _CAUSES = {
     "near by, the gradient vanishes there, or another sheet was reached. The timestep is too large for the forces or "
     "velocities here and for the curvature of the surface; or positions from outside were too far from it, and must "
     "be brought onto it first: surface.project(positions)",
+    "constraints lost": "{row} cannot be kept: the joint solve did not converge ({value:.1e} times its tolerance is "
+    "left), another sheet was reached, or it depends on others here. The timestep is too large for the forces or "
+    "velocities here, or constraints lock: they leave no way to move",
     "runaway": "it has run away: its kinetic energy, {energy}, is more than the thermostat, the start of the run and "
     "the forces can have given it. ",
     "too many jumps": "its rates ask for more than {value:.0f} attempts in one step: they are far too high for the "
@@ -102,6 +105,7 @@ class Faults:
         """The fault of a kernel in the user's words."""
         force = culprits[0] if culprits else None
         bead = handle = triangle = None
+        row = fault.operation.names(fault.triangle) if fault.kind == "constraints lost" else ""
         if fault.bead >= 0:
             bead = int(self.store.layout.order[fault.bead])
             handle = self.store.layout.topology.handle_of(bead)
@@ -112,9 +116,9 @@ class Faults:
         of_jump = "" if jump is None else f", jump {jump}"
         error = f"{type(fault.cause).__name__}: {fault.cause}"
         if fault.kind == "runaway":
-            row = fault.bead - self.store.layout.n_cartesian
-            if row >= 0:
-                face = int(self.store.triangle[row])
+            point = fault.bead - self.store.layout.n_cartesian
+            if point >= 0:
+                face = int(self.store.triangle[point])
                 found = face, float(heights(self.store.x[self.store.faces[face]]))
             else:
                 found = flattest(self.store.x, self.store.faces, fault.bead)
@@ -125,7 +129,9 @@ class Faults:
                 where += f", triangle {triangle} (height {height:.3g} nm)"
         energy = self._in_words(fault.value)
         room = 0 if handle is None else handle.capacity
-        cause = _CAUSES.get(fault.kind, fault.kind).format(value=fault.value, error=error, energy=energy, room=room)
+        cause = _CAUSES.get(fault.kind, fault.kind).format(
+            value=fault.value, error=error, energy=energy, room=room, row=row
+        )
         if fault.kind == "runaway":
             cause += _RUNAWAYS[force is None, triangle is None]
         message = f"step {fault.step}{where}{of_force}{of_jump}: {cause}{back}"

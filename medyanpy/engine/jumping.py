@@ -208,6 +208,9 @@ def _check_birth(jump: str, handle: "Handle", system: "System") -> None:
     """
     if not handle.comes_and_goes:
         raise TopologyError(f"{jump}: jumps cannot bear {handle!r}, whose beads are joined to each other or held")
+    joint = handle.topology.joint
+    if joint is not None and handle in joint.handles:
+        raise TopologyError(f"{jump}: jumps cannot bear or kill {handle!r}: {joint.first!r} names beads by their rows")
     if (name := handle.differs()) is not None:
         raise ParameterError(
             f"{jump}: the beads of {handle.name!r} do not all have the same {name}: those that are born have none"

@@ -13,6 +13,7 @@ from medyanpy._kernels.points import Place
 from medyanpy._kernels.virial import Virial
 from medyanpy._tools.hessians import entries
 from medyanpy._tools.validation import words
+from medyanpy.beads import Constraints
 from medyanpy.columns import Column
 from medyanpy.engine.schedule import Schedule
 from medyanpy.engine.store import Store, frozen
@@ -103,6 +104,15 @@ class Measure:
         found = {
             h.name: h.multipliers(x[h.beads], v[h.beads], forces[h.beads]) for h in self.store.layout.topology.handles
         }
+        joint = self.store.layout.topology.joint
+        if joint is not None:
+            # What is solved jointly has those of the joint solve in place of its own.
+            for handle, parts in joint.multipliers(x, v, forces).items():
+                if isinstance(handle, Constraints):
+                    found[handle.name] = np.stack([values for _, values in parts], axis=-1)
+                elif found[handle.name] is not None:
+                    (number, values), *_ = parts
+                    found[handle.name][number] = values
         return {name: frozen(values) for name, values in found.items() if values is not None}
 
     def _virials(self) -> dict[str, np.ndarray]:
@@ -143,10 +153,11 @@ class Measure:
         handles = self.store.layout.handles
         # Of beads that have just been added there is no last O.
         measured = np.where(np.isnan(self.store.after_o), self._now, self.store.after_o)
-        energies = np.zeros(len(handles))
+        energies, freedom = np.zeros(len(handles)), np.zeros(len(handles), np.int64)
         for handle, energy in zip(handles, measured, strict=True):
-            energies[handles.index(handle.moves_with)] += energy
-        freedom = np.array([self.store.degrees_of_freedom(handle) for handle in handles])
+            leader = handles.index(handle.measured_with)
+            energies[leader] += energy
+            freedom[leader] += self.store.degrees_of_freedom(handle)
         by_handle = {
             handle.name: float(2.0 * e / (f * units.boltzmann))
             for handle, e, f in zip(handles, energies, freedom, strict=True)
@@ -173,6 +184,7 @@ class Measure:
             frictionless
             and self.store.layout.n_cartesian > 0
             and not any(handle.fixed_beads.any() for handle in self.store.layout.handles)
+            and all(handle.keeps_momentum for handle in self.store.layout.handles)
             and all(force.conserves_momentum for force in self.schedule.system.forces)
         )
 

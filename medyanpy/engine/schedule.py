@@ -84,9 +84,10 @@ class Schedule:
         self._take_numbers_of_integrator()
         self.flows = {handle: flow for handle in layout.handles if (flow := handle.bind(layout)) is not None}
         self.fluid = None if system.hydrodynamics is None else system.hydrodynamics.bind(layout)
-        for handle in self._in_fluid(""):
-            if handle in self.flows:
-                self.flows[handle].mixed = True
+        if self.fluid is not None:
+            # Constraints may tie beads in it to others.
+            for flow in self.flows.values():
+                flow.mixed = True
         if integrator.overdamped:
             self.check_displacement()
         self.meter: WorkMeter | None = None
@@ -284,8 +285,8 @@ class Schedule:
         return [*self.flows.values(), *([] if self.fluid is None else [self.fluid])]
 
     def _in_fluid(self, letter: str) -> "Sequence[Handle]":
-        """Handles whose beads do a letter together; of no letter, all that take part."""
-        return self.fluid.handles if self.fluid is not None and (not letter or self.fluid.replaces(letter)) else ()
+        """Handles whose beads do a letter together."""
+        return self.fluid.handles if self.fluid is not None and self.fluid.replaces(letter) else ()
 
     def make_force_sum(self, forces: list) -> ForceSum:
         """A sum of bound forces with arrays of its own."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from medyanpy.beads import Membrane
+from medyanpy.beads import Constraints, Membrane
 from medyanpy.engine.needles import flattest, heights
 from medyanpy.errors import ThermostatWarning, TimestepWarning, UnitsWarning, warn_outside
 from medyanpy.forces import MembraneBending
@@ -167,7 +167,8 @@ def look(system: "System", integrator: "SplittingIntegrator") -> Worksheet:
     """The worksheet of a system under an integrator."""
     start = Start(system.topology, integrator.overdamped)
     rates = [force.squared_frequencies(start) for force in system.forces]
-    beads = tuple(_bead_row(system, integrator, handle) for handle in system.topology.handles)
+    handles = [handle for handle in system.topology.handles if not isinstance(handle, Constraints)]
+    beads = tuple(_bead_row(system, integrator, handle) for handle in handles)
     forces = tuple(
         _force_row(system, integrator, start, name, [(force, rate)])
         for name, force, rate in zip(system.force_names, system.forces, rates, strict=True)
@@ -359,8 +360,8 @@ def _remarks_of_friction(system: "System", integrator: "SplittingIntegrator") ->
         return []
     remarks = []
     for handle in handles:
-        together = [h for h in handles if h.moves_with is handle]
-        if handle.degrees_of_freedom and not any(h.has_friction for h in together):
+        together = [h for h in handles if h.measured_with is handle]
+        if sum(h.degrees_of_freedom for h in together) > 0 and not any(h.has_friction for h in together):
             typical = float(np.median(handle.mass)) / (10.0 * integrator.timestep)
             remarks.append((
                 ThermostatWarning,

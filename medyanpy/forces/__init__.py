@@ -4,6 +4,7 @@ from medyanpy._tools.names import module_names as _module_names
 from medyanpy.forces._base import Force
 from medyanpy.forces.bonds import HarmonicBonds, MembraneEdgeSprings
 from medyanpy.forces.collisions import SoftCollisions
+from medyanpy.forces.constraints import ConstraintFixmanPotential, ConstraintPenalty
 from medyanpy.forces.ellipsoid_collisions import EllipsoidCollisions
 from medyanpy.forces.ellipsoids import EllipsoidRepulsion
 from medyanpy.forces.external import ExternalField, HarmonicTrap, UniformField
@@ -19,6 +20,8 @@ from medyanpy.forces.walls import WallRepulsion
 __all__ = [
     "WCA",
     "AngleLinks",
+    "ConstraintFixmanPotential",
+    "ConstraintPenalty",
     "Coulomb",
     "DirectionLinks",
     "EllipsoidCollisions",

@@ -1,7 +1,5 @@
 """Forces from outside: each bead on its own."""
 
-import keyword
-import re
 from typing import Any
 
 import numpy as np
@@ -16,7 +14,7 @@ from medyanpy.forces._base import Domain, Force, domain_table
 from medyanpy.forces._stiffness import Coordinates, Start
 from medyanpy.handles import bead_numbers, handles_in
 from medyanpy.sites import Sites
-from medyanpy.surfaces.expressions import FUNCTIONS, Graph, check_length, parse
+from medyanpy.surfaces.expressions import Graph, check_length, check_names, parse
 
 __all__ = ["ExternalField", "HarmonicTrap", "UniformField"]
 
@@ -272,15 +270,7 @@ class ExternalField(_SingleBeadForce):
         self.domains = domain_table(**dict.fromkeys(parameters, Domain(per="beads")))
         self.changeable = tuple(parameters)
         super().__init__(beads, name=name, group=group, **parameters)
-        taken = {**dict.fromkeys("xyz", "a coordinate"), **dict.fromkeys(FUNCTIONS, "a function")}
-        named = set(re.findall(r"[A-Za-z_]\w*", energy))
-        for p in parameters:
-            if p in taken or keyword.iskeyword(p):
-                raise ParameterError(
-                    f"{self.name}: {p} is {taken.get(p, 'a word of Python')} and cannot be a parameter"
-                )
-            if p not in named:
-                raise ParameterError(f"{self.name}: the parameter {p} is not in {shortened(energy, 80)!r}")
+        check_names(self.name, energy, "xyz", tuple(parameters))
         # Errors in the text show now, and independence of what numbers are at present.
         graph, u = self._graph(parameters)
         if all(graph.value_of(d) == 0.0 for d in graph.gradient(u)):

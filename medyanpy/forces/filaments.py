@@ -421,6 +421,14 @@ class FixmanPotential(_FilamentForce):
 
     def bind(self, layout):
         handle = self._filaments
+        if layout.topology.joint is not None:
+            taken = layout.topology.joint.taken(handle, handle.n_filaments)
+            if taken.any():
+                raise TopologyError(
+                    f"{self.name}: filament {int(np.argmax(taken))} of {handle.name!r} is solved together with "
+                    f"{layout.topology.joint.first!r}, and its metric is that of all of them: use "
+                    "ConstraintFixmanPotential, and add other filaments with a handle of their own"
+                )
         node, owned, director, joint = _table(handle, layout)
         w = np.where(handle.fixed_beads, 0.0, 1.0 / handle.mass)
         links, nodes = handle.links, handle.joints

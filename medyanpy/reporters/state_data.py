@@ -90,8 +90,8 @@ def _volume(row: Row) -> float:
 
 
 def _may_move(handle: Handle) -> bool:
-    """Also one without beads, which may come."""
-    return bool(handle.degrees_of_freedom or not (len(handle) or handle.moves_with is not handle))
+    """Also one without beads, which may come; not what has its temperature with another."""
+    return bool(handle.measured_with is handle and (handle.degrees_of_freedom or not len(handle)))
 
 
 def _remaining(row: Row) -> float:

@@ -16,7 +16,7 @@ import numpy as np
 from medyanpy._kernels.selected import surface_constraints
 from medyanpy.errors import ParameterError, shortened
 
-__all__ = ["FUNCTIONS", "Graph", "check_length", "parse"]
+__all__ = ["FUNCTIONS", "Graph", "check_length", "check_names", "of_sympy", "parse"]
 
 _CODES = {"+": 0, "-": 1, "*": 2, "/": 3, "sqrt": 4, "sin": 5, "cos": 5, "exp": 6, "log": 7}
 #: What may be called in expressions that are not polynomials.
@@ -290,8 +290,16 @@ class Graph:
         )
 
 
-def parse(what: str, text: str, graph: Graph, names: Mapping[str, int], polynomial: bool = True) -> int:
-    """The node of a polynomial in x, y, z, or of a smooth function of them, given as text.
+def parse(
+    what: str,
+    text: str,
+    graph: Graph,
+    names: Mapping[str, int],
+    polynomial: bool = True,
+    coordinates: Mapping[str, int] | None = None,
+) -> int:
+    """The node of a polynomial in x, y, z, or of a smooth function of them, given as text; where it is of other
+    `coordinates`, these are their names and nodes.
 
     Allowed are numbers, x, y, z, further names (of nodes), + - *, whole powers ``**`` (or ``^``), division by numbers,
     parentheses and signs; in what is not a polynomial also any division, powers below 0, and `FUNCTIONS`. Nothing is
@@ -303,7 +311,47 @@ def parse(what: str, text: str, graph: Graph, names: Mapping[str, int], polynomi
         Anything else, with its place in the text; a text that is too long.
     """
     check_length(what, text)
-    return _Parser(what, text.strip().replace("^", "**"), graph, names, polynomial).parse()
+    coordinates = dict(zip(_COORDINATES, graph.coordinates, strict=True)) if coordinates is None else coordinates
+    return _Parser(what, text.strip().replace("^", "**"), graph, names, polynomial, coordinates).parse()
+
+
+def check_names(what: str, text: str, coordinates: Sequence[str], parameters: Sequence[str]) -> None:
+    """Refuse parameters whose names mean something else, or that a text does not have."""
+    taken = {**dict.fromkeys(coordinates, "a coordinate"), **dict.fromkeys(FUNCTIONS, "a function")}
+    named = set(re.findall(r"[A-Za-z_]\w*", text))
+    for p in parameters:
+        if p in taken or keyword.iskeyword(p):
+            raise ParameterError(f"{what}: {p} is {taken.get(p, 'a word of Python')} and cannot be a parameter")
+        if p not in named:
+            raise ParameterError(f"{what}: the parameter {p} is not in {shortened(text, 80)!r}")
+
+
+def of_sympy(what: str, expression: Any, polynomial: bool = True) -> str:
+    """A SymPy expression as text, numbers to the last bit.
+
+    Raises
+    ------
+    ParameterError
+        Parts that `parse` does not read.
+    """
+    if expression.is_Symbol:
+        return str(expression)
+    if expression.is_number and expression.is_real:
+        return f"({float(expression)!r})"
+    parts = [of_sympy(what, a, polynomial) for a in expression.args]
+    if expression.is_Add:
+        return "(" + " + ".join(parts) + ")"
+    if expression.is_Mul:
+        return "(" + "*".join(parts) + ")"
+    name = type(expression).__name__
+    if expression.is_Pow:
+        if not polynomial and (2 * expression.exp).is_integer and not expression.exp.is_integer:
+            return f"(sqrt({parts[0]}))**{int(2 * expression.exp)}"
+        return f"({parts[0]})**{parts[1]}"
+    if not polynomial and name in FUNCTIONS:
+        return f"{name}({parts[0]})"
+    of = "a polynomial" if polynomial else "an expression of " + ", ".join(FUNCTIONS)
+    raise ParameterError(f"{what}: {shortened(str(expression))} is not part of {of}")
 
 
 def check_length(what: str, text: str) -> None:
@@ -324,8 +372,17 @@ _TIGHTNESS = {"(": 0, "+": 1, "-": 1, "*": 2, "/": 2, "sign +": 3, "sign -": 3, 
 class _Parser:
     """Operators wait on a stack until what is right of them is known, so that no depth of nesting is too deep."""
 
-    def __init__(self, what: str, source: str, graph: Graph, names: Mapping[str, int], polynomial: bool) -> None:
+    def __init__(
+        self,
+        what: str,
+        source: str,
+        graph: Graph,
+        names: Mapping[str, int],
+        polynomial: bool,
+        coordinates: Mapping[str, int],
+    ) -> None:
         self._what, self._source, self._graph, self._names, self._polynomial = what, source, graph, names, polynomial
+        self._coordinates = coordinates
         #: Nodes that operators will act on, with the first and last + 1 column that each comes from.
         self._values: list[tuple[int, int, int]] = []
         #: Operators that wait, and their columns; of an opening parenthesis also the function before it.
@@ -336,9 +393,11 @@ class _Parser:
         return ParameterError(f"{self._what}: {part!r} at column {start + 1} of {whole!r} {problem}")
 
     def _no_part(self, start: int, end: int) -> ParameterError:
-        allowed = "polynomial: numbers, x, y, z, + - * **, / by numbers, and parentheses"
+        there = ", ".join(self._coordinates)
+        allowed = f"polynomial: numbers, {there}, + - * **, / by numbers, and parentheses"
         if not self._polynomial:
-            allowed = "expression: numbers, x, y, z, parameters, + - * / **, parentheses, and " + ", ".join(FUNCTIONS)
+            functions = ", ".join(FUNCTIONS)
+            allowed = f"expression: numbers, {there}, parameters, + - * / **, parentheses, and {functions}"
         return self._refuse(start, end, f"is not part of a{'' if self._polynomial else 'n'} {allowed}")
 
     def _unreadable(self, problem: str) -> ParameterError:
@@ -388,13 +447,13 @@ class _Parser:
             return False
         if called or keyword.iskeyword(name):
             raise self._no_part(start, self._end_of_call(end) if called else end)
-        if name in _COORDINATES:
-            node = self._graph.coordinates[_COORDINATES.index(name)]
+        if name in self._coordinates:
+            node = self._coordinates[name]
         elif name in self._names:
             node = self._names[name]
         else:
             known = "".join(f" and {shortened(', '.join(self._names))}" if self._names else "")
-            raise self._refuse(start, end, f"is unknown: there are x, y, z{known}")
+            raise self._refuse(start, end, f"is unknown: there are {', '.join(self._coordinates)}{known}")
         self._values.append((node, start, end))
         return True
 

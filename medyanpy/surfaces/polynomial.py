@@ -8,7 +8,7 @@ import numpy as np
 
 from medyanpy._tools.validation import array, number, whole_number
 from medyanpy.errors import ParameterError, foreign_errors, shortened
-from medyanpy.surfaces.expressions import Graph, parse
+from medyanpy.surfaces.expressions import Graph, of_sympy, parse
 from medyanpy.surfaces.surface import Surface
 
 __all__ = ["Inflated", "Lemniscate", "Polynomial"]
@@ -198,7 +198,7 @@ def _as_text(what: str, expression: Any) -> str:
         return _of_coefficients(what, dict(expression))
     if hasattr(expression, "free_symbols") and hasattr(expression, "args"):
         with foreign_errors(f"{what}: cannot read the expression"):
-            return _of_sympy(what, expression)
+            return of_sympy(what, expression)
     c = array(f"{what}: coefficients", expression, (None, None, None))
     return _of_coefficients(what, {tuple(map(int, i)): c[tuple(i)] for i in np.argwhere(c)})
 
@@ -229,19 +229,3 @@ def _nested(terms: dict[tuple[int, ...], float], names: str) -> str:
         text = f"({text})*{names[0]}**{last - p} + {inner}" if text else inner
         last = p
     return f"({text})*{names[0]}**{last}" if last else f"({text})"
-
-
-def _of_sympy(what: str, expression: Any) -> str:
-    """A SymPy expression as text, numbers to the last bit."""
-    if expression.is_Symbol:
-        return str(expression)
-    if expression.is_number and expression.is_real:
-        return f"({float(expression)!r})"
-    parts = [_of_sympy(what, a) for a in expression.args]
-    if expression.is_Add:
-        return "(" + " + ".join(parts) + ")"
-    if expression.is_Mul:
-        return "(" + "*".join(parts) + ")"
-    if expression.is_Pow:
-        return f"({parts[0]})**{parts[1]}"
-    raise ParameterError(f"{what}: {shortened(str(expression))} is not part of a polynomial")

@@ -88,6 +88,7 @@ NOBODY = {
     "lengths": lambda h: F.LinkLengthPenalty(NO_PAIRS, 1.0, 1.0),
     "triangles": lambda h: F.RigidTrianglePenalty(NO_TRIPLES, 1.0, [1.0, 1.0, 1.0]),
     "frames": lambda h: F.OrthonormalFramePenalty(NO_TRIPLES, 1.0),
+    "texts": lambda h: F.ConstraintPenalty("x1*x2 - k", NO_PAIRS, 1.0, k=1.0),
     "charges": lambda h: F.Coulomb([], 1.0),
     "Lennard-Jones": lambda h: F.LennardJones([], [0], 1.0, 1.0),
     "soft spheres, no sites": lambda h: F.SoftSphere(mp.Sites.beads([]), h["beads"], 1.0, 1.6),

@@ -1,0 +1,323 @@
+"""Constraints between beads that a user has written."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from medyanpy._tools.described import scalar_if_one
+from medyanpy._tools.validation import array, number, one_or_many, per_item
+from medyanpy.beads.joint import JointFlow, Rows
+from medyanpy.errors import ParameterError, TopologyError, shortened
+from medyanpy.handles import Handle, bead_numbers, handles_in
+from medyanpy.surfaces.expressions import check_names
+from medyanpy.surfaces.forms import Form, as_texts, of_text
+
+if TYPE_CHECKING:
+    from medyanpy.topology import Topology
+
+# How far from where they hold beads may start, relative to the length of a constraint: they are brought to there.
+REACH = 1e-3
+
+
+class Constraints(Handle):
+    """Constraints between beads of other handles; it has no beads of its own.
+
+    Attributes
+    ----------
+    texts : tuple of str
+        What is zero.
+    members : (m, k) int array
+        Rows of the beads that each of the m constraints, or sets of constraints with several texts, is of.
+    parameters : dict of str to float or (m,) float
+        Those that the texts name.
+    length : (m,) float array, nm
+        What the tolerance is relative to.
+    tolerance : float
+    """
+
+    kind = "constraints"
+    added_by = "constrain"
+    degrees_of_freedom_per_bead = 0
+    # It has no places at all: pictures and the like leave it out.
+    in_space = False
+
+    def __init__(self, topology, name, texts, members, parameters, length, tolerance) -> None:
+        nobody = np.empty(0)
+        super().__init__(topology, name, topology.n_beads, nobody, nobody)
+        self.positions = np.empty((0, 3))
+        self.texts = texts
+        self.members = members
+        self.parameters = parameters
+        self.length = length
+        self.tolerance = tolerance
+
+    @property
+    def count(self) -> int:
+        """How many constraints these are: of every text one for each row of `members`."""
+        return len(self.texts) * len(self.members)
+
+    @property
+    def contents(self) -> str:
+        return f"{self.count} {self.kind}"
+
+    @property
+    def degrees_of_freedom(self) -> int:
+        """What they take from the beads that they are of: -1 each."""
+        return -self.count
+
+    @property
+    def keeps_momentum(self) -> bool:
+        """Whether no constraint changes when all its beads move alike, as far as gradients where they start tell."""
+        for rows in self.constraint_rows():
+            x = np.zeros((self.topology.n_beads, 3))
+            for handle in self.topology.handles:
+                if handle.takes_constraints:
+                    x[handle.beads] = handle.positions
+            slope = rows.form.at(x[rows.beads], rows.own)[1]
+            if (np.abs(slope.sum(axis=1)) > 1e-12 * np.abs(slope).sum(axis=(1, 2))[:, None]).any():
+                return False
+        return True
+
+    def constraint_rows(self):
+        one = {name: value for name, value in self.parameters.items() if not isinstance(value, np.ndarray)}
+        each = [name for name in self.parameters if name not in one]
+        own = np.column_stack([np.empty((len(self.members), 0)), *(self.parameters[name] for name in each)])
+        found = []
+        for t, text in enumerate(self.texts):
+            form, used = _form(self.name, text, self.members.shape[1], one, each)
+            # Of a list of texts each has groups of its own: beads alone connect them.
+            group = t * len(self.members) + np.arange(len(self.members))
+            label = self._label(t)
+            found.append(Rows(form, self.members[:, used], own, self.tolerance * self.length, group, label))
+        return found if len(self.members) else []
+
+    def _label(self, t: int) -> Any:
+        text = repr(shortened(self.texts[t], 60))
+        return lambda i: f"constraint {i} ({text})"
+
+    def bind(self, layout):
+        joint = layout.topology.joint
+        return JointFlow(joint, layout) if joint is not None and joint.first is self else None
+
+    # Coming and going ------------------------------------------------------------------------------------------
+
+    def naming(self, gone: np.ndarray) -> dict[str, np.ndarray]:
+        """See `Parameterized.naming`."""
+        return {"constraint": gone[self.members].any(axis=1)}
+
+    def without(self, terms: dict[str, np.ndarray]) -> None:
+        """See `Parameterized.without`."""
+        self._keep(~terms["constraint"])
+
+    def _keep(self, keep: np.ndarray) -> None:
+        own = {n: v[keep] if isinstance(v, np.ndarray) else v for n, v in self.parameters.items()}
+        self._take(members=self.members[keep], length=self.length[keep], parameters=own)
+
+    def remove(self, which: Any) -> None:
+        """Take constraints away: their beads are free of them from then on.
+
+        Of a running simulation, inside ``with topology.edit():``.
+
+        Parameters
+        ----------
+        which : (k,) int or int
+            Rows of `members`.
+
+        Raises
+        ------
+        TopologyError
+            A number that is none; a topology in use outside of an edit.
+        """
+        what = f"{self.name}.remove"
+        self.topology._refuse_if_in_use(what)
+        wanted = one_or_many(f"{what}: which", which, dtype=np.int64, error=TopologyError)
+        bad = (wanted < 0) | (wanted >= len(self.members))
+        if bad.any():
+            i = int(np.argmax(bad))
+            raise TopologyError(f"{what}: which[{i}] = {wanted[i]}, but there are {len(self.members)} constraints")
+        keep = np.ones(len(self.members), bool)
+        keep[wanted] = False
+        self._keep(keep)
+
+    def reserve(self, capacity: int) -> None:
+        """Constraints have no room for more.
+
+        Raises
+        ------
+        TopologyError
+            Always.
+        """
+        raise TopologyError(f"{self.name}.reserve: constraints have no beads of their own: there is no room to make")
+
+    def renumbered(self, rows: np.ndarray) -> None:
+        """The bead that had row i has row rows[i] now, (n,)."""
+        self._take(members=rows[self.members])
+
+    def _arguments_now(self):
+        texts = self.texts[0] if len(self.texts) == 1 else list(self.texts)
+        return {
+            "constraints": texts, "beads": self.topology.plain_rows(self.members), "length": self.length,
+            "tolerance": self.tolerance, "name": self.name, **self.parameters,
+        }  # fmt: skip
+
+    def __repr__(self) -> str:
+        return f"Constraints({self.name!r}, {self.contents})"
+
+
+def _form(what: str, text: str, beads: int, one: dict[str, float], each: list[str]) -> tuple[Form, np.ndarray]:
+    """The function that a text is, of those of so many beads that it depends on, and which these are."""
+    uses = of_text(what, text, beads, one, each).uses()
+    used = np.flatnonzero(uses)
+
+    return of_text(what, text, beads, one, each, used.tolist()), used
+
+
+def constrain(
+    topology: "Topology",
+    constraints: Any,
+    beads: Any,
+    *,
+    length: Any = None,
+    tolerance: float = 1e-10,
+    name: str | None = None,
+    **parameters: Any,
+) -> Constraints:
+    """Hold functions of the coordinates of beads at zero.
+
+    They are solved jointly with each other and with what the beads have already: the links of their filaments, the
+    surface that they are on. See "Constraints of your own" in the documentation.
+
+    Parameters
+    ----------
+    constraints : str, SymPy expression, or list of such
+        What is zero: numbers, the coordinates x1, y1, z1, x2, ... (nm) of the beads of a row, parameters, ``+ - * /``,
+        whole powers ``**`` or ``^``, parentheses, and the functions sqrt, exp, log, sin, cos. Of one bead also x, y, z.
+        Several are several constraints for each row.
+    beads : (m, k) int, (k,) int, or handle
+        The k beads of each of m constraints, rows of the topology: ``handle.beads`` gives them. Free beads, balls,
+        nodes of filaments and beads on surfaces. Of a handle each bead alone.
+    length : float or (m,) float, nm, > 0, optional
+        What tolerances are relative to. By default the largest distance between the beads of a row where they start
+        (of one bead: from the origin) over √k, which keeps a distance of two beads to `tolerance` relative.
+    tolerance : float, > 0
+        How near to where it holds a constraint is kept, g over the length of its gradient, relative to `length`.
+    name : str, optional
+    **parameters : float or (m,) float, finite
+        The numbers that the texts name: one for all, or one for each row.
+
+    Returns
+    -------
+    Constraints
+
+    Raises
+    ------
+    ParameterError
+        Text that is no such expression (the message names the place), names that are unknown, a parameter that is
+        missing, not in the texts, not finite or named as something else; a length or tolerance outside its domain.
+    TopologyError
+        Beads that do not exist, are asleep, are named twice in a row, or of a kind that cannot take part
+        (in-triangle points, vertices of membranes, oriented beads, directors, kinds defined elsewhere, surfaces of
+        Python functions); a bead on which no text depends; a constraint that does not hold where its beads start
+        within 1e-3 of its length (they are brought to where it does), or that depends on others: says which, and by how
+        much. A topology that is in use by a Context.
+
+    Examples
+    --------
+    A pendulum whose bob is two beads at a distance of 3 nm:
+
+    >>> import medyanpy as mp
+    >>> topology = mp.Topology()
+    >>> bob = topology.add_beads([[5.0, 0, 0], [5.0, 3.0, 0]], mass=1.0)
+    >>> topology.constrain("x^2 + y^2 + z^2 - L^2", bob.beads[:1], L=5.0)
+    Constraints('constraints', 1 constraints)
+    >>> stick = topology.constrain("(x1-x2)^2 + (y1-y2)^2 + (z1-z2)^2 - d^2", bob.beads, d=3.0)
+    >>> bob.degrees_of_freedom + stick.degrees_of_freedom
+    5
+    """
+    what = "constrain"
+    if len(topology._contexts):
+        raise TopologyError(f"{what}: this topology is in use by a Context; add constraints before making it")
+    texts = as_texts(what, constraints)
+    members = _members(topology, what, beads, texts)
+    m, k = members.shape
+    given = {key: scalar_if_one(per_item(f"{what}: {key}", value, m)) for key, value in parameters.items()}
+    check_names(what, " ".join(texts), [f"{c}{j + 1}" for j in range(k) for c in "xyz"] + ["x", "y", "z"] * (k == 1),
+                tuple(given))  # fmt: skip
+    _check_use(what, texts, members, given)
+    tolerance = number(f"{what}: tolerance", tolerance, above=0.0)
+    lengths = _lengths(topology, what, members, length)
+    name = topology._name(what, name, "constraints")
+    made = Constraints(topology, name, texts, members, given, lengths, tolerance)
+    topology._keep(made)
+    try:
+        topology.joint.check(what, made, REACH / tolerance)
+    except BaseException:
+        topology._forget(made)
+        raise
+    return made
+
+
+def _members(topology: "Topology", what: str, beads: Any, texts: tuple[str, ...]) -> np.ndarray:
+    """(m, k) rows, checked."""
+    handles = handles_in(beads)
+    for handle in handles:
+        if handle.topology is not topology:
+            raise TopologyError(f"{what}: {handle!r} belongs to another topology")
+    given = bead_numbers(beads)[:, None] if handles else beads
+    if not handles and np.ndim(given) == 1:
+        given = [given]
+    members = array(f"{what}: beads", given, (None, None), dtype=np.int64, error=TopologyError).copy()
+    if not members.size:
+        raise TopologyError(f"{what}: beads are none")
+    outside = ((members < 0) | (members >= topology.n_beads)).any(axis=1)
+    if outside.any():
+        i = int(np.argmax(outside))
+        raise TopologyError(
+            f"{what}: row {i} names beads {members[i].tolist()}, but the topology has beads 0 to {topology.n_beads - 1}"
+        )
+    topology.expect_awake(what, members.ravel())
+    in_order = np.sort(members, axis=1)
+    twice = (in_order[:, 1:] == in_order[:, :-1]).any(axis=1)
+    if twice.any():
+        i = int(np.argmax(twice))
+        raise TopologyError(f"{what}: row {i} names a bead twice: {members[i].tolist()}")
+    for handle in topology.handles:
+        among = np.isin(members, handle.beads)
+        if among.any() and (obstacle := handle.obstacle_to_constraints):
+            i, j = np.argwhere(among)[0]
+            raise TopologyError(f"{what}: bead {members[i, j]} belongs to {handle!r}, {obstacle}")
+    return members
+
+
+def _check_use(what: str, texts: tuple[str, ...], members: np.ndarray, parameters: dict[str, Any]) -> None:
+    """Every bead is in some text."""
+    k = members.shape[1]
+    one = {name: value for name, value in parameters.items() if not isinstance(value, np.ndarray)}
+    each = [name for name in parameters if name not in one]
+    uses = np.zeros(k, bool)
+    for text in texts:
+        uses |= of_text(what, text, k, one, each).uses()
+    if not uses.all():
+        j = int(np.argmin(uses))
+        problem = "no text depends" if len(texts) > 1 else f"{shortened(texts[0], 80)!r} does not depend"
+        raise TopologyError(f"{what}: {problem} on bead {j + 1} of the {k} in each row")
+
+
+def _lengths(topology: "Topology", what: str, members: np.ndarray, length: Any) -> np.ndarray:
+    """(m,)"""
+    if length is not None:
+        return np.array(per_item(f"{what}: length", length, len(members), above=0.0))
+    x = topology.start_positions(members)
+    if members.shape[1] == 1:
+        found = np.linalg.norm(x[:, 0], axis=1)
+    else:
+        between = x[:, :, None, :] - x[:, None, :, :]
+        found = np.sqrt(np.sum(between**2, axis=-1).max(axis=(1, 2)) / members.shape[1])
+    if not (found > 0.0).all():
+        i = int(np.argmin(found))
+        where = "at the origin" if members.shape[1] == 1 else "in one place"
+        raise ParameterError(
+            f"{what}: beads {members[i].tolist()} of row {i} start {where}: give length=, which tolerances are "
+            "relative to"
+        )
+    return found

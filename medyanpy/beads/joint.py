@@ -1,0 +1,509 @@
+"""Constraints that share beads, solved together: what holds each bead, which of it is connected, and in which order
+its equations are solved."""
+
+import heapq
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from medyanpy._kernels.selected import joint_constraints
+from medyanpy.errors import SimulationError, TopologyError
+from medyanpy.flows import Flow, Stage
+from medyanpy.surfaces.forms import Form
+
+if TYPE_CHECKING:
+    from medyanpy.handles import Handle
+    from medyanpy.topology import Topology
+
+__all__ = ["Joint", "JointFlow", "Rows"]
+
+#: Below this, the least singular value of rows of unit length says that they depend on each other.
+INDEPENDENT = 1e-6
+# Rows of a block of the kernel: enough to fill its lanes.
+_ROWS_IN_BLOCK = 64
+# Of more rows than this that are connected, dependence is looked for by sparse elimination.
+_MOST_DENSE = 600
+
+
+class Rows(NamedTuple):
+    """Constraints g = 0 of one form, that a handle has.
+
+    Attributes
+    ----------
+    form : Form
+    beads : (m, k) int
+        Rows of the topology.
+    own : (m, q) float
+        Numbers of each.
+    scale : (m,) float, nm
+        How far from where it holds a constraint may be.
+    group : (m,) int
+        Counted within the handle: what it solves together, or would solve.
+    label : callable (i) -> str
+        What the i-th is called in messages.
+    share : float
+        The handle's multipliers are those of this form times it.
+    """
+
+    form: Form
+    beads: np.ndarray
+    own: np.ndarray
+    scale: np.ndarray
+    group: np.ndarray
+    label: Callable[[int], str]
+    share: float = 1.0
+
+
+class Joint:
+    """All constraints that are connected, through beads that move, with one that a user has written.
+
+    Attributes
+    ----------
+    first : Handle
+        Of the handles of such constraints, the one whose flow is that of all.
+    handles : set of Handle
+        Those with a bead or a constraint among them.
+    leaders : dict of Handle to Handle
+        Of these, the one whose temperature they are part of.
+    """
+
+    def __init__(self, topology: "Topology", written: Sequence["Handle"]) -> None:
+        self.topology, self.first = topology, written[0]
+        parts = [(handle, rows) for handle in topology.handles for rows in handle.constraint_rows()]
+        self._movable = np.zeros(topology.n_beads, bool)
+        of_bead = np.full(topology.n_beads, -1)
+        for k, handle in enumerate(topology.handles):
+            self._movable[handle.beads] = ~handle.fixed_beads
+            of_bead[handle.beads] = k
+        label, n_groups = self._connected(parts)
+        wanted = np.unique(np.concatenate([own for (handle, _), own in zip(parts, label, strict=True)
+                                           if handle in written]))  # fmt: skip
+        self._taken: dict[Handle, np.ndarray] = {}
+        #: Of every row: its part and number there, and its component.
+        kept, numbers, component = [], [], []
+        #: Handles with beads or constraints in each component.
+        together: dict[int, set[Handle]] = {}
+        for p, ((handle, rows), own) in enumerate(zip(parts, label, strict=True)):
+            joins = np.isin(own, wanted)
+            if not joins.any():
+                continue
+            taken = self._taken.setdefault(handle, np.zeros(n_groups[handle], bool))
+            taken[rows.group[joins]] = True
+            # What holds beads that do not move has nothing to do.
+            joins &= self._movable[rows.beads].any(axis=1)
+            i = np.flatnonzero(joins)
+            kept.append(np.full(len(i), p))
+            numbers.append(i)
+            component.append(own[i])
+            for which in np.unique(own[i]).tolist():
+                together.setdefault(which, set()).add(handle)
+            moving = self._movable[rows.beads[i]]
+            owners = np.stack([np.broadcast_to(own[i][:, None], moving.shape), of_bead[rows.beads[i]]], axis=-1)
+            for which, k in np.unique(owners[moving], axis=0).tolist():
+                together[which].add(topology.handles[k])
+        self.parts = parts
+        self._part, self._number, self._component = map(np.concatenate, (kept, numbers, component))
+        self.leaders = _leaders(topology, list(together.values()))
+        self.handles = set(self.leaders)
+
+    def _connected(self, parts: list[tuple["Handle", Rows]]) -> tuple[list[np.ndarray], dict["Handle", int]]:
+        """(m,) the number of the component of every row of every part; and how many groups each handle has."""
+        from scipy import sparse
+        from scipy.sparse import csgraph
+
+        n = self.topology.n_beads
+        n_groups: dict[Handle, int] = {}
+        for handle, rows in parts:
+            n_groups[handle] = max(n_groups.get(handle, 0), int(rows.group.max(initial=-1)) + 1)
+        first = dict(zip(n_groups, np.cumsum([n, *n_groups.values()]).tolist(), strict=False))
+        ends = []
+        for handle, rows in parts:
+            moves = self._movable[rows.beads]
+            group = np.broadcast_to(first[handle] + rows.group[:, None], rows.beads.shape)
+            ends.append(np.stack([group[moves], rows.beads[moves]]))
+        i, j = np.concatenate(ends, axis=1)
+        size = n + sum(n_groups.values())
+        graph = sparse.coo_array((np.ones(len(i), np.int8), (i, j)), shape=(size, size))
+        _, label = csgraph.connected_components(graph, directed=False)
+        return [label[first[handle] + rows.group] for handle, rows in parts], n_groups
+
+    def taken(self, handle: "Handle", n: int) -> np.ndarray:
+        """(n,) which groups of a handle are among these, and no more its own to solve."""
+        out = np.zeros(n, bool)
+        found = self._taken.get(handle, out[:0])
+        out[: len(found)] = found
+        return out
+
+    def __len__(self) -> int:
+        return len(self._part)
+
+    def label(self, row: int) -> str:
+        """What a row is called, by its number in no particular order."""
+        handle, rows = self.parts[self._part[row]]
+        return f"{rows.label(int(self._number[row]))} of {handle.name!r}"
+
+    def _beads(self, row: int) -> np.ndarray:
+        return self.parts[self._part[row]][1].beads[self._number[row]]
+
+    # What must hold at the start ------------------------------------------------------------------------------
+
+    def check(self, what: str, written: "Handle", reach: float) -> None:
+        """Refuse constraints of a handle that do not hold where beads start, or that depend on each other or on what
+        holds their beads already.
+
+        Raises
+        ------
+        TopologyError
+            Says which, and by how much.
+        """
+        x = np.zeros((self.topology.n_beads, 3))
+        for handle in self.handles:
+            if len(handle):
+                x[handle.beads] = handle.positions
+        for handle, rows in self.parts:
+            if handle is written:
+                self._check_start(what, rows, *rows.form.at(x[rows.beads], rows.own), reach)
+        gradients = {
+            p: self.parts[p][1].form.at(x[self.parts[p][1].beads], self.parts[p][1].own)[1]
+            for p in np.unique(self._part).tolist()
+        }
+        own = np.array([self.parts[p][0] is written for p in self._part])
+        order = np.argsort(self._component, kind="stable")
+        starts = np.searchsorted(self._component[order], np.unique(self._component[own]))
+        for first in starts.tolist():
+            end = np.searchsorted(self._component[order], self._component[order[first]], side="right")
+            self._check_independent(what, order[first:end], gradients)
+
+    def _check_start(self, what: str, rows: Rows, g: np.ndarray, slope: np.ndarray, reach: float) -> None:
+        slope = np.where(self._movable[rows.beads][:, :, None], slope, 0.0)
+        size = np.sqrt(np.sum(slope**2, axis=(1, 2)))
+        for bad, problem in [
+            (~self._movable[rows.beads].any(axis=1), "names beads that are all fixed: there is nothing to hold"),
+            (~(np.isfinite(g) & np.isfinite(size)), "is not a finite number where its beads start"),
+            (size == 0.0, "has no gradient where its beads start (a square of what shall be zero has none): write what "
+             "shall be zero, and start elsewhere where it has a tip"),
+        ]:  # fmt: skip
+            if bad.any():
+                i = int(np.argmax(bad))
+                raise TopologyError(f"{what}: {rows.label(i)}, of beads {rows.beads[i].tolist()}, {problem}")
+        off, allowed = np.abs(g) / size, reach * rows.scale
+        if (off > allowed).any():
+            i = int(np.argmax(off > allowed))
+            raise TopologyError(
+                f"{what}: {rows.label(i)}, of beads {rows.beads[i].tolist()}, does not hold where they start: it is "
+                f"{g[i]:.6g}, about {off[i]:.3g} nm away from zero, but must be within {allowed[i]:.3g} nm"
+            )
+
+    def _check_independent(self, what: str, rows: np.ndarray, gradients: dict[int, np.ndarray]) -> None:
+        matrix = self._unit_rows(rows, gradients)
+        if len(rows) <= _MOST_DENSE:
+            left, values, _ = np.linalg.svd(matrix.toarray(), full_matrices=False)
+            least = float(values[-1]) if len(values) == len(rows) else 0.0
+            if least > INDEPENDENT:
+                return
+            if len(values) < len(rows):
+                # More rows than coordinates.
+                left, *_ = np.linalg.svd(matrix.toarray())
+            share = np.abs(left[:, len(rows) - 1])
+        else:
+            from scipy.sparse import linalg
+
+            metric = (matrix @ matrix.T).tocsc()
+            try:
+                factors = linalg.splu(metric, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0)
+                pivots = np.abs(factors.U.diagonal())
+                least = float(np.sqrt(pivots.min()))
+                if least > INDEPENDENT:
+                    return
+                share = np.zeros(len(rows))
+                share[factors.perm_c.argsort()[int(np.argmin(pivots))]] = 1.0
+            except RuntimeError:
+                least, share = 0.0, np.ones(len(rows))
+        among = rows[share > 0.01 * share.max()]
+        last, others = among[-1], among[:-1]
+        names = ", ".join(self.label(row) for row in others[:3]) + (", ..." if len(others) > 3 else "")
+        raise TopologyError(
+            f"{what}: {self.label(last)}, of beads {self._beads(last).tolist()}, depends where beads start on "
+            f"{names or 'itself'}: {len(among)} constraints of unit gradient are within {least:.1e} of "
+            f"cancelling, but must stay {INDEPENDENT:.0e} away from that. Leave one of them out, or start where they "
+            "are independent"
+        )
+
+    def _unit_rows(self, rows: np.ndarray, gradients: dict[int, np.ndarray]) -> Any:
+        """(r, 3n) gradients of rows in coordinates of beads that move, of length 1."""
+        from scipy import sparse
+
+        i, j, values = [], [], []
+        for k, row in enumerate(rows):
+            slope = gradients[self._part[row]][self._number[row]]
+            beads = self._beads(row)
+            slope = slope[self._movable[beads]]
+            j.append((3 * beads[self._movable[beads]][:, None] + np.arange(3)).ravel())
+            i.append(np.full(len(j[-1]), k))
+            values.append((slope / np.linalg.norm(slope)).ravel())
+        columns, j = np.unique(np.concatenate(j), return_inverse=True)
+        return sparse.coo_array(
+            (np.concatenate(values), (np.concatenate(i), j)), shape=(len(rows), len(columns))
+        ).tocsr()
+
+    # Multipliers -----------------------------------------------------------------------------------------------
+
+    def multipliers(self, x: np.ndarray, v: np.ndarray, forces: np.ndarray) -> dict["Handle", list]:
+        """Of every handle those of its parts, by rows: pairs of numbers (m,) within the part, and λ; from (n, 3)
+        positions, velocities and forces in topology order.
+
+        Raises
+        ------
+        SimulationError
+            They are not determined.
+        """
+        from scipy import sparse
+        from scipy.sparse import linalg
+
+        n = self.topology.n_beads
+        weight = np.zeros(n)
+        for handle in self.handles:
+            if len(handle):
+                weight[handle.beads] = np.where(handle.fixed_beads, 0.0, 1.0 / handle.mass)
+        at, columns, values, bends, found = [], [], [], np.empty(len(self)), {}
+        for p in np.unique(self._part).tolist():
+            handle, rows = self.parts[p]
+            mine = np.flatnonzero(self._part == p)
+            number = self._number[mine]
+            beads, own = rows.beads[number], rows.own[number]
+            _, slope = rows.form.at(x[beads], own)
+            bends[mine] = rows.form.bends(x[beads], own, v[beads])
+            at.append(np.repeat(mine, 3 * rows.form.beads))
+            columns.append((3 * beads[:, :, None] + np.arange(3)).ravel())
+            values.append(slope.ravel())
+            found.setdefault(handle, []).append((number, mine, rows.share))
+        entries = np.concatenate(values), (np.concatenate(at), np.concatenate(columns))
+        gradient = sparse.coo_array(entries, shape=(len(self), 3 * n)).tocsr()
+        w = np.repeat(weight, 3)
+        right = gradient @ (w * forces.ravel()) + bends
+        # Rows of unit length, so that pivots can be compared.
+        size = np.sqrt(gradient.multiply(gradient) @ w)
+        unit = sparse.diags_array(1.0 / size) @ gradient
+        try:
+            factors = linalg.splu((unit @ sparse.diags_array(w) @ unit.T).tocsc())
+            determined = np.abs(factors.U.diagonal()).min() > INDEPENDENT**2
+        except RuntimeError:
+            # Exactly singular.
+            determined = False
+        if not determined:
+            raise SimulationError(
+                f"{self.first!r}: the multipliers of its constraints are not determined: they depend on others here",
+                object=self.first.name,
+            )
+        solved = factors.solve(right / size) / size
+        return {
+            handle: [(number, share * solved[mine]) for number, mine, share in parts]
+            for handle, parts in found.items()
+        }
+
+    # Tables of the kernel ---------------------------------------------------------------------------------------
+
+    def tables(self, layout: Any) -> tuple[dict[str, np.ndarray], list, list[int]]:
+        """Those of _kernels/joint_constraints.pyx, the programs, and which of these rows each of theirs is."""
+        forms = list(dict.fromkeys(rows.form for _, rows in self.parts))
+        # Components in the order of their first beads.
+        order = np.lexsort((self._number, self._part, self._component))
+        cuts = np.flatnonzero(np.diff(self._component[order])) + 1
+        components = sorted(np.split(order, cuts), key=lambda own: min(self._beads(row).min() for row in own))
+        t: dict[str, list] = {key: [] for key in _TABLES}
+        for key in ("slots", "rows", "entries", "pattern", "products", "blocks", "groups"):
+            t[key] = [0]
+        ordered: list[int] = []
+        in_block: list[int] = []
+        for c, own in enumerate(components):
+            rows = self._add_component(own, forms, t, ordered)
+            in_block += rows
+            if len(in_block) >= _ROWS_IN_BLOCK or c == len(components) - 1:
+                for program in sorted({t["program"][row] for row in in_block}):
+                    first = len(t["lane"])
+                    t["lane"] += [row for row in in_block if t["program"][row] == program]
+                    t["group"].append((program, first, len(t["lane"])))
+                t["groups"].append(len(t["group"]))
+                t["blocks"].append(c + 1)
+                in_block = []
+        arrays = {
+            key: np.array(value, np.float64 if key in ("scale", "number") else np.int32) for key, value in t.items()
+        }
+        arrays["place"] = layout.internal(arrays["place"]).astype(np.int32)
+        arrays["product"] = arrays["product"].reshape(-1, 4)
+        arrays["group"] = arrays["group"].reshape(-1, 3)
+        arrays["beads"], arrays["own"] = (
+            np.array([getattr(form, name) for form in forms], np.int32) for name in ("beads", "own")
+        )
+        return arrays, forms, ordered
+
+    def led_by(self, written: "Handle", tables: dict[str, np.ndarray], ordered: list[int]) -> np.ndarray:
+        """(components,) of which a handle's constraints are the first that a user has written."""
+        rank = {handle: k for k, handle in enumerate(self.topology.handles)}
+        out = []
+        for first, end in zip(tables["rows"], tables["rows"][1:], strict=False):
+            handles = {self.parts[self._part[row]][0] for row in ordered[first:end]}
+            by_user = [handle for handle in handles if handle.kind == written.kind]
+            out.append(min(by_user, key=rank.__getitem__) is written)
+        return np.array(out)
+
+    def _add_component(self, own: np.ndarray, forms: list[Form], t: dict[str, list], ordered: list[int]) -> list[int]:
+        """Append a component; the numbers of its rows in the tables."""
+        beads = sorted({int(bead) for row in own for bead in self._beads(row)})
+        moves = [bool(self._movable[bead]) for bead in beads]
+        slot = {bead: k for k, bead in enumerate(beads)}
+        mine = [[slot[int(bead)] for bead in self._beads(row)] for row in own]
+        order, patterns = _eliminated(mine, moves)
+        base, first_slot, first_entry = t["rows"][-1], t["slots"][-1], t["entries"][-1]
+        t["place"] += beads
+        t["slots"].append(first_slot + len(beads))
+        t["rows"].append(base + len(own))
+        at: dict[tuple[int, int], int] = {}
+        holders: dict[int, list[tuple[int, int]]] = {}
+        entry = first_entry
+        for i, k in enumerate(order):
+            row = int(own[k])
+            _, rows = self.parts[self._part[row]]
+            number = self._number[row]
+            ordered.append(row)
+            t["program"].append(forms.index(rows.form))
+            t["scale"].append(rows.scale[number])
+            t["numbers"].append(len(t["number"]))
+            t["number"] += rows.own[number].tolist()
+            for s in mine[k]:
+                if moves[s]:
+                    holders.setdefault(s, []).append((i, entry))
+                t["slot"].append(first_slot + s)
+                entry += 1
+            t["entries"].append(entry)
+            for j in patterns[i]:
+                at[i, j] = len(t["column"])
+                t["column"].append(base + j)
+            t["diagonal"].append(at[i, i])
+            t["pattern"].append(len(t["column"]))
+        for s in sorted(holders):
+            for n, (i, a) in enumerate(holders[s]):
+                t["product"] += [(at[i, j], at[j, i], a, b) for j, b in holders[s][: n + 1]]
+        t["products"].append(len(t["product"]))
+        return list(range(base, base + len(own)))
+
+
+_TABLES = (
+    "blocks", "slots", "rows", "place", "entries", "slot", "program", "scale", "numbers", "number", "pattern", "column",
+    "diagonal", "products", "product", "groups", "group", "lane",
+)  # fmt: skip
+
+
+def _eliminated(rows: list[list[int]], moves: list[bool]) -> tuple[list[int], list[list[int]]]:
+    """An order of elimination with little fill, by least degree, of rows with these beads; and, in this order, the
+    columns of every row of the factorised matrix, ascending."""
+    holders: dict[int, set[int]] = {}
+    for k, beads in enumerate(rows):
+        for s in beads:
+            if moves[s]:
+                holders.setdefault(s, set()).add(k)
+    beside: list[set[int]] = [set().union(*(holders[s] for s in beads if moves[s])) - {k}
+                              for k, beads in enumerate(rows)]  # fmt: skip
+    waiting = [(len(near), k) for k, near in enumerate(beside)]
+    heapq.heapify(waiting)
+    order: list[int] = []
+    upper: list[set[int]] = [set() for _ in rows]
+    done = [False] * len(rows)
+    while waiting:
+        degree, k = heapq.heappop(waiting)
+        if done[k] or degree != len(beside[k]):
+            continue
+        done[k] = True
+        order.append(k)
+        upper[k] = near = beside[k]
+        for j in near:
+            beside[j] |= near
+            beside[j] -= {j, k}
+            heapq.heappush(waiting, (len(beside[j]), j))
+    rank = {k: i for i, k in enumerate(order)}
+    columns: list[list[int]] = [[i] for i in range(len(rows))]
+    for i, k in enumerate(order):
+        for j in upper[k]:
+            columns[i].append(rank[j])
+            columns[rank[j]].append(i)
+    return order, [sorted(own) for own in columns]
+
+
+def _leaders(topology: "Topology", groups: list[set["Handle"]]) -> dict["Handle", "Handle"]:
+    """Of every handle in some sets, the first of all that are connected with it by these."""
+    number = {handle: k for k, handle in enumerate(topology.handles)}
+    leader = {handle: handle for group in groups for handle in group}
+
+    def found(handle: "Handle") -> "Handle":
+        while leader[handle] is not handle:
+            handle = leader[handle]
+        return handle
+
+    for group in groups:
+        for handle in group:
+            a, b = found(handle), found(next(iter(group)))
+            first, last = sorted((a, b), key=number.__getitem__)
+            leader[last] = first
+    return {handle: found(handle) for handle in leader}
+
+
+class JointFlow(Flow):
+    """Joint solves around A, B and O of all connected constraints (_kernels/joint_constraints.pyx).
+
+    Parameters
+    ----------
+    joint : Joint
+    layout : Layout
+    """
+
+    obstacle = "they hold beads, and are written for velocities"
+
+    def __init__(self, joint: Joint, layout: Any) -> None:
+        tables, forms, ordered = joint.tables(layout)
+        system = joint_constraints.JointSystem(tables, [form.program for form in forms], layout.threads)
+
+        def name(row: int) -> str:
+            return joint.label(ordered[row])
+
+        def make(action: str, **numbers: Any) -> joint_constraints.JointConstraints:
+            return joint_constraints.JointConstraints(system, action, name, **numbers)
+
+        self._make = make
+        self._is_even = _is_even(joint, tables, layout)
+
+    def before_a(self, _: Stage):
+        return (self._make("start"),)
+
+    def after_a(self, stage: Stage):
+        return (self._make("flight", h=stage.h),)
+
+    def after_b(self, _: Stage):
+        return (self._make("tangent"),)
+
+    def before_o(self, stage: Stage):
+        return () if self._is_even and not self.mixed else (self._make("normal", kT=stage.kT, letter=stage.index),)
+
+    after_o = after_b
+
+    def tangent(self):
+        return (self._make("admit"),)
+
+    def settle(self):
+        return (self._make("settle"),)
+
+
+def _is_even(joint: Joint, tables: dict[str, np.ndarray], layout: Any) -> bool:
+    """Whether friction over mass is one number in each component, so that O takes nothing from normal parts to tangent
+    ones; see `FilamentFlow`."""
+    mass, friction = layout.gather("mass"), layout.gather("friction")
+    if any(getattr(handle, "friction_along", None) is not None for handle in joint.handles):
+        return False
+    moving = joint._movable[layout.order[tables["place"]]]
+    place = tables["place"][moving]
+    component = np.repeat(np.arange(len(tables["slots"]) - 1), np.diff(tables["slots"]))[moving]
+    rate = friction[place] / mass[place]
+    first = np.zeros(len(tables["slots"]) - 1)
+    first[component] = rate
+    # Up to a rounding of a user's products.
+    return bool((np.abs(rate - first[component]) <= 1e-14 * rate).all())

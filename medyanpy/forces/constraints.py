@@ -1,0 +1,272 @@
+"""What belongs to constraints of a user's own: their penalty form, and their Fixman potential."""
+
+import collections.abc
+from typing import Any
+
+import numpy as np
+
+from medyanpy._kernels.program import Sequence
+from medyanpy._kernels.selected import joint_constraints, terms
+from medyanpy._tools.described import scalar_if_one
+from medyanpy._tools.validation import array, thermal_energy
+from medyanpy.beads import Constraints
+from medyanpy.errors import ParameterError, TopologyError
+from medyanpy.forces._base import (
+    Domain,
+    Force,
+    NamedTerms,
+    bead_numbers,
+    check_beads,
+    domain_table,
+    expect_handle,
+    handles_in,
+)
+from medyanpy.surfaces.expressions import Graph, check_names
+from medyanpy.surfaces.forms import Form, as_texts, of_text
+
+__all__ = ["ConstraintFixmanPotential", "ConstraintPenalty"]
+
+
+class ConstraintPenalty(NamedTerms):
+    r"""Holds functions of the coordinates of beads near zero: a stiff potential in place of `Topology.constrain`.
+
+    .. math:: U = \sum_m \tfrac12 \omega_m^2 \sum_t g_t(x_{m1}, ..., x_{mk})^2
+
+    Parameters
+    ----------
+    constraints : str, SymPy expression, or list of such
+        The g, as of `Topology.constrain`.
+    beads : (m, k) int, (k,) int, or handle
+        The k beads of each of m rows, as of `Topology.constrain`; any kind of bead.
+    omega : float or (m,) float, >= 0
+        ω, whose square times that of g is an energy, pN nm: of a g in nm² it is in pN^½ nm^(-3/2).
+    name, group
+        See `Force`.
+    **parameters : float or (m,) float, finite
+        The numbers that the texts name. Change them with `set`.
+
+    Raises
+    ------
+    ParameterError
+        As `Topology.constrain`; an ω outside its domain.
+    TopologyError
+        A row that names a bead twice or a bead on which no text depends, or (when added to a system) a bead that does
+        not exist.
+
+    Notes
+    -----
+    From rest where g = 0, what is held is off by O(ω⁻²), and the motion is that with constraints up to O(ω⁻²). With a
+    thermostat the limit of large ω is the distribution of constraints with another density, see
+    :doc:`/constraints_of_your_own`. Texts are read, never run; second and third derivatives are offered.
+
+    References
+    ----------
+    M. Tao, H. Owhadi, "Variational and linearly-implicit integrators, with applications", section 1.1.
+
+    Examples
+    --------
+    >>> import medyanpy as mp
+    >>> mp.forces.ConstraintPenalty("(x1-x2)^2 + (y1-y2)^2 + (z1-z2)^2 - d^2", [0, 1], omega=20.0, d=1.0)
+    ConstraintPenalty(omega=20, d=1)
+    """
+
+    noun, terms = "row", "_members"
+    #: And those that the texts name.
+    domains = domain_table(omega=Domain(at_least=0.0, per="members"))
+
+    def __init__(
+        self,
+        constraints: Any,
+        beads: Any,
+        omega: Any,
+        *,
+        name: str | None = None,
+        group: int = 0,
+        **parameters: Any,
+    ) -> None:
+        super().__init__(name=name, group=group)
+        self._texts = as_texts(self.name, constraints)
+        given = bead_numbers(beads)[:, None] if handles_in(beads) else beads
+        given = [given] if np.ndim(given) == 1 else given
+        self._members = array(f"{self.name}: beads", given, (None, None), dtype=np.int64, error=TopologyError).copy()
+        self._members.flags.writeable = False
+        in_order = np.sort(self._members, axis=1)
+        twice = (in_order[:, 1:] == in_order[:, :-1]).any(axis=1)
+        if twice.any():
+            i = int(np.argmax(twice))
+            raise TopologyError(f"{self.name}: row {i} names a bead twice: {self._members[i].tolist()}")
+        self.domains = domain_table(**type(self).domains, **dict.fromkeys(parameters, Domain(per="members")))
+        self.changeable = tuple(self.domains)
+        self._declare(omega=omega, **parameters)
+        k = self._members.shape[1]
+        names = [f"{c}{j + 1}" for j in range(k) for c in "xyz"] + ["x", "y", "z"] * (k == 1)
+        check_names(self.name, " ".join(self._texts), names, tuple(parameters))
+        uses = np.any([form.uses() for form in self._forms(tuple(parameters))], axis=0)
+        if not uses.all():
+            raise TopologyError(f"{self.name}: no text depends on bead {int(np.argmin(uses)) + 1} of the {k} in a row")
+
+    @property
+    def members(self) -> np.ndarray:
+        """(m, k) bead numbers."""
+        return self._members
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """What is held near zero."""
+        return self._texts
+
+    def _forms(self, own: collections.abc.Sequence[str]) -> list[Form]:
+        """g of every text, with some parameters as numbers of each row, and the rest as they are."""
+        constants = {p: v for p, v in self._numbers.items() if p not in own and p != "omega"}
+        constants = {p: scalar_if_one(v) for p, v in constants.items()}
+        return [of_text(self.name, text, self._members.shape[1], constants, own) for text in self._texts]
+
+    def _at(self, x: np.ndarray) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        """g (m,) and gradients (m, k, 3) of every text at positions (n, 3) of all beads."""
+        own = tuple(p for p in self._numbers if p != "omega")
+        numbers = np.column_stack([np.empty((len(self._members), 0)), *(self._numbers[p] for p in own)])
+        return tuple(zip(*(form.at(x[self._members], numbers) for form in self._forms(own)), strict=True))
+
+    def multipliers(self, positions: Any) -> np.ndarray:
+        """(..., m, t) ω² g of each row and text, at positions (..., n, 3) of all beads: what stands for the multiplier
+        λ of a constraint, whose force is -λ ∇g. `analysis.constraint_multipliers` averages over its oscillations."""
+        x = np.asarray(positions, float)
+        frames = x.reshape(-1, *x.shape[-2:])
+        g = np.stack([np.stack(self._at(frame)[0], axis=-1) for frame in frames])
+        return np.asarray(self._numbers["omega"])[:, None] ** 2 * g.reshape(*x.shape[:-2], *g.shape[1:])
+
+    def squared_frequencies(self, start):
+        check_beads(self.name, self._members, start.topology)
+        total = np.zeros(start.n_rows)
+        for slope in self._at(start.positions)[1]:
+            if not np.isfinite(slope).all():
+                return None
+            size = np.linalg.norm(slope, axis=2)
+            parts = [start.coordinates(beads).times(c) for beads, c in zip(self._members.T, size.T, strict=True)]
+            total += start.springs(sum(parts[1:], parts[0]), self._numbers["omega"] ** 2)
+        return total
+
+    def bind(self, layout):
+        check_beads(self.name, self._members, layout.topology)
+        own = [p for p, v in self._numbers.items() if isinstance(scalar_if_one(v), np.ndarray)]
+        omega = scalar_if_one(self._numbers["omega"])
+        forms = self._forms([p for p in own if p != "omega"])
+        place = layout.internal(self._members)
+        entry = np.argsort(place.ravel(), kind="stable")
+        owner, start = np.unique(place.ravel()[entry], return_index=True)
+
+        def write(graph: Graph, nodes: collections.abc.Sequence[int]) -> int:
+            inputs = dict(zip(own, nodes[place.shape[1] * 3 :], strict=True))
+            w = inputs.pop("omega", None) if "omega" in inputs else graph.number(omega)
+            g = [form.write(graph, [*nodes[: place.shape[1] * 3], *inputs.values()]) for form in forms]
+            half = graph.multiply(graph.number(0.5), graph.power(w, 2))
+            return graph.multiply(half, graph.add(*(graph.power(one, 2) for one in g)))
+
+        energy = Form(write, place.shape[1], len(own))
+        each = np.column_stack([np.empty((len(place), 0)), *(self._numbers[p] for p in own)])
+        operation = terms.Terms(
+            self.name, place.astype(np.int32), each, owner.astype(np.int32),
+            np.append(start, place.size).astype(np.int32), entry.astype(np.int32),
+            [energy.program, energy.second, energy.third],
+        )  # fmt: skip
+        operation.acts_on_points = bool((place >= layout.n_cartesian).any())
+        return operation
+
+
+class ConstraintFixmanPotential(Force):
+    r"""What makes beads with constraints of a user's own sample where infinitely stiff springs would hold them.
+
+    .. math:: U = \frac{kT}{2} \ln\det T, \qquad
+              T_{rs} = \sum_i \frac1{m_i} \frac{\partial n_r}{\partial x_i}\cdot\frac{\partial n_s}{\partial x_i}
+
+    of all constraints that are solved together with these, links of filaments and surfaces included, each with a
+    gradient of unit length: n is g over the length of its gradient, by the coordinates of the beads that move. So it
+    does not depend on how what is zero is written.
+
+    Parameters
+    ----------
+    constraints : Constraints
+        What `Topology.constrain` returned. Where several are solved together, the first of them.
+    temperature : float, kelvin, > 0
+        The temperature that is sampled: give the integrator's.
+    kT : float, pN nm, > 0
+        Instead of `temperature`; `set` takes this one.
+    name, group
+        See `Force`.
+
+    Raises
+    ------
+    TopologyError
+        No such handle; (when a Context is made) one whose constraints are all solved together with those of an earlier
+        one.
+    ParameterError
+        A number outside its domain, or neither or both of temperature and kT.
+
+    Notes
+    -----
+    The time is of the order of the square of the number of constraints that are connected.
+
+    Examples
+    --------
+    >>> import medyanpy as mp
+    >>> topology = mp.Topology()
+    >>> beads = topology.add_beads([[0.0, 0, 0], [1.0, 0, 0], [1.0, 1.0, 0]], mass=1.0)
+    >>> links = topology.constrain("(x1-x2)^2 + (y1-y2)^2 + (z1-z2)^2 - 1", [[0, 1], [1, 2]])
+    >>> mp.forces.ConstraintFixmanPotential(links, kT=4.0)
+    ConstraintFixmanPotential(kT=4)
+    """
+
+    domains = domain_table(kT=Domain("pN nm", above=0.0))
+
+    def __init__(
+        self,
+        constraints: Constraints,
+        temperature: float | None = None,
+        kT: float | None = None,
+        *,
+        name: str | None = None,
+        group: int = 0,
+    ) -> None:
+        super().__init__(name=name, group=group)
+        self._constraints = expect_handle(f"{self.name}: constraints", constraints, Constraints, "constraints")
+        kT = thermal_energy(temperature, kT, self.name)
+        if kT is None:
+            raise ParameterError(f"{self.name}: give temperature= (kelvin) or kT= (pN nm)")
+        self._declare(kT=kT)
+
+    @property
+    def constraints(self) -> Constraints:
+        """Those that it belongs to."""
+        return self._constraints
+
+    @property
+    def handles(self):
+        return (self._constraints,)
+
+    @property
+    def conserves_momentum(self) -> bool:
+        """Whether all constraints that are solved together with these do."""
+        joint = self._constraints.topology.joint
+        return joint is None or all(handle.keeps_momentum for handle in joint.handles)
+
+    def _arguments_now(self):
+        # kT in place of the temperature, so that no rounding is repeated.
+        return {**super()._arguments_now(), "temperature": None}
+
+    def bind(self, layout):
+        joint = layout.topology.joint
+        if not self._constraints.count:
+            # All have been taken away.
+            return Sequence([])
+        tables, forms, ordered = joint.tables(layout)
+        counts = joint.led_by(self._constraints, tables, ordered)
+        if not counts.any():
+            raise TopologyError(
+                f"{self.name}: the constraints of {self._constraints.name!r} are all solved together with earlier "
+                "ones: give it the first of them, whose potential is that of all"
+            )
+        system = joint_constraints.JointSystem(tables, [form.program for form in forms], layout.threads)
+        return joint_constraints.JointMetric(
+            self.name, system, [form.bent for form in forms], counts.astype(np.uint8), self._numbers["kT"],
+            layout.threads, lambda row: joint.label(ordered[row]),
+        )  # fmt: skip

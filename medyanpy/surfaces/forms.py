@@ -1,0 +1,166 @@
+"""Functions of the coordinates of several beads: what constraints and penalties of a user's own are made of."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from medyanpy.errors import ParameterError, foreign_errors, shortened
+from medyanpy.surfaces.expressions import Graph, check_length, of_sympy, parse
+from medyanpy.surfaces.surface import Surface
+
+__all__ = ["Form", "Program", "as_texts", "of_surface", "of_text"]
+
+#: Instructions, constants, where results are, and the number of registers; see `Graph.program`.
+Program = tuple[np.ndarray, np.ndarray, np.ndarray, int]
+
+
+class Form:
+    """A function of the coordinates of k beads, and of some numbers that each term has of its own.
+
+    Parameters
+    ----------
+    write : callable (Graph, nodes) -> node
+        Writes it into a graph; the nodes are x1, y1, z1, ..., zk and then the numbers.
+    beads : int
+    own : int
+        How many numbers.
+    """
+
+    def __init__(self, write: Callable[[Graph, Sequence[int]], int], beads: int, own: int = 0) -> None:
+        self.write, self.beads, self.own = write, beads, own
+
+    def _graph(self, more: int = 0) -> tuple[Graph, int, Sequence[int]]:
+        """The function, and inputs behind its own."""
+        n = 3 * self.beads + self.own
+        graph = Graph(n - 3 + more)
+        inputs = (*graph.coordinates, *graph.others)
+        return graph, self.write(graph, inputs[:n]), inputs[n:]
+
+    def _slopes(self, graph: Graph, node: int) -> list[int]:
+        return [graph.derivative(node, i) for i in range(3 * self.beads)]
+
+    @cached_property
+    def _first(self) -> tuple[Graph, list[int]]:
+        graph, g, _ = self._graph()
+        return graph, [g, *self._slopes(graph, g)]
+
+    @cached_property
+    def program(self) -> Program:
+        """The function and its gradient."""
+        graph, results = self._first
+        return graph.program(results)
+
+    @cached_property
+    def second(self) -> Program:
+        """Second derivatives, of the upper triangle row by row."""
+        graph, results = self._first
+        n = 3 * self.beads
+        return graph.program([graph.derivative(results[1 + i], j) for i in range(n) for j in range(i, n)])
+
+    @cached_property
+    def bent(self) -> Program:
+        """H z: second derivatives times vectors z of the beads, which follow the function's inputs."""
+        graph, g, z = self._graph(3 * self.beads)
+        return graph.program(self._slopes(graph, self._along(graph, g, z)))
+
+    @cached_property
+    def third(self) -> Program:
+        """The gradient of a.H.a, with vectors a of the beads, which follow the function's inputs."""
+        graph, g, a = self._graph(3 * self.beads)
+        return graph.program(self._slopes(graph, self._along(graph, self._along(graph, g, a), a)))
+
+    def _along(self, graph: Graph, node: int, vectors: Sequence[int]) -> int:
+        """The derivative along vectors."""
+        slopes = self._slopes(graph, node)
+        return graph.add(*(graph.multiply(d, v) for d, v in zip(slopes, vectors, strict=True)))
+
+    def uses(self) -> np.ndarray:
+        """(k,) which of the beads it depends on."""
+        graph, results = self._first
+        depends = [graph.value_of(d) != 0.0 for d in results[1:]]
+        return np.reshape(depends, (self.beads, 3)).any(axis=1)
+
+    def at(self, x: np.ndarray, own: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """(m,) values and (m, k, 3) gradients of m terms, from (m, k, 3) and (m, own): by NumPy, for what is asked
+        once."""
+        graph, results = self._first
+        inputs = [*x.reshape(len(x), 3 * self.beads).T, *own.T]
+        with np.errstate(all="ignore"):
+            g, *slopes = graph.evaluate(results, inputs)
+        return np.array(g, float), np.stack(slopes, axis=1).reshape(x.shape)
+
+    def bends(self, x: np.ndarray, own: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """(m,) v.H.v: what the function gains by beads that go straight on with velocities v (m, k, 3)."""
+        graph, g, z = self._graph(3 * self.beads)
+        twice = self._along(graph, self._along(graph, g, z), z)
+        inputs = [*x.reshape(len(x), 3 * self.beads).T, *own.T, *v.reshape(len(v), 3 * self.beads).T]
+        return np.array(graph.evaluate([twice], inputs)[0], float)
+
+
+def of_surface(surface: Surface) -> Form:
+    """g of an implicit surface."""
+    return Form(lambda graph, _: surface._write(graph), 1)
+
+
+def as_texts(what: str, given: Any) -> tuple[str, ...]:
+    """Texts, or SymPy expressions, one or several, as texts.
+
+    Raises
+    ------
+    ParameterError
+        Neither, or none.
+    """
+    single = isinstance(given, str) or hasattr(given, "free_symbols")
+    if not single and not isinstance(given, list | tuple):
+        raise ParameterError(f"{what}: give text, a SymPy expression or a list of such, not {type(given).__name__}")
+    texts = []
+    for one in [given] if single else given:
+        if isinstance(one, str):
+            texts.append(one)
+        elif hasattr(one, "free_symbols") and hasattr(one, "args"):
+            with foreign_errors(f"{what}: cannot read the expression"):
+                texts.append(of_sympy(what, one, polynomial=False))
+        else:
+            raise ParameterError(f"{what}: {one!r} is neither text nor a SymPy expression")
+        check_length(what, texts[-1])
+    if not texts:
+        raise ParameterError(f"{what}: the list of constraints is empty")
+    return tuple(texts)
+
+
+def of_text(
+    what: str,
+    text: str,
+    beads: int,
+    constants: Mapping[str, float],
+    own: Sequence[str],
+    used: Sequence[int] | None = None,
+) -> Form:
+    """A text in x1, y1, z1, ... of so many beads (of one also x, y, z), with constants, and names of numbers that each
+    term has of its own; as a function of some beads alone, where it depends on no others.
+
+    Raises
+    ------
+    ParameterError
+        As `expressions.parse`; a text that depends on none of the coordinates.
+    """
+    names = [f"{c}{j + 1}" for j in range(beads) for c in "xyz"]
+    short = list("xyz") if beads == 1 else []
+    used = range(beads) if used is None else used
+    place = {3 * j + c: 3 * i + c for i, j in enumerate(used) for c in range(3)}
+
+    def write(graph: Graph, nodes: Sequence[int]) -> int:
+        # What it does not depend on may have any value.
+        inputs = [nodes[place[i]] if i in place else graph.number(0.0) for i in range(3 * beads)]
+        coordinates = dict(zip([*names, *short], [*inputs, *inputs[: len(short)]], strict=True))
+        known = dict(zip(own, nodes[3 * len(used) :], strict=True))
+        known |= {name: graph.number(value) for name, value in constants.items()}
+        return parse(what, text, graph, known, False, coordinates)
+
+    form = Form(write, len(used), len(own))
+    if not form.uses().any():
+        raise ParameterError(f"{what}: {shortened(text, 80)!r} does not depend on any coordinate of its beads")
+    return form
+
