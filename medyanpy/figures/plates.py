@@ -158,6 +158,15 @@ def letters(axes: Any, titles: Sequence[str]) -> None:
         axis.set_title(f"{letter}) {title}")
 
 
+def log_ticks(axis: Any, values: Any) -> None:
+    """These values along a logarithmic x axis, and no others between them."""
+    from matplotlib.ticker import NullLocator
+
+    axis.set_xscale("log")
+    axis.xaxis.set_minor_locator(NullLocator())
+    axis.set_xticks(values, [f"{value:g}" for value in values])
+
+
 def _save(figure: Any, path: Path, sample: str) -> None:
     """As a PNG of 256 colours, with a line below on how it was made."""
     from PIL import Image
