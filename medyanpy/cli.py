@@ -74,6 +74,9 @@ def _parser() -> argparse.ArgumentParser:
     figures.add_argument("--quick", action="store_true", help="smaller samples and shorter runs, stated on each figure")
     figures.add_argument("--list", action="store_true", help="list the figures and how long they take; make none")
     figures.add_argument("--structure", metavar="FILE", help="PDB or mmCIF file of a channel with five subunits (002)")
+    figures.add_argument(
+        "--references", metavar="DIR", help="tests/validation of the source tree: methods that 001 and 004 compare with"
+    )
     figures.add_argument("--threads", type=int, metavar="N", help="default: as many as the machine offers")
     figures.add_argument("--out", metavar="DIR", help="folder for the files (default: ./medyanpy-figures)")
     figures.add_argument("--overwrite", action="store_true", help="replace the files of an earlier call")
@@ -118,6 +121,7 @@ def _figures(options: argparse.Namespace) -> int:
         quick=options.quick,
         threads=options.threads,
         structure=options.structure,
+        references=options.references,
         overwrite=options.overwrite,
     )
     wrong = report.with_verdict("CHECK")

@@ -8,7 +8,10 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
+from functools import cache
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from textwrap import fill
 from typing import Any, TextIO
 
 import numpy as np
@@ -26,6 +29,7 @@ SEEDS = {
     "003": "Billiards on surfaces",
     "004": "Ladd & Misra: a symplectic integration method for elastic filaments",
 }
+REFERENCES = ("rods/rod_reference.py", "coarse/coarse_reference.py")
 NUMBERS, SUMMARY = "numbers.csv", "summary.json"
 
 STYLE = {
@@ -60,14 +64,32 @@ class Work:
     threads : int
     structure : Path or None
         A file of a protein, for figures that need one.
+    references : Path or None
+        The folder tests/validation of the source tree: programs of methods that the package does not have, which texts
+        compare theirs with.
     """
 
     quick: bool = False
     threads: int = 1
     structure: Path | None = None
+    references: Path | None = None
 
     def of(self, quick: Any, full: Any) -> Any:
         return quick if self.quick else full
+
+    def reference(self, path: str) -> Any:
+        """One of these programs as a module, or None where the folder is not given."""
+        return None if self.references is None else _program(self.references / path)
+
+
+@cache
+def _program(path: Path) -> Any:
+    spec = spec_from_file_location(path.stem, path)
+    module = module_from_spec(spec)
+    # Where dataclasses and pickles look for it.
+    sys.modules.setdefault(path.stem, module)
+    spec.loader.exec_module(module)
+    return module
 
 
 @dataclass(frozen=True)
@@ -171,6 +193,8 @@ def _save(figure: Any, path: Path, sample: str) -> None:
     """As a PNG of 256 colours, with a line below on how it was made."""
     from PIL import Image
 
+    # As many characters as go into its width.
+    sample = fill(sample, int(18.5 * figure.get_figwidth()))
     figure.supxlabel(sample, fontsize=6.5, color="0.4", x=0.01, ha="left")
     drawn, image = io.BytesIO(), io.BytesIO()
     figure.savefig(drawn, format="png")
@@ -218,6 +242,7 @@ def make_figures(
     quick: bool = False,
     threads: int | None = None,
     structure: Any = None,
+    references: Any = None,
     overwrite: bool = False,
     stream: TextIO | None = None,
 ) -> Report:
@@ -233,6 +258,8 @@ def make_figures(
     threads : int, optional
     structure : path, optional
         PDB or mmCIF file of a channel, for the figure of rigid domains.
+    references : path, optional
+        The folder tests/validation of the source tree, whose programs run the methods that the package does not have.
     overwrite : bool
         Replace files of an earlier call.
     stream : text stream, optional
@@ -245,7 +272,7 @@ def make_figures(
     Raises
     ------
     ParameterError
-        No figures, files that exist, or no such structure.
+        No figures, files that exist, no such structure, or another folder than that of the references.
     SimulationError
         A run failed; what was made before is in the folder.
     """
@@ -257,6 +284,11 @@ def make_figures(
         structure = Path(structure)
         if not structure.is_file():
             raise ParameterError(f"figures: there is no file {structure} with a structure")
+    if references is not None:
+        references = Path(references)
+        for program in REFERENCES:
+            if not (references / program).is_file():
+                raise ParameterError(f"figures: {references} is not tests/validation of the source tree: no {program}")
     if out.exists() and not out.is_dir():
         raise ParameterError(f"{out} is not a folder")
     existing = [name for name in (*(p.name for p in plates), NUMBERS, SUMMARY) if (out / name).exists()]
@@ -264,7 +296,7 @@ def make_figures(
         few = ", ".join(existing[:3]) + (f" and {len(existing) - 3} more" if len(existing) > 3 else "")
         raise ParameterError(f"{out} holds {few} already: choose another --out, or give --overwrite")
     out.mkdir(parents=True, exist_ok=True)
-    work = Work(quick, threads, structure)
+    work = Work(quick, threads, structure, references)
 
     def say(text: str) -> None:
         print(text, file=stream or sys.stdout, flush=True)
@@ -358,3 +390,14 @@ def worst(samples: np.ndarray, expected: np.ndarray) -> tuple[np.ndarray, np.nda
     """Means of (n, k) independent samples, their standard errors, and which of the k is off by the most of these."""
     mean, error = samples.mean(axis=0), samples.std(axis=0, ddof=1) / np.sqrt(len(samples))
     return mean, error, int(np.argmax(np.abs(mean - expected) / error))
+
+
+def above_line(quantity: str, measured: float, bound: float, unit: str = "") -> Line:
+    verdict = "OK" if measured > bound else "CHECK"
+    return Line(quantity, measured, None, None, unit, f"> {bound:g}", verdict)
+
+
+def order_line(quantity: str, measured: float, expected: float, factor: float, unit: str = "") -> Line:
+    """What a text gives as an order of magnitude."""
+    verdict = "OK" if expected / factor <= measured <= expected * factor else "CHECK"
+    return Line(quantity, measured, None, expected, unit, f"within a factor of {factor:g}", verdict)
