@@ -224,7 +224,8 @@ def shapes(work: Work) -> Made:
 
 # Segments, timestep, and methods with the end of their run and when the paper has them unstable (None: never).
 PANELS = {
-    "a": (63, 0.2, (("OSDH", 1e6, None), ("OSDF", 3e5, 1e5), ("RKDF", 3e5, 1e5), ("RKDH", 6e5, 1e5), ("MPDH", 2e5, None))),
+    "a": (63, 0.2, (("OSDH", 1e6, None), ("OSDF", 3e5, 1e5), ("RKDF", 3e5, 1e5), ("RKDH", 6e5, 1e5),
+                     ("MPDH", 2e5, None))),
     "b": (63, 0.02, (("OSDH", 3e5, None), ("OSDF", 2e5, 1e5), ("RKDF", 2e5, 1e5), ("RKDH", 2e5, None))),
     "c": (127, 0.1, (("OSDH", 1e6, None), ("OSDF", 3e5, 4e5))),
 }  # fmt: skip
@@ -518,16 +519,14 @@ def pinned(work: Work) -> Made:
     e = _error(energies)
     run = Run("circle", 63, dt, ("pinned", "free"))
     figure, axes = panels(1, 2, (7.4, 2.9))
-    axes[0].set(xlabel="$x/d$", ylabel="$y/d$", aspect="equal")
+    axes[0].set(xlabel="$y/d$", ylabel="$z/d$", aspect="equal")
     pinned_at = []
     for k in range(6):
         x = run.state().positions
         pinned_at.append(x[0])
-        flat = x[:, np.argsort(-np.ptp(x, axis=0))[:2]] if k == 0 else x[:, order]
-        order = np.argsort(-np.ptp(x, axis=0))[:2] if k == 0 else order
-        axes[0].plot(flat[:, 0], flat[:, 1], color=f"C{k}", linewidth=1.0, label=f"{300 * k}")
+        axes[0].plot(x[:, 1], x[:, 2], color=f"C{k}", linewidth=1.0, label=f"{300 * k}")
         run.step(1500)
-    axes[0].plot(*np.array(pinned_at[0])[order], "k^", markersize=5)
+    axes[0].plot(*pinned_at[0][1:], "k^", markersize=5)
     axes[0].legend(title="$t/t_0$", loc="center left", bbox_to_anchor=(1.0, 0.5))
     axes[1].plot(times, 100.0 * e, linewidth=0.6)
     axes[1].set(xlabel="$t/t_0$", ylabel="$E/E_0 - 1$, %")
@@ -555,7 +554,7 @@ def helix_shapes(work: Work) -> Made:
     figure, axes = panels(2, 3, (7.6, 5.2))
     apart = []
     # The middles of 63 segments are every tenth of the fine ones, between two of them.
-    for k, (axis, t) in enumerate(zip(axes, HELIX_TIMES, strict=True)):
+    for k, axis in enumerate(axes):
         if k:
             coarse.step(1000)
             fine.step(round(100.0 / work.of(0.05, 0.02)))
