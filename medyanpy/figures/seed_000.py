@@ -538,11 +538,11 @@ def diffusion(work: Work) -> Made:
 
 
 FIGURES: tuple[Plate, ...] = (
-    Plate("000_triangle.png", "equations of motion", "a triangle with a point in it", triangle, (2.0, 2.0)),
-    Plate("000_conservation.png", "G", "kinetic energy, momentum, recoil", conservation, (2.0, 10.0)),
-    Plate("000_kinks.png", "G", "crossings are kinks", kinks, (10.0, 100.0)),
-    Plate("000_density.png", "Lagrangian", "the density √det G exp(-PE/kT)", density, (5.0, 60.0)),
-    Plate("000_uniform.png", "Lagrangian", "points are uniform per area", uniform, (3.0, 20.0)),
-    Plate("000_thermostat.png", "O", "relaxation and the covariance of momenta", thermostat, (2.0, 10.0)),
-    Plate("000_diffusion.png", "O", "diffusion", diffusion, (5.0, 60.0)),
+    Plate("000_triangle.png", "equations of motion", "a triangle with a point in it", triangle, (3.0, 4.0)),
+    Plate("000_conservation.png", "G", "kinetic energy, momentum, recoil", conservation, (1.0, 3.0)),
+    Plate("000_kinks.png", "G", "crossings are kinks", kinks, (3.0, 25.0)),
+    Plate("000_density.png", "Lagrangian", "the density √det G exp(-PE/kT)", density, (5.0, 50.0)),
+    Plate("000_uniform.png", "Lagrangian", "points are uniform per area", uniform, (2.0, 30.0)),
+    Plate("000_thermostat.png", "O", "relaxation and the covariance of momenta", thermostat, (1.0, 2.0)),
+    Plate("000_diffusion.png", "O", "diffusion", diffusion, (2.0, 20.0)),
 )

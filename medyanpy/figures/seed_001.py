@@ -489,15 +489,15 @@ def body_errors(work: Work) -> Made:
 
 
 FIGURES: tuple[Plate, ...] = (
-    Plate("001_1.png", "figure 1", "errors of five methods, double pendulum", double_pendulum, (2.0, 5.0)),
-    Plate("001_2.png", "figure 2", "constraints and multipliers", multipliers, (3.0, 10.0)),
-    Plate("001_3.png", "figure 3", "a chain of ten pendula", chain, (2.0, 5.0)),
-    Plate("001_4.png", "figure 4", "distances of oxygens, 7 molecules", water_7, (5.0, 90.0)),
+    Plate("001_1.png", "figure 1", "errors of five methods, double pendulum", double_pendulum, (3.0, 6.0)),
+    Plate("001_2.png", "figure 2", "constraints and multipliers", multipliers, (2.0, 10.0)),
+    Plate("001_3.png", "figure 3", "a chain of ten pendula", chain, (1.0, 5.0)),
+    Plate("001_4.png", "figure 4", "distances of oxygens, 7 molecules", water_7, (3.0, 90.0)),
     Plate("001_5.png", "figure 5", "multipliers of water", water_multipliers, (1.0, 2.0)),
-    Plate("001_6.png", "figure 6", "conservation of energy and momenta", water_conservation, (3.0, 30.0)),
-    Plate("001_7.png", "figure 7", "distances of oxygens, 100 molecules", water_100, (10.0, 200.0)),
+    Plate("001_6.png", "figure 6", "conservation of energy and momenta", water_conservation, (7.0, 120.0)),
+    Plate("001_7.png", "figure 7", "distances of oxygens, 100 molecules", water_100, (2.0, 250.0)),
     Plate("001_8.png", "figure 8", "opening of DNA", opening, (2.0, 10.0)),
-    Plate("001_9.png", "figure 9", "snapshots of a magnetised body", body_snapshots, (2.0, 2.0)),
-    Plate("001_9_film.gif", "figure 9, the film", "a magnetised body", body_film, (5.0, 30.0)),
+    Plate("001_9.png", "figure 9", "snapshots of a magnetised body", body_snapshots, (1.0, 2.0)),
+    Plate("001_9_film.gif", "figure 9, the film", "a magnetised body", body_film, (2.0, 15.0)),
     Plate("001_10.png", "figure 10", "energy, group and path of the body", body_errors, (1.0, 2.0)),
 )

@@ -475,13 +475,13 @@ def channel(work: Work) -> Made:
 
 
 FIGURES = (
-    Plate("002_channel.png", "slide 4", "six domains of a channel", channel, (10.0, 10.0)),
-    Plate("002_langevin.png", "slides 7, 8", "diffusion of a point with inertia", langevin, (2.0, 20.0)),
-    Plate("002_ellipsoid.png", "slide 12", "diffusion tensor of ellipsoids", ellipsoid, (2.0, 10.0)),
-    Plate("002_ellipse.png", "slides 14 to 17", "an ellipse in a plane: D_xx, D_yy, D_xy", ellipse, (3.0, 20.0)),
+    Plate("002_channel.png", "slide 4", "six domains of a channel", channel, (8.0, 8.0)),
+    Plate("002_langevin.png", "slides 7, 8", "diffusion of a point with inertia", langevin, (1.0, 3.0)),
+    Plate("002_ellipsoid.png", "slide 12", "diffusion tensor of ellipsoids", ellipsoid, (1.0, 3.0)),
+    Plate("002_ellipse.png", "slides 14 to 17", "an ellipse in a plane: D_xx, D_yy, D_xy", ellipse, (1.0, 4.0)),
     Plate(
-        "002_oscillator.png", "slides 27, 28", "a symplectic integrator and its Hamiltonian", oscillator, (1.0, 10.0)
+        "002_oscillator.png", "slides 27, 28", "a symplectic integrator and its Hamiltonian", oscillator, (1.0, 15.0)
     ),
     Plate("002_top.png", "slides 30 to 33", "a free spheroid with Ix = Iy < Iz", top, (1.0, 5.0)),
-    Plate("002_momenta.png", "slides 35 to 41", "momenta of a body in a fluid", momenta, (1.0, 10.0)),
+    Plate("002_momenta.png", "slides 35 to 41", "momenta of a body in a fluid", momenta, (2.0, 5.0)),
 )

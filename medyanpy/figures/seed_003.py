@@ -331,9 +331,9 @@ def film_interacting(work: Work) -> Made:
 FIGURES: tuple[Plate, ...] = (
     Plate("003_lemniscate.png", "first plot", "Bernoulli's lemniscate", lemniscate, (1.0, 1.0)),
     Plate("003_energy.png", "second plot", "energies of 25 particles", energy, (1.0, 2.0)),
-    Plate("003_film.gif", "first movie", "25 particles fall from the top", film, (5.0, 30.0)),
+    Plate("003_film.gif", "first movie", "25 particles fall from the top", film, (2.0, 20.0)),
     Plate("003_multipliers.png", "third plot", "the multiplier against time", multipliers, (1.0, 1.0)),
     Plate("003_ricker.png", "fourth plot", "Ricker's potential", ricker, (1.0, 1.0)),
-    Plate("003_interacting.png", "of the second movie", "particles that interact", interacting, (2.0, 2.0)),
-    Plate("003_film_interacting.gif", "second movie", "particles that interact", film_interacting, (5.0, 30.0)),
+    Plate("003_interacting.png", "of the second movie", "particles that interact", interacting, (1.0, 2.0)),
+    Plate("003_film_interacting.gif", "second movie", "particles that interact", film_interacting, (2.0, 20.0)),
 )

@@ -364,7 +364,7 @@ class Narrow:
 
 def precision(work: Work) -> Made:
     """OSDH in single precision, as it is and with quaternions rescaled, beside double."""
-    end, every, dt = work.of(2000.0, 20_000.0), work.of(20.0, 50.0), 0.2
+    end, every, dt = work.of(1000.0, 20_000.0), work.of(20.0, 50.0), 0.2
     own = Run("circle", 63, dt)
     rod, start = own.rod, own.look()
     figure, axes = panels(1, 2, (7.4, 2.9))
@@ -625,11 +625,11 @@ def helix_energy(work: Work) -> Made:
 
 
 FIGURES: tuple[Plate, ...] = (
-    Plate("004_2.png", "figure 2", "shapes of a circle let go", shapes, (1.0, 1.0)),
-    Plate("004_3abc.png", "figure 3, a to c", "how long methods are stable", stability, (5.0, 300.0)),
-    Plate("004_3d.png", "figure 3d", "single precision", precision, (8.0, 70.0)),
-    Plate("004_4.png", "figure 4", "how the energy drifts", drift, (2.0, 60.0)),
-    Plate("004_pinned.png", "section V.A", "one end pinned", pinned, (1.0, 15.0)),
-    Plate("004_5.png", "figure 5", "shapes of a helix let go", helix_shapes, (2.0, 5.0)),
-    Plate("004_6.png", "figure 6", "energy and equipartition of the helix", helix_energy, (5.0, 150.0)),
+    Plate("004_2.png", "figure 2", "shapes of a circle let go", shapes, (2.0, 2.0)),
+    Plate("004_3abc.png", "figure 3, a to c", "how long methods are stable", stability, (2.0, 300.0)),
+    Plate("004_3d.png", "figure 3d", "single precision", precision, (5.0, 100.0)),
+    Plate("004_4.png", "figure 4", "how the energy drifts", drift, (2.0, 15.0)),
+    Plate("004_pinned.png", "section V.A", "one end pinned", pinned, (1.0, 20.0)),
+    Plate("004_5.png", "figure 5", "shapes of a helix let go", helix_shapes, (2.0, 4.0)),
+    Plate("004_6.png", "figure 6", "energy and equipartition of the helix", helix_energy, (4.0, 150.0)),
 )
