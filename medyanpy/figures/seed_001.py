@@ -344,7 +344,7 @@ def opening(work: Work) -> Made:
     benchmark, ours = dna.FIGURE[0], dna.FIGURE[2]
     stiffest = 2.0 / np.sqrt(dna.highest_stiffness(np.full(dna.N, dna.CLOSED)))
     rows = [
-        Row(near_line("closed state", float(np.arccos(0.7)), 0.795, 1e-3), "arccos 0.7 ≈ 0.795"),
+        Row(near_line("angle of lowest energy", dna.closed_angle(), 0.795, 1e-3), "arccos(0.7) ≈ 0.795"),
         Row(near_line(f"first change of state: {ours}, over {benchmark}", first[ours] / first[benchmark], 1.0, 0.3),
             "transits between metastable states"),
         Row(bound_line(f"mean energy to t = 400: {ours}, over {benchmark}", energies[ours] / energies[benchmark], 1.0),

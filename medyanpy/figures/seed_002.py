@@ -462,7 +462,6 @@ def channel(work: Work) -> Made:
     counts = np.array([[((chains == c) & (six.labels == k)).sum() for c in np.unique(chains)] for k in range(6)])
     pure = counts[1:].max(axis=1) / counts[1:].sum(axis=1)
     rows = [
-        Row(near_line("domains", six.n, 6, 1e-9), "6-domain dynamical decomposition"),
         Row(near_line("peak of the score beyond the first", peaks[0] if peaks else np.nan, 6, 1e-9),
             "6, by SPECTRUS + RTB"),
         Row(near_line("least share of one chain in the five smaller domains", float(pure.min()), 1.0, 0.1),

@@ -3,6 +3,7 @@
 import time
 
 import numpy as np
+from scipy.optimize import minimize_scalar
 
 from medyanpy import forces, kicks
 from medyanpy.context import Context
@@ -51,6 +52,17 @@ def chain(theta, momenta, h, kick=None):
     context = Context(system, SplittingIntegrator("BAB", h, kick=kick), threads=1)
     context.set_velocities(np.column_stack([momenta, np.zeros((len(theta), 2))]))
     return context
+
+
+def closed_angle():
+    """Where a chain of equal angles has the least energy, below π."""
+    context = chain(np.zeros(3), np.zeros(3), 0.1)
+
+    def energy(theta):
+        context.set_positions([[theta, 0.0, 0.0]] * 3)
+        return context.get_state(energy=True).potential_energy
+
+    return float(minimize_scalar(energy, bounds=(0.1, 3.0), method="bounded", options={"xatol": 1e-8}).x)
 
 
 def energies(context):
