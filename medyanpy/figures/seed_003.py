@@ -316,15 +316,20 @@ def film(work: Work) -> Made:
     system, start = billiards(TIMESTEP)
     simulation = Simulation(system, SplittingIntegrator("BAB", TIMESTEP), threads=1)
     simulation.context.set_state(start)
-    frames, size = work.of(20, 250), work.of((240, 160), (480, 320))
-    return _film(_running(simulation, frames, 8), f"{frames} frames, 8 steps apart (essay: 1900, one)", 12, size)
+    frames, every, size = work.of(20, 150), work.of(8, 13), work.of((240, 160), (480, 320))
+    return _film(
+        _running(simulation, frames, every), f"{frames} frames, {every} steps apart (essay: 1900, one)", 12, size
+    )
 
 
 def film_interacting(work: Work) -> Made:
     """The particles that attract each other."""
-    frames, size = work.of(20, 250), work.of((240, 160), (480, 320))
+    frames, every, size = work.of(20, 150), work.of(8, 13), work.of((240, 160), (480, 320))
     return _film(
-        _running(_interacting(TIMESTEP), frames, 8), f"{frames} frames, 8 steps apart (essay: 1900, one)", 12, size
+        _running(_interacting(TIMESTEP), frames, every),
+        f"{frames} frames, {every} steps apart (essay: 1900, one)",
+        12,
+        size,
     )
 
 
