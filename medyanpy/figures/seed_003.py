@@ -294,21 +294,27 @@ def interacting(work: Work) -> Made:
 # Movies -----------------------------------------------------------------------------------------------------
 
 
-def _film(frames: Iterator[Simulation], sample: str, trail: int, size: tuple[int, int]) -> Made:
+def _film(simulation: Simulation, n: int, every: int, trail: int, size: tuple[int, int]) -> Made:
+    def frames() -> Iterator[Simulation]:
+        for _ in range(n):
+            simulation.step(every)
+            yield simulation
+
     def write(path: Path) -> None:
         movie(
-            frames, path, trail=trail, fps=20, size=size, view=VIEW, unit="", point_radius=0.022, overwrite=True
+            frames(), path, trail=trail, fps=20, size=size, view=VIEW, unit="", point_radius=0.022, overwrite=True
         )  # fmt: skip
 
+    sample = f"{n} frames, {every} steps apart (essay: 1900, one)"
     if find_spec("skimage") is None:
         sample += "; without the surface, for want of scikit-image: pip install 'medyanpy[surfaces]'"
     return Made(write, [], sample)
 
 
-def _running(simulation: Simulation, frames: int, every: int) -> Iterator[Simulation]:
-    for _ in range(frames):
-        simulation.step(every)
-        yield simulation
+def _length(work: Work) -> tuple[int, int, int, tuple[int, int]]:
+    """Frames, steps between them, those that a trail shows (the essay's has 100 steps), and pixels."""
+    frames, every = work.of(20, 150), work.of(8, 13)
+    return frames, every, 100 // every, work.of((240, 160), (480, 320))
 
 
 def film(work: Work) -> Made:
@@ -316,29 +322,20 @@ def film(work: Work) -> Made:
     system, start = billiards(TIMESTEP)
     simulation = Simulation(system, SplittingIntegrator("BAB", TIMESTEP), threads=1)
     simulation.context.set_state(start)
-    frames, every, size = work.of(20, 150), work.of(8, 13), work.of((240, 160), (480, 320))
-    return _film(
-        _running(simulation, frames, every), f"{frames} frames, {every} steps apart (essay: 1900, one)", 12, size
-    )
+    return _film(simulation, *_length(work))
 
 
 def film_interacting(work: Work) -> Made:
     """The particles that attract each other."""
-    frames, every, size = work.of(20, 150), work.of(8, 13), work.of((240, 160), (480, 320))
-    return _film(
-        _running(_interacting(TIMESTEP), frames, every),
-        f"{frames} frames, {every} steps apart (essay: 1900, one)",
-        12,
-        size,
-    )
+    return _film(_interacting(TIMESTEP), *_length(work))
 
 
 FIGURES: tuple[Plate, ...] = (
     Plate("003_lemniscate.png", "first plot", "Bernoulli's lemniscate", lemniscate, (1.0, 1.0)),
     Plate("003_energy.png", "second plot", "energies of 25 particles", energy, (1.0, 2.0)),
-    Plate("003_film.gif", "first movie", "25 particles fall from the top", film, (2.0, 20.0)),
+    Plate("003_film.gif", "first movie", "25 particles fall from the top", film, (2.0, 40.0)),
     Plate("003_multipliers.png", "third plot", "the multiplier against time", multipliers, (1.0, 1.0)),
     Plate("003_ricker.png", "fourth plot", "Ricker's potential", ricker, (1.0, 1.0)),
     Plate("003_interacting.png", "of the second movie", "particles that interact", interacting, (1.0, 2.0)),
-    Plate("003_film_interacting.gif", "second movie", "particles that interact", film_interacting, (2.0, 20.0)),
+    Plate("003_film_interacting.gif", "second movie", "particles that interact", film_interacting, (2.0, 40.0)),
 )
