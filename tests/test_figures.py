@@ -76,7 +76,9 @@ def test_a_figure_agrees_with_its_text(one, tmp_path, request):
     assert len(file) > 5000
     rows = report.rows[one.stem]
     assert rows or one.name.endswith(".gif")
-    assert all(isfinite(row.line.measured) for row in rows)
+    # Only runs to full length measure when methods become unstable.
+    measured = [row for row in rows if "unstable from" not in row.line.quantity]
+    assert all(isfinite(row.line.measured) for row in measured)
     # Every number says what it is measured against.
     assert all(row.says for row in rows)
     assert report.with_verdict("CHECK") == []
