@@ -345,6 +345,7 @@ LAWS = [
     ("edges that are flipped", "_kernels/triangles.pyx", "enter", "while s > self.rings.starts[vertex] and corners[s - 1] > corner:", "while False:"),
     ("its place in the square", "_kernels/changes.pyx", "carry", "p = dot(by_x, v)", "p = 1.01 * dot(by_x, v)"),
     ("what `difference` says", "_kernels/membrane.pyx", "touch", "self.touch_vertex(quad.b - m.first_bead)", "pass"),
+    ("figures of the source texts", "figures/plates.py", "but", 'self.line.verdict != "CHECK"', "False"),
     ("uncorrelated between uses", "_kernels/philox.pxd", "counter_word3", "(purpose & 0xFF) << 24", "(0 * purpose) << 24"),
 ]  # fmt: skip
 

@@ -40,6 +40,7 @@ LAYERS = [
     {"testing", "trajectory"},
     {"visualize", "analysis"},
     {"demo"},
+    {"figures"},
     {"cli"},
     {"__main__"},
     {"__init__"},

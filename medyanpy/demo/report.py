@@ -258,7 +258,7 @@ class Report:
         """Print the table, write the summary, and return both."""
         total = time.perf_counter() - self.started
         self.say("")
-        for text in _table(lines):
+        for text in table(lines):
             self.say(text)
         self.say("")
         # Of a few beads it would be the time of looking at them.
@@ -432,23 +432,21 @@ def _relaxation_time(handle: Handle) -> float:
     return float(np.mean(1.0 / rates[:, 0]))
 
 
-def _table(lines: list[Line]) -> list[str]:
-    """The lines, aligned."""
+def table(lines: Sequence[Line], expected: str = "expected") -> list[str]:
+    """The lines, aligned, under a head that names what is expected."""
 
     def number(value: float | None, error: float | None = None) -> str:
         if value is None:
             return "-"
         return f"{value:.4g}" if error is None else f"{value:.{_decimals(error)}f} ± {error:.{_decimals(error)}f}"
 
-    rows = [("", "measured", "expected", "", "", "")]
+    rows = [("", "measured", expected, "", "", "")]
     for line in lines:
-        expected = "-"
+        known = "-"
         if line.expected is not None:
             digits = 4 if line.error is None else _decimals(line.error)
-            expected = f"{line.expected:.{digits}f}" if line.error is not None else f"{line.expected:.{digits}g}"
-        rows.append(
-            (line.quantity, number(line.measured, line.error), expected, line.unit, line.verdict, line.criterion)
-        )
+            known = f"{line.expected:.{digits}f}" if line.error is not None else f"{line.expected:.{digits}g}"
+        rows.append((line.quantity, number(line.measured, line.error), known, line.unit, line.verdict, line.criterion))
     widths = [max(len(row[k]) for row in rows) for k in range(6)]
     return [
         "  ".join(

@@ -66,7 +66,7 @@ def run_surface_demo(report: Report, *, walkers: int = 4000, steps: int = 2000) 
     if find_spec("skimage") is None:
         report.say("          not in the pictures, for want of scikit-image: pip install 'medyanpy[surfaces]'")
     report.say(f"          {BILLIARDS} beads start at its top with speed 1 in all directions, under gravity")
-    system, start = _billiards(TIMESTEP)
+    system, start = billiards(TIMESTEP)
     watch = _Watch()
     report.run(
         system,
@@ -107,7 +107,7 @@ def run_surface_demo(report: Report, *, walkers: int = 4000, steps: int = 2000) 
 # The run that is drawn --------------------------------------------------------------------------------------
 
 
-def _billiards(timestep: float) -> tuple[System, State]:
+def billiards(timestep: float) -> tuple[System, State]:
     angle = np.linspace(0.0, 2.0 * np.pi, BILLIARDS)
     topology = Topology()
     beads = topology.add_surface_points(
@@ -147,7 +147,7 @@ class _Watch(Reporter):
 
 def _energy_error(timestep: float) -> float:
     """The largest deviation of any bead's energy, over its mean kinetic energy."""
-    system, start = _billiards(timestep)
+    system, start = billiards(timestep)
     context = Context(system, SplittingIntegrator("BAB", timestep), threads=1)
     context.set_state(start)
     kinetic, energy = [], []

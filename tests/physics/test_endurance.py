@@ -471,7 +471,7 @@ def helix():
 
 def billiards():
     """The 25 beads of the picture."""
-    system, start = surface_demo._billiards(surface_demo.TIMESTEP)
+    system, start = surface_demo.billiards(surface_demo.TIMESTEP)
     context = mp.Context(system, mp.SplittingIntegrator("BAB", surface_demo.TIMESTEP), threads=1)
     context.set_state(start)
     energy = 0.5 + start.positions[:, 2]

@@ -1,4 +1,5 @@
-"""Section 4.2 of Tao and Owhadi, a chain of pendula: figure 3, remade, longer chains, and what a step costs.
+"""Section 4.2 of Tao and Owhadi, a chain of pendula: errors, longer chains, and what a step costs.
+`medyanpy figures --seed 001` has figure 3.
 
     python tests/validation/coarse/chain_of_pendula.py [--quick] [--out DIR] [--only ...]
 
@@ -17,17 +18,15 @@ import medyanpy as mp
 
 sys.path.insert(0, str(Path(__file__).parent))
 import coarse_reference as reference
-from pendula import BETA, Package, figure, seconds_a_step
+from pendula import figure, seconds_a_step
 
-OMEGA, STEP, END = 20.0, 0.05, 100.0
+from medyanpy.figures.coarse.pendula import BETA, OMEGA, Package
+from medyanpy.figures.coarse.pendula import chain as bobs
+
+STEP, END = 0.05, 100.0
 LINK = np.sqrt(5.0)
 # Seconds that the paper gives for the run of figure 3, of a length it does not tell.
 PAPER = {("SHAKE", 0.025): 16.5, ("SHAKE", 0.05): 8.1, ("Zhang-Skeel", 0.05): 1.1}
-
-
-def bobs(n):
-    """(n, 2) in a straight line."""
-    return np.arange(1, n + 1)[:, None] * [1.0, -2.0]
 
 
 def swings(n, method, h, omega, looks, apart=1.0):
@@ -58,25 +57,6 @@ def longest_step(n):
 
 
 # Figures -----------------------------------------------------------------------------------------------------------
-
-
-def figure_3(plt, end):
-    looks = round(end / 0.25)
-    times, exact = 0.25 * np.arange(looks + 1), truth(10, looks, 0.25)
-    fig, axes = figure(plt, (3, 1), (7.0, 6.5), sharex=True)
-    styles = {("SHAKE", 0.05): ("C0", "-"), ("SHAKE", 0.025): ("C2", "--"), ("Zhang-Skeel", 0.05): ("C1", ":")}
-    for (method, h), (color, style) in styles.items():
-        q = swings(10, method, h, OMEGA, looks, 0.25)
-        for axis, bob in zip(axes, (10, 5), strict=False):
-            for c in range(2):
-                axis.plot(times, q[:, 2 * bob - 2 + c], color=color, linestyle=style, linewidth=1,
-                          label=None if c else f"{method}, h = {h:g}")  # fmt: skip
-        axes[2].semilogy(times[1:], np.abs(q - exact).max(axis=1)[1:], color=color, linewidth=0.8)
-    for axis, bob in zip(axes, (10, 5), strict=False):
-        axis.set_ylabel(f"$x_{{{bob}}}$ and $y_{{{bob}}}$")
-    fig.legend(*axes[0].get_legend_handles_labels(), frameon=False, fontsize=7, ncols=3, loc="outside upper right")
-    axes[2].set(xlabel="t", ylabel="largest error of a bob")
-    return fig
 
 
 def figure_costs(plt, costs):
@@ -180,9 +160,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--quick", action="store_true", help="everything to t = 5, and short chains: does it run?")
     parser.add_argument("--out", type=Path, default=Path("."), help="where figures go")
-    parser.add_argument("--only", nargs="*", choices=["figure", "agreement", "costs", "times"], help="a part of it")
+    parser.add_argument("--only", nargs="*", choices=["agreement", "costs", "times"], help="a part of it")
     options = parser.parse_args()
-    wanted = options.only or ["figure", "agreement", "costs", "times"]
+    wanted = options.only or ["agreement", "costs", "times"]
 
     import matplotlib
 
@@ -195,8 +175,6 @@ def main():
         plt.close(fig)
 
     print(f"# medyanpy {mp.__version__}")
-    if "figure" in wanted:
-        keep("coarse_pendula_3", figure_3(plt, 5.0 if options.quick else END))
     if "agreement" in wanted:
         print_agreement(options.quick)
     if "costs" in wanted:

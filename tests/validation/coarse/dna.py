@@ -1,117 +1,22 @@
-"""Figure 8 of Tao and Owhadi (section 4.4) remade: a double strand of DNA that opens and closes; and what it costs.
+"""How often a double strand of DNA opens and closes (Tao and Owhadi, section 4.4), and what it costs.
 
     python tests/validation/coarse/dna.py [--quick] [--out DIR] [--data DIR]
 
 The chain is (31): angles θ of N = 200 bases, each tied to its neighbours, in a ring as in Mezić (2006), by springs
 without length and to the other strand by a Morse potential. An angle is the x of a bead of mass 1. --data keeps the
-statistics as soon as they are there, and a later call goes on with the next method.
+statistics as soon as they are there, and a later call goes on with the next method. `medyanpy figures --seed 001` has
+figure 8.
 """
 
 import argparse
-import time
 from pathlib import Path
 
 import numpy as np
 
-import medyanpy as mp
+from medyanpy.figures.coarse.dna import CLOSED, METHODS, N, chain, changes, highest_stiffness, microseconds, run
 
-N, A, X0, DEPTH = 200, 7.0, 0.3, 1.0 / 1400.0
-CLOSED = np.arccos(1.0 - X0)
-# The mean angle has come to a closed state within this distance of one of the two, and belongs to it until it comes
-# as near to the other.
-NEAR = 0.7
 # What the paper says its two runs took.
 PAPER = {"Verlet, h = 0.2": 23.26, "Zhang & Skeel, h = 2": 3.24}
-
-METHODS = {
-    "Verlet, h = 0.2": (0.2, None),
-    "Verlet, h = 0.8": (0.8, None),
-    "Zhang & Skeel, h = 1": (1.0, mp.kicks.ZhangSkeel(beta=0.3)),
-    "Zhang & Skeel, h = 1.5": (1.5, mp.kicks.ZhangSkeel(beta=0.3)),
-    "Zhang & Skeel, h = 2": (2.0, mp.kicks.ZhangSkeel(beta=0.3)),
-    "simplified, h = 2": (2.0, mp.kicks.ZhangSkeelSimplified(beta=0.3)),
-    "Newmark, h = 2": (2.0, mp.kicks.PushForwardNewmark(beta=0.3)),
-}
-FIGURE = ("Verlet, h = 0.2", "Verlet, h = 0.8", "Zhang & Skeel, h = 2")
-
-
-# The chain ---------------------------------------------------------------------------------------------------------
-
-
-def start(seed, n=N):
-    """Angles 0.8 + 0.1 ξ and momenta cos(4πk/N)/√N, k = 1 to N."""
-    k = np.arange(1, n + 1)
-    return 0.8 + 0.1 * np.random.default_rng(seed).normal(size=n), np.cos(4.0 * np.pi * k / n) / np.sqrt(n)
-
-
-def chain(theta, momenta, h, kick=None):
-    """A Context of velocity Verlet, with one kick or another."""
-    topology = mp.Topology()
-    angles = topology.add_beads(np.column_stack([theta, np.zeros((len(theta), 2))]), mass=1.0)
-    system = mp.System(topology)
-    ring = np.column_stack([angles.beads, np.roll(angles.beads, -1)])
-    system.add_force(mp.forces.HarmonicBonds(ring, stiffness=1.0, length=0.0, name="neighbours"))
-    pairing = mp.forces.ExternalField(
-        angles, "depth*(exp(-a*(1 - cos(x) - x0)) - 1)^2", depth=DEPTH, a=A, x0=X0, name="pairing"
-    )
-    system.add_force(pairing)
-    context = mp.Context(system, mp.SplittingIntegrator("BAB", h, kick=kick), threads=1)
-    context.set_velocities(np.column_stack([momenta, np.zeros((len(theta), 2))]))
-    return context
-
-
-def energies(context):
-    """H, and what Zhang and Skeel's method keeps nearly in its place: with V - (q - x).F/2 for V."""
-    state = context.get_state(positions=True, velocities=True, forces=True, energy=True)
-    shift = context.physical_positions() - state.positions
-    return state.total_energy, state.total_energy - 0.5 * np.sum(shift * state.forces)
-
-
-def highest_stiffness(theta):
-    """The largest eigenvalue of V'' (mass 1): ω² of the stiffest mode."""
-    context = chain(theta, np.zeros_like(theta), 0.1)
-    return float(np.linalg.eigvalsh(context.hessian().toarray()[::3, ::3]).max())
-
-
-# Runs --------------------------------------------------------------------------------------------------------------
-
-
-def run(method, seed, end, every=10.0):
-    """t, mean angle, its velocity, and energies (k, 2); ends early where the run is lost."""
-    h, kick = METHODS[method]
-    context = chain(*start(seed), h, kick)
-    steps = max(1, round(every / h))
-    rows = []
-    for k in range(int(end / (steps * h)) + 1):
-        try:
-            context.step(steps if k else 0)
-        except mp.SimulationError:
-            break
-        state = context.get_state(positions=True, velocities=True)
-        theta, v = state.positions[:, 0].mean(), state.velocities[:, 0].mean()
-        rows.append((k * steps * h, theta, v, *energies(context)))
-    rows = np.array(rows)
-    return {"t": rows[:, 0], "mean": rows[:, 1], "velocity": rows[:, 2], "energies": rows[:, 3:]}
-
-
-def microseconds(method, span=40.0, repeats=15):
-    """What a unit of time costs: the least of repeated spans, others on the machine only add."""
-    h, kick = METHODS[method]
-    context = chain(*start(0), h, kick)
-    times = []
-    for _ in range(repeats):
-        began = time.perf_counter()
-        context.step(round(span / h))
-        times.append(time.perf_counter() - began)
-    return 1e6 * min(times) / span
-
-
-def changes(mean):
-    """Numbers of the rows at which the mean angle has come from one closed state to the other."""
-    state = np.where(np.abs(mean - CLOSED) < NEAR, -1, np.where(np.abs(mean - (2.0 * np.pi - CLOSED)) < NEAR, 1, 0))
-    visits = np.flatnonzero(state)
-    return visits[1:][np.diff(state[visits]) != 0]
-
 
 def mean_and_error(values):
     values = np.asarray(values, float)
@@ -162,30 +67,6 @@ class Shelf:
 
 
 # Figures and tables ------------------------------------------------------------------------------------------------
-
-
-def figure_8(out, end):
-    """Mean angle, phase portrait, and energies of one start."""
-    from matplotlib import pyplot
-
-    figure, axes = pyplot.subplots(3, 3, figsize=(10.0, 7.0), layout="constrained", sharex="row", sharey="row")
-    for column, method in zip(axes.T, FIGURE, strict=True):
-        r = run(method, 0, end, every=2.0)
-        ours = np.abs(r["energies"]).max(axis=1) < 10.0
-        column[0].plot(r["t"], r["mean"], lw=0.7)
-        for angle in (CLOSED, 2.0 * np.pi - CLOSED):
-            column[0].axhline(angle, color="0.6", lw=0.6)
-        column[0].set(title=method, xlabel="t", xlim=(0.0, end))
-        column[1].plot(r["mean"], r["velocity"], lw=0.4)
-        column[1].set(xlabel=r"$\bar\theta$", ylim=(-0.04, 0.04))
-        column[2].plot(r["t"][ours], r["energies"][ours, 0], lw=0.7, label="H")
-        if "Verlet" not in method:
-            column[2].plot(r["t"][ours], r["energies"][ours, 1], lw=0.7, label=r"H with $\tilde W_*$ for V")
-            column[2].legend(fontsize=7)
-        column[2].set(xlabel="t", xlim=(0.0, end), ylim=(0.0, 4.0))
-    for axis, label in zip(axes[:, 0], (r"$\bar\theta$", r"$d\bar\theta/dt$", "energy"), strict=True):
-        axis.set_ylabel(label)
-    save(figure, out, "coarse_dna_8.png")
 
 
 def figure_statistics(tables, out, end):
@@ -253,7 +134,6 @@ def main():
         import matplotlib
 
         matplotlib.use("Agg")
-        figure_8(options.out, end)
         figure_statistics(tables, options.out, end)
 
 

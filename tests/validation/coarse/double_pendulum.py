@@ -1,6 +1,7 @@
-"""Section 4.1 of Tao and Owhadi, the double pendulum: figures 1 and 2, remade, and tables of what they say.
+"""Section 4.1 of Tao and Owhadi, the double pendulum: tables of what it says. `medyanpy figures --seed 001`
+has figures 1 and 2.
 
-    python tests/validation/coarse/double_pendulum.py [--quick] [--out DIR] [--only ...]
+    python tests/validation/coarse/double_pendulum.py [--quick] [--only ...]
 
 SHAKE, variational Euler, Newmark and Zhang-Skeel are run by the package; one-step Newmark and the implicit midpoint
 rule, which it does not have, by coarse_reference.py beside this file, which also has the constrained motion itself, in
@@ -20,12 +21,21 @@ import medyanpy as mp
 
 sys.path.insert(0, str(Path(__file__).parent))
 import coarse_reference as reference
-from pendula import BETA, Package, figure, seconds_a_step
+from pendula import seconds_a_step
 
-BOBS = np.array([[0.0, -1.0], [1.0, -2.0]])
+from medyanpy.figures.coarse.pendula import (
+    BETA,
+    BOBS,
+    OMEGA,
+    Package,
+    averaged_multipliers,
+    constraint_errors,
+    shake_multipliers,
+)  # fmt: skip
+
 LENGTHS = np.array([1.0, np.sqrt(2.0)])
 PENDULA = reference.Pendula(LENGTHS)
-OMEGA, STEP, END = 20.0, 0.1, 50.0
+STEP, END = 0.1, 50.0
 # Variational Euler is explicit: this many steps for one of the others.
 SUBSTEPS = 20
 # Names, and seconds that the paper gives for the run of figure 1.
@@ -62,43 +72,10 @@ def errors(method, steps, **options):
     return np.abs(path(method, steps, **options) - exact(steps, options.get("h", STEP))[0])[:, 2:].max(axis=1)
 
 
-def constraint_errors(omega, end, h=0.01, window=5.0):
-    """|g| at the end, and the largest in a window before it, by Zhang-Skeel: (2,) in q and (2,) in x."""
-    run = Package(BOBS, "Zhang-Skeel", h, omega)
-    run.context.step(round((end - window) / h))
-    found = []
-    for _ in range(round(window / h)):
-        run.context.step(1)
-        found.append([np.linalg.norm(PENDULA.constraints(run.look(physical))) for physical in (True, False)])
-    return found[-1], np.max(found, axis=0)
-
-
-def averaged_multipliers(end, omega=OMEGA, h=0.01, window=0.2):
-    """(8) by the package: the middles of windows (k,), multipliers (k, 2), and ω²g itself at the steps nearest to
-    those (k, 2). The sign is that of the package, opposite to the paper's: taut links have λ > 0."""
-    width = round(window / h)
-    run = Package(BOBS, "Zhang-Skeel", h, omega)
-    frames = [run.context.physical_positions()]
-    for _ in range(round(end / h) + width):
-        run.context.step(1)
-        frames.append(run.context.physical_positions())
-    mean, each = (mp.analysis.constraint_multipliers(frames, run.penalty, size) for size in (width, 1))
-    return h * (np.arange(len(mean)) + 0.5 * (width - 1)), mean, each[width // 2 :][: len(mean)]
-
-
 def exact_multipliers(times):
     """(k, 2) λ of the constrained motion."""
     q, v = PENDULA.exact(START[0], np.concatenate([[0.0], times]))
     return np.array([PENDULA.multipliers(*z) for z in zip(q[1:], v[1:], strict=True)])
-
-
-def shake_multipliers(end, h=0.01):
-    """By the package's SHAKE: times (k,), and (k, 2) λ in its state."""
-    run, found = Package(BOBS, "SHAKE", h), []
-    for _ in range(round(end / h)):
-        run.context.step(1)
-        found.append(run.context.get_state(multipliers=True).multipliers[run.rope.name])
-    return h * np.arange(1, len(found) + 1), np.array(found)
 
 
 def lost_at(method, omega, end, beta=BETA, h=STEP):
@@ -125,52 +102,6 @@ def lost_at(method, omega, end, beta=BETA, h=STEP):
         return f"{h * error.step:.1f}, ends"
     off = np.nonzero(~(np.abs(q - exact(steps, h)[0]).max(axis=1) < 1.0))[0]
     return f"{h * off[0]:.1f}" if len(off) else "no"
-
-
-# Figures -----------------------------------------------------------------------------------------------------------
-
-
-def figure_1(plt, end):
-    steps = round(end / STEP)
-    times, (truth, _) = STEP * np.arange(steps + 1), exact(steps)
-    fig, axes = figure(plt, (6, 1), (7.0, 8.5), sharex=True)
-    axes[0].plot(times, truth[:, 2], linewidth=0.8, label="$x_2$")
-    axes[0].plot(times, truth[:, 3], linewidth=0.8, label="$y_2$")
-    axes[0].set_title("constrained motion, in angles", fontsize=9, loc="left")
-    axes[0].legend(frameon=False, fontsize=8, ncols=2, loc="upper right")
-    for axis, method in zip(axes[1:], list(METHODS)[:5], strict=True):
-        off = path(method, steps) - truth
-        axis.plot(times, off[:, 2], linewidth=0.8)
-        axis.plot(times, off[:, 3], linewidth=0.8)
-        h = STEP / SUBSTEPS if method == "variational Euler" else STEP
-        axis.set_title(f"{method}, h = {h:g}: error", fontsize=9, loc="left")
-    axes[-1].set_xlabel("t")
-    return fig
-
-
-def figure_2(plt, end):
-    omegas = np.array([5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0])
-    fig, axes = figure(plt, (1, 2), (8.5, 3.2))
-    window = min(5.0, end)
-    found = np.array([constraint_errors(w, end, window=window) for w in omegas])
-    for k, name in enumerate("qx"):
-        axes[0].loglog(omegas, omegas**2 * found[:, 0, k], "o", color=f"C{k}", label=f"{name}, at {end:g}")
-        axes[0].loglog(omegas, omegas**2 * found[:, 1, k], "-", color=f"C{k}", linewidth=0.8,
-                       label=f"{name}, largest in {window:g} before")  # fmt: skip
-    axes[0].set(xlabel="ω", ylabel="$ω^2|g|$")
-    axes[0].legend(frameon=False, fontsize=7)
-    stop = min(end, 10.0)
-    when, mean, _ = averaged_multipliers(stop)
-    shaken, by_shake = shake_multipliers(stop)
-    for k in range(2):
-        axes[1].plot(shaken, by_shake[:, k], color="k", linewidth=1.2, label=None if k else "SHAKE")
-        axes[1].plot(when, mean[:, k], color=f"C{k}", linewidth=0.8, label=f"$λ_{k + 1}$ by (8)")
-    axes[1].set(xlabel="t", ylabel="λ")
-    axes[1].legend(frameon=False, fontsize=7)
-    return fig
-
-
-FIGURES = {"coarse_pendula_1": figure_1, "coarse_pendula_2": figure_2}
 
 
 # Numbers -----------------------------------------------------------------------------------------------------------
@@ -361,23 +292,11 @@ TABLES = {
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--quick", action="store_true", help="everything to t = 5: does it run?")
-    parser.add_argument("--out", type=Path, default=Path("."), help="where figures go")
-    parser.add_argument("--only", nargs="*", choices=[*FIGURES, *TABLES], help="a part of it")
+    parser.add_argument("--only", nargs="*", choices=[*TABLES], help="a part of it")
     options = parser.parse_args()
 
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
     end = 5.0 if options.quick else END
-    options.out.mkdir(parents=True, exist_ok=True)
     print(f"# medyanpy {mp.__version__}")
-    for name, draw in FIGURES.items():
-        if options.only is None or name in options.only:
-            fig = draw(plt, end)
-            fig.savefig(options.out / f"{name}.png", dpi=76)
-            plt.close(fig)
     for name, show in TABLES.items():
         if options.only is None or name in options.only:
             show(end, options.quick)

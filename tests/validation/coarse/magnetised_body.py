@@ -1,6 +1,6 @@
-"""Figures 9 and 10 of Tao and Owhadi (section 4.5) remade: a magnetised rigid body whose orientation is a matrix.
+"""Numbers of section 4.5 of Tao and Owhadi: a magnetised rigid body whose orientation is a matrix.
 
-    python tests/validation/coarse/magnetised_body.py [--quick] [--out DIR]
+    python tests/validation/coarse/magnetised_body.py [--quick]
 
 The body has moments of inertia 1 about all axes, its dipole is R e3 in a field along e3: V = Bμ R33. The package holds
 R near rotations by a penalty: columns of R are beads of mass 1/2. Beside it the paper's method on the group, (34) and
@@ -9,32 +9,14 @@ R near rotations by a penalty: columns of R are beads of mass 1/2. Beside it the
 
 import argparse
 import time
-import warnings
-from pathlib import Path
 
 import numpy as np
 
 import medyanpy as mp
+from medyanpy.figures.coarse.body import E3, FIELD, OMEGA_0, STIFFNESS, H, body, energy, hat, off_orthogonal, package
 
-OMEGA_0 = np.array([1.0, 0.2, 0.1])
-FIELD, STIFFNESS, H = 1.0, 10.0, 0.1
-E3 = np.array([0.0, 0.0, 1.0])
 # Seconds of the paper, of whole runs.
 PAPER = {"Zhang & Skeel": 0.03, "Lie group": 1.45}
-
-
-def hat(w):
-    return np.array([[0.0, -w[2], w[1]], [w[2], 0.0, -w[0]], [-w[1], w[0], 0.0]])
-
-
-def energy(r, velocity, field=FIELD):
-    """¼ tr(ṘᵀṘ) + Bμ R33 of matrices (k, 3, 3): the penalty, which is the method's, is left out."""
-    return 0.25 * np.sum(velocity**2, axis=(1, 2)) + field * r[:, 2, 2]
-
-
-def off_orthogonal(r):
-    """Frobenius norm of RᵀR - 1."""
-    return np.linalg.norm(np.swapaxes(r, 1, 2) @ r - np.eye(3), axis=(1, 2))
 
 
 # Independent programs ----------------------------------------------------------------------------------------------
@@ -107,42 +89,6 @@ def action(r, a, beta, h, omega=STIFFNESS, field=FIELD):
     return 0.5 * beta * h * h * np.sum(a * a) + c[:3].sum()
 
 
-# The package -------------------------------------------------------------------------------------------------------
-
-
-def body(kick, h=H, word="BAB", omega=STIFFNESS, field=FIELD):
-    """A Context with the three columns of R as beads."""
-    topology = mp.Topology()
-    columns = topology.add_beads(np.eye(3), mass=0.5)
-    system = mp.System(topology)
-    system.add_force(mp.forces.OrthonormalFramePenalty([columns.beads], omega=omega))
-    # R33 is the z of the third column.
-    system.add_force(mp.forces.UniformField(columns.beads[2:], [0.0, 0.0, -field]))
-    with warnings.catch_warnings():
-        # β below 1/4: the paper's, and stable for the stiffest mode here.
-        warnings.filterwarnings("ignore", ".* is below 1/4", mp.TimestepWarning)
-        integrator = mp.SplittingIntegrator(word, h, kick=kick, symmetric=word != "BA")
-        context = mp.Context(system, integrator, threads=1)
-    # Rows of a state are columns of R.
-    context.set_velocities(hat(OMEGA_0).T)
-    return context
-
-
-def package(kick, n, every=1, **options):
-    """Coordinates X and places R = X + βh²a, (k, 3, 3) each, velocities, and seconds without looks in between."""
-    context, rows = body(kick, **options), []
-    for k in range(n // every + 1):
-        if k:
-            context.step(every)
-        state = context.get_state(positions=True, velocities=True)
-        rows.append((state.positions.T, context.physical_positions().T, state.velocities.T))
-    x, r, v = (np.array(part) for part in zip(*rows, strict=True))
-    context = body(kick, **options)
-    began = time.perf_counter()
-    context.step(n)
-    return x, r, v, time.perf_counter() - began
-
-
 METHODS = {
     "Zhang & Skeel, β = 0.2": (mp.kicks.ZhangSkeel, 0.2, "BAB"),
     "Zhang & Skeel, β = 0.25": (mp.kicks.ZhangSkeel, 0.25, "BAB"),
@@ -176,7 +122,7 @@ def all_runs(end):
         v = r @ np.array([hat(a) for a in w])
         off = off_orthogonal(r)
         runs[f"Lie group, h = {h:g}"] = (energy(r, v), off, np.linalg.norm(r - true, axis=(1, 2)), seconds, off)
-    return times, true, runs
+    return times, runs
 
 
 def table(times, runs):
@@ -226,43 +172,6 @@ def stiffer(end, beta=0.3):
     return found
 
 
-def figure_9(times, true, out):
-    """The tip of the dipole, exact and with Zhang and Skeel's kick."""
-    from matplotlib import pyplot
-
-    _, r, _, _ = package(mp.kicks.ZhangSkeel(0.2), len(times) - 1)
-    figure, axes = pyplot.subplots(1, 3, figsize=(9.0, 2.8), layout="constrained", sharey=True)
-    for c, axis in enumerate(axes):
-        axis.plot(times, true[:, c, 2], color="k", lw=2.5, alpha=0.35, label="exact")
-        axis.plot(times, r[:, c, 2], lw=0.9, label="Zhang & Skeel, h = 0.1")
-        axis.set(xlabel="t", ylabel=f"$R_{{{c + 1}3}}$")
-    axes[0].legend(fontsize=7)
-    save(figure, out, "coarse_body_9.png")
-
-
-def figure_10(times, runs, out):
-    """Energy, group, and distance from the path."""
-    from matplotlib import pyplot
-
-    figure, axes = pyplot.subplots(3, 2, figsize=(9.0, 6.5), layout="constrained", sharex=True, sharey="row")
-    for column, name in zip(axes.T, ("Zhang & Skeel, β = 0.2", f"Lie group, h = {H:g}"), strict=True):
-        e, o, d, _, _ = runs[name]
-        column[0].plot(times, e - e[0], lw=0.8)
-        column[1].semilogy(times, np.maximum(o, 1e-16), lw=0.8)
-        column[2].plot(times, d, lw=0.8)
-        column[0].set_title(name + ("" if "h =" in name else f", h = {H:g}"))
-        column[2].set_xlabel("t")
-    for axis, label in zip(axes[:, 0], ("energy - first", r"$|R^TR - 1|$", "$|R - R'|$"), strict=True):
-        axis.set_ylabel(label)
-    save(figure, out, "coarse_body_10.png")
-
-
-def save(figure, out, name):
-    out.mkdir(parents=True, exist_ok=True)
-    figure.savefig(out / name, dpi=90)
-    print(f"# {out / name}")
-
-
 def formulas():
     """How far the paper's formulas are from each other, at a random matrix near the identity."""
     rng = np.random.default_rng(4)
@@ -288,18 +197,11 @@ def formulas():
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="short runs")
-    parser.add_argument("--out", type=Path, help="folder for pictures")
     options = parser.parse_args()
     formulas()
-    times, true, runs = all_runs(5.0 if options.quick else 50.0)
+    times, runs = all_runs(5.0 if options.quick else 50.0)
     table(times, runs)
     stiffer(5.0)
-    if options.out is not None:
-        import matplotlib
-
-        matplotlib.use("Agg")
-        figure_9(times, true, options.out)
-        figure_10(times, runs, options.out)
 
 
 if __name__ == "__main__":

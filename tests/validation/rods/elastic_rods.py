@@ -1,6 +1,6 @@
-"""Figures 2 to 6 of Ladd and Misra on elastic rods, remade, and a table of what they say.
+"""Tables of what Ladd and Misra say of elastic rods. `medyanpy figures --seed 004` has their figures.
 
-    python tests/validation/rods/elastic_rods.py [--quick] [--out DIR] [--data DIR] [--osdh package|reference]
+    python tests/validation/rods/elastic_rods.py [--quick] [--data DIR] [--osdh package|reference]
 
 OSDH (operator splitting, Hamiltonian forces) is run by the package, all other methods by rod_reference.py beside this
 file. With numba the full set takes hours; --data keeps each series as soon as it is there, and a later call goes on
@@ -23,7 +23,6 @@ import rod_reference as reference
 # A method is called unstable from the first look at which the energy is off by this part of it.
 UNSTABLE = 0.1
 STARTS = {"circle": reference.circle, "helix": reference.four_turns}
-COLORS = {"OSDH": "C0", "OSDF": "C1", "RKDH": "C2", "RKDF": "C3", "MPDH": "C4", "TRDH": "C5"}
 
 
 # Programs ----------------------------------------------------------------------------------------------------------
@@ -165,10 +164,8 @@ def fluctuation(method, dt, end, osdh, segments=63):
     return largest
 
 
-# Figures -----------------------------------------------------------------------------------------------------------
+# Runs of figures 3 and 4 --------------------------------------------------------------------------------------------
 
-SHAPE_TIMES = (0.0, 300.0, 600.0, 900.0, 1200.0, 1500.0)
-HELIX_TIMES = (0.0, 100.0, 200.0, 300.0, 400.0, 500.0)
 # Method, end; each panel of figure 3.
 PANELS = {
     "a": (63, 0.2, (("OSDF", 1e6), ("RKDF", 1e6), ("RKDH", 1e6), ("MPDH", 2e5), ("OSDH", 1e6))),
@@ -183,106 +180,6 @@ DRIFTS = (
     (0.02, (("OSDH", 1e6),)),
     (0.02, (("MPDH", 2e4),)),
 )
-
-
-def figure(plt, shape, size):
-    fig, axes = plt.subplots(*shape, figsize=size, layout="constrained", squeeze=False)
-    for axis in axes.flat:
-        axis.spines[["top", "right"]].set_visible(False)
-    return fig, axes.ravel()
-
-
-def figure_2(plt, shelf):
-    shapes = shelf("circle", 63, "OSDH", 0.2, 1500.0, 100.0, shapes_at=SHAPE_TIMES)["shapes"]
-    fig, (axis,) = figure(plt, (1, 1), (6.0, 3.0))
-    # The gap of the circle is to the right: turned, it is below, as in the paper.
-    styles = "-", "-", (0, (8, 3)), "--", "-.", ":"
-    for t, y, style in zip(SHAPE_TIMES, shapes, styles, strict=False):
-        axis.plot(y[1], -y[0], color="k" if t else "0.7", linestyle=style, linewidth=1, label=f"{t:g}")
-    axis.set(xlabel="y/d", ylabel="−x/d", aspect="equal")
-    axis.legend(title="$t/t_0$", frameon=False, fontsize=8, loc="center left", bbox_to_anchor=(1.0, 0.5))
-    return fig
-
-
-def figure_3(plt, shelf):
-    fig, axes = figure(plt, (3, 1), (5.5, 7.5))
-    for axis, (letter, (segments, dt, runs)) in zip(axes, PANELS.items(), strict=True):
-        for method, end in runs:
-            data = shelf("circle", segments, method, dt, end, EVERY)
-            t, e = data["t"][1:], 1.0 + error(data)[1:]
-            # A point a pixel: what is between them does not show.
-            thin = np.unique(np.searchsorted(t, np.geomspace(t[0], t[-1], 800)).clip(0, len(t) - 1))
-            axis.plot(t[thin], e[thin], color=COLORS[method], linewidth=1, label=method)
-        axis.set(xscale="log", ylim=(0.85, 1.15), ylabel="$E/E_0$")
-        axis.set_title(f"{letter}) {segments} segments, Δt = {dt:g} $t_0$", fontsize=9, loc="left")
-        axis.legend(frameon=False, fontsize=7, ncols=len(runs), loc="lower left")
-    axes[-1].set_xlabel("$t/t_0$")
-    return fig
-
-
-def figure_4(plt, shelf):
-    fig, axes = figure(plt, (2, 2), (7.0, 5.0))
-    for axis, (dt, runs) in zip(axes, DRIFTS, strict=True):
-        for method, end in runs:
-            data = shelf("circle", 63, method, dt, end, EVERY)
-            keep = data["t"] <= 2e5
-            name = {"TRDH": "trapezoidal rule (57)", "MPDH": "implicit midpoint"}.get(method, method)
-            axis.plot(data["t"][keep], error(data)[keep], color=COLORS[method], linewidth=0.6, label=name)
-        axis.ticklabel_format(style="sci", scilimits=(-2, 3), useMathText=True)
-        axis.set(xlabel="$t/t_0$", ylabel="$E/E_0 - 1$")
-        axis.set_title(f"{runs[0][0]}, Δt = {dt:g} $t_0$", fontsize=9, loc="left")
-        if len(runs) > 1:
-            axis.legend(frameon=False, fontsize=7)
-    return fig
-
-
-def figure_5(plt, shelf):
-    coarse = shelf("helix", 63, "OSDH", 0.1, 500.0, 100.0, shapes_at=HELIX_TIMES)["shapes"]
-    fine = shelf("helix", 630, "OSDH", 0.02, 500.0, 100.0, shapes_at=HELIX_TIMES)["shapes"]
-    fig, axes = figure(plt, (2, 3), (7.5, 5.5))
-    for axis, t, a, b in zip(axes, HELIX_TIMES, coarse, fine, strict=False):
-        axis.plot(b[2], b[0], color="k", linewidth=1.5, label="630")
-        axis.plot(a[2], a[0], "o", color="C0", markersize=3, markerfacecolor="none", label="63")
-        axis.set(xlabel="z/d", ylabel="x/d", aspect="equal")
-        axis.set_title(f"t = {t:g} $t_0$", fontsize=9, loc="left")
-        axis.set_adjustable("datalim")
-    axes[0].legend(title="segments", frameon=False, fontsize=7, title_fontsize=7)
-    return fig
-
-
-def figure_6(plt, shelf):
-    data = shelf("helix", 63, "OSDH", 0.1, 1e5, 10.0)
-    t, energies = data["t"], data["energies"] / data["energies"][0].sum()
-    fig, axes = figure(plt, (2, 3), (7.8, 4.2))
-    for axis, end, letter in zip(axes[[0, 3]], (1e5, 4000.0), "ab", strict=True):
-        keep = np.nonzero(t <= end)[0]
-        keep = keep[:: max(1, len(keep) // 250)]
-        for label, e in (
-            ("total", energies.sum(axis=(1, 2))),
-            ("potential", energies[:, 1].sum(axis=1)),
-            ("kinetic", energies[:, 0].sum(axis=1)),
-        ):
-            axis.plot(t[keep], e[keep], linewidth=0.7, label=label)
-        axis.set(xlabel="$t/t_0$", ylabel="$E/E_0$", ylim=(0, 1.1))
-        axis.set_title(f"{letter})", fontsize=9, loc="left")
-    axes[0].legend(frameon=False, fontsize=7)
-    # Means over 2000 t0.
-    width = max(1, min(200, len(t) // 5))
-    blocks = (len(t) - 1) // width
-    mean = energies[1 : 1 + blocks * width].reshape(blocks, width, 2, 6).mean(axis=1)
-    middle = t[1 : 1 + blocks * width].reshape(blocks, width).mean(axis=1)
-    for axis, kind, part, what in zip(
-        axes[[1, 2, 4, 5]], (0, 0, 1, 1), (0, 3, 0, 3), ("c) kinetic", "d) kinetic", *2 * ["potential"]), strict=True
-    ):
-        for k in range(part, part + 3):
-            axis.plot(middle, mean[:, kind, k], linewidth=0.8, label=reference.COMPONENTS[k])
-        axis.set(xlabel="$t/t_0$", ylabel="mean over 2000 $t_0$ / $E_0$", ylim=(0, None))
-        axis.set_title(what, fontsize=9, loc="left")
-        axis.legend(frameon=False, fontsize=7)
-    return fig
-
-
-FIGURES = {f"rods_{k}": f for k, f in enumerate((figure_2, figure_3, figure_4, figure_5, figure_6), 2)}
 
 
 # Numbers -----------------------------------------------------------------------------------------------------------
@@ -342,30 +239,16 @@ def print_equipartition(shelf):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--quick", action="store_true", help="everything to 10 t0 at most: does it run?")
-    parser.add_argument("--out", type=Path, default=Path("."), help="where figures go")
     parser.add_argument("--data", type=Path, help="where series are kept")
     parser.add_argument("--osdh", choices=("package", "reference"), default="package", help="what runs OSDH")
-    parser.add_argument("--only", nargs="*", choices=[*FIGURES, "table"], help="a part of it")
     options = parser.parse_args()
 
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    options.out.mkdir(parents=True, exist_ok=True)
     shelf = Shelf(options.data, options.osdh, 10.0 if options.quick else None)
     print(f"# medyanpy {mp.__version__}; the reference is {'compiled' if reference.COMPILED else 'not compiled'}")
-    for name, draw in FIGURES.items():
-        if options.only is None or name in options.only:
-            fig = draw(plt, shelf)
-            fig.savefig(options.out / f"{name}.png", dpi=80)
-            plt.close(fig)
-    if options.only is None or "table" in options.only:
-        print_stability(shelf)
-        print_fluctuations(options.osdh, 4.0 if options.quick else 300.0, options.quick)
-        print_drifts(shelf)
-        print_equipartition(shelf)
+    print_stability(shelf)
+    print_fluctuations(options.osdh, 4.0 if options.quick else 300.0, options.quick)
+    print_drifts(shelf)
+    print_equipartition(shelf)
 
 
 if __name__ == "__main__":

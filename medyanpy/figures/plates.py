@@ -1,0 +1,403 @@
+"""What all figures have in common: what they are asked for, what they give, how they look, and the run of many."""
+
+import csv
+import io
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from functools import cache
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from textwrap import fill
+from typing import Any, TextIO
+
+import numpy as np
+
+from medyanpy._tools.outputs import write_atomically
+from medyanpy._tools.threads import choose_threads
+from medyanpy._version import __version__
+from medyanpy.demo.report import Line, table
+from medyanpy.errors import ParameterError
+
+SEEDS = {
+    "000": "BAGOGAB integrator for in-triangle points (documentation of MEDYAN.jl)",
+    "001": "Tao & Owhadi: from efficient symplectic exponentiation of matrices to symplectic integration",
+    "002": "Kaynak: from point particles to rigid bodies in MCell",
+    "003": "Billiards on surfaces",
+    "004": "Ladd & Misra: a symplectic integration method for elastic filaments",
+}
+REFERENCES = ("rods/rod_reference.py", "coarse/coarse_reference.py")
+NUMBERS, SUMMARY = "numbers.csv", "summary.json"
+
+STYLE = {
+    "font.size": 9.0,
+    "axes.titlesize": 9.0,
+    "axes.titlelocation": "left",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.formatter.use_mathtext": True,
+    "legend.frameon": False,
+    "legend.fontsize": 7.5,
+    "lines.linewidth": 1.1,
+    "lines.markersize": 4.0,
+    "savefig.dpi": 110.0,
+}
+# A published or derived curve, under what was measured.
+PUBLISHED = {"color": "0.25", "linewidth": 1.0}
+
+
+class LeftOut(Exception):  # noqa: N818 - nothing has gone wrong
+    """A figure that cannot be made here; the message says what it needs."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a figure is asked for.
+
+    Attributes
+    ----------
+    quick : bool
+        Smaller samples and shorter runs.
+    threads : int
+    structure : Path or None
+        A file of a protein, for figures that need one.
+    references : Path or None
+        The folder tests/validation of the source tree: programs of methods that the package does not have, which texts
+        compare theirs with.
+    """
+
+    quick: bool = False
+    threads: int = 1
+    structure: Path | None = None
+    references: Path | None = None
+
+    def of(self, quick: Any, full: Any) -> Any:
+        return quick if self.quick else full
+
+    def reference(self, path: str) -> Any:
+        """One of these programs as a module, or None where the folder is not given."""
+        return None if self.references is None else _program(self.references / path)
+
+
+@cache
+def _program(path: Path) -> Any:
+    spec = spec_from_file_location(path.stem, path)
+    module = module_from_spec(spec)
+    # Where dataclasses and pickles look for it.
+    sys.modules.setdefault(path.stem, module)
+    spec.loader.exec_module(module)
+    return module
+
+
+@dataclass(frozen=True)
+class Row:
+    """One number of a figure: what was measured beside what the source has, and in which words it says so."""
+
+    line: Line
+    says: str = ""
+
+    def but(self, why: str) -> "Row":
+        """The same row; where it is not as published, that is known, and this is why: DIFFERS in place of CHECK."""
+        if self.line.verdict != "CHECK":
+            return self
+        return Row(replace(self.line, verdict="DIFFERS"), f"{self.says}; {why}" if self.says else why)
+
+
+@dataclass
+class Made:
+    """What a figure is.
+
+    Attributes
+    ----------
+    picture : matplotlib.figure.Figure or callable
+        A callable writes the file that it is given itself.
+    rows : list of Row
+    sample : str
+        Of what it was made: numbers, lengths of runs.
+    """
+
+    picture: Any
+    rows: list[Row]
+    sample: str
+
+
+@dataclass(frozen=True)
+class Plate:
+    """A figure or table of a source.
+
+    Attributes
+    ----------
+    name : str
+        Of its file, beginning with the seed; with the ending.
+    number : str
+        Where it stands in the source.
+    title : str
+    make : callable
+        ``make(work) -> Made``.
+    seconds : (quick, full)
+        About how long it takes, on two cores.
+    """
+
+    name: str
+    number: str
+    title: str
+    make: Callable[[Work], Made]
+    seconds: tuple[float, float]
+
+    @property
+    def seed(self) -> str:
+        return self.name[:3]
+
+    @property
+    def stem(self) -> str:
+        return self.name.partition(".")[0]
+
+
+# Drawing ----------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def style() -> Iterator[None]:
+    import matplotlib
+
+    with matplotlib.rc_context({**matplotlib.rcParamsDefault, **STYLE, "backend": matplotlib.rcParams["backend"]}):
+        yield
+
+
+def panels(rows: int, columns: int, size: tuple[float, float], **options: Any) -> tuple[Any, Any]:
+    """A figure without a window, and its axes in a row."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=size, layout="constrained")
+    return figure, figure.subplots(rows, columns, squeeze=False, **options).ravel()
+
+
+def letters(axes: Any, titles: Sequence[str]) -> None:
+    for letter, axis, title in zip("abcdefgh", axes, titles, strict=False):
+        axis.set_title(f"{letter}) {title}")
+
+
+def log_ticks(axis: Any, values: Any) -> None:
+    """These values along a logarithmic x axis, and no others between them."""
+    from matplotlib.ticker import NullLocator
+
+    axis.set_xscale("log")
+    axis.xaxis.set_minor_locator(NullLocator())
+    axis.set_xticks(values, [f"{value:g}" for value in values])
+
+
+def _save(figure: Any, path: Path, sample: str) -> None:
+    """As a PNG of 256 colours, with a line below on how it was made."""
+    from PIL import Image
+
+    # As many characters as go into its width.
+    sample = fill(sample, int(18.5 * figure.get_figwidth()))
+    figure.supxlabel(sample, fontsize=6.5, color="0.4", x=0.01, ha="left")
+    drawn, image = io.BytesIO(), io.BytesIO()
+    figure.savefig(drawn, format="png")
+    Image.open(drawn).convert("RGB").quantize(256).save(image, format="png", optimize=True)
+    write_atomically("figures", path, lambda file: file.write(image.getvalue()))
+
+
+# The run ----------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Report:
+    """What was made and left out.
+
+    Attributes
+    ----------
+    rows : dict of str to list of Row
+        By the names of figures.
+    left_out : dict of str to str
+        Why, by the names of figures.
+    seconds : dict of str to float
+    summary : dict
+        The content of summary.json.
+    """
+
+    rows: dict[str, list[Row]] = field(default_factory=dict)
+    left_out: dict[str, str] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+    summary: dict[str, Any] = field(default_factory=dict)
+
+    def with_verdict(self, verdict: str) -> list[str]:
+        """The quantities with this verdict, after the names of their figures."""
+        return [
+            f"{name}: {row.line.quantity}"
+            for name, rows in self.rows.items()
+            for row in rows
+            if row.line.verdict == verdict
+        ]
+
+
+def make_figures(
+    plates: Sequence[Plate],
+    out: Any,
+    *,
+    quick: bool = False,
+    threads: int | None = None,
+    structure: Any = None,
+    references: Any = None,
+    overwrite: bool = False,
+    stream: TextIO | None = None,
+) -> Report:
+    """Make figures, print their numbers beside those of their sources, and write both.
+
+    Parameters
+    ----------
+    plates : sequence of Plate
+    out : path
+        Folder for the figures, numbers.csv and summary.json; made if need be.
+    quick : bool
+        Smaller samples and shorter runs, stated below each figure.
+    threads : int, optional
+    structure : path, optional
+        PDB or mmCIF file of a channel, for the figure of rigid domains.
+    references : path, optional
+        The folder tests/validation of the source tree, whose programs run the methods that the package does not have.
+    overwrite : bool
+        Replace files of an earlier call.
+    stream : text stream, optional
+        Where to print; standard output where none is given.
+
+    Returns
+    -------
+    Report
+
+    Raises
+    ------
+    ParameterError
+        No figures, files that exist, no such structure, or another folder than that of the references.
+    SimulationError
+        A run failed; what was made before is in the folder.
+    """
+    out, threads = Path(out), choose_threads(threads)
+    plates = list(plates)
+    if not plates:
+        raise ParameterError("figures: none of them was asked for")
+    if structure is not None:
+        structure = Path(structure)
+        if not structure.is_file():
+            raise ParameterError(f"figures: there is no file {structure} with a structure")
+    if references is not None:
+        references = Path(references)
+        for program in REFERENCES:
+            if not (references / program).is_file():
+                raise ParameterError(f"figures: {references} is not tests/validation of the source tree: no {program}")
+    if out.exists() and not out.is_dir():
+        raise ParameterError(f"{out} is not a folder")
+    existing = [name for name in (*(p.name for p in plates), NUMBERS, SUMMARY) if (out / name).exists()]
+    if existing and not overwrite:
+        few = ", ".join(existing[:3]) + (f" and {len(existing) - 3} more" if len(existing) > 3 else "")
+        raise ParameterError(f"{out} holds {few} already: choose another --out, or give --overwrite")
+    out.mkdir(parents=True, exist_ok=True)
+    work = Work(quick, threads, structure, references)
+
+    def say(text: str) -> None:
+        print(text, file=stream or sys.stdout, flush=True)
+
+    seeds = sorted({plate.seed for plate in plates})
+    say(f"medyanpy {__version__}")
+    say(
+        f"figures   {len(plates)} of {', '.join(seeds)}, {'quick' if quick else 'full'}, "
+        f"{threads} thread{'s' * (threads > 1)}, about {_minutes(sum(p.seconds[not quick] for p in plates))}"
+    )
+    report, started = Report(), time.perf_counter()
+    for plate in plates:
+        begun = time.perf_counter()
+        say(f"\n{plate.name}: {plate.number}; {plate.title}")
+        try:
+            with style():
+                made = plate.make(work)
+                sample = f"medyanpy {__version__}{', quick' if quick else ''}: {made.sample}"
+                if callable(made.picture):
+                    made.picture(out / plate.name)
+                else:
+                    _save(made.picture, out / plate.name, sample)
+        except (LeftOut, ImportError) as why:
+            report.left_out[plate.stem] = str(why)
+            say(f"left out  {why}")
+            continue
+        report.rows[plate.stem], report.seconds[plate.stem] = made.rows, time.perf_counter() - begun
+        for text in table([row.line for row in made.rows], expected="source") if made.rows else ():
+            say(f"    {text}")
+        say(f"    {made.sample}; {report.seconds[plate.stem]:.1f} s")
+        _write(out, plates, work, report)
+    _write(out, plates, work, report)
+    differs = report.with_verdict("DIFFERS")
+    say("")
+    for name in differs:
+        say(f"differs   {name}")
+    say(
+        f"made      {len(report.rows)} figures, {len(report.left_out)} left out, "
+        f"{len(differs)} numbers that differ from their source, in {time.perf_counter() - started:.0f} s"
+    )
+    say(f"files     {out}: {NUMBERS}, {SUMMARY} and the figures")
+    return report
+
+
+def _minutes(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 180.0 else f"{seconds / 60.0:.0f} min"
+
+
+def _write(out: Path, plates: Sequence[Plate], work: Work, report: Report) -> None:
+    """numbers.csv and summary.json, of what there is so far."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(
+        ["figure", "quantity", "measured", "error", "source", "unit", "verdict", "criterion", "what the source says"]
+    )
+    for name, rows in report.rows.items():
+        for row in rows:
+            m = row.line
+            writer.writerow(
+                [name, m.quantity, m.measured, m.error, m.expected, m.unit, m.verdict, m.criterion, row.says]
+            )
+    report.summary = {
+        "version": __version__,
+        "quick": work.quick,
+        "threads": work.threads,
+        "figures": [
+            {
+                "name": plate.name,
+                "source": SEEDS[plate.seed],
+                "number": plate.number,
+                "title": plate.title,
+                "seconds": report.seconds[plate.stem],
+                "numbers": [{**asdict(row.line), "says": row.says} for row in report.rows[plate.stem]],
+            }
+            for plate in plates
+            if plate.stem in report.rows
+        ],
+        "left_out": report.left_out,
+        "differs": report.with_verdict("DIFFERS"),
+        "ok": not report.with_verdict("CHECK"),
+    }
+    write_atomically("figures", out / NUMBERS, lambda file: file.write(text.getvalue().encode()))
+    summary = json.dumps(report.summary, indent=2) + "\n"
+    write_atomically("figures", out / SUMMARY, lambda file: file.write(summary.encode()))
+
+
+# Numbers ----------------------------------------------------------------------------------------------------
+
+
+def worst(samples: np.ndarray, expected: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
+    """Means of (n, k) independent samples, their standard errors, and which of the k is off by the most of these."""
+    mean, error = samples.mean(axis=0), samples.std(axis=0, ddof=1) / np.sqrt(len(samples))
+    return mean, error, int(np.argmax(np.abs(mean - expected) / error))
+
+
+def above_line(quantity: str, measured: float, bound: float, unit: str = "") -> Line:
+    verdict = "OK" if measured > bound else "CHECK"
+    return Line(quantity, measured, None, None, unit, f"> {bound:g}", verdict)
+
+
+def order_line(quantity: str, measured: float, expected: float, factor: float, unit: str = "") -> Line:
+    """What a text gives as an order of magnitude."""
+    verdict = "OK" if expected / factor <= measured <= expected * factor else "CHECK"
+    return Line(quantity, measured, None, expected, unit, f"within a factor of {factor:g}", verdict)

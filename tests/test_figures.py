@@ -1,0 +1,242 @@
+"""The command that remakes the figures of the source texts: each is made, quickly, with numbers like the published
+ones; what differs is known by name; and what cannot be made is left out and counted."""
+
+import csv
+import io
+import json
+import re
+from dataclasses import replace
+from math import isfinite
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from medyanpy import cli, figures
+from medyanpy.demo.report import Line, bound_line, near_line
+from medyanpy.errors import ParameterError
+from medyanpy.figures import plates
+
+REFERENCES = Path(__file__).parent / "validation"
+DOCS = Path(__file__).resolve().parents[1] / "docs"
+# What is not as the texts have it. Times depend on the machine: they may differ, and need not.
+DIFFER = {
+    "001_2: power of ω in the largest ‖g(x)‖",
+    "001_6: change of the angular momentum: partly solved Newmark over Z&Ss",
+    "001_8: limit of velocity Verlet, h",
+    "003_lemniscate: largest r with two holes",
+    "004_3d: single precision, |E/E0 - 1| to 1000 t0",
+    "004_4: fluctuations of OSDH over (Δt/t0)², Δt = 0.2 t0",
+}
+
+
+def plate(make, name="003_made_up.png"):
+    return plates.Plate(name, "nowhere", "made up", make, (1.0, 1.0))
+
+
+def drawn(*lines):
+    """A figure with a line, and rows."""
+
+    def make(work):
+        figure, (axis,) = plates.panels(1, 1, (2.0, 2.0))
+        axis.plot([0, 1])
+        return plates.Made(figure, [plates.Row(line, "in these words") for line in lines], f"{work.of(1, 2)} of them")
+
+    return make
+
+
+@pytest.fixture
+def made_up(monkeypatch):
+    """Replaces the figures that there are."""
+
+    def these(*what):
+        monkeypatch.setattr(figures, "PLATES", what)
+
+    return these
+
+
+# Each figure --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("one", figures.PLATES, ids=lambda p: p.stem)
+def test_a_figure_agrees_with_its_text(one, tmp_path, request):
+    """A minute for all of them."""
+    structure = None
+    if one.stem == "002_channel":
+        pytest.importorskip("gemmi")
+        structure = request.getfixturevalue("shared_data") / "proteins" / "glyr_7tu9.pdb"
+    said = io.StringIO()
+    report = figures.make_figures(
+        [one], tmp_path, quick=True, threads=1, structure=structure, references=REFERENCES, stream=said
+    )
+    assert report.left_out == {}
+    file = (tmp_path / one.name).read_bytes()
+    assert file.startswith(b"\x89PNG\r\n\x1a\n" if one.name.endswith("png") else b"GIF89a")
+    assert len(file) > 5000
+    rows = report.rows[one.stem]
+    assert rows or one.name.endswith(".gif")
+    # Only runs to full length measure when methods become unstable.
+    measured = [row for row in rows if "unstable from" not in row.line.quantity]
+    assert all(isfinite(row.line.measured) for row in measured)
+    # Every number says what it is measured against.
+    assert all(row.says for row in rows)
+    assert report.with_verdict("CHECK") == []
+    differ = {name for name in report.with_verdict("DIFFERS") if ": time: " not in name}
+    assert differ == {name for name in DIFFER if name.startswith(f"{one.stem}:")}
+
+
+def test_they_are_listed_by_text_and_name():
+    stems = [p.stem for p in figures.PLATES]
+    assert len(set(stems)) == len(stems)
+    assert [p.seed for p in figures.PLATES] == sorted(p.seed for p in figures.PLATES)
+    assert {p.seed for p in figures.PLATES} == set(figures.SEEDS)
+    assert all(0.0 < quick <= full for quick, full in (p.seconds for p in figures.PLATES))
+    # --quick is what runs at each change: two minutes on two cores.
+    assert sum(p.seconds[0] for p in figures.PLATES) < 120.0
+
+
+@pytest.mark.parametrize("seed", figures.SEEDS)
+def test_a_page_shows_them(seed):
+    page = (DOCS / "figures" / f"{seed}.md").read_text(encoding="utf-8")
+    for p in figures.PLATES:
+        if p.seed == seed:
+            assert f"images/figures/{p.stem}." in page, p.name
+            (image,) = (DOCS / "images" / "figures").glob(f"{p.stem}.*")
+            assert image.stat().st_size < 150_000
+
+
+# The command --------------------------------------------------------------------------------------------------------
+
+
+def test_the_list(capsys):
+    assert cli.main(["figures", "--list", "--seed", "002", "004"]) == 0
+    said = capsys.readouterr().out
+    assert all((p.name in said) == (p.seed in ("002", "004")) for p in figures.PLATES)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--seed", "005"], "no text '005', only 000, 001, 002, 003, 004"),
+        (["--only", "002_elipse"], r"no figure '002_elipse' \(medyanpy figures --list\); did you mean 002_ellipse"),
+        (["--only", "002_top", "--seed", "003"], "no figure '002_top' of 003"),
+        (["--only", "002_top", "--structure", "nowhere.pdb"], "no file nowhere.pdb"),
+        (["--only", "002_top", "--references", "nowhere"], "nowhere is not tests/validation of the source tree"),
+        (["--only", "002_top", "--threads", "0"], "threads"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_anything_is_written(arguments, message, tmp_path, capsys):
+    out = tmp_path / "out"
+    assert cli.main(["figures", "--quick", "--out", str(out), *arguments]) == 2
+    said = capsys.readouterr()
+    assert re.search(message, said.err)
+    assert "Traceback" not in said.err
+    assert not out.exists()
+
+
+def test_files_of_an_earlier_call_are_kept(tmp_path, made_up, capsys):
+    made_up(plate(drawn(bound_line("a number", 1.0, 2.0))))
+    arguments = ["figures", "--out", str(tmp_path)]
+    assert cli.main(arguments) == 0
+    before = (tmp_path / "numbers.csv").read_bytes()
+    assert cli.main(arguments) == 2
+    assert "003_made_up.png, numbers.csv, summary.json already" in capsys.readouterr().err
+    assert (tmp_path / "numbers.csv").read_bytes() == before
+    assert cli.main([*arguments, "--overwrite"]) == 0
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ParameterError, match="is not a folder"):
+        figures.make_figures(figures.PLATES, tmp_path / "file")
+    with pytest.raises(ParameterError, match="none of them"):
+        figures.make_figures([], tmp_path / "other")
+
+
+def test_numbers_are_written_and_printed(tmp_path, capsys):
+    line = Line("a quantity", 1.5, 0.25, 2.0, "nm", "z = -2.0, |z| < 5", "OK")
+    report = figures.make_figures([plate(drawn(line))], tmp_path, quick=True, threads=1)
+    with open(tmp_path / "numbers.csv", newline="") as file:
+        (row,) = csv.DictReader(file)
+    assert row == {
+        "figure": "003_made_up", "quantity": "a quantity", "measured": "1.5", "error": "0.25", "source": "2.0",
+        "unit": "nm", "verdict": "OK", "criterion": "z = -2.0, |z| < 5", "what the source says": "in these words",
+    }  # fmt: skip
+    summary = json.loads((tmp_path / "summary.json").read_text())
+    assert summary == report.summary
+    assert summary["ok"]
+    assert summary["quick"]
+    (figure,) = summary["figures"]
+    assert (figure["name"], figure["number"]) == ("003_made_up.png", "nowhere")
+    assert figure["source"] == "Billiards on surfaces"
+    assert figure["numbers"][0]["says"] == "in these words"
+    said = capsys.readouterr().out
+    assert "a quantity  1.50 ± 0.25    2.00  nm  OK" in said
+    assert "1 of them; " in said
+    assert "made      1 figures, 0 left out, 0 numbers that differ" in said
+
+
+def test_a_number_that_is_wrong_fails_the_command(tmp_path, made_up, capsys):
+    made_up(plate(drawn(near_line("a law", 1.0, 2.0, 0.1))))
+    assert cli.main(["figures", "--out", str(tmp_path)]) == 1
+    assert "not as expected (CHECK in the tables): 003_made_up: a law" in capsys.readouterr().err
+    assert not json.loads((tmp_path / "summary.json").read_text())["ok"]
+
+
+def test_a_number_that_differs_for_a_known_reason_says_so(tmp_path, made_up, capsys):
+    def make(work):
+        made = drawn(near_line("wrong", 1.0, 2.0, 0.1), near_line("right", 2.0, 2.0, 0.1))(work)
+        return replace(made, rows=[row.but("a misprint") for row in made.rows])
+
+    made_up(plate(make))
+    assert cli.main(["figures", "--out", str(tmp_path)]) == 0
+    assert "differs   003_made_up: wrong\n" in capsys.readouterr().out
+    summary = json.loads((tmp_path / "summary.json").read_text())
+    assert summary["differs"] == ["003_made_up: wrong"]
+    assert [n["verdict"] for n in summary["figures"][0]["numbers"]] == ["DIFFERS", "OK"]
+    assert [n["says"] for n in summary["figures"][0]["numbers"]] == ["in these words; a misprint", "in these words"]
+
+
+def test_what_cannot_be_made_here_is_left_out_and_counted(tmp_path, made_up, capsys):
+    def without(work):
+        raise plates.LeftOut("needs a file")
+
+    def missing(work):
+        raise ImportError("pip install 'medyanpy[surfaces]'")
+
+    made_up(plate(without, "002_a.png"), plate(missing, "003_b.png"), plate(drawn(), "003_c.png"))
+    assert cli.main(["figures", "--out", str(tmp_path)]) == 0
+    said = capsys.readouterr().out
+    assert "left out  needs a file" in said
+    assert "left out  pip install 'medyanpy[surfaces]'" in said
+    assert "made      1 figures, 2 left out" in said
+    summary = json.loads((tmp_path / "summary.json").read_text())
+    assert summary["left_out"] == {"002_a": "needs a file", "003_b": "pip install 'medyanpy[surfaces]'"}
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["003_c.png", "numbers.csv", "summary.json"]
+
+
+def test_the_channel_asks_for_its_structure(tmp_path, capsys):
+    assert cli.main(["figures", "--only", "002_channel", "--out", str(tmp_path)]) == 0
+    assert "left out  needs the structure of a pentameric channel" in capsys.readouterr().out
+
+
+# Independent of the figures: what they rest on ----------------------------------------------------------------------
+
+
+def test_energies_of_a_rod_are_those_of_the_package():
+    """Of a helix on its way, by parts against the whole."""
+    run = figures.seed_004.Run("helix", 20, 0.1)
+    run.step(200)
+    state = run.context.get_state(energy=True)
+    kinetic, potential = run.energies().sum(axis=1)
+    assert kinetic == pytest.approx(state.kinetic_energy, rel=1e-12)
+    assert potential == pytest.approx(state.potential_energy, rel=1e-12)
+    assert (run.energies() > 0.0).all()
+
+
+def test_a_body_of_three_beads_and_one_that_turns_have_one_energy():
+    from medyanpy.figures.coarse import body
+
+    r, rate = body.rigid_body(0.01, 100)
+    assert body.off_orthogonal(r).max() < 1e-13
+    energy = body.energy(r, rate)
+    assert energy[0] == pytest.approx(0.5 * (body.OMEGA_0 @ body.OMEGA_0) + body.FIELD, rel=1e-13)
+    assert np.abs(energy - energy[0]).max() < 1e-4
