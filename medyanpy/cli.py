@@ -15,6 +15,7 @@ _DEMOS = {
     "points": ("run_demo", ("mesh", "points")),
     "filaments": ("run_filament_demo", ("filaments",)),
     "network": ("run_network_demo", ("filaments",)),
+    "protein": ("run_protein_demo", ("proteins",)),
     "surface": ("run_surface_demo", ("walkers",)),
     "rigid": ("run_rigid_demo", ("bodies",)),
     "rod": ("run_rod_demo", ("segments", "rods")),
@@ -30,10 +31,11 @@ def _parser() -> argparse.ArgumentParser:
     demo = commands.add_parser(
         "demo",
         help="simulate proteins on a cell membrane, actin filaments in a vesicle, filaments that link themselves, "
-        "beads on a surface, rigid bodies, or elastic rods, and compare with theory",
+        "proteins in water near a membrane, beads on a surface, rigid bodies, or elastic rods, and compare with theory",
         description="points: mutually repelling proteins on a thermally undulating red blood cell, or on a mesh of "
         "your own. filaments: actin filaments inside a vesicle, some of them tied to proteins of its membrane. "
         "network: filaments in a vesicle that crosslinkers bind to each other and let go. "
+        "protein: adenylate kinases of three rigid domains in water, around a vesicle. "
         "surface: beads that fall along a surface with two holes, without units. rigid: ellipsoids in a trap, and "
         "spinning tops. rod: an elastic rod, bent into a circle and let go, without units. Each writes trajectory.h5, "
         "state.csv, run.checkpoint, summary.json and picture.png (surface: movie.gif too), and prints what was "
@@ -43,6 +45,7 @@ def _parser() -> argparse.ArgumentParser:
     demo.add_argument("--mesh", metavar="FILE", help="points: PLY, OBJ, OFF or STL file; scaled to 8 µm")
     demo.add_argument("--points", type=int, metavar="N", help="points: proteins (default: 2000)")
     demo.add_argument("--filaments", type=int, metavar="N", help="filaments, network: how many of them (default: 300)")
+    demo.add_argument("--proteins", type=int, metavar="N", help="protein: how many of them (default: 12)")
     demo.add_argument("--walkers", type=int, metavar="N", help="surface: Brownian points (default: 4000)")
     demo.add_argument("--bodies", type=int, metavar="N", help="rigid: ellipsoids in the trap (default: 400)")
     demo.add_argument("--segments", type=int, metavar="N", help="rod: of the rod that is drawn (default: 63)")
@@ -51,7 +54,8 @@ def _parser() -> argparse.ArgumentParser:
         "--steps",
         type=int,
         metavar="N",
-        help="time steps (default: 6000; filaments 10000, network 6000, surface 2000, rigid 8000, rod 1500 t0)",
+        help="time steps (default: 6000; filaments 10000, network 6000, protein 8000, surface 2000, rigid 8000, rod "
+        "1500 t0)",
     )
     demo.add_argument("--threads", type=int, metavar="N", help="default: as many as the machine offers")
     demo.add_argument("--seed", type=int, metavar="N", help="of the noise (default: 1)")

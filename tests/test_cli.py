@@ -17,11 +17,13 @@ from medyanpy import cli
 from medyanpy.cli import main
 from medyanpy.demo import filaments as filament_demo
 from medyanpy.demo import network as network_demo
+from medyanpy.demo import protein as protein_demo
 from medyanpy.demo import points as demo
 from medyanpy.demo import (
     report,
     run_filament_demo,
     run_network_demo,
+    run_protein_demo,
     run_rigid_demo,
     run_rod_demo,
     run_surface_demo,
@@ -349,6 +351,34 @@ def test_a_small_demo_of_a_network_links_itself(with_links):
     assert f"links     {at_the_end} bound at the end" in text
     resumed = mp.Simulation.resume(out / "run.checkpoint", reporters=False)
     assert len(resumed.context.get_state(positions=True).links(resumed.system["Links"])) == at_the_end
+
+
+@pytest.fixture(scope="module")
+def with_proteins(tmp_path_factory):
+    out = tmp_path_factory.mktemp("protein") / "out"
+    text = io.StringIO()
+    return out, run_protein_demo(out, proteins=4, steps=300, threads=1, stream=text), text.getvalue()
+
+
+@pytest.mark.slow
+def test_a_small_demo_of_proteins(with_proteins):
+    out, done, text = with_proteins
+    assert sorted(p.name for p in out.iterdir()) == sorted(OUTPUTS)
+    results = {r["quantity"]: r for r in done.summary["results"]}
+    assert list(results)[2:] == [
+        "bodies inside the vesicle",
+        "energy of the linkers of a protein",
+        "diffusion of proteins",
+        "the same, and of one body of 214 spheres",
+        "without the water between domains, half",
+    ]
+    assert {r["verdict"] for r in list(results.values())[2:]} == {"OK"}
+    assert results["diffusion of proteins"]["expected"] == pytest.approx(90.83, rel=1e-4)
+    assert results["without the water between domains, half"]["measured"] == pytest.approx(0.505, abs=1e-3)
+    assert "4 adenylate kinases of 3 rigid domains and 122 linkers each; 2 are tied to lipids" in text
+    resumed = mp.Simulation.resume(out / "run.checkpoint", reporters=False)
+    assert resumed.system.hydrodynamics.viscosity == mp.presets.WATER
+    assert protein_demo._inside(done.mesh, np.array([[0.0, 0, 0], [35.0, 0, 0], [37.0, 0, 0], [0, 0, 99.0]])) == 2.0
 
 
 def test_what_theory_says_of_links():

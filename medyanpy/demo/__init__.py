@@ -3,6 +3,7 @@
 from medyanpy.demo.filaments import run_filament_demo
 from medyanpy.demo.network import run_network_demo
 from medyanpy.demo.points import run_demo
+from medyanpy.demo.protein import run_protein_demo
 from medyanpy.demo.report import Demo, Line
 from medyanpy.demo.rigid import run_rigid_demo
 from medyanpy.demo.rod import run_rod_demo
@@ -14,6 +15,7 @@ __all__ = [
     "run_demo",
     "run_filament_demo",
     "run_network_demo",
+    "run_protein_demo",
     "run_rigid_demo",
     "run_rod_demo",
     "run_surface_demo",

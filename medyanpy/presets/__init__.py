@@ -14,6 +14,17 @@ FilamentBending(bending_modulus=73000, rest_angle=0)
 """
 
 from medyanpy.presets.filaments import Crosslinker, FilamentMaterial, actin, alpha_actinin, microtubule
+from medyanpy.presets.proteins import adenylate_kinase
 from medyanpy.presets.water import WATER, RigidWater, tip3p
 
-__all__ = ["WATER", "Crosslinker", "FilamentMaterial", "RigidWater", "actin", "alpha_actinin", "microtubule", "tip3p"]
+__all__ = [
+    "WATER",
+    "Crosslinker",
+    "FilamentMaterial",
+    "RigidWater",
+    "actin",
+    "adenylate_kinase",
+    "alpha_actinin",
+    "microtubule",
+    "tip3p",
+]

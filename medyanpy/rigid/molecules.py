@@ -32,18 +32,19 @@ class RigidMolecule:
 
     Attributes
     ----------
-    structure : Structure
+    structure : Structure or None
+        None of those that a preset holds.
     bodies : tuple of PrincipalAxes
         Mass, centre, moments and axes of each, where the structure has it.
     friction : (n, 6, 6) float array
         In the frame of each body, about its centre of mass: pN s/nm, pN s and pN nm s in its blocks.
     labels : (m,) int array
-        To which body each Cα belongs.
+        To which body each Cα of the structure belongs.
     linkers : Linkers or None
         Springs between bodies; None of a single one.
     """
 
-    structure: Structure
+    structure: Structure | None
     bodies: tuple[PrincipalAxes, ...]
     friction: np.ndarray
     labels: np.ndarray
@@ -154,7 +155,7 @@ class RigidMolecule:
 
     def __repr__(self) -> str:
         parts = "" if self.linkers is None else f" of {len(self.bodies)} domains, {len(self.linkers.stiffness)} linkers"
-        return f"RigidMolecule({self.structure!r}{parts})"
+        return f"RigidMolecule({self.structure or 'preset'!r}{parts})"
 
 
 @plainly_called
@@ -217,8 +218,8 @@ def from_structure(
 
     Notes
     -----
-    The friction of domains is that of each by itself in the fluid: bodies have no hydrodynamic interactions yet, so
-    that a molecule of several has more friction than it would as one.
+    The friction of domains is that of each by itself in the fluid. Without `hydrodynamics.RotnePrager` a molecule of
+    several has the sum of them, some twice what it has as one.
     """
     what = "from_structure"
     if not isinstance(structure, Structure):

@@ -54,7 +54,8 @@ def main():
             step_of_theirs(x, rng)
             repeats.append(time.perf_counter() - started)
         other = float(np.median(repeats))
-        print(f"{n:6d} balls: {1e6 * took:12.1f} us here, {1e6 * other:14.1f} us there, {other / took:8.0f} times", flush=True)
+        times = f"{1e6 * took:12.1f} us here, {1e6 * other:14.1f} us there, {other / took:8.0f} times"
+        print(f"{n:6d} balls: {times}", flush=True)
 
 
 if __name__ == "__main__":
