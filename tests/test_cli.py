@@ -17,8 +17,8 @@ from medyanpy import cli
 from medyanpy.cli import main
 from medyanpy.demo import filaments as filament_demo
 from medyanpy.demo import network as network_demo
-from medyanpy.demo import protein as protein_demo
 from medyanpy.demo import points as demo
+from medyanpy.demo import protein as protein_demo
 from medyanpy.demo import (
     report,
     run_filament_demo,
