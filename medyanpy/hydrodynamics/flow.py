@@ -54,6 +54,8 @@ class HydrodynamicFlow(Flow):
         self._operations: dict[Stage, hydrodynamics.Thermostat | hydrodynamics.Displacement] = {}
 
     def in_place_of_o(self, stage: Stage):
+        if not len(self._place):
+            return ()
         if self._species is None:
             self._make_numbers(overdamped=False)
         if stage not in self._operations:
@@ -61,6 +63,8 @@ class HydrodynamicFlow(Flow):
         return (self._operations[stage],)
 
     def in_place_of_d(self, stage: Stage, forces: "ForceSum"):
+        if not len(self._place):
+            return ()
         if self._species is None:
             self._make_numbers(overdamped=True)
         if stage not in self._operations:

@@ -161,6 +161,24 @@ def test_edits():
     context.step(5)
 
 
+def test_nobody_is_left():
+    for integrator in (mp.SplittingIntegrator("BAOAB", 0.02, kT=1.0), mp.BrownianIntegrator(0.02, kT=1.0)):
+        topology = mp.Topology()
+        topology.add_beads([[0, 0, 0]], mass=1.0, friction=1.0)
+        balls = topology.add_balls([[5.0, 0, 0], [9.0, 0, 0]], 1.0, mass=1.0, friction=1.0)
+        system = mp.System(topology)
+        system.add_hydrodynamics(RotnePrager(ETA, balls))
+        context = mp.Context(system, integrator)
+        context.step(3)
+        with topology.edit():
+            balls.remove(balls.beads)
+        context.step(3)
+        with topology.edit():
+            balls.add([[7.0, 0, 0]], mass=1.0, friction=1.0)
+        context.step(3)
+        assert np.isfinite(context.get_state(positions=True).positions[balls.beads]).all()
+
+
 def test_work():
     """What the letter does to the energy is heat, to the last bit of the books."""
     system, _, _ = some()
