@@ -348,6 +348,10 @@ class Joint:
             out.append(min(by_user, key=rank.__getitem__) is written)
         return np.array(out)
 
+    def moving(self, layout: Any, place: np.ndarray) -> np.ndarray:
+        """Which beads at places move."""
+        return self._movable[layout.order[place]]
+
     def _add_component(self, own: np.ndarray, forms: list[Form], t: dict[str, list], ordered: list[int]) -> list[int]:
         """Append a component; the numbers of its rows in the tables."""
         beads = sorted({int(bead) for row in own for bead in self._beads(row)})
@@ -499,7 +503,7 @@ def _is_even(joint: Joint, tables: dict[str, np.ndarray], layout: Any) -> bool:
     mass, friction = layout.gather("mass"), layout.gather("friction")
     if any(getattr(handle, "friction_along", None) is not None for handle in joint.handles):
         return False
-    moving = joint._movable[layout.order[tables["place"]]]
+    moving = joint.moving(layout, tables["place"])
     place = tables["place"][moving]
     component = np.repeat(np.arange(len(tables["slots"]) - 1), np.diff(tables["slots"]))[moving]
     rate = friction[place] / mass[place]
