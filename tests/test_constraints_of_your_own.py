@@ -835,11 +835,13 @@ def test_a_pendulum_that_would_jump_to_the_other_side_is_refused():
         context.step(1)
 
 
-def test_another_sheet_with_a_gradient_turned_round_is_refused():
-    """Two sheets x = f(y) ± 1: Newton's method comes to the other one, which the chord meets at the same angle."""
+@pytest.mark.parametrize("height", [0.75, 1.0])
+def test_another_sheet_with_a_gradient_turned_round_is_refused(height):
+    """Two sheets x = f(y) ± 1: Newton's method comes to the other one, or the flight ends on it straight away; the
+    chord meets both at the same angle."""
     topology = mp.Topology()
     topology.add_beads([[1.0, 0, 0]], 1.0)
-    topology.constrain("(x - 0.75*(1 - cos(p*y)))^2 - 1", [[0]], p=np.pi)
+    topology.constrain("(x - a*(1 - cos(p*y)))^2 - 1", [[0]], p=np.pi, a=height)
     context = mp.Context(mp.System(topology), mp.VerletIntegrator(1.0))
     context.set_velocities([[0.0, 1.0, 0.0]])
     with pytest.raises(mp.SimulationError, match="another sheet was reached"):
