@@ -811,6 +811,37 @@ def test_fixed_beads_and_kinds_that_take_no_part_are_refused():
         topology.constrain("x", origin)
 
 
+def test_kinds_and_jumps_of_others_are_refused():
+    class Own(mp.beads.Beads):
+        """Whatever holds it, nobody here knows."""
+
+    class Births(mp.jumps.Jump):
+        def __init__(self, handle):
+            super().__init__()
+            self._handle = handle
+
+        births = property(lambda self: (self._handle,))
+
+        def bind(self, layout, kT):
+            raise AssertionError
+
+        def update(self, operation, kT):
+            raise AssertionError
+
+    topology = mp.Topology()
+    own = topology.add(Own, [[1.0, 0, 0]], 1.0)
+    beads = topology.add_beads([[1.0, 0, 0], [2.0, 0, 0]], 1.0, 1.0, capacity=4)
+    with pytest.raises(mp.TopologyError, match=r"belongs to Own.*constraints hold free beads"):
+        topology.constrain("x1 - 1", own)
+    with pytest.raises(mp.TopologyError, match=r"row of Beads.* in which nobody is"):
+        topology.constrain("x1 - 1", [[3]])
+    topology.constrain(DISTANCE, beads.beads, d=1.0)
+    system = mp.System(topology)
+    system.add_jump(Births(beads))
+    with pytest.raises(mp.TopologyError, match=r"jumps cannot bear or kill Beads.*names beads by their rows"):
+        mp.Context(system, mp.SplittingIntegrator("JBAOABJ", 0.01, kT=1.0))
+
+
 def test_a_run_that_cannot_go_on_names_constraint_bead_and_row():
     topology = mp.Topology()
     topology.add_beads([[1.0, 0, 0], [0.0, 3.0, 0], [0.0, 4.0, 0]], 1.0)
