@@ -310,7 +310,7 @@ LAWS = [
     ("torsional waves", "_kernels/filament_twisting.pyx", "_angles", "slope = modulus[k] * angle if", "slope = 0.99 * modulus[k] * angle if"),
     ("torsional equipartition", "forces/filaments.py", "bind", "handle.link_lengths**2 / handle.directors.mass", "1e3 * handle.link_lengths**2 / handle.directors.mass"),
     ("constrained filaments keep their", "_kernels/thermostat.pyx", "_along", "a.across[2 * i + 1] * g[c]", "0.9 * a.across[2 * i + 1] * g[c]"),
-    ("Brownian motion on a sphere", "beads/surface_points.py", "after_b", '(self._make("tangent"),)', "()"),
+    ("Brownian motion on a sphere", "beads/surface_points.py", "after_b", 'self._make("tangent")', "()"),
     ("barometric heights", "surfaces/surface.py", "_hits", "keep[which] * normal.sum(axis=1) < np.linalg.norm(normal, axis=1)", "keep[which] < 0.5"),
     ("itself diffuse alike", "_kernels/geodesic.pyx", "_fly_one", "rate[0] = -rate_i * sqrt(nn / nn_new)", "rate[0] = -0.9 * rate_i * sqrt(nn / nn_new)"),
     ("one O of bodies", "_kernels/rotation.pyx", "_stir", "c[PADDED * j + a] * p[j]", "c[PADDED * a + j] * p[j]"),

@@ -423,6 +423,11 @@ def test_documents_copies_and_checkpoints_go_on_with_the_same_bits(build, tmp_pa
     simulation.save_checkpoint(tmp_path / "run.chk")
     simulation.step(20)
     wanted = look(simulation.context)
+    # Also back in the same memory, which has gradients of where beads have been since.
+    simulation.load_checkpoint(tmp_path / "run.chk")
+    simulation.step(20)
+    for a, b in zip(look(simulation.context), wanted, strict=True):
+        assert (a == b).all()
     document = mp.serialize(system)
     for again in (copy.deepcopy(system), pickle.loads(pickle.dumps(system)), mp.deserialize(document)):
         assert mp.serialize(again) == document
@@ -806,6 +811,37 @@ def test_fixed_beads_and_kinds_that_take_no_part_are_refused():
         topology.constrain("x", origin)
 
 
+def test_kinds_and_jumps_of_others_are_refused():
+    class Own(mp.beads.Beads):
+        """Whatever holds it, nobody here knows."""
+
+    class Births(mp.jumps.Jump):
+        def __init__(self, handle):
+            super().__init__()
+            self._handle = handle
+
+        births = property(lambda self: (self._handle,))
+
+        def bind(self, layout, kT):
+            raise AssertionError
+
+        def update(self, operation, kT):
+            raise AssertionError
+
+    topology = mp.Topology()
+    own = topology.add(Own, [[1.0, 0, 0]], 1.0)
+    beads = topology.add_beads([[1.0, 0, 0], [2.0, 0, 0]], 1.0, 1.0, capacity=4)
+    with pytest.raises(mp.TopologyError, match=r"belongs to Own.*constraints hold free beads"):
+        topology.constrain("x1 - 1", own)
+    with pytest.raises(mp.TopologyError, match=r"row of Beads.* in which nobody is"):
+        topology.constrain("x1 - 1", [[3]])
+    topology.constrain(DISTANCE, beads.beads, d=1.0)
+    system = mp.System(topology)
+    system.add_jump(Births(beads))
+    with pytest.raises(mp.TopologyError, match=r"jumps cannot bear or kill Beads.*names beads by their rows"):
+        mp.Context(system, mp.SplittingIntegrator("JBAOABJ", 0.01, kT=1.0))
+
+
 def test_a_run_that_cannot_go_on_names_constraint_bead_and_row():
     topology = mp.Topology()
     topology.add_beads([[1.0, 0, 0], [0.0, 3.0, 0], [0.0, 4.0, 0]], 1.0)
@@ -827,6 +863,19 @@ def test_a_pendulum_that_would_jump_to_the_other_side_is_refused():
     context = mp.Context(mp.System(topology), mp.VerletIntegrator(1.0))
     context.set_velocities([[0.0, 1.1, 0.0]])
     with pytest.raises(mp.SimulationError, match="cannot be kept"):
+        context.step(1)
+
+
+@pytest.mark.parametrize("height", [0.75, 1.0])
+def test_another_sheet_with_a_gradient_turned_round_is_refused(height):
+    """Two sheets x = f(y) ± 1: Newton's method comes to the other one, or the flight ends on it straight away; the
+    chord meets both at the same angle."""
+    topology = mp.Topology()
+    topology.add_beads([[1.0, 0, 0]], 1.0)
+    topology.constrain("(x - a*(1 - cos(p*y)))^2 - 1", [[0]], p=np.pi, a=height)
+    context = mp.Context(mp.System(topology), mp.VerletIntegrator(1.0))
+    context.set_velocities([[0.0, 1.0, 0.0]])
+    with pytest.raises(mp.SimulationError, match="another sheet was reached"):
         context.step(1)
 
 

@@ -21,7 +21,7 @@ MORE = 3
 def with_room(system):
     """Rows asleep behind those of each handle in memory; those that users see come last."""
     for handle in system.topology.handles:
-        if not isinstance(handle, Membrane):
+        if not isinstance(handle, Membrane | mp.beads.Constraints):
             handle.reserve(handle.capacity + MORE)
 
 

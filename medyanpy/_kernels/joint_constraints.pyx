@@ -551,15 +551,14 @@ cdef class JointConstraints(Operation):
 
     cdef int run(self, World* world) noexcept nogil:
         cdef int action = self.task.action, fault
-        # Whoever writes from outside tells of it only afterwards.
+        # Whoever writes from outside tells of it only afterwards; a flight leads away from what is known.
         self.task.known = (
-            self.joint.world == world.number and self.joint.positions == world.positions and action != ADMIT
+            self.joint.world == world.number and self.joint.positions == world.positions
+            and (action == START or action == TANGENT or action == NORMAL)
         )
         self.task.factored = self.task.known and self.joint.factored == world.positions
         if action == START and self.task.known:
             return 0
-        # Of a flight, factors are made for the last place.
-        pass
         if action == SETTLE:
             mark_moved(world)
         fault = over_blocks(_blocks, &self.task, world, self.joint.blocks, 1)
@@ -600,7 +599,6 @@ cdef int _metric(void* task, World* world, Py_ssize_t first, Py_ssize_t last, in
     cdef double* registers = s.registers + thread * s.room
     cdef double* dense = s.dense + thread * s.longest
     cdef const Function* f
-    cdef double* out
     cdef double energy, square
     cdef Py_ssize_t block, component, row, r, e, g, chunk, lane, lanes, failed, slot
     cdef int c, k, program, fault = 0
@@ -653,28 +651,33 @@ cdef int _metric(void* task, World* world, Py_ssize_t first, Py_ssize_t last, in
                         t.z[3 * <Py_ssize_t> s.entries[row] + c] = registers[WIDTH * f.outputs[c] + k]
         registers = s.registers + thread * s.room
         for component in range(s.blocks[block], s.blocks[block + 1]):
+            for slot in range(3 * s.slots[component], 3 * s.slots[component + 1]):
+                s.u[slot] = 0.0
             if not t.counts[component]:
                 continue
-            for row in range(s.rows[component], s.rows[component + 1]):
-                for e in range(s.entries[row], s.entries[row + 1]):
-                    if s.w[s.slot[e]] > 0.0:
-                        out = world.f + 3 * <Py_ssize_t> s.place[s.slot[e]]
-                        add_scaled(-t.kT, t.z + 3 * e, out)
+            for e in range(s.entries[s.rows[component]], s.entries[s.rows[component + 1]]):
+                add_scaled(-t.kT, t.z + 3 * e, s.u + 3 * <Py_ssize_t> s.slot[e])
+            for slot in range(s.slots[component], s.slots[component + 1]):
+                # One number added once: two equal forces give exactly twice one.
+                if s.w[slot] > 0.0:
+                    add_scaled(1.0, s.u + 3 * slot, world.f + 3 * <Py_ssize_t> s.place[slot])
     return fault
 
 
 cdef class JointMetric(Operation):
     """The potential of those components that `counts`; programs give H z of each program of the system, `names` is as
-    of JointConstraints."""
+    of JointConstraints. still (m,): slots of beads that do not move, sorted by place."""
     cdef JointSystem joint
     cdef MetricTask task
     cdef Functions functions
     cdef const unsigned char[::1] counts
+    cdef const int32_t[::1] still
     cdef readonly object names
 
-    def __init__(self, str name, JointSystem joint, programs, const unsigned char[::1] counts, double kT, int threads,
-                 names):
+    def __init__(self, str name, JointSystem joint, programs, const unsigned char[::1] counts,
+                 const int32_t[::1] still, double kT, int threads, names):
         self.name = name
+        self.still = still
         self.names = names
         self.acts_on_points = False
         self.joint = joint
@@ -691,14 +694,18 @@ cdef class JointMetric(Operation):
 
     cdef int run(self, World* world) noexcept nogil:
         cdef System* s = self.task.system
-        cdef Py_ssize_t component, e
+        cdef double sum[3]
+        cdef Py_ssize_t i, k
         cdef int fault = over_blocks(_metric, &self.task, world, self.joint.blocks, 1)
-        # Beads that do not move may be in several components.
-        for component in range(s.components):
-            if self.task.counts[component]:
-                for e in range(s.entries[s.rows[component]], s.entries[s.rows[component + 1]]):
-                    if s.w[s.slot[e]] == 0.0:
-                        add_scaled(-self.task.kT, self.task.z + 3 * e, world.f + 3 * <Py_ssize_t> s.place[s.slot[e]])
+        # Beads that do not move may be in several components: of each its slots, one after another.
+        for i in range(self.still.shape[0]):
+            if i == 0 or s.place[self.still[i]] != s.place[self.still[i - 1]]:
+                sum[0] = sum[1] = sum[2] = 0.0
+                k = i
+                while k < self.still.shape[0] and s.place[self.still[k]] == s.place[self.still[i]]:
+                    add_scaled(1.0, s.u + 3 * <Py_ssize_t> self.still[k], sum)
+                    k += 1
+                add_scaled(1.0, sum, world.f + 3 * <Py_ssize_t> s.place[self.still[i]])
         # A system of its own: what it holds is of no use to any other operation.
         self.energy = ordered_sum(self.task.energy, self.joint.system.components) if world.want_energy else 0.0
         return fault

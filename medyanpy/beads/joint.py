@@ -24,6 +24,8 @@ INDEPENDENT = 1e-6
 _ROWS_IN_BLOCK = 64
 # Of more rows than this that are connected, dependence is looked for by sparse elimination.
 _MOST_DENSE = 600
+# Of matrices that are looked at together.
+_MOST_ENTRIES = 1 << 21
 
 
 class Rows(NamedTuple):
@@ -106,6 +108,7 @@ class Joint:
         self._part, self._number, self._component = map(np.concatenate, (kept, numbers, component))
         self.leaders = _leaders(topology, list(together.values()))
         self.handles = set(self.leaders)
+        self._keeps: dict[Handle, bool] = {}
 
     def _connected(self, parts: list[tuple["Handle", Rows]]) -> tuple[list[np.ndarray], dict["Handle", int]]:
         """(m,) the number of the component of every row of every part; and how many groups each handle has."""
@@ -146,6 +149,17 @@ class Joint:
     def _beads(self, row: int) -> np.ndarray:
         return self.parts[self._part[row]][1].beads[self._number[row]]
 
+    def keeps_momentum(self, handle: "Handle") -> bool:
+        """Whether no constraint of a handle changes when all its beads move alike, as far as gradients where they start
+        tell."""
+        if handle not in self._keeps:
+            self._keeps[handle] = True
+            for _, rows in ((h, r) for h, r in self.parts if h is handle):
+                slope = rows.form.at(self.topology.start_positions(rows.beads), rows.own)[1]
+                whole = np.abs(slope.sum(axis=1)) > 1e-12 * np.abs(slope).sum(axis=(1, 2))[:, None]
+                self._keeps[handle] &= not whole.any()
+        return self._keeps[handle]
+
     # What must hold at the start ------------------------------------------------------------------------------
 
     def check(self, what: str, written: "Handle", reach: float) -> None:
@@ -170,10 +184,20 @@ class Joint:
         }
         own = np.array([self.parts[p][0] is written for p in self._part])
         order = np.argsort(self._component, kind="stable")
-        starts = np.searchsorted(self._component[order], np.unique(self._component[own]))
-        for first in starts.tolist():
-            end = np.searchsorted(self._component[order], self._component[order[first]], side="right")
-            self._check_independent(what, order[first:end], gradients)
+        order = order[np.isin(self._component[order], self._component[own])]
+        cuts = np.flatnonzero(np.diff(self._component[order])) + 1
+        components = np.split(order, cuts)
+        matrix = self._unit_rows(order, gradients)
+        sizes = np.array([len(rows) for rows in components])
+        starts = np.concatenate([[0], cuts])
+        doubtful = np.ones(len(components), bool)
+        for size in np.unique(sizes[sizes <= _MOST_DENSE]).tolist():
+            # Those of one size together: 10 000 molecules are looked at as fast as a few.
+            all_of_size, few = np.flatnonzero(sizes == size), max(1, _MOST_ENTRIES // size**2)
+            for which in np.split(all_of_size, range(few, len(all_of_size), few)):
+                doubtful[which] = _least_eigenvalues(matrix, starts[which], size) < 100.0 * INDEPENDENT**2
+        for k in np.flatnonzero(doubtful).tolist():
+            self._check_independent(what, components[k], matrix[starts[k] : starts[k] + sizes[k]])
 
     def _check_start(self, what: str, rows: Rows, g: np.ndarray, slope: np.ndarray, reach: float) -> None:
         slope = np.where(self._movable[rows.beads][:, :, None], slope, 0.0)
@@ -195,8 +219,9 @@ class Joint:
                 f"{g[i]:.6g}, about {off[i]:.3g} nm away from zero, but must be within {allowed[i]:.3g} nm"
             )
 
-    def _check_independent(self, what: str, rows: np.ndarray, gradients: dict[int, np.ndarray]) -> None:
-        matrix = self._unit_rows(rows, gradients)
+    def _check_independent(self, what: str, rows: np.ndarray, matrix: Any) -> None:
+        """Of the rows of a component, whose gradients of unit length are those of a matrix (r, 3n)."""
+        matrix = matrix[:, np.unique(matrix.indices)]
         if len(rows) <= _MOST_DENSE:
             left, values, _ = np.linalg.svd(matrix.toarray(), full_matrices=False)
             least = float(values[-1]) if len(values) == len(rows) else 0.0
@@ -235,17 +260,16 @@ class Joint:
         from scipy import sparse
 
         i, j, values = [], [], []
-        for k, row in enumerate(rows):
-            slope = gradients[self._part[row]][self._number[row]]
-            beads = self._beads(row)
-            slope = slope[self._movable[beads]]
-            j.append((3 * beads[self._movable[beads]][:, None] + np.arange(3)).ravel())
-            i.append(np.full(len(j[-1]), k))
-            values.append((slope / np.linalg.norm(slope)).ravel())
-        columns, j = np.unique(np.concatenate(j), return_inverse=True)
-        return sparse.coo_array(
-            (np.concatenate(values), (np.concatenate(i), j)), shape=(len(rows), len(columns))
-        ).tocsr()
+        for p in np.unique(self._part[rows]).tolist():
+            mine = np.flatnonzero(self._part[rows] == p)
+            number = self._number[rows[mine]]
+            beads = self.parts[p][1].beads[number]
+            slope = np.where(self._movable[beads][:, :, None], gradients[p][number], 0.0)
+            i.append(np.repeat(mine, 3 * beads.shape[1]))
+            j.append((3 * beads[:, :, None] + np.arange(3)).ravel())
+            values.append((slope / np.sqrt(np.sum(slope**2, axis=(1, 2)))[:, None, None]).ravel())
+        entries = np.concatenate(values), (np.concatenate(i), np.concatenate(j))
+        return sparse.coo_array(entries, shape=(len(rows), 3 * self.topology.n_beads)).tocsr()
 
     # Multipliers -----------------------------------------------------------------------------------------------
 
@@ -348,6 +372,10 @@ class Joint:
             out.append(min(by_user, key=rank.__getitem__) is written)
         return np.array(out)
 
+    def moving(self, layout: Any, place: np.ndarray) -> np.ndarray:
+        """Which beads at places move."""
+        return self._movable[layout.order[place]]
+
     def _add_component(self, own: np.ndarray, forms: list[Form], t: dict[str, list], ordered: list[int]) -> list[int]:
         """Append a component; the numbers of its rows in the tables."""
         beads = sorted({int(bead) for row in own for bead in self._beads(row)})
@@ -387,6 +415,16 @@ class Joint:
                 t["product"] += [(at[i, j], at[j, i], a, b) for j, b in holders[s][: n + 1]]
         t["products"].append(len(t["product"]))
         return list(range(base, base + len(own)))
+
+
+def _least_eigenvalues(matrix: Any, starts: np.ndarray, size: int) -> np.ndarray:
+    """(c,) of the products of rows with each other, of components of as many rows, from these on."""
+    rows = (starts[:, None] + np.arange(size)).ravel()
+    unit = matrix[rows]
+    products = (unit @ unit.T).tocoo()
+    metric = np.zeros((len(starts), size, size))
+    metric[products.row // size, products.row % size, products.col % size] = products.data
+    return np.linalg.eigvalsh(metric)[:, 0]
 
 
 _TABLES = (
@@ -499,7 +537,7 @@ def _is_even(joint: Joint, tables: dict[str, np.ndarray], layout: Any) -> bool:
     mass, friction = layout.gather("mass"), layout.gather("friction")
     if any(getattr(handle, "friction_along", None) is not None for handle in joint.handles):
         return False
-    moving = joint._movable[layout.order[tables["place"]]]
+    moving = joint.moving(layout, tables["place"])
     place = tables["place"][moving]
     component = np.repeat(np.arange(len(tables["slots"]) - 1), np.diff(tables["slots"]))[moving]
     rate = friction[place] / mass[place]

@@ -266,7 +266,9 @@ class ConstraintFixmanPotential(Force):
                 "ones: give it the first of them, whose potential is that of all"
             )
         system = joint_constraints.JointSystem(tables, [form.program for form in forms], layout.threads)
+        still = np.flatnonzero(~joint.moving(layout, tables["place"]))
+        still = still[np.argsort(tables["place"][still], kind="stable")].astype(np.int32)
         return joint_constraints.JointMetric(
-            self.name, system, [form.bent for form in forms], counts.astype(np.uint8), self._numbers["kT"],
+            self.name, system, [form.bent for form in forms], counts.astype(np.uint8), still, self._numbers["kT"],
             layout.threads, lambda row: joint.label(ordered[row]),
         )  # fmt: skip
