@@ -242,8 +242,8 @@ cdef int _pairs(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int
 
 
 cdef int add_up_pairs(World* world, Spheres* c, int loads) noexcept nogil:
-    """The motions u by the forces and torques f of `loads` loads, 1 or 2, but for those of each sphere by its own. Which
-    spheres are near each other has been found."""
+    """The motions u by the forces and torques f of `loads` loads, 1 or 2, but for those of each sphere by its own;
+    which spheres are near each other has been found."""
     cdef PairTask task
     # About ten microseconds of work.
     cdef Py_ssize_t blocks = 1 + 4096 // (TARGETS * (c.n + 1))
