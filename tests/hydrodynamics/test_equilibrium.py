@@ -133,7 +133,7 @@ def test_two_balls_diffuse_together_and_apart():
 def test_the_hydrodynamic_radius_of_a_chain():
     """An ideal chain of ten beads. Over one step its middle moves as Kirkwood's average of the tensor says; in the long
     run, when the chain has forgotten its shape many times, by some per cent less, never more. The test sees 2 % of the
-    first and 6 % of the second; without interactions it would be 2.1 times slower."""
+    first and 6 % of the second; without interactions it would be 2.9 times slower."""
     n, k, h = 10, 3.0, 0.002
     topology = mp.Topology()
     rng = np.random.default_rng(1)
