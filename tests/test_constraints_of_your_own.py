@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import medyanpy as mp
+from medyanpy.flows import Stage
 from medyanpy.testing import thermal
 
 DISTANCE = "(x1-x2)^2 + (y1-y2)^2 + (z1-z2)^2 - d^2"
@@ -301,6 +302,23 @@ def test_the_thermostat_has_exactly_the_covariance_of_constrained_beads():
     assert min(p) > 1e-7
     correlation = (s.T @ s / copies)[np.triu_indices(7, 1)] * np.sqrt(copies)
     assert np.abs(correlation).max() < 6.0
+
+
+@pytest.mark.parametrize("fluid", [False, True])
+def test_the_normal_part_is_drawn_where_the_fluid_mixes_beads(fluid):
+    """With one friction for all, O leaves normal parts to themselves, and they are left out; not through a fluid."""
+    topology = mp.Topology()
+    balls = topology.add_balls([[0.0, 0, 0], [3.0, 0, 0], [0.0, 4.0, 0]], 1.0, 1.0, 0.5)
+    made = topology.constrain(DISTANCE, balls.beads[:2], d=3.0)
+    system = mp.System(topology)
+    if fluid:
+        system.add_hydrodynamics(mp.hydrodynamics.RotnePrager(0.5 / (6.0 * np.pi), balls))
+    context = mp.Context(system, mp.SplittingIntegrator("BAOAB", 0.01, kT=1.0, seed=1))
+    flow = context._schedule.flows[made]
+    assert len(flow.before_o(Stage(2, "O", 0.01, 1.0))) == fluid
+    context.step(20)
+    x = look(context)[0]
+    assert np.linalg.norm(x[0] - x[1]) == pytest.approx(3.0, rel=1e-10)
 
 
 # What is solved together -----------------------------------------------------------------------------------------
