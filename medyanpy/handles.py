@@ -408,6 +408,16 @@ class Handle(Guarded):
         where there are none or none are offered. SimulationError where they are not determined."""
         return None
 
+    def with_joint_multipliers(
+        self, own: np.ndarray | None, parts: "list[tuple[np.ndarray, np.ndarray]]"
+    ) -> np.ndarray | None:
+        """Its multipliers, `own`, with those of the constraints that are solved jointly with others in their places;
+        `parts` are numbers and values for each of its forms (see `constraint_rows`)."""
+        if own is not None:
+            (number, values), *_ = parts
+            own[number] = values
+        return own
+
     def describe(self, bead: int) -> str:
         """What a bead of the topology is within this handle, for messages; empty where there is nothing to say."""
         return ""

@@ -39,7 +39,7 @@ def sources():
     for path in SOURCE.rglob("*"):
         if path.name == "translate.py":  # of the build alone
             continue
-        if path.suffix in (".py", ".pyx", ".pxd", ".pxi", ".pyi", ".h") or path.name == "py.typed":
+        if path.suffix in (".py", ".pyx", ".pxd", ".pxi", ".pyi", ".h", ".json") or path.name == "py.typed":
             yield PurePosixPath("medyanpy", path.relative_to(SOURCE).as_posix())
 
 

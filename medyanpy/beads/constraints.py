@@ -71,6 +71,9 @@ class Constraints(Handle):
         joint = self.topology.joint
         return joint is None or self not in joint.handles or joint.keeps_momentum(self)
 
+    def with_joint_multipliers(self, own, parts):
+        return np.stack([values for _, values in parts], axis=-1)
+
     def constraint_rows(self):
         one = {name: value for name, value in self.parameters.items() if not isinstance(value, np.ndarray)}
         each = [name for name in self.parameters if name not in one]

@@ -13,7 +13,6 @@ from medyanpy._kernels.points import Place
 from medyanpy._kernels.virial import Virial
 from medyanpy._tools.hessians import entries
 from medyanpy._tools.validation import words
-from medyanpy.beads import Constraints
 from medyanpy.columns import Column
 from medyanpy.engine.schedule import Schedule
 from medyanpy.engine.store import Store, frozen
@@ -108,11 +107,7 @@ class Measure:
         if joint is not None:
             # What is solved jointly has those of the joint solve in place of its own.
             for handle, parts in joint.multipliers(x, v, forces).items():
-                if isinstance(handle, Constraints):
-                    found[handle.name] = np.stack([values for _, values in parts], axis=-1)
-                elif found[handle.name] is not None:
-                    (number, values), *_ = parts
-                    found[handle.name][number] = values
+                found[handle.name] = handle.with_joint_multipliers(found[handle.name], parts)
         return {name: frozen(values) for name, values in found.items() if values is not None}
 
     def _virials(self) -> dict[str, np.ndarray]:

@@ -26,7 +26,6 @@ from medyanpy.system import System
 
 if TYPE_CHECKING:
     from medyanpy.engine.faults import Faults
-    from medyanpy.handles import Handle
     from medyanpy.layout import Layout
 
 __all__ = ["Schedule", "check_word"]
@@ -284,7 +283,7 @@ class Schedule:
         """Of kinds of beads, and of those that feel each other through the fluid."""
         return [*self.flows.values(), *([] if self.fluid is None else [self.fluid])]
 
-    def _in_fluid(self, letter: str) -> "Sequence[Handle]":
+    def _in_fluid(self, letter: str) -> Sequence:
         """Handles whose beads do a letter together."""
         return self.fluid.handles if self.fluid is not None and self.fluid.replaces(letter) else ()
 
