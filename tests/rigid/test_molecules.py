@@ -1,5 +1,6 @@
 """Molecules as rigid bodies: masses, friction and places of real proteins, and copies of them in a simulation."""
 
+import csv
 import sys
 from pathlib import Path
 
@@ -98,6 +99,46 @@ def test_diffusion_of_proteins(shared_data, name, translation, rotation):
         d = rigid.move_diffusion(d, rigid.center_of_diffusion(d))
         np.testing.assert_allclose(np.trace(d[:3, :3]) / 3.0 * 1e-7, translation, rtol=within)
         np.testing.assert_allclose(np.trace(d[3:, 3:]) / 3.0 * 1e-7, rotation, rtol=within)
+
+
+MEASURED = {"1ubq": "ubiquitin_1ubq", "1aki": "lysozyme_1aki"}
+
+
+def measured_rows(folder):
+    with (folder / "hydrodynamics" / "protein_diffusion_reference.csv").open(newline="") as file:
+        return {row["key"]: row for row in csv.DictReader(file)}
+
+
+def test_no_measured_protein_is_left_out(shared_data):
+    """Of all structures, those that the table has: looked up by their entry in the Protein Data Bank."""
+    files = {path.stem.split("_")[-1]: path.stem for path in (shared_data / "proteins").glob("*.pdb")}
+    listed = {row["pdb"] for row in measured_rows(shared_data).values()}
+    assert {code: name for code, name in files.items() if code in listed} == MEASURED
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("code", "model", "translation", "rotation"),
+    [
+        ("1ubq", "atoms", [], [0.019, 0.316]),
+        ("1ubq", "residues", [], [-0.035, 0.246]),
+        ("1aki", "atoms", [0.043, -0.013, 0.033, -0.039], [-0.052, 0.118]),
+        ("1aki", "residues", [0.048, -0.008, 0.039, -0.034], [-0.066, 0.101]),
+    ],
+)
+def test_measured_diffusion_of_proteins(shared_data, code, model, translation, rotation):
+    """Deviations from every measurement in the table, as docs/structures.md lists them, to the digit."""
+    molecule = rigid.from_structure(shared_data / "proteins" / f"{MEASURED[code]}.pdb", ETA, model=model)
+    d = rigid.friction_to_diffusion(molecule.friction[0], kT=KT)
+    d = rigid.move_diffusion(d, rigid.center_of_diffusion(d))
+    row = measured_rows(shared_data)[code]
+    # 10⁻⁷ cm²/s; ns, of 1/6 of the mean coefficient.
+    for value, column, expected in (
+        (1e-7 * np.trace(d[:3, :3]) / 3.0, "D_exp_20w_1e-7cm2_s", translation),
+        (1e9 / (2.0 * np.trace(d[3:, 3:])), "tau_exp_ns", rotation),
+    ):
+        found = [value / float(measured) - 1.0 for measured in row[column].split(";") if measured]
+        assert found == pytest.approx(expected, abs=6e-4)
 
 
 def test_the_ellipsoid_is_that_of_the_atoms(shared_data):
