@@ -319,6 +319,7 @@ LAWS = [
     ("proteins are read by the rules", "rigid/structures.py", "_add", "atom.element.weight * weight / own", "atom.element.weight"),
     ("elastic networks against matrices", "rigid/linkers.py", "fitted_linkers", "network.stiffness * s[which]", "0.99 * network.stiffness * s[which]"),
     ("copies of molecules are where", "rigid/molecules.py", "arguments", "body.center_of_mass - middle", "body.center_of_mass"),
+    ("three ties to lipids hold bodies", "_kernels/sites.pyx", "_torques", "torque[c] += sum[c]", "torque[c] += 0.5 * sum[c]"),
     ("mobilities of many spheres", "_kernels/images.pxi", "_add_images", "g = h * (2.0 / 3.0 * b2 - sum2)", "g = h * (2.0 / 3.0 * a2 - sum2)"),
     ("the divergence of the mobility", "_kernels/mobility.pxi", "_set_near", "p.tt_d = -h[1]", "p.tt_d = -0.9 * h[1]"),
     ("one step of D and of O of bodies", "_kernels/krylov.pxi", "lanczos_take", "d[k] = a.norm * _function(a.function, a.h, d[k]) * z[k * m]", "d[k] = a.norm * _function(a.function, a.h, d[k]) * z[k]"),

@@ -10,7 +10,7 @@ from scipy.spatial.transform import Rotation
 
 import medyanpy as mp
 from medyanpy import rigid
-from medyanpy.testing import check_variance
+from medyanpy.testing import check_mean, check_variance
 
 sys.path.insert(0, str(Path(__file__).parent))
 from test_domains import balls, structure_of
@@ -152,6 +152,61 @@ def test_the_ellipsoid_is_that_of_the_atoms(shared_data):
     assert np.linalg.norm(middle - body.center_of_mass) > 0.01
     larger = rigid.from_structure(structure, ETA, model="ellipsoid", radius=0.3)
     assert np.trace(larger.friction[0][:3, :3]) > 1.05 * np.trace(molecule.friction[0][:3, :3])
+
+
+@pytest.mark.slow
+def test_ties_to_lipids_hold_bodies_upright():
+    """Three ties of length 0 around the waist: to first order ⟨1 - cos θ⟩ is 2 kT/(3 k r²) against the plane of the
+    lipids, and each tie has the energy 3/2 kT, on a membrane that moves."""
+    stiffness, r = 40.0, 2.5
+    sheet = mp.TriangleMesh.flat_sheet(19, 19, 8.0)
+    corners = sheet.vertices[sheet.faces]
+    middles = corners.mean(axis=1)
+    # 36 triangles, far from each other and from the border.
+    grid = 22.0 * (np.stack(np.unravel_index(np.arange(36), (6, 6)), axis=1) - 2.5)
+    faces = np.linalg.norm(middles[:, None, :2] - grid, axis=2).argmin(axis=0)
+    n = len(np.unique(faces))
+    assert n == 36
+    first = corners[faces, 0] - middles[faces]
+    half = 0.5 * np.arctan2(first[:, 1], first[:, 0])
+    upright = np.column_stack([np.cos(half), np.zeros(n), np.zeros(n), np.sin(half)])
+    size, mass = (3.0, 3.0, 5.0), 1e-18
+    topology = mp.Topology()
+    membrane = topology.add_membrane(sheet, vertex_mass=2e-18, vertex_friction=2e-6)
+    bodies = topology.add_rigid_bodies(
+        middles[faces], upright, mass, rigid.ellipsoid_inertia(size, mass), rigid.ellipsoid_friction(size, ETA)
+    )
+    angle = 2.0 * np.pi * np.arange(3) / 3.0
+    waists = bodies.sites(r * np.column_stack([np.cos(angle), np.sin(angle), np.zeros(3)]))
+    share = r * np.sqrt(3.0) / 8.0
+    lipids = topology.add_intriangle_points(
+        membrane, triangles=np.repeat(faces, 3), barycentric=np.tile(1 / 3 + (np.eye(3) - 1 / 3) * share, (n, 1)),
+        mass=5e-19, friction=2e-8,
+    )  # fmt: skip
+    system = mp.System(topology)
+    system.add_force(mp.forces.MembraneBending(membrane, 20.0 * KT))
+    system.add_force(mp.forces.MembraneEdgeSprings(membrane, stiffness=1.0))
+    system.add_force(mp.forces.Links(waists, lipids.beads, stiffness, 0.0, name="ties"))
+    context = mp.Context(system, mp.BAGOGABIntegrator(2e-11, kT=KT, seed=1), threads=1)
+    start = context.get_state(positions=True, energy=True)
+    assert start.energies["ties"] < 1e-18
+    context.set_velocities_to_temperature(kT=KT, seed=2)
+    context.step(1000)
+    tilts, energies = [], []
+    for _ in range(150):
+        context.step(50)
+        state = context.get_state(positions=True)
+        a, b, c = state.positions[lipids.beads].reshape(n, 3, 3).swapaxes(0, 1)
+        normals = np.cross(b - a, c - a)
+        normals /= np.linalg.norm(normals, axis=1)[:, None]
+        turns = Rotation.from_quat(np.roll(state.orientations[bodies.rows], -1, axis=1))
+        tilts.append(1.0 - (turns.apply([0.0, 0.0, 1.0]) * normals).sum(axis=1))
+        stretched = waists.positions(state) - state.positions[lipids.beads]
+        energies.append(0.5 * stiffness * (stretched**2).sum(axis=1).reshape(n, 3).mean(axis=1))
+    # One number of each body.
+    expected = 2.0 * KT / (3.0 * stiffness * r**2)
+    check_mean("tilt", np.mean(tilts, axis=0), expected, sees=0.3 * expected)
+    check_mean("energy of a tie", np.mean(energies, axis=0), 1.5 * KT, sees=0.15 * KT)
 
 
 @pytest.mark.parametrize("seed", range(6))
