@@ -36,6 +36,8 @@ def context_of(n, word, turning, wall=None, tolerance=1e-4, threads=1):
         spheres = topology.add_balls(x, 1.0, mass=1.0, friction=1.0)
     system = mp.System(topology)
     system.add_force(mp.forces.HarmonicTrap(spheres, 1e-6, x.mean(axis=0)))
+    if wall is not None:
+        system.add_force(mp.forces.WallRepulsion(wall, spheres, 1.0, 0.4, radius=1.05))
     system.add_hydrodynamics(mp.hydrodynamics.RotnePrager(ETA, spheres, wall=wall, tolerance=tolerance))
     integrator = mp.BrownianIntegrator(1e-4, kT=1.0) if word == "D" else mp.SplittingIntegrator(word, 0.1, kT=1.0)
     return mp.Context(system, integrator, threads=threads)
