@@ -626,6 +626,7 @@ def test_lists_are_made_anew_when_they_must():
 # Equilibrium ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_boltzmann_around_a_link():
     """6000 ellipsoids, each for itself in a trap around a fixed link: places and directions are those of uniform turns
     and normal places weighted with exp(-U/kT), 2·10⁵ of them. Without the force the distance would be 5 times what is

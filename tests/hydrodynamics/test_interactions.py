@@ -95,6 +95,7 @@ def test_filaments_stay_as_long_as_they_are_and_tangent():
         assert abs((d * np.diff(s.velocities[filament.beads], axis=0)).sum(axis=1)).max() < 1e-9
 
 
+@pytest.mark.slow
 def test_even_friction_is_mixed_too():
     """Nodes with one friction over mass need no normal part of their velocities alone; in a fluid they do. Of what O
     adds to v, the variance along the direction in which the normal part matters most, 3.5 % of it; the test sees 3.3 %.

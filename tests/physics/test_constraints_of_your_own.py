@@ -75,6 +75,7 @@ def diagonal_and_angle(x):
     return d, np.sum(arms[0] * arms[1], axis=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fixman", [False, True])
 def test_a_ring_of_four_bars_has_the_measure_of_its_metric(fixman):
     """Mean diagonal and mean cosine between its two triangles, with and without Fixman's potential, by quadrature; with
@@ -101,6 +102,7 @@ def test_a_ring_of_four_bars_has_the_measure_of_its_metric(fixman):
     check_variance("temperature", squares, n, KT, sees=0.03)
 
 
+@pytest.mark.slow
 def test_filaments_whose_end_stays_in_a_plane_have_the_measure_of_both():
     """Trimers of constrained filaments, the first node of which a text keeps at z = 0: the height of the first link and
     the angle between the two, against direct sampling of links in all directions, weighted by the root of the metric of
