@@ -49,16 +49,14 @@ cdef Py_ssize_t _padded(Py_ssize_t n) noexcept:
     return (n + TARGETS - 1) // TARGETS * TARGETS
 
 
-cdef int _make_spheres(Spheres* c, list arrays, const double[::1] radius, Py_ssize_t n_turning, double viscosity,
+cdef int _make_spheres(Spheres* c, list arrays, Py_ssize_t n, Py_ssize_t n_turning, double viscosity,
                        bint walled) except -1:
-    c.n = radius.shape[0]
+    c.n = n
     c.n_turning = n_turning
     c.stride = _padded(c.n)
     c.walled = walled
     c.scale = 1.0 / (8.0 * np.pi * viscosity)
-    cdef double[::1] padded = np.ones(c.stride)
-    padded[:c.n] = radius
-    c.radius = vector(arrays, padded)
+    c.radius = zeros(arrays, c.stride)
     c.x = zeros(arrays, 3 * c.stride)
     c.f = zeros(arrays, 12 * c.stride)
     c.u = zeros(arrays, 12 * c.stride)
@@ -70,8 +68,8 @@ cdef int _make_spheres(Spheres* c, list arrays, const double[::1] radius, Py_ssi
     return 0
 
 
-cdef inline void _put(Spheres* c, Py_ssize_t i, const double* x) noexcept nogil:
-    """Sphere i is there; those that fill the last block are where the last one is."""
+cdef inline void _put(Spheres* c, Py_ssize_t i, const double* x, double radius) noexcept nogil:
+    """Sphere i is there, and of this size; those that fill the last block are as the last one."""
     cdef Py_ssize_t lane
     cdef int k
     for k in range(3):
@@ -79,6 +77,10 @@ cdef inline void _put(Spheres* c, Py_ssize_t i, const double* x) noexcept nogil:
         if i == c.n - 1:
             for lane in range(c.n, c.stride):
                 c.x[k * c.stride + lane] = x[k]
+    c.radius[i] = radius
+    if i == c.n - 1:
+        for lane in range(c.n, c.stride):
+            c.radius[lane] = radius
 
 
 def motions(const double[:, ::1] x, const double[::1] radius, const double[:, :, ::1] load, Py_ssize_t n_turning,
@@ -92,12 +94,12 @@ def motions(const double[:, ::1] x, const double[::1] radius, const double[:, :,
     cdef Py_ssize_t i
     cdef int k, which, fault
     cdef double[:, :, ::1] out = np.zeros((2, x.shape[0], 6))
-    _make_spheres(&c, arrays, radius, n_turning, viscosity, walled)
+    _make_spheres(&c, arrays, radius.shape[0], n_turning, viscosity, walled)
     memset(&world, 0, sizeof(World))
     world.threads = threads
     with nogil:
         for i in range(c.n):
-            _put(&c, i, &x[i, 0])
+            _put(&c, i, &x[i, 0], radius[i])
             for which in range(2):
                 for k in range(6 if i < n_turning else 3):
                     c.f[(6 * which + k) * c.stride + i] = load[which, i, k]
@@ -131,6 +133,7 @@ cdef struct Task:
     double kT
     Spheres spheres
     const int32_t* place      # (n,)
+    const double* radius      # (n,)
     const int32_t* row        # (n_turning,) among all oriented beads
     const int32_t* species    # (n_turning,)
     const double* numbers     # (species, NUMBERS, 36)
@@ -166,16 +169,16 @@ cdef int _take_places(Task* t, World* world) noexcept nogil:
             frame = t.frame + 9 * i
             matrix_of(world.orientation + 4 * <Py_ssize_t> t.row[i], frame)
         if not c.walled:
-            _put(c, i, world.x + 3 * <Py_ssize_t> t.place[i])
+            _put(c, i, world.x + 3 * <Py_ssize_t> t.place[i], t.radius[i])
             continue
         for k in range(3):
             d[k] = world.x[3 * <Py_ssize_t> t.place[i] + k] - t.origin[k]
         into_space(t.axes, d, x)
         # Not so either of what is no number.
-        if not x[2] > c.radius[i]:
+        if not x[2] > t.radius[i]:
             world.fault.value = x[2]
             return record_fault(world, IN_WALL, t.place[i], -1)
-        _put(c, i, x)
+        _put(c, i, x, t.radius[i])
         if i < c.n_turning:
             for k in range(9):
                 R[k] = frame[k]
@@ -306,8 +309,9 @@ cdef class _Interacting(Operation):
         t.letter = letter
         t.h = h
         t.kT = kT
-        _make_spheres(&t.spheres, self.arrays, radius, row.shape[0], viscosity, walled)
+        _make_spheres(&t.spheres, self.arrays, radius.shape[0], row.shape[0], viscosity, walled)
         t.place = vector(self.arrays, place)
+        t.radius = vector(self.arrays, radius)
         t.row = vector(self.arrays, row)
         t.species = vector(self.arrays, species)
         t.numbers = table(self.arrays, numbers)

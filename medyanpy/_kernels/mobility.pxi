@@ -28,7 +28,7 @@ cdef struct Spheres:
     Py_ssize_t stride         # n, up to whole blocks of TARGETS
     int walled
     double scale              # 1 / 8 pi eta
-    const double* radius      # (stride,)
+    double* radius            # (stride,)
     double* x                 # (3, stride)
     double* f                 # (2, 6, stride): of two loads
     double* u                 # (2, 6, stride): the motions of each

@@ -225,6 +225,14 @@ def thermal_energy(temperature: float | None, kT: float | None, what: str = "") 
     return None if kT is None else number(f"{before}kT", kT, above=0.0)
 
 
+def required_thermal_energy(what: str, temperature: float | None, kT: float | None) -> float:
+    """kT in pN nm from one of the two ways of giving it."""
+    energy = thermal_energy(temperature, kT, what)
+    if energy is None:
+        raise ParameterError(f"{what}: give temperature= (kelvin) or kT= (pN nm)")
+    return energy
+
+
 def seed(what: str, value: Any) -> int:
     """A seed of the counter-based generator: any whole number of 64 bits."""
     return whole_number(what, value, at_least=0, at_most=2**64 - 1)

@@ -8,9 +8,9 @@ import numpy as np
 from medyanpy._kernels.program import Sequence
 from medyanpy._kernels.selected import joint_constraints, terms
 from medyanpy._tools.described import scalar_if_one
-from medyanpy._tools.validation import array, thermal_energy
+from medyanpy._tools.validation import array, required_thermal_energy
 from medyanpy.beads import Constraints
-from medyanpy.errors import ParameterError, TopologyError
+from medyanpy.errors import TopologyError
 from medyanpy.forces._base import (
     Domain,
     Force,
@@ -229,10 +229,7 @@ class ConstraintFixmanPotential(Force):
     ) -> None:
         super().__init__(name=name, group=group)
         self._constraints = expect_handle(f"{self.name}: constraints", constraints, Constraints, "constraints")
-        kT = thermal_energy(temperature, kT, self.name)
-        if kT is None:
-            raise ParameterError(f"{self.name}: give temperature= (kelvin) or kT= (pN nm)")
-        self._declare(kT=kT)
+        self._declare(kT=required_thermal_energy(self.name, temperature, kT))
 
     @property
     def constraints(self) -> Constraints:

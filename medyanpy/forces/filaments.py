@@ -7,10 +7,10 @@ import numpy as np
 from medyanpy._kernels import numerics
 from medyanpy._kernels.radial import Radial
 from medyanpy._kernels.selected import filament_bending, filament_twisting, fixman, fixman_twistable
-from medyanpy._tools.validation import thermal_energy
+from medyanpy._tools.validation import required_thermal_energy
 from medyanpy.beads import Filaments
 from medyanpy.beads.chains import with_edges
-from medyanpy.errors import ParameterError, TopologyError
+from medyanpy.errors import TopologyError
 from medyanpy.forces._base import Domain, Force, domain_table, expect_handle
 from medyanpy.forces._stiffness import Coordinates, Start
 from medyanpy.forces.bonds import bind_pairs
@@ -410,10 +410,7 @@ class FixmanPotential(_FilamentForce):
                 f"{self.name}: the links of {filaments!r} are not constrained: there is no constraint metric to make "
                 "up for. Leave this force out"
             )
-        kT = thermal_energy(temperature, kT, self.name)
-        if kT is None:
-            raise ParameterError(f"{self.name}: give temperature= (kelvin) or kT= (pN nm)")
-        self._declare(kT=kT)
+        self._declare(kT=required_thermal_energy(self.name, temperature, kT))
 
     def _arguments_now(self):
         # kT in place of the temperature, so that no rounding is repeated.

@@ -97,7 +97,6 @@ class HydrodynamicFlow(Flow):
                 self._numbers[self._species[k]] = before._numbers[before._species[other]]
             else:
                 self._plain[k - n_own] = before._plain[other - n_their]
-        self._operations.clear()
 
     def _arguments(self, stage: Stage) -> tuple:
         if len(self._operations) > 8:

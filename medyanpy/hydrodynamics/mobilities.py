@@ -8,6 +8,7 @@ from medyanpy._kernels.selected import hydrodynamics
 from medyanpy._tools.validation import array, number, per_item
 from medyanpy.boundaries import Plane
 from medyanpy.errors import ParameterError
+from medyanpy.surfaces.shapes import frame_along
 
 __all__ = ["mobility_matrix", "radius_of_bodies", "wall_frame"]
 
@@ -98,11 +99,7 @@ def wall_frame(what: str, wall: Any) -> tuple[np.ndarray, np.ndarray]:
         return np.zeros(3), np.eye(3)
     if not isinstance(wall, Plane):
         raise ParameterError(f"{what}: wall must be a boundaries.Plane, not {type(wall).__name__}")
-    normal = np.asarray(wall.normal)
-    first = np.eye(3)[int(np.argmin(np.abs(normal)))]
-    first = first - (first @ normal) * normal
-    first /= np.linalg.norm(first)
-    return np.array(wall.point), np.stack([first, np.cross(normal, first), normal])
+    return np.array(wall.point), frame_along(f"{what}: wall", wall.normal)
 
 
 def refuse_overlap(what: str, wall: Plane, x: np.ndarray, a: np.ndarray, of) -> None:

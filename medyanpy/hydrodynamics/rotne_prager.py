@@ -171,14 +171,15 @@ class RotnePrager(Described, Guarded):
                 "nodes one friction"
             )
         if isinstance(handle, OrientedBeads):
-            tensors = np.broadcast_to(handle.friction_tensors, (len(handle), 6, 6))
-            still = np.array([np.linalg.eigvalsh(_scaled(t))[0] <= 1e-12 for t in tensors])
-            if still.any():
+            tensors = handle.friction_tensors
+            still = np.linalg.eigvalsh(_scaled(tensors))[:, 0] <= 1e-12
+            if len(handle) and still.any():
                 raise ParameterError(
                     f"{name}: {first(still)} needs friction > 0 of translation and of rotation: without it the "
                     "mobility is infinite"
                 )
-            self._check_shapes(name, first, tensors)
+            if len(handle):
+                self._check_shapes(name, first, tensors)
         elif not (handle.friction > 0.0).all():
             raise ParameterError(
                 f"{name}: {first(~(handle.friction > 0.0))} has friction 0 but must have more: it says how large it is"
@@ -201,11 +202,11 @@ class RotnePrager(Described, Guarded):
             )
 
 
-def _scaled(tensor: np.ndarray) -> np.ndarray:
-    """With 1 on the diagonal, or 0."""
-    root = np.sqrt(np.maximum(np.diagonal(tensor), 0.0))
+def _scaled(tensors: np.ndarray) -> np.ndarray:
+    """(k, 6, 6) with 1 on the diagonals, or 0."""
+    root = np.sqrt(np.maximum(np.diagonal(tensors, axis1=1, axis2=2), 0.0))
     root = np.where(root > 0.0, root, 1.0)
-    return tensor / root[:, None] / root
+    return tensors / root[:, :, None] / root[:, None, :]
 
 
 def _kept(what: str, given: Any, shape: tuple[int, ...]) -> np.ndarray:

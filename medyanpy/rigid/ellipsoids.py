@@ -4,9 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from medyanpy._tools.validation import array, number
+from medyanpy._tools.validation import array, number, required_thermal_energy
 from medyanpy.errors import ParameterError
-from medyanpy.rigid.tensors import required_thermal_energy
 
 __all__ = ["ellipsoid_diffusion", "ellipsoid_friction", "ellipsoid_inertia"]
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from medyanpy._tools.validation import array, number, thermal_energy, vector
+from medyanpy._tools.validation import array, number, required_thermal_energy, vector
 from medyanpy.errors import ParameterError
 
 __all__ = [
@@ -322,11 +322,3 @@ def _solve_skew(block: np.ndarray, skew: np.ndarray) -> np.ndarray:
     """d with B[d]× + [d]×B = [(tr B - B)d]× = the skew matrix; B is positive definite, hence tr B - B too."""
     axial = np.array([skew[2, 1], skew[0, 2], skew[1, 0]])
     return np.linalg.solve(np.trace(block) * np.eye(3) - block, axial)
-
-
-def required_thermal_energy(what: str, temperature: float | None, kT: float | None) -> float:
-    """kT in pN nm from one of the two ways of giving it."""
-    energy = thermal_energy(temperature, kT, what)
-    if energy is None:
-        raise ParameterError(f"{what}: give temperature= (kelvin) or kT= (pN nm)")
-    return energy

@@ -26,7 +26,7 @@ def _squares(graph: Graph, *nodes: int) -> int:
     return graph.add(*(graph.power(node, 2) for node in nodes))
 
 
-def _frame(what: str, axis: Any) -> np.ndarray:
+def frame_along(what: str, axis: Any) -> np.ndarray:
     """(3, 3) orthonormal rows, the last along an axis; along z they are the coordinate axes."""
     a = vector(what, axis)
     size = np.linalg.norm(a)
@@ -107,7 +107,7 @@ class Plane(Surface):
 
     def __init__(self, point: Any = (0.0, 0.0, 0.0), normal: Any = (0.0, 0.0, 1.0), length: float = 1.0) -> None:
         self.point = vector("Plane: point", point)
-        self.normal = _frame("Plane: normal", normal)[2]
+        self.normal = frame_along("Plane: normal", normal)[2]
         self.length = number("Plane: length", length, above=0.0)
 
     def _write(self, graph: Graph) -> int:
@@ -129,7 +129,7 @@ class Cylinder(Surface):
     def __init__(self, radius: float, point: Any = (0.0, 0.0, 0.0), axis: Any = (0.0, 0.0, 1.0)) -> None:
         self.radius = self.length = number("Cylinder: radius", radius, above=0.0)
         self.point = vector("Cylinder: point", point)
-        self._frame = _frame("Cylinder: axis", axis)
+        self._frame = frame_along("Cylinder: axis", axis)
         self.axis = self._frame[2]
 
     def _write(self, graph: Graph) -> int:
@@ -169,7 +169,7 @@ class Torus(Surface):
                 "cross itself"
             )
         self.center = vector("Torus: center", center)
-        self._frame = _frame("Torus: axis", axis)
+        self._frame = frame_along("Torus: axis", axis)
         self.axis = self._frame[2]
         self.length = self.radius + self.tube_radius
 
