@@ -107,23 +107,6 @@ cdef int _into_band(void* sink, Py_ssize_t i, Py_ssize_t j, const double* block)
     return 0
 
 
-cdef struct Product:
-    const double* a           # (n, 3) by place
-    double* out
-
-
-cdef int _multiply(void* sink, Py_ssize_t i, Py_ssize_t j, const double* block) noexcept nogil:
-    """out += H a, block by block; the mirror of a block with i != j is not given."""
-    cdef Product* t = <Product*> sink
-    cdef int c, d
-    for c in range(3):
-        for d in range(3):
-            t.out[3 * i + c] += block[3 * c + d] * t.a[3 * j + d]
-            if i != j:
-                t.out[3 * j + d] += block[3 * c + d] * t.a[3 * i + c]
-    return 0
-
-
 cdef inline void _take_out(
     const Band* band, const double* z, Py_ssize_t k, double* e, Py_ssize_t row, Py_ssize_t column, double* d,
     Py_ssize_t across, double* taken, double* r,
@@ -482,7 +465,6 @@ cdef class CoarseForces(KickRule):
         """g of the beads solved for, from a: the gradient of beta h^2/2 f.a - V."""
         cdef Py_ssize_t p, i, k
         cdef double weight = -0.5 * self.scale * self.scale
-        cdef Product product
         cdef int fault, c
         for p in range(self.band.n):
             for c in range(3):
@@ -498,9 +480,8 @@ cdef class CoarseForces(KickRule):
             for p in range(self.band.n):
                 for c in range(3):
                     self.g[self.band.place[p], c] *= 0.5 * self.scale
-            product.a, product.out = &self.a[0, 0], &self.g[0, 0]
             for k in range(self.stiff.count):
-                fault = (<Operation> self.stiff.items[k]).hessian(world, _multiply, &product)
+                fault = (<Operation> self.stiff.items[k]).multiply(world, False, &self.a[0, 0], &self.g[0, 0])
                 if fault != 0:
                     return fault
         for p in range(self.band.n):

@@ -176,6 +176,11 @@ cdef class Operation:
     cdef int contract(self, World* world, const double* a, double* out) noexcept nogil
     # The same with derivatives of the stiffness in place of the Hessian's.
     cdef int contract_stiffness(self, World* world, const double* a, double* out) noexcept nogil
+    # out += H a with the Hessian H, or K a with the stiffness K of `stiffness`, where positive; a and out (n, 3). Without a
+    # method of its own, block by block.
+    cdef int multiply(self, World* world, bint positive, const double* a, double* out) noexcept nogil
+    # out (n, 3, 3) += the blocks of beads with themselves of the stiffness: what solvers by iteration are helped with.
+    cdef int diagonal(self, World* world, double* out) noexcept nogil
     # What its energy gains if a change is made; the World is as before afterwards. Whoever asks has set f, torque and
     # the forces of momenta to work space, and x of points. Without a method of its own, the whole energy twice.
     cdef int difference(self, World* world, Change* change, double* out) noexcept nogil

@@ -70,6 +70,32 @@ class ProgramFault(Exception):
         self.cause = None if operation is None else operation.error
 
 
+cdef struct Product:
+    const double* a           # (n, 3) by place
+    double* out
+
+
+cdef int _multiply(void* sink, Py_ssize_t i, Py_ssize_t j, const double* block) noexcept nogil:
+    """out += H a, block by block; the mirror of a block with i != j is not given."""
+    cdef Product* t = <Product*> sink
+    cdef int c, d
+    for c in range(3):
+        for d in range(3):
+            t.out[3 * i + c] += block[3 * c + d] * t.a[3 * j + d]
+            if i != j:
+                t.out[3 * j + d] += block[3 * c + d] * t.a[3 * i + c]
+    return 0
+
+
+cdef int _keep_diagonal(void* sink, Py_ssize_t i, Py_ssize_t j, const double* block) noexcept nogil:
+    cdef double* out = <double*> sink
+    cdef int c
+    if i == j:
+        for c in range(9):
+            out[9 * i + c] += block[c]
+    return 0
+
+
 cdef class Operation:
     """One piece of a step. Subclasses override `run`."""
 
@@ -94,6 +120,15 @@ cdef class Operation:
 
     cdef int contract_stiffness(self, World* world, const double* a, double* out) noexcept nogil:
         return self.contract(world, a, out)
+
+    cdef int multiply(self, World* world, bint positive, const double* a, double* out) noexcept nogil:
+        cdef Product product = Product(a, out)
+        if positive:
+            return self.stiffness(world, _multiply, &product)
+        return self.hessian(world, _multiply, &product)
+
+    cdef int diagonal(self, World* world, double* out) noexcept nogil:
+        return self.stiffness(world, _keep_diagonal, out)
 
     cdef int difference(self, World* world, Change* change, double* out) noexcept nogil:
         cdef int wanted = world.want_energy
