@@ -253,6 +253,8 @@ LAWS = [
     ("against a dense SHAKE/RATTLE", "_kernels/constraints_rows.pxi", "_set_up", "(w + w_after) * dot", "(w + w) * dot"),
     ("links keep their lengths", "_kernels/constraints.pxi", "_one_batch", "if t.action == SETTLE: return 0", "if t.action == SETTLE or t.action == FLIGHT: return 0"),
     ("angles between sites of every kind", "_kernels/angles.pyx", "_angles", "else -1.0", "else 1.0"),
+    ("angles to the normal of a membrane", "_kernels/normal_links.pyx", "term", "self.pull_at(corner[i], -weight[i], along)", "pass"),
+    ("friction of a cylinder across a membrane", "rigid/membranes.py", "transmembrane_friction", "- np.euler_gamma", ""),
     ("against differences with 60 digits", "_kernels/cosine.pxd", "slopes", "slope[2] = 3.0 * slope[1]", "slope[2] = slope[1]"),
     ("energies written as text", "_kernels/fields.pyx", "", "[0, 1, 2, 1, 3, 4, 2, 4, 5]", "[0, 1, 2, 1, 4, 3, 2, 3, 5]"),
     ("friction along and across a filament damps", "_kernels/thermostat.pyx", "_along", "a.along[2 * i + 1] - a.across[2 * i + 1]", "0.0"),

@@ -9,7 +9,7 @@ from medyanpy.forces.ellipsoid_collisions import EllipsoidCollisions
 from medyanpy.forces.ellipsoids import EllipsoidRepulsion
 from medyanpy.forces.external import ExternalField, HarmonicTrap, UniformField
 from medyanpy.forces.filaments import FilamentBending, FilamentStretching, FilamentTwisting, FixmanPotential
-from medyanpy.forces.links import AngleLinks, DirectionLinks, Links
+from medyanpy.forces.links import AngleLinks, DirectionLinks, Links, NormalLinks
 from medyanpy.forces.membrane import MembraneArea, MembraneBending, MembraneTension, MembraneVolume
 from medyanpy.forces.pairs import WCA, Coulomb, LennardJones, Ricker, SoftSphere
 from medyanpy.forces.penalties import LinkLengthPenalty, OrthonormalFramePenalty, RigidTrianglePenalty
@@ -42,6 +42,7 @@ __all__ = [
     "MembraneEdgeSprings",
     "MembraneTension",
     "MembraneVolume",
+    "NormalLinks",
     "OrthonormalFramePenalty",
     "PythonForce",
     "Ricker",
