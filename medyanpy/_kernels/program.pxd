@@ -176,8 +176,8 @@ cdef class Operation:
     cdef int contract(self, World* world, const double* a, double* out) noexcept nogil
     # The same with derivatives of the stiffness in place of the Hessian's.
     cdef int contract_stiffness(self, World* world, const double* a, double* out) noexcept nogil
-    # out += H a with the Hessian H, or K a with the stiffness K of `stiffness`, where positive; a and out (n, 3). Without a
-    # method of its own, block by block.
+    # out += H a with the Hessian H, or K a with the stiffness K of `stiffness`, where positive; a and out (n, 3).
+    # Without a method of its own, block by block.
     cdef int multiply(self, World* world, bint positive, const double* a, double* out) noexcept nogil
     # out (n, 3, 3) += the blocks of beads with themselves of the stiffness: what solvers by iteration are helped with.
     cdef int diagonal(self, World* world, double* out) noexcept nogil

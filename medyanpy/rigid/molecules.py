@@ -201,8 +201,8 @@ def from_structure(
     Raises
     ------
     ParameterError
-        A number outside its domain, labels of another number of residues, domains with too few atoms, that nothing holds
-        together or that have atoms in one place, and what `read_structure` raises.
+        A number outside its domain, labels of another number of residues, domains with too few atoms, that nothing
+        holds together or that have atoms in one place, and what `read_structure` raises.
 
     Examples
     --------
