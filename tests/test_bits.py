@@ -584,12 +584,12 @@ def molecules():
 
 
 def net():
-    """Too wide for a band."""
+    """Too wide for a band, and enough beads for all threads."""
     rng = np.random.default_rng(32)
     topology = mp.Topology()
-    grid = np.arange(676).reshape(26, 26)
-    places = np.column_stack([grid.ravel() % 26, grid.ravel() // 26, np.zeros(676)])
-    topology.add_beads(places + rng.normal(0.0, 0.1, (676, 3)), 1.0, 0.2)
+    grid = np.arange(2116).reshape(46, 46)
+    places = np.column_stack([grid.ravel() % 46, grid.ravel() // 46, np.zeros(2116)])
+    topology.add_beads(places + rng.normal(0.0, 0.1, (2116, 3)), 1.0, 0.2)
     system = mp.System(topology)
     pairs = [np.column_stack([p.ravel(), q.ravel()]) for p, q in ((grid[1:], grid[:-1]), (grid[:, 1:], grid[:, :-1]))]
     system.add_force(forces.HarmonicBonds(np.concatenate(pairs), 1e4, 1.0))

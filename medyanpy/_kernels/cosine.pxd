@@ -19,6 +19,7 @@ from libc.math cimport sqrt
 from libc.stdint cimport int32_t
 
 from medyanpy._kernels.derivatives cimport Derivative
+from medyanpy._kernels.series cimport product
 from medyanpy._kernels.sites cimport SiteTable
 from medyanpy._kernels.vec3 cimport dot
 
@@ -83,13 +84,6 @@ cdef struct Line:
     double inverse[3]         # and of one over the length
 
 
-cdef inline void product(const double* a, const double* b, double* out) noexcept nogil:
-    """Of two series, cut after t^2; out is neither."""
-    out[0] = a[0] * b[0]
-    out[1] = a[0] * b[1] + a[1] * b[0]
-    out[2] = (a[0] * b[2] + a[2] * b[0]) + a[1] * b[1]
-
-
 cdef inline bint follow(const double* d, const double* x, Line* line) noexcept nogil:
     """The direction and length of d + t x. Whether d has a length."""
     cdef double along[3]
@@ -108,7 +102,7 @@ cdef inline bint follow(const double* d, const double* x, Line* line) noexcept n
     for i in range(3):
         along[0] = d[i]
         along[1] = x[i]
-        product(along, line.inverse, line.u[i])
+        product(2, along, line.inverse, line.u[i])
     return True
 
 
@@ -129,12 +123,12 @@ cdef inline void third(double p, double s, const Line* a, const Line* b, double*
         for i in range(3):
             for k in range(3):
                 w[i][k] = other.u[i][k] - g * own.u[i][k]
-            product(w[i], w[i], part)
+            product(2, w[i], w[i], part)
             for k in range(3):
                 e[k] += 0.5 * part[k]
         square = 0.0
         for i in range(3):
-            product(e, own.u[i], part)
+            product(2, e, own.u[i], part)
             for k in range(3):
                 w[i][k] += g * part[k]
             square += w[i][0] * w[i][0]
@@ -142,9 +136,9 @@ cdef inline void third(double p, double s, const Line* a, const Line* b, double*
         # E' as a series: a function of c = g (1 - e).
         slope[2] = 0.5 * slope[2] * e[1] * e[1] - g * slope[1] * e[2]
         slope[1] *= -g * e[1]
-        product(slope, own.inverse, factor)
+        product(2, slope, own.inverse, factor)
         for i in range(3):
-            product(factor, w[i], part)
+            product(2, factor, w[i], part)
             out[3 * n + i] = 2.0 * part[2]
         own = b
         other = a

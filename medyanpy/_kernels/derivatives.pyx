@@ -102,17 +102,55 @@ cdef class HessianBlocks(Operation):
 
 
 cdef class Contraction(Operation):
-    """out (n, 3) += sum_ij d3U/dx_i dx_j dx_k a_i a_j of one force, by place; a is (n, 3)."""
+    """out (n, 3) += sum_ij d3U/dx_i dx_j dx_k a_i a_j of one force, or of its stiffness, by place; a is (n, 3)."""
     cdef readonly Operation force
     cdef const double[:, ::1] a
     cdef double[:, ::1] out
+    cdef bint positive
 
-    def __init__(self, Operation force, const double[:, ::1] a, double[:, ::1] out):
+    def __init__(self, Operation force, const double[:, ::1] a, double[:, ::1] out, bint positive=False):
         if force.derivatives < 3:
             raise TypeError(f"{force.name} offers no third derivatives")
         self.force = force
         self.a = a
         self.out = out
+        self.positive = positive
 
     cdef int run(self, World* world) noexcept nogil:
+        if self.positive:
+            return self.force.contract_stiffness(world, &self.a[0, 0], &self.out[0, 0])
         return self.force.contract(world, &self.a[0, 0], &self.out[0, 0])
+
+
+cdef class Multiplication(Operation):
+    """out (n, 3) += H a of one force, or K a with its stiffness, by place; a is (n, 3)."""
+    cdef readonly Operation force
+    cdef const double[:, ::1] a
+    cdef double[:, ::1] out
+    cdef bint positive
+
+    def __init__(self, Operation force, const double[:, ::1] a, double[:, ::1] out, bint positive=False):
+        if force.derivatives < 2:
+            raise TypeError(f"{force.name} offers no second derivatives")
+        self.force = force
+        self.a = a
+        self.out = out
+        self.positive = positive
+
+    cdef int run(self, World* world) noexcept nogil:
+        return self.force.multiply(world, self.positive, &self.a[0, 0], &self.out[0, 0])
+
+
+cdef class DiagonalBlocks(Operation):
+    """out (n, 3, 3) += the blocks of beads with themselves of the stiffness of one force, by place."""
+    cdef readonly Operation force
+    cdef double[:, :, ::1] out
+
+    def __init__(self, Operation force, double[:, :, ::1] out):
+        if force.derivatives < 2:
+            raise TypeError(f"{force.name} offers no second derivatives")
+        self.force = force
+        self.out = out
+
+    cdef int run(self, World* world) noexcept nogil:
+        return self.force.diagonal(world, &self.out[0, 0, 0])

@@ -154,7 +154,9 @@ cdef class MembraneForce(Operation):
     cdef Geometry geometry
     cdef const Membrane* membrane   # the geometry's
 
-    cdef void gather(self, World* world, const double* rows, const double* weight) noexcept nogil
+    cdef void gather(
+        self, World* world, const double* rows, const double* weight, double factor, double* out,
+    ) noexcept nogil
     # Of what a change touches, as the geometry knows it: the energy, or what it depends on; inf where a triangle that
     # bends has no area.
     cdef int part(self, World* world, double* out) noexcept nogil

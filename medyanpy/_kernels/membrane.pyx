@@ -305,6 +305,8 @@ cdef struct GatherTask:
     const Membrane* membrane
     const double* rows
     const double* weight
+    double factor
+    double* out
 
 
 cdef int _gather(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
@@ -323,7 +325,7 @@ cdef int _gather(void* task, World* world, Py_ssize_t first, Py_ssize_t last, in
             corner = <uint32_t> (corners[s] - begin)
             add_scaled(1.0 if t.weight == NULL else t.weight[corner // 3], t.rows + 3 * <size_t> corner, total)
         # Summed apart and added once: two equal forces give exactly twice one.
-        add_scaled(-1.0, total, world.f + 3 * (m.first_bead + v))
+        add_scaled(t.factor, total, t.out + 3 * (m.first_bead + v))
     return 0
 
 
@@ -337,13 +339,17 @@ cdef class MembraneForce(Operation):
         self.membrane = &geometry.membrane
         geometry.ask(asks)
 
-    cdef void gather(self, World* world, const double* rows, const double* weight) noexcept nogil:
-        """f -= the sum of the rows (F, 3, 3) of each vertex's corners, times the weights (F,) of their faces if any:
-        rows are gradients of the energy."""
+    cdef void gather(
+        self, World* world, const double* rows, const double* weight, double factor, double* out,
+    ) noexcept nogil:
+        """out (n, 3) += factor times the sum of the rows (F, 3, 3) of each vertex's corners, times the weights (F,) of
+        their faces if any. Rows are gradients of the energy, and -1 the factor of forces."""
         cdef GatherTask task
         task.membrane = self.membrane
         task.rows = rows
         task.weight = weight
+        task.factor = factor
+        task.out = out
         over_blocks(_gather, &task, world, self.membrane.n_vertices, VERTEX_BLOCK)
 
     cdef int part(self, World* world, double* out) noexcept nogil:

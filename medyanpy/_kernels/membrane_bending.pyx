@@ -17,163 +17,263 @@ Its first part is n.T, T = sum_i e_i x p_i/2, so that a face contributes to the 
     C x e_i + (p_(i+1) - p_(i+2)) x n / 2,   C = (T - (n.T) n)/|N| + sum_i q_i + n sum_i s_i/6
 
 where C collects what comes with dN (through n, N and |N|) and the rest is dT at fixed n.
-"""
-import numpy as np
 
-from medyanpy._kernels.membrane cimport (
-    AREA_SUMS, bend_no_area, corners_of, edges_of, FACE_BLOCK, Geometry, Membrane, MembraneForce, normal_of,
-    VECTOR_SUMS, VERTEX_BLOCK,
+With c = 2 S u and s = u (H - c_v) it is the sum over vertices with weights u: bending.pxd, which says what that is
+for. Along a line all of this is in series; the rates of a, G and S are sums of those of faces.
+"""
+from libc.math cimport INFINITY, sqrt
+from libc.stdint cimport int32_t, uint32_t
+
+from medyanpy._kernels.bending cimport (
+    Bending, BendingTask, CHANGES, Facet, facet_of, follow, HESSIAN, LONG, Loops, ONES, RESIDUALS, STIFFNESS, THIRD,
+    THIRD_OF_STIFFNESS, weights,
 )
-from medyanpy._kernels.parallel cimport n_blocks, ordered_sum, over_blocks
+from medyanpy._kernels.membrane cimport (
+    AREA_SUMS, bend_no_area, corners_of, edges_of, FACE_BLOCK, Geometry, Membrane, VECTOR_SUMS, VERTEX_BLOCK,
+)
+from medyanpy._kernels.parallel cimport ordered_sum, over_blocks
 from medyanpy._kernels.program cimport World
+from medyanpy._kernels.series cimport add_scaled_at, cross_at, crosses, dots, product, quotient
 from medyanpy._kernels.vec3 cimport add_scaled, cross, dot
 
-from libc.math cimport INFINITY, sqrt
-from libc.stdint cimport int32_t
+cdef enum:
+    # What the energy of one vertex hands to its faces, for each power of t: p/2, q, s/6, and one that is not used.
+    WIDTH = 8
 
 
-# What the energy of one vertex hands to its faces; 64 bytes.
-cdef struct Response:
-    double p[3]     # p/2
-    double q[3]
-    double s        # s/6
-    double unused
-
-
-cdef struct BendingTask:
-    const Membrane* membrane
-    const double* kappa       # (V,)
-    const double* c0          # (V,)
-    Response* response        # (V,)
-    double* rows              # (F, 3, 3) dE/dx of each corner
-    double* partial           # energy of each block of vertices
-
-
-cdef int _vertices(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
-    """Curvature and energy of each vertex, and the response to changes of a, G and S."""
-    cdef BendingTask* t = <BendingTask*> task
+cdef inline void _respond(
+    const int lines, const int order, const int what, BendingTask* t, Py_ssize_t first, Py_ssize_t last,
+) noexcept nogil:
+    """Curvature and energy of each vertex, and the response to changes of a, G and S; along lines, where that is their
+    order, series of the response up to `order`."""
     cdef const Membrane* m = t.membrane
-    cdef Response* r
-    cdef const double* a
-    cdef const double* g
-    cdef double gg, h, c, area, excess, energy = 0.0
-    cdef Py_ssize_t v
-    cdef int i
+    cdef const int32_t* starts = m.rings.starts + m.first_bead
+    cdef const int32_t* ends = m.rings.ends + m.first_bead
+    cdef const int32_t* corners = m.rings.corners
+    cdef int32_t begin = <int32_t> (3 * m.first_face)
+    cdef const double* line
+    cdef double* r
+    cdef double a[9]
+    cdef double g[9]
+    cdef double area[3]
+    cdef double gg[3]
+    cdef double h[3]
+    cdef double u[3]
+    cdef double c[3]
+    cdef double excess[3]
+    cdef double s[3]
+    cdef double w[9]
+    cdef double energy = 0.0
+    cdef Py_ssize_t v, at
+    # Without a sign, which takes longer to divide.
+    cdef uint32_t corner, face
+    cdef int i, k
     for v in range(first, last):
-        r = t.response + v
-        r.p[0] = r.p[1] = r.p[2] = r.q[0] = r.q[1] = r.q[2] = r.s = 0.0
+        r = t.response + WIDTH * (order + 1) * v
+        for i in range(WIDTH * (order + 1)):
+            r[i] = 0.0
         if t.kappa[v] == 0.0:
             continue
-        a = m.area_sums + 3 * v
-        g = m.vector_sums + 4 * v
-        area = g[3] * (1.0 / 6.0)
-        gg = dot(g, g)
+        for i in range(3):
+            a[i] = m.area_sums[3 * v + i]
+            g[i] = m.vector_sums[4 * v + i]
+        area[0] = m.vector_sums[4 * v + 3] * (1.0 / 6.0)
+        if lines > 0:
+            for k in range(1, lines + 1):
+                area[k] = 0.0
+                for i in range(3):
+                    a[3 * k + i] = g[3 * k + i] = 0.0
+            for at in range(starts[v], ends[v]):
+                corner = <uint32_t> (corners[at] - begin)
+                face = corner // 3
+                line = t.lines + LONG * lines * <size_t> face
+                for k in range(1, lines + 1):
+                    area[k] += line[3]
+                    add_scaled(1.0, line, g + 3 * k)
+                    add_scaled(1.0, line + 4 + 3 * (corner - 3 * face), a + 3 * k)
+                    line += LONG
+            for k in range(1, lines + 1):
+                area[k] *= 1.0 / 6.0
+        dots(lines, g, g, gg)
         # A vertex whose faces' normals cancel (a cone closed to a spike, a ring folded flat) has no normal,
         # so its curvature has no sign: H grows without bound towards it and is + and - alike around it. Its
         # mean, zero, is taken, and nothing pulls along a direction that does not exist.
-        h = 3.0 * dot(a, g) / gg if gg > 0.0 else 0.0
-        excess = t.kappa[v] * (h - t.c0[v])
-        r.s = 2.0 * excess * (h - t.c0[v])
-        energy += r.s * area
-        r.s *= 1.0 / 6.0
-        if gg > 0.0:
-            c = 4.0 * excess * area / gg
-            for i in range(3):
-                r.p[i] = 1.5 * c * g[i]
-                r.q[i] = c * (3.0 * a[i] - 2.0 * h * g[i])
-    t.partial[first // VERTEX_BLOCK] = energy
-    return 0
+        if gg[0] > 0.0:
+            dots(lines, a, g, h)
+            for k in range(lines + 1):
+                h[k] *= 3.0
+            quotient(lines, h, gg, h)
+        else:
+            for k in range(lines + 1):
+                h[k] = 0.0
+        weights(order, what, t.kappa[v], t.c0[v], h, area, u)
+        for k in range(order + 1):
+            excess[k] = h[k]
+        excess[0] -= t.c0[v]
+        product(order, u, excess, s)
+        energy += s[0] * area[0]
+        for k in range(order + 1):
+            r[WIDTH * k + 6] = s[k] * (1.0 / 6.0)
+        if gg[0] > 0.0:
+            product(order, area, u, c)
+            for k in range(order + 1):
+                c[k] *= 2.0
+            quotient(order, c, gg, c)
+            for k in range(order + 1):
+                s[k] = 1.5 * c[k]
+                excess[k] = -2.0 * h[k]
+            for k in range(order + 1):
+                add_scaled_at(k, s, g, r + WIDTH * k)
+                for i in range(3):
+                    w[3 * k + i] = 3.0 * a[3 * k + i]
+                add_scaled_at(k, excess, g, w + 3 * k)
+            for k in range(order + 1):
+                add_scaled_at(k, c, w, r + WIDTH * k + 3)
+    if lines == 0:
+        t.partial[first // VERTEX_BLOCK] = energy
 
 
-cdef int _faces(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
-    """What each face contributes to the gradient at its corners."""
-    cdef BendingTask* t = <BendingTask*> task
+cdef inline int _rows(
+    const int order, const BendingTask* t, World* world, Py_ssize_t first, Py_ssize_t last,
+) noexcept nogil:
+    """What each face contributes to the gradient at its corners: the coefficient of t^order."""
     cdef const Membrane* m = t.membrane
     cdef const int32_t* beads
-    cdef const double* big_n
-    cdef const Response* r0
-    cdef const Response* r1
-    cdef const Response* r2
+    cdef const double* r
     cdef double* row
-    cdef double e[9]
-    cdef double n[3]
-    cdef double u[3]
-    cdef double big_t[3]
-    cdef double big_c[3]
-    cdef double inverse, s
-    cdef Py_ssize_t f, v0, v1, v2
-    cdef int i, fault = 0
+    cdef Facet facet
+    cdef double p[3][9]
+    cdef double q[9]
+    cdef double s[3]
+    cdef double big_t[9]
+    cdef double big_c[9]
+    cdef double u[9]
+    cdef Py_ssize_t f
+    cdef int i, k, corner, fault = 0
     for f in range(first, last):
         beads = corners_of(m, world, f)
-        v0 = beads[0] - m.first_bead
-        v1 = beads[1] - m.first_bead
-        v2 = beads[2] - m.first_bead
-        big_n = m.area_vectors + 4 * f
         row = t.rows + 9 * f
-        if big_n[3] == 0.0:
+        if m.area_vectors[4 * f + 3] == 0.0:
             fault |= bend_no_area(m, world, t.kappa, beads, f, row)
             continue
-        r0 = t.response + v0
-        r1 = t.response + v1
-        r2 = t.response + v2
-        inverse = normal_of(big_n, n)
-        edges_of(world, beads, e)
-        cross(e, r0.p, big_t)
-        cross(e + 3, r1.p, u)
-        add_scaled(1.0, u, big_t)
-        cross(e + 6, r2.p, u)
-        add_scaled(1.0, u, big_t)
-        s = (r0.s + r1.s + r2.s) - dot(n, big_t) * inverse
-        for i in range(3):
-            big_c[i] = inverse * big_t[i] + (r0.q[i] + r1.q[i] + r2.q[i]) + s * n[i]
+        facet_of(order, m, world, t.a, beads, f, &facet)
+        for corner in range(3):
+            r = t.response + WIDTH * (order + 1) * (beads[corner] - m.first_bead)
+            for k in range(order + 1):
+                for i in range(3):
+                    p[corner][3 * k + i] = r[WIDTH * k + i]
+                    q[3 * k + i] = r[WIDTH * k + 3 + i] if corner == 0 else q[3 * k + i] + r[WIDTH * k + 3 + i]
+                s[k] = r[WIDTH * k + 6] if corner == 0 else s[k] + r[WIDTH * k + 6]
+        crosses(order, facet.e[0], p[0], big_t)
+        for corner in range(1, 3):
+            crosses(order, facet.e[corner], p[corner], u)
+            for i in range(3 * (order + 1)):
+                big_t[i] += u[i]
+        dots(order, facet.n, big_t, u)
+        product(order, u, facet.inverse, u + 3)
+        for k in range(order + 1):
+            s[k] -= u[3 + k]
+        for k in range(order + 1):
+            for i in range(3):
+                big_c[3 * k + i] = 0.0
+            add_scaled_at(k, facet.inverse, big_t, big_c + 3 * k)
+            add_scaled(1.0, q + 3 * k, big_c + 3 * k)
+            add_scaled_at(k, s, facet.n, big_c + 3 * k)
         # Corners 0 and 1; the third is what is missing to zero, since E does not change when a face is moved.
-        cross(big_c, e, row)
-        cross(big_c, e + 3, row + 3)
-        for i in range(3):
-            big_t[i] = r1.p[i] - r2.p[i]
-        cross(big_t, n, u)
-        add_scaled(1.0, u, row)
-        for i in range(3):
-            big_t[i] = r2.p[i] - r0.p[i]
-        cross(big_t, n, u)
-        add_scaled(1.0, u, row + 3)
+        cross_at(order, big_c, facet.e[0], row)
+        cross_at(order, big_c, facet.e[1], row + 3)
+        for i in range(3 * (order + 1)):
+            u[i] = p[1][i] - p[2][i]
+            big_t[i] = p[2][i] - p[0][i]
+        cross_at(order, u, facet.n, big_c)
+        cross_at(order, big_t, facet.n, big_c + 3)
+        for i in range(6):
+            row[i] += big_c[i]
         for i in range(3):
             row[6 + i] = -(row[i] + row[3 + i])
     return fault
 
 
-cdef class VertexBending(MembraneForce):
+# Compiled for each order --------------------------------------------------------------------------------------
+
+cdef int _lines_1(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    follow(1, True, <BendingTask*> task, world, first, last)
+    return 0
+
+
+cdef int _lines_2(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    follow(2, True, <BendingTask*> task, world, first, last)
+    return 0
+
+
+cdef int _vertices(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    _respond(0, 0, RESIDUALS, <BendingTask*> task, first, last)
+    return 0
+
+
+cdef int _vertices_1(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    _respond(1, 1, RESIDUALS, <BendingTask*> task, first, last)
+    return 0
+
+
+cdef int _vertices_2(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    _respond(2, 2, RESIDUALS, <BendingTask*> task, first, last)
+    return 0
+
+
+cdef int _vertices_of_changes(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    _respond(1, 0, CHANGES, <BendingTask*> task, first, last)
+    return 0
+
+
+cdef int _vertices_of_changes_1(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    _respond(1, 1, CHANGES, <BendingTask*> task, first, last)
+    return 0
+
+
+cdef int _vertices_of_ones(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    _respond(0, 0, ONES, <BendingTask*> task, first, last)
+    return 0
+
+
+cdef int _faces(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    return _rows(0, <BendingTask*> task, world, first, last)
+
+
+cdef int _faces_1(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    return _rows(1, <BendingTask*> task, world, first, last)
+
+
+cdef int _faces_2(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    return _rows(2, <BendingTask*> task, world, first, last)
+
+
+cdef class VertexBending(Bending):
     """Vertex form. kappa, c0 (V,): pN nm, >= 0, zero at the border; 1/nm."""
-    cdef const double[::1] kappa
-    cdef const double[::1] c0
-    cdef double[:, ::1] response
-    cdef double[:, :, ::1] rows
-    cdef double[::1] partial
 
     def __init__(self, str name, Geometry geometry, const double[::1] kappa, const double[::1] c0):
-        MembraneForce.__init__(self, name, geometry, AREA_SUMS | VECTOR_SUMS)
-        self.kappa = kappa
-        self.c0 = c0
-        self.response = np.zeros((kappa.shape[0], sizeof(Response) // sizeof(double)))
-        self.rows = np.zeros((self.membrane.n_faces, 3, 3))
-        self.partial = np.zeros(n_blocks(kappa.shape[0], VERTEX_BLOCK))
+        Bending.__init__(self, name, geometry, kappa, c0, AREA_SUMS | VECTOR_SUMS, WIDTH, LONG)
+        self.ones = _vertices_of_ones
+        self.faces = _faces
+        self.loops[HESSIAN] = Loops(1.0, _lines_1, NULL, _vertices_1, _faces_1)
+        self.loops[STIFFNESS] = Loops(1.0, _lines_1, NULL, _vertices_of_changes, _faces)
+        self.loops[THIRD] = Loops(2.0, _lines_2, NULL, _vertices_2, _faces_2)
+        self.loops[THIRD_OF_STIFFNESS] = Loops(2.0, _lines_1, NULL, _vertices_of_changes_1, _faces_1)
+
+    cdef void measured(self, World* world, const BendingTask* task) noexcept nogil:
+        self.geometry.measure(world, AREA_SUMS | VECTOR_SUMS)
 
     cdef int run(self, World* world) noexcept nogil:
         cdef BendingTask task
         cdef int fault
-        task.membrane = self.membrane
-        task.kappa = &self.kappa[0]
-        task.c0 = &self.c0[0]
-        task.response = <Response*> &self.response[0, 0]
-        task.rows = &self.rows[0, 0, 0]
-        task.partial = &self.partial[0]
         self.energy = 0.0
-        self.geometry.measure(world, AREA_SUMS | VECTOR_SUMS)
+        self.task_of(&task)
+        self.measured(world, &task)
         over_blocks(_vertices, &task, world, self.membrane.n_vertices, VERTEX_BLOCK)
         fault = over_blocks(_faces, &task, world, self.membrane.n_faces, FACE_BLOCK)
         if fault != 0:
             return fault
-        self.gather(world, task.rows, NULL)
+        self.gather(world, task.rows, NULL, -1.0, world.f)
         if world.want_energy:
             self.energy = ordered_sum(task.partial, self.partial.shape[0])
         return 0

@@ -24,43 +24,48 @@ contributes to the gradient at its corner c
 
 the last two being half of each dl: the other half comes from the face across. If all W are one, Y = 0: this
 is Schlaefli's formula, sum_e l_e dphi_e = 0.
+
+With m = u/2 and s = -u (H + c_v) it is the sum over vertices with weights u: bending.pxd, which says what that is
+for. Along a line all of this is in series. Of an angle with cos phi = X, sin phi = Y, where X^2 + Y^2 = 1, the
+coefficients of t and t^2 are phi_k = X Y_k - Y X_k.
 """
 import numpy as np
 
 from libc.math cimport INFINITY, sqrt
 from libc.stdint cimport int32_t, uint32_t
 
+from medyanpy._kernels.bending cimport (
+    Bending, BendingTask, CHANGES, Facet, facet_of, follow, HESSIAN, Loops, ONES, RESIDUALS, SHORT, STIFFNESS, THIRD,
+    THIRD_OF_STIFFNESS, weights,
+)
 from medyanpy._kernels.box cimport displacement
 from medyanpy._kernels.elementary cimport atan2_
 from medyanpy._kernels.membrane cimport (
-    area_gradients, area_vector_of, bend_no_area, corners_of, edges_of, FACE_BLOCK, Geometry, Membrane, MembraneForce,
-    normal_of, NORMALS, VERTEX_BLOCK,
+    area_vector_of, bend_no_area, corners_of, FACE_BLOCK, Geometry, Membrane, NORMALS, VERTEX_BLOCK,
 )
 from medyanpy._kernels.parallel cimport n_blocks, ordered_sum, over_blocks
 from medyanpy._kernels.program cimport World
+from medyanpy._kernels.series cimport add_scaled_at, crosses, dots, product, quotient, root
 from medyanpy._kernels.triangles cimport corner_before
-from medyanpy._kernels.vec3 cimport add_scaled, cross, dot
+from medyanpy._kernels.vec3 cimport cross, dot
 
 cdef enum:
     EDGE_BLOCK = 1024
     # Angles are computed this many at a time, in a loop of their own that the compiler turns into vectors.
     BATCH = 64
+    # What the energy of one vertex hands to its faces, for each power of t: m and s/6.
+    WIDTH = 2
 
 
-cdef struct DihedralTask:
+cdef struct EdgeTask:
     const Membrane* membrane
-    int32_t* pairs            # (E, 2) the two corners, counted from its first, of each edge with two faces
-    const double* kappa       # (V,)
-    const double* c0          # (V,)
+    const int32_t* pairs      # (E, 2) the two corners, counted from its first, of each edge with two faces
     double* turn              # (F, 3) l phi of the edge opposite each corner; 0 at a border
-    double* response          # (V, 2) m and s/6
-    double* rows              # (F, 3, 3) dE/dx of each corner
-    double* partial           # energy of each block of vertices
 
 
 cdef int _edges(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
     """l phi of each edge, for both its faces."""
-    cdef DihedralTask* t = <DihedralTask*> task
+    cdef EdgeTask* t = <EdgeTask*> task
     cdef const Membrane* m = t.membrane
     cdef const int32_t* pair
     cdef const int32_t* beads
@@ -103,134 +108,310 @@ cdef int _edges(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int
     return 0
 
 
-cdef int _vertices(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
-    """Curvature and energy of each vertex, and the response to changes of M and S."""
-    cdef DihedralTask* t = <DihedralTask*> task
+cdef inline void _turns(
+    const int order, const BendingTask* t, World* world, Py_ssize_t first, Py_ssize_t last,
+) noexcept nogil:
+    """l phi along a line, of each edge that has two faces by the corner with the lower number; 0 at a border."""
+    cdef const Membrane* m = t.membrane
+    cdef int32_t begin = <int32_t> (3 * m.first_face)
+    cdef const int32_t* beads
+    cdef const int32_t* opposite
+    cdef double e[9]
+    cdef double n[2][9]
+    cdef double u[9]
+    cdef double length[3]
+    cdef double x[3]
+    cdef double y[3]
+    cdef double angle[3]
+    cdef double* turn
+    cdef Py_ssize_t f, face, other, side
+    cdef int c, i, k, at
+    for f in range(first, last):
+        beads = corners_of(m, world, f)
+        opposite = world.opposite + begin + 3 * f
+        for at in range(3):
+            if opposite[at] < 0:
+                for k in range(order):
+                    t.turns[3 * (order * f + k) + at] = 0.0
+                continue
+            other = opposite[at] - begin
+            if other < 3 * f + at:
+                continue
+            c = beads[at + 1 if at < 2 else 0]
+            i = beads[at - 1 if at > 0 else 2]
+            displacement(&world.box, world.x + 3 * <Py_ssize_t> c, world.x + 3 * <Py_ssize_t> i, e)
+            for k in range(3):
+                e[3 + k] = t.a[3 * (i - m.first_bead) + k] - t.a[3 * (c - m.first_bead) + k]
+                if order > 1:
+                    e[6 + k] = 0.0
+            face = f
+            for side in range(2):
+                for c in range(3):
+                    n[side][c] = m.normals[3 * face + c]
+                    for k in range(1, order + 1):
+                        n[side][3 * k + c] = t.lines[SHORT * (order * face + k - 1) + c]
+                face = other // 3
+            crosses(order, n[0], n[1], u)
+            dots(order, n[0], n[1], x)
+            dots(order, e, e, length)
+            root(order, length, length)
+            dots(order, e, u, y)
+            quotient(order, y, length, y)
+            angle[0] = t.turn[3 * f + at] / length[0]
+            for k in range(1, order + 1):
+                angle[k] = x[0] * y[k] - y[0] * x[k]
+            product(order, length, angle, x)
+            for k in range(1, order + 1):
+                turn = t.turns + 3 * (k - 1)
+                turn[3 * order * f + at] = turn[3 * order * (other // 3) + other % 3] = x[k]
+
+
+cdef inline void _respond(
+    const int lines, const int order, const int what, BendingTask* t, Py_ssize_t first, Py_ssize_t last,
+) noexcept nogil:
+    """Curvature and energy of each vertex, and the response to changes of M and S; along lines, where that is their
+    order, series of the response up to `order`."""
     cdef const Membrane* m = t.membrane
     cdef const int32_t* starts = m.rings.starts + m.first_bead
     cdef const int32_t* ends = m.rings.ends + m.first_bead
     cdef const int32_t* corners = m.rings.corners
     cdef int32_t begin = <int32_t> (3 * m.first_face)
-    cdef double h, area, turn, excess, energy = 0.0
-    cdef Py_ssize_t v, s
+    cdef double area[3]
+    cdef double h[3]
+    cdef double u[3]
+    cdef double s[3]
+    cdef double energy = 0.0
+    cdef double* r
+    cdef Py_ssize_t v, at, row
     # Without a sign, which takes longer to divide.
-    cdef uint32_t corner, face
+    cdef uint32_t corner, face, leaving
+    cdef int k
     for v in range(first, last):
-        t.response[2 * v] = t.response[2 * v + 1] = 0.0
+        r = t.response + WIDTH * (order + 1) * v
+        for k in range(WIDTH * (order + 1)):
+            r[k] = 0.0
         if t.kappa[v] == 0.0:
             continue
-        turn = area = 0.0
-        for s in range(starts[v], ends[v]):
-            corner = <uint32_t> (corners[s] - begin)
+        for k in range(lines + 1):
+            h[k] = area[k] = 0.0
+        for at in range(starts[v], ends[v]):
+            corner = <uint32_t> (corners[at] - begin)
             face = corner // 3
-            area += m.area_vectors[4 * <size_t> face + 3]
+            area[0] += m.area_vectors[4 * <size_t> face + 3]
             # The edge that leaves v in this face, opposite the corner before it: round v, each edge once.
-            turn += t.turn[corner - 1 if corner > 3 * face else corner + 2]
-        area *= 1.0 / 6.0
-        # Without area nothing is left of the ring, which `_faces` reports.
-        h = 0.25 * turn / area if area > 0.0 else 0.0
-        excess = t.kappa[v] * (h - t.c0[v])
-        energy += 2.0 * excess * (h - t.c0[v]) * area
-        t.response[2 * v] = excess
-        t.response[2 * v + 1] = excess * (h + t.c0[v]) * (-1.0 / 3.0)
-    t.partial[first // VERTEX_BLOCK] = energy
-    return 0
+            leaving = corner - 1 if corner > 3 * face else corner + 2
+            h[0] += t.turn[leaving]
+            for k in range(1, lines + 1):
+                row = lines * <size_t> face + k - 1
+                area[k] += t.lines[SHORT * row + 3]
+                h[k] += t.turns[3 * row + (leaving - 3 * face)]
+        for k in range(lines + 1):
+            area[k] *= 1.0 / 6.0
+            h[k] *= 0.25
+        # Without area nothing is left of the ring, which `_rows` reports.
+        if area[0] > 0.0:
+            quotient(lines, h, area, h)
+        else:
+            for k in range(lines + 1):
+                h[k] = 0.0
+        weights(order, what, t.kappa[v], t.c0[v], h, area, u)
+        energy += u[0] * (h[0] - t.c0[v]) * area[0]
+        h[0] += t.c0[v]
+        for k in range(order + 1):
+            u[k] *= 0.5
+        product(order, u, h, s)
+        for k in range(order + 1):
+            r[WIDTH * k] = u[k]
+            r[WIDTH * k + 1] = s[k] * (-1.0 / 3.0)
+    if lines == 0:
+        t.partial[first // VERTEX_BLOCK] = energy
 
 
-cdef int _faces(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
-    """What each face contributes to the gradient at its corners."""
-    cdef DihedralTask* t = <DihedralTask*> task
+cdef inline int _rows(
+    const int order, const BendingTask* t, World* world, Py_ssize_t first, Py_ssize_t last,
+) noexcept nogil:
+    """What each face contributes to the gradient at its corners: the coefficient of t^order."""
     cdef const Membrane* m = t.membrane
     cdef const int32_t* beads
-    cdef const double* big_n
-    cdef const double* turn
+    cdef const double* r
     cdef double* row
-    cdef double e[9]
-    cdef double n[3]
+    cdef Facet facet
+    cdef double each[3][3]
     cdef double w[3]
-    cdef double b[3]
-    cdef double big_y[3]
-    cdef double inverse, s
-    cdef Py_ssize_t f, v0, v1, v2
-    cdef int i, fault = 0
+    cdef double b[3][3]
+    cdef double s[3]
+    cdef double square[3]
+    cdef double big_y[9]
+    cdef double u[9]
+    cdef Py_ssize_t f
+    cdef int c, i, k, fault = 0
     for f in range(first, last):
         beads = corners_of(m, world, f)
-        v0 = beads[0] - m.first_bead
-        v1 = beads[1] - m.first_bead
-        v2 = beads[2] - m.first_bead
-        big_n = m.area_vectors + 4 * f
         row = t.rows + 9 * f
-        if big_n[3] == 0.0:
+        if m.area_vectors[4 * f + 3] == 0.0:
             fault |= bend_no_area(m, world, t.kappa, beads, f, row)
             continue
-        edges_of(world, beads, e)
-        w[0] = t.response[2 * v1] + t.response[2 * v2]
-        w[1] = t.response[2 * v2] + t.response[2 * v0]
-        w[2] = t.response[2 * v0] + t.response[2 * v1]
-        s = t.response[2 * v0 + 1] + t.response[2 * v1 + 1] + t.response[2 * v2 + 1]
-        turn = t.turn + 3 * f
-        inverse = normal_of(big_n, n)
-        for i in range(3):
-            big_y[i] = (w[0] * e[i] + w[1] * e[3 + i] + w[2] * e[6 + i]) * inverse
-            b[i] = 0.5 * w[i] * turn[i] / dot(e + 3 * i, e + 3 * i)
+        facet_of(order, m, world, t.a, beads, f, &facet)
+        for c in range(3):
+            r = t.response + WIDTH * (order + 1) * (beads[c] - m.first_bead)
+            for k in range(order + 1):
+                each[c][k] = r[WIDTH * k]
+                s[k] = r[WIDTH * k + 1] if c == 0 else s[k] + r[WIDTH * k + 1]
+        for i in range(3 * (order + 1)):
+            u[i] = 0.0
+        for c in range(3):
+            for k in range(order + 1):
+                w[k] = each[(c + 1) % 3][k] + each[(c + 2) % 3][k]
+            for k in range(order + 1):
+                add_scaled_at(k, w, facet.e[c], u + 3 * k)
+            square[0] = t.turn[3 * f + c]
+            for k in range(1, order + 1):
+                square[k] = t.turns[3 * (order * f + k - 1) + c]
+            product(order, w, square, b[c])
+            dots(order, facet.e[c], facet.e[c], square)
+            for k in range(order + 1):
+                b[c][k] *= 0.5
+            quotient(order, b[c], square, b[c])
+        for k in range(order + 1):
+            for i in range(3):
+                big_y[3 * k + i] = 0.0
+            add_scaled_at(k, facet.inverse, u, big_y + 3 * k)
         # Corners 0 and 1; the third is what is missing to zero, since E does not change when a face is moved.
-        area_gradients(n, e, s, row)
-        add_scaled(-dot(e, big_y), n, row)
-        add_scaled(b[1], e + 3, row)
-        add_scaled(-b[2], e + 6, row)
-        add_scaled(-dot(e + 3, big_y), n, row + 3)
-        add_scaled(b[2], e + 6, row + 3)
-        add_scaled(-b[0], e, row + 3)
+        for c in range(2):
+            for i in range(3):
+                row[3 * c + i] = 0.0
+            crosses(order, facet.n, facet.e[c], u)
+            add_scaled_at(order, s, u, row + 3 * c)
+            dots(order, facet.e[c], big_y, square)
+            for k in range(order + 1):
+                square[k] = -square[k]
+            add_scaled_at(order, square, facet.n, row + 3 * c)
+            add_scaled_at(order, b[c + 1], facet.e[c + 1], row + 3 * c)
+            for k in range(order + 1):
+                square[k] = -b[(c + 2) % 3][k]
+            add_scaled_at(order, square, facet.e[(c + 2) % 3], row + 3 * c)
         for i in range(3):
             row[6 + i] = -(row[i] + row[3 + i])
     return fault
 
 
-cdef class DihedralBending(MembraneForce):
+# Compiled for each order --------------------------------------------------------------------------------------
+
+cdef int _lines_1(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    follow(1, False, <BendingTask*> task, world, first, last)
+    return 0
+
+
+cdef int _lines_2(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    follow(2, False, <BendingTask*> task, world, first, last)
+    return 0
+
+
+cdef int _turns_1(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    _turns(1, <BendingTask*> task, world, first, last)
+    return 0
+
+
+cdef int _turns_2(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    _turns(2, <BendingTask*> task, world, first, last)
+    return 0
+
+
+cdef int _vertices(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    _respond(0, 0, RESIDUALS, <BendingTask*> task, first, last)
+    return 0
+
+
+cdef int _vertices_1(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    _respond(1, 1, RESIDUALS, <BendingTask*> task, first, last)
+    return 0
+
+
+cdef int _vertices_2(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    _respond(2, 2, RESIDUALS, <BendingTask*> task, first, last)
+    return 0
+
+
+cdef int _vertices_of_changes(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    _respond(1, 0, CHANGES, <BendingTask*> task, first, last)
+    return 0
+
+
+cdef int _vertices_of_changes_1(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    _respond(1, 1, CHANGES, <BendingTask*> task, first, last)
+    return 0
+
+
+cdef int _vertices_of_ones(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    _respond(0, 0, ONES, <BendingTask*> task, first, last)
+    return 0
+
+
+cdef int _faces(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    return _rows(0, <BendingTask*> task, world, first, last)
+
+
+cdef int _faces_1(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    return _rows(1, <BendingTask*> task, world, first, last)
+
+
+cdef int _faces_2(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    return _rows(2, <BendingTask*> task, world, first, last)
+
+
+cdef class DihedralBending(Bending):
     """Dihedral form. kappa, c0 (V,): pN nm, >= 0, zero at the border; 1/nm."""
-    cdef const double[::1] kappa
-    cdef const double[::1] c0
     # Found anew after edges have been flipped: of how many flips these are.
     cdef int32_t[:, ::1] pairs
     cdef Py_ssize_t n_pairs
     cdef long long flips
     cdef double[:, ::1] turn
-    cdef double[:, ::1] response
-    cdef double[:, :, ::1] rows
-    cdef double[::1] partial
+    # Of which World, and where beads were, when angles were last measured.
+    cdef long long world
+    cdef long long positions
 
     def __init__(self, str name, Geometry geometry, const double[::1] kappa, const double[::1] c0):
-        MembraneForce.__init__(self, name, geometry, NORMALS)
-        self.kappa = kappa
-        self.c0 = c0
+        Bending.__init__(self, name, geometry, kappa, c0, NORMALS, WIDTH, SHORT)
+        self.ones = _vertices_of_ones
+        self.faces = _faces
+        self.loops[HESSIAN] = Loops(1.0, _lines_1, _turns_1, _vertices_1, _faces_1)
+        self.loops[STIFFNESS] = Loops(1.0, _lines_1, _turns_1, _vertices_of_changes, _faces)
+        self.loops[THIRD] = Loops(2.0, _lines_2, _turns_2, _vertices_2, _faces_2)
+        self.loops[THIRD_OF_STIFFNESS] = Loops(2.0, _lines_1, _turns_1, _vertices_of_changes_1, _faces_1)
         self.pairs = np.zeros((3 * self.membrane.n_faces // 2 + 1, 2), np.int32)
         self.flips = -1
+        self.world = -1
         self.turn = np.zeros((self.membrane.n_faces, 3))
-        self.response = np.zeros((kappa.shape[0], 2))
-        self.rows = np.zeros((self.membrane.n_faces, 3, 3))
-        self.partial = np.zeros(n_blocks(kappa.shape[0], VERTEX_BLOCK))
 
-    cdef int run(self, World* world) noexcept nogil:
-        cdef DihedralTask task
-        cdef int fault
-        task.membrane = self.membrane
-        task.pairs = &self.pairs[0, 0]
-        task.kappa = &self.kappa[0]
-        task.c0 = &self.c0[0]
+    cdef void task_of(self, BendingTask* task) noexcept nogil:
+        Bending.task_of(self, task)
         task.turn = &self.turn[0, 0]
-        task.response = &self.response[0, 0]
-        task.rows = &self.rows[0, 0, 0]
-        task.partial = &self.partial[0]
-        self.energy = 0.0
+
+    cdef void measured(self, World* world, const BendingTask* task) noexcept nogil:
+        cdef EdgeTask edges
         self.geometry.measure(world, NORMALS)
         if self.flips != self.geometry.triangles.flips:
-            self.find_pairs(world, task.pairs, task.turn)
-        over_blocks(_edges, &task, world, self.n_pairs, EDGE_BLOCK)
+            self.find_pairs(world, &self.pairs[0, 0], task.turn)
+        elif self.world == world.number and self.positions == world.positions:
+            return
+        self.world = world.number
+        self.positions = world.positions
+        edges.membrane = self.membrane
+        edges.pairs = &self.pairs[0, 0]
+        edges.turn = task.turn
+        over_blocks(_edges, &edges, world, self.n_pairs, EDGE_BLOCK)
+
+    cdef int run(self, World* world) noexcept nogil:
+        cdef BendingTask task
+        cdef int fault
+        self.energy = 0.0
+        self.task_of(&task)
+        self.measured(world, &task)
         over_blocks(_vertices, &task, world, self.membrane.n_vertices, VERTEX_BLOCK)
         fault = over_blocks(_faces, &task, world, self.membrane.n_faces, FACE_BLOCK)
         if fault != 0:
             return fault
-        self.gather(world, task.rows, NULL)
+        self.gather(world, task.rows, NULL, -1.0, world.f)
         if world.want_energy:
             self.energy = ordered_sum(task.partial, self.partial.shape[0])
         return 0

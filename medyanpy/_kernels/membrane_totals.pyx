@@ -105,7 +105,7 @@ cdef class TriangleAreas(MembraneForce):
         task.partial = &self.partial[0]
         self.geometry.measure(world, AREA_GRADIENTS)
         over_blocks(_triangles, &task, world, self.membrane.n_faces, FACE_BLOCK)
-        self.gather(world, self.membrane.area_gradients, task.tension)
+        self.gather(world, self.membrane.area_gradients, task.tension, -1.0, world.f)
         self.energy = 0.0
         if world.want_energy:
             self.energy = ordered_sum(task.partial, self.partial.shape[0])

@@ -123,7 +123,9 @@ class MembraneBending(_MembraneForce):
     edge folded back on itself φ jumps from π to -π. A triangle that has lost its area ends the run
     (SimulationError): the curvature next to it has no limit. Nothing in this force keeps triangles in shape.
 
-    Cost: O(V); smooth but for the places named.
+    Cost: O(V); smooth but for the places named. Second and third derivatives are offered, and a stiffness without
+    negative eigenvalues, in which what is proportional to :math:`H_v - c_v` is left out of the second derivatives;
+    products with either cost as much as a few forces.
 
     References
     ----------

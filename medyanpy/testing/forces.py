@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from medyanpy._kernels.derivatives import Contraction, HessianBlocks
+from medyanpy._kernels.derivatives import Contraction, DiagonalBlocks, HessianBlocks, Multiplication
 from medyanpy._tools import quaternions
 from medyanpy._tools.described import made_anew
 from medyanpy._tools.domains import Domain
@@ -369,10 +369,11 @@ class _Anywhere:
         self.sum.alone(self.context._store.program, self.operation)
         return self.sum.f_array[self.context.layout.rank]
 
-    def hessian(self, x: np.ndarray) -> np.ndarray:
-        """(3n, 3n) as it comes: the mirror of every block is put in, and nothing is made symmetric."""
+    def hessian(self, x: np.ndarray, positive: bool = False) -> np.ndarray:
+        """(3n, 3n), or of the stiffness, as it comes: the mirror of every block is put in, and nothing is made
+        symmetric."""
         self.go(x)
-        collected = HessianBlocks(self.operation)
+        collected = HessianBlocks(self.operation, positive)
         self.context._schedule.perform(collected, changes_state=False)
         out = np.zeros((len(x), len(x), 3, 3))
         order = self.context.layout.order
@@ -382,17 +383,31 @@ class _Anywhere:
                 out[order[j], order[i]] += block.T
         return out.transpose(0, 2, 1, 3).reshape(x.size, x.size)
 
-    def third(self, x: np.ndarray, a: np.ndarray) -> np.ndarray:
+    def third(self, x: np.ndarray, a: np.ndarray, positive: bool = False) -> np.ndarray:
+        return self._along(Contraction, x, a, positive)
+
+    def product(self, x: np.ndarray, a: np.ndarray, positive: bool) -> np.ndarray:
+        return self._along(Multiplication, x, a, positive)
+
+    def _along(self, operation: Callable[..., Any], x: np.ndarray, a: np.ndarray, positive: bool) -> np.ndarray:
         self.go(x)
         layout = self.context.layout
         out = np.zeros_like(x)
-        contraction = Contraction(self.operation, np.ascontiguousarray(a[layout.order]), out)
-        self.context._schedule.perform(contraction, changes_state=False)
+        asked = operation(self.operation, np.ascontiguousarray(a[layout.order]), out, positive)
+        self.context._schedule.perform(asked, changes_state=False)
         return out[layout.rank]
+
+    def diagonal(self, x: np.ndarray) -> np.ndarray:
+        """(n, 3, 3) of the stiffness."""
+        self.go(x)
+        out = np.zeros((len(x), 3, 3))
+        self.context._schedule.perform(DiagonalBlocks(self.operation, out), changes_state=False)
+        return out[self.context.layout.rank]
 
 
 def check_higher_derivatives(case: ForceCase) -> None:
-    """Second and third derivatives, as far as the force offers them, against differences of those one below."""
+    """Second and third derivatives, as far as the force offers them, against differences of those one below; those of
+    its stiffness likewise, and products with both against their blocks."""
     force = _Anywhere(case)
     offered, x = force.operation.derivatives, force.x
     if offered < 2:
@@ -412,9 +427,18 @@ def check_higher_derivatives(case: ForceCase) -> None:
             f"{case.name}: second derivative in component {worst % 3} of bead {worst // 3} and component {k % 3} of "
             f"bead {k // 3} is {hessian[worst, k]!r}, by differences {column[worst]!r}"
         )
+    stiffness = force.hessian(x, True)
+    assert np.abs(stiffness - stiffness.T).max() <= 1e-14 * scale, f"{case.name}: the stiffness is not symmetric"
+    blocks = stiffness.reshape(len(x), 3, len(x), 3)[np.arange(len(x)), :, np.arange(len(x))]
+    assert np.abs(force.diagonal(x) - blocks).max() <= 1e-14 * scale, f"{case.name}: other diagonal blocks alone"
+    rng = np.random.default_rng(1)
+    for matrix, positive in ((hessian, False), (stiffness, True)):
+        a = rng.normal(size=x.shape)
+        wrong = np.abs(force.product(x, a, positive).ravel() - matrix @ a.ravel()).max()
+        what = "stiffness" if positive else "Hessian"
+        assert wrong <= 1e-13 * scale * np.abs(a).sum(), f"{case.name}: a product with the {what} is not its blocks'"
     if offered < 3:
         return
-    rng = np.random.default_rng(1)
     for _ in range(3):
         a = rng.normal(size=x.shape)
         third = force.third(x, a)
@@ -424,6 +448,14 @@ def check_higher_derivatives(case: ForceCase) -> None:
         assert wrong.max() <= 1e-6 * max(np.abs(slope).max(), scale / case.length), (
             f"{case.name}: third derivative along a direction, component {worst[1]} of bead {worst[0]}, is "
             f"{third[worst]!r}, by differences {slope.reshape(x.shape)[worst]!r}"
+        )
+        other = rng.normal(size=x.shape)
+        found = np.vdot(other, force.third(x, a, True))
+        slope = (force.hessian(x + h * other, True) - force.hessian(x - h * other, True)) / (2.0 * h)
+        by_differences = a.ravel() @ slope @ a.ravel()
+        assert abs(found - by_differences) <= 1e-6 * max(np.abs(slope).sum(), scale / case.length), (
+            f"{case.name}: the derivative of the stiffness along a direction is {found!r}, by differences "
+            f"{by_differences!r}"
         )
 
 
