@@ -143,6 +143,8 @@ def points_that_meet_along_membranes():
         system.add_force(forces.MembraneEdgeSprings(membrane, 30.0, name=membrane.name))
     system.add_force(forces.Ricker(points, points, 0.2, 1.0, cutoff=3.0, along_surface=True, skin=0.2))
     system.add_force(forces.SoftSphere(points[0], points, 1.0, 1.0, along_surface=True, group=1))
+    more = topology.add_intriangle_points(membranes[0], 4500, mass=1.0, friction=0.2, seed=6)
+    system.add_force(forces.MembraneField(more, rng.normal(0.0, 1.0, 642)))
     return system
 
 

@@ -280,6 +280,46 @@ def a_triangle_between_two_points_collapses():
     return Scene(context, lambda: context.set_velocities(np.zeros((7, 3))), 5, "proteins", "pairs")
 
 
+@fault("membrane_fields.pyx", "_forces", "DEGENERATE_TRIANGLE", "VertexField", "lost its area", in_triangle=True)
+def a_triangle_loses_its_area_under_a_point_in_a_field():
+    """From outside: in a step it is the ride on the triangle that fails first."""
+    topology = mp.Topology()
+    corners = np.array([[0.0, 0, 0], [1.0, 0, 0], [0, 1.0, 0]])
+    membrane = topology.add_membrane(mp.TriangleMesh(corners, [[0, 1, 2]]), vertex_mass=1.0)
+    points = topology.add_intriangle_points(
+        membrane, triangles=[0], barycentric=[[0.25, 0.25, 0.5]], mass=1.0, name="proteins"
+    )
+    system = mp.System(topology)
+    system.add_force(forces.MembraneField(points, 2.0, name="field"))
+    context = make(system, "BAGAB", timestep=1.0)
+    x = np.zeros((4, 3))
+    x[:3] = corners
+    context.set_positions(x * [[1.0, 0.0, 1.0]])
+    return Scene(context, lambda: context.set_positions(x), 3, "proteins", "field")
+
+
+@fault("membrane_fields.pyx", "call", "PYTHON_EXCEPTION", "PythonField", "called from the step raised OverflowError: ",
+       cause=OverflowError)  # fmt: skip
+def a_field_of_python_raises():
+    topology = mp.Topology()
+    membrane = topology.add_membrane(mp.TriangleMesh.icosphere(3.0, 1), vertex_mass=1.0)
+    points = topology.add_intriangle_points(membrane, 10, mass=1.0, seed=1)
+    start, bound = points.triangles[0], [False]
+
+    def field(triangles, weights):
+        if triangles[0] != start and not bound[0]:
+            raise OverflowError("out of the table")
+        return -weights[:, 0], np.broadcast_to([-1.0, 0.0, 0.0], (10, 3))
+
+    system = mp.System(topology)
+    system.add_force(forces.PythonMembraneField(points, field, name="table"))
+    context = make(system, "BAGAB", 0.05)
+    v = np.zeros((52, 3))
+    v[42:] = np.random.default_rng(1).normal(0.0, 1.0, (10, 3))
+    context.set_velocities(v)
+    return Scene(context, lambda: bound.__setitem__(0, True), None, None, "table")
+
+
 def proteins_that_see_each_other(mesh, n, diameter):
     topology = mp.Topology()
     membrane = topology.add_membrane(mesh, vertex_mass=1.0, fixed=True)

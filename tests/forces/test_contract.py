@@ -796,7 +796,42 @@ def along_surfaces(law):
     return build
 
 
+def on_membranes(law):
+    """Of the points of one membrane among others: an energy of their weights."""
+
+    def build():
+        topology, h = points_of_two_membranes()
+        return topology, law(h["more"], np.linspace(-3.0, 5.0, len(h["open"])))
+
+    return build
+
+
+def weights_squared(points, values):
+    """Not linear, and it tells triangles apart."""
+
+    def function(triangles, weights):
+        share = (1.0 + 0.1 * triangles)[:, None] * values[:3]
+        return np.sum(share * weights**2, axis=1), 2.0 * share * weights
+
+    return mp.forces.PythonMembraneField(points, function)
+
+
+def on_membranes_energy(linear):
+    def energy(x):
+        h = points_of_two_membranes()[1]
+        values, membrane, total = np.linspace(-3.0, 5.0, len(h["open"])), h["open"], 0.0
+        for bead, f in zip(h["more"].beads, h["more"].triangles.tolist(), strict=True):
+            w = weights_of(x[membrane.beads], membrane.mesh.faces, f, x[bead])
+            corners = values[membrane.mesh.faces[f]]
+            total += w @ corners if linear else (1.0 + 0.1 * f) * np.sum(values[:3] * w**2)
+        return total
+
+    return energy
+
+
 BETWEEN_BEADS = [
+    ForceCase("field on a membrane", on_membranes(mp.forces.MembraneField), on_membranes_energy(True), 1.0),
+    ForceCase("Python field on a membrane", on_membranes(weights_squared), on_membranes_energy(False), 1.0),
     ForceCase(
         "soft spheres along surfaces",
         along_surfaces(lambda a, b, **k: mp.forces.SoftSphere(a, b, 2.0, 10.1, **k)),
