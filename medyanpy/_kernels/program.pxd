@@ -26,6 +26,7 @@ cdef enum FaultCode:
     IN_WALL = 12              # a sphere that overlaps a wall of the fluid
     NO_ROOT = 13              # a mobility of which Lanczos' method finds no root
     CONSTRAINTS_LOST = 14     # constraints between beads that cannot be held; `triangle` of the fault is the row
+    TOO_FAR = 15              # a search along a surface that does not end
 
 
 cdef struct Fault:
