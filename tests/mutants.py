@@ -223,6 +223,8 @@ def generated(seed: int, root: Path = ROOT) -> Iterator[Mutant]:
 LAWS = [
     ("every component of the force", "_kernels/bonds.pyx", "_bonds", "f[0] += row[0]", "f[0] = row[0]"),
     ("second and third derivatives where", "_kernels/radial.pxd", "third", "2.0 * s * (a[c] - s * n[c])", "0.0"),
+    ("second and third derivatives of membrane bending", "_kernels/bending.pxd", "facet_of", "out.length[2] += 0.5 * out.length[0] * dot(out.n + 3, out.n + 3)", "pass"),
+    ("products with the stiffness of a bending membrane", "_kernels/bending.pxd", "weights", "u[1] = -u[0] * (0.5 * area[1] / area[0])", "u[1] = 0.0"),
     ("independent reference that rotates", "_kernels/geodesic.pyx", "_fly_one", "rate[0] = -rate_i * sqrt(nn / nn_new)", "rate[0] = -rate_i"),
     ("kinetic energy, the momentum and angular", "_kernels/geodesic.pyx", "_recoil", "sums[3 * <Py_ssize_t> corner[1] + c] += second", "sums[3 * <Py_ssize_t> corner[2] + c] += second"),
     ("G is reversible", "_kernels/geodesic.pyx", "_fly_one", "rest = max(rest - tau, 0.0)", "rest = rest"),
@@ -280,7 +282,7 @@ LAWS = [
     ("up to which order 4 is stable", "integrators.py", "longest_flight", "if self._order == 2 or longest == 0.0:", "if True:"),
     ("at crossings under a force", "_kernels/geodesic.pyx", "_fly_one", "rate_i * uE - rate[0] * uE_new", "rate_i * uE + rate[0] * uE_new"),
     ("at the edges of an octahedron", "_kernels/thermostat.pyx", "_thermostat", "t.c2[i] * gz[k]", "1.05 * t.c2[i] * gz[k]"),
-    ("bending energy of a sphere", "_kernels/membrane_bending.pyx", "_vertices", "area = g[3] * (1.0 / 6.0)", "area = g[3] * (1.0 / 2.0)"),
+    ("bending energy of a sphere", "_kernels/membrane_bending.pyx", "_respond", "area[0] = m.vector_sums[4 * v + 3] * (1.0 / 6.0)", "area[0] = m.vector_sums[4 * v + 3] * (1.0 / 2.0)"),
     ("pairs in a Ricker well", "_kernels/radial.pxd", "pull", "return 4.5 * r * q * (s - 1.0)", "return 4.5 * r * q * s"),
     ("TIP3P water", "presets/water.py", "charges", "np.array([-0.5, 1.0, -0.5])", "np.array([-0.5, 1.0, 0.5])"),
     ("areas and volumes of spheres", "mesh/shapes.py", "red_cell_half_thickness", "c0 + c2 * square", "c0 + 0.99 * c2 * square"),

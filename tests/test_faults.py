@@ -421,7 +421,7 @@ def collapsing(form):
 LOST = "lost its area.*MembraneEdgeSprings.*smaller timestep"
 for form, kernel in (("vertex", "membrane_bending.pyx"), ("dihedral", "membrane_dihedral.pyx")):
     FAULTS.append(
-        Fault(kernel, "_faces", "DEGENERATE_TRIANGLE", "", LOST, collapsing(form), True, name=f"bending, {form} form")
+        Fault(kernel, "_rows", "DEGENERATE_TRIANGLE", "", LOST, collapsing(form), True, name=f"bending, {form} form")
     )
 
 
@@ -844,6 +844,25 @@ BLOCKS = """
     assert crowd.hessian().shape == (900_000, 900_000)
 """
 
+# What second derivatives of bending are made with, of 160 000 vertices, is allocated when they are first asked for.
+LINES = """
+    from medyanpy._kernels.derivatives import Multiplication
+    topology = mp.Topology()
+    sheet = topology.add_membrane(mp.TriangleMesh.flat_sheet(400, 400, 1.0), vertex_mass=1.0)
+    system = mp.System(topology)
+    system.add_force(forces.MembraneBending(sheet, 1.0, name="bending"))
+    made = mp.Context(system, mp.VerletIntegrator(1e-6), threads=1)
+    made.runaway = None
+    made.step(1)
+    a = np.ones((len(sheet), 3))
+    product = Multiplication(made._schedule.bound_forces["bending"], a, np.zeros_like(a))
+    bound(50_000_000)
+    fails(lambda: made._schedule.perform(product, changes_state=False), 1, None, "bending")
+    bound(None)
+    made._schedule.perform(product, changes_state=False)
+    made.step(1)
+"""
+
 # Not even beads that are alone make a band.
 LIBRARY = """
     from medyanpy import kicks
@@ -958,6 +977,7 @@ IN_PROCESSES = {
     ("neighbors.pyx", "_rows", "OUT_OF_MEMORY"): CROWD,
     ("neighbors.pyx", "index", "OUT_OF_MEMORY"): ROWS,
     ("derivatives.pyx", "_append", "OUT_OF_MEMORY"): BLOCKS + LIBRARY,
+    ("bending.pyx", "prepare", "OUT_OF_MEMORY"): LINES,
 }
 
 
