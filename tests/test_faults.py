@@ -585,41 +585,30 @@ def a_compressed_bond_turns_the_equations_singular():
     return Scene(coarse(system, kicks.ZhangSkeel()), lambda: bond.set(length=1.0), {700, 701}, "pair")
 
 
-def pushed_together():
-    """The same by soft spheres that were apart when they were added: outside of the band."""
+@fault("conjugate_gradients.pxi", "_not_solved", "NOT_SOLVED", "Kick", UNSOLVED)
+def conjugate_gradients_meet_a_direction_that_costs_nothing():
+    """By soft spheres that were apart when they were added: outside of the band. Pulled across, the two have the
+    curvature M - 2 (2 - r)/r < 0 there, with r = 0.9."""
     beads, system = pair(9.0)
     spheres = system.add_force(forces.SoftSphere(beads, beads, 1.0, 2.0))
+    system.add_force(forces.UniformField(beads.beads[:1], [0.0, 1.0, 0.0]))
     context = coarse(system, kicks.ZhangSkeelSimplified())
     x = context.get_state(positions=True).positions.copy()
-    x[701] = [1.0, 0.0, 0.0]
+    x[701] = [0.9, 0.0, 0.0]
     context.set_positions(x)
-    return context, spheres
+    return Scene(context, lambda: spheres.set(stiffness=0.0), {700, 701}, "pair")
 
 
-@fault("coarse.pyx", "in_python", "NOT_SOLVED", "Kick", UNSOLVED)
-def the_sparse_library_finds_the_equations_singular():
-    context, spheres = pushed_together()
-    return Scene(context, lambda: spheres.set(stiffness=0.0))
-
-
-SPARSE_SOLUTION = kicks._sparse_solution
-
-
-@fault("coarse.pyx", "in_python", "PYTHON_EXCEPTION", "Kick", "called from the step raised OverflowError: ",
-       cause=OverflowError)  # fmt: skip
-def the_sparse_library_raises():
-    context, spheres = pushed_together()
-
-    def solution(*_):
-        raise OverflowError("too many nonzeros")
-
-    kicks._sparse_solution = solution
-
-    def mend():
-        kicks._sparse_solution = SPARSE_SOLUTION
-        spheres.set(stiffness=0.0)
-
-    return Scene(context, mend)
+@fault("conjugate_gradients.pxi", "_invert_diagonal", "NOT_SOLVED", "Kick", UNSOLVED)
+def a_bead_alone_has_no_minimum():
+    """Across a bond of stiffness 8, a tenth as long as it wants to be, βh²H of each end is -72 across it; M is 2."""
+    beads, system = pair(9.0)
+    spheres = system.add_force(forces.SoftSphere(beads, beads, 8.0, 2.0))
+    context = coarse(system, kicks.ZhangSkeelSimplified())
+    x = context.get_state(positions=True).positions.copy()
+    x[701] = [0.2, 0.0, 0.0]
+    context.set_positions(x)
+    return Scene(context, lambda: spheres.set(stiffness=0.0), {700, 701}, "pair")
 
 
 @fault("coarse.pyx", "newton", "NOT_SOLVED", "Kick", UNSOLVED)
@@ -863,18 +852,34 @@ LINES = """
     made.step(1)
 """
 
-# Not even beads that are alone make a band.
-LIBRARY = """
+# Not even beads that are alone make a band: conjugate gradients have arrays by row, made when they are needed first.
+DESCENT = """
     from medyanpy import kicks
-    import scipy.sparse.linalg
     kicks._WIDEST_BAND = -1
     make = lambda b: forces.HarmonicTrap(b, 1.0, [0.0, 0, 0], name="trap")
     crowd, force = context(300_000, make, kick=kicks.ZhangSkeelSimplified())
     crowd.get_state(forces=True)
     bound(10_000_000)
-    fails(lambda: crowd.step(1), 0, None, "trap")
+    fails(lambda: crowd.step(1), 0, None, None)
     crowd.step(1)
     assert crowd.step_count == 1
+"""
+
+# Two million pairs that were apart: 117 MB to find them again, and 340 MB for their blocks.
+COUPLED = """
+    from medyanpy import kicks
+    make = lambda b: forces.SoftSphere(b, b, 1.0, diameter=0.001, name="pairs")
+    crowd, force = context(2000, make, kick=kicks.ZhangSkeelSimplified(positive_definite=True, tolerance=1e-3))
+    crowd.step(1)
+    force.set(diameter=2.0)
+    crowd.get_state(forces=True)
+    bound({extra})
+    fails(lambda: crowd.step(1), 1, None, None)
+    force.set(diameter=0.5)
+    crowd.step(1)
+    force.set(diameter=2.0)
+    crowd.step(1)
+    assert crowd.step_count == 3
 """
 
 # Listened to, links that bind and let go ten million times in one step.
@@ -976,7 +981,10 @@ IN_PROCESSES = {
     ("link_binding.pyx", "follow", "OUT_OF_MEMORY"): PAIRS,
     ("neighbors.pyx", "_rows", "OUT_OF_MEMORY"): CROWD,
     ("neighbors.pyx", "index", "OUT_OF_MEMORY"): ROWS,
-    ("derivatives.pyx", "_append", "OUT_OF_MEMORY"): BLOCKS + LIBRARY,
+    ("derivatives.pyx", "_append", "OUT_OF_MEMORY"): BLOCKS,
+    ("conjugate_gradients.pxi", "_make_rows", "OUT_OF_MEMORY"): DESCENT,
+    ("conjugate_gradients.pxi", "_into_rows", "OUT_OF_MEMORY"): COUPLED.format(extra=50_000_000),
+    ("conjugate_gradients.pxi", "_arrange", "OUT_OF_MEMORY"): COUPLED.format(extra=250_000_000),
     ("bending.pyx", "prepare", "OUT_OF_MEMORY"): LINES,
 }
 

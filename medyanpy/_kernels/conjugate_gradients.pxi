@@ -60,17 +60,17 @@ cdef struct BlockRows:
     int32_t* products         # (n,) of the last solution that starts at a row
 
 
-cdef int _make_room(void** array, Py_ssize_t bytes) noexcept nogil:
+cdef bint _make_room(void** array, Py_ssize_t bytes) noexcept nogil:
+    """Whether there is no memory for that; the array is then as it was."""
     cdef void* grown = realloc(array[0], bytes)
-    if grown == NULL:
-        return OUT_OF_MEMORY
-    array[0] = grown
-    return 0
+    if grown != NULL:
+        array[0] = grown
+    return grown == NULL
 
 
 cdef int _make_rows(BlockRows* t) noexcept nogil:
     """Arrays by row, when they are needed first."""
-    cdef int failed = 0
+    cdef bint failed = False
     if t.products != NULL:
         return 0
     failed |= _make_room(<void**> &t.mass, t.n * sizeof(double))
@@ -82,13 +82,12 @@ cdef int _make_rows(BlockRows* t) noexcept nogil:
     failed |= _make_room(<void**> &t.p, 3 * t.n * sizeof(double))
     failed |= _make_room(<void**> &t.s, 3 * t.n * sizeof(double))
     failed |= _make_room(<void**> &t.partial, 3 * t.n * sizeof(double))
-    if failed:
+    # Last: it tells that all are there.
+    if failed or _make_room(<void**> &t.products, t.n * sizeof(int32_t)):
         return OUT_OF_MEMORY
     memset(t.start, 0, (t.n + 1) * sizeof(int64_t))
-    failed = _make_room(<void**> &t.products, t.n * sizeof(int32_t))
-    if not failed:
-        memset(t.products, 0, t.n * sizeof(int32_t))
-    return failed
+    memset(t.products, 0, t.n * sizeof(int32_t))
+    return 0
 
 
 cdef void _free_rows(BlockRows* t) noexcept nogil:
@@ -153,7 +152,8 @@ cdef int _arrange(BlockRows* t) noexcept nogil:
         t.room = t.slots + t.slots // 8
         if _make_room(<void**> &t.column, t.room * sizeof(int32_t)) or \
                 _make_room(<void**> &t.value, 9 * t.room * sizeof(double)):
-            t.room = 0
+            # Those that there were may have gone; the next kick begins anew.
+            t.room = t.slots = t.count = 0
             return OUT_OF_MEMORY
     memset(t.start, 0, (t.n + 1) * sizeof(int64_t))
     slot = -1

@@ -10,8 +10,7 @@ places of their own has the gradients
     lambda_i f                                        on corner i:
 
 the point is given f, and its corners -lambda_i f, which is what they get from it the other way round. So whoever kicks,
-minimises, or asks for a virial need not know that there are such energies. With n = e1 x e2, A G^-1 g is
-(g_1 e2 x n + g_2 n x e1) / n.n.
+minimises, or asks for a virial need not know that there are such energies.
 
 Bits: what points give to corners is added up free of any order (accumulate.pxd).
 """
@@ -23,11 +22,11 @@ from libc.stdint cimport int32_t
 from medyanpy._kernels.accumulate cimport Accumulator, Groups, Sum, note, scale_at, to_grid
 from medyanpy._kernels.arrays cimport vector, zeros
 from medyanpy._kernels.parallel cimport SUM_BLOCK, n_blocks, over_blocks, record_fault, sum_in_blocks
-from medyanpy._kernels.points cimport Frame, frame_of
+from medyanpy._kernels.points cimport Frame, frame_of, with_rates
 from medyanpy._kernels.program cimport (
     DEGENERATE_TRIANGLE, NO_FAULT, PYTHON_EXCEPTION, Change, Operation, World, is_there,
 )
-from medyanpy._kernels.vec3 cimport cross, dot
+from medyanpy._kernels.vec3 cimport dot
 
 cdef Py_ssize_t BLOCK = 1024
 
@@ -67,8 +66,6 @@ cdef int _linear(void* task, World* world, Py_ssize_t first, Py_ssize_t last, in
 cdef int _forces(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
     """On points, from their slopes."""
     cdef FieldTask* t = <FieldTask*> task
-    cdef double a[3]
-    cdef double b[3]
     cdef double* f
     cdef double square, largest = 0.0
     cdef Frame frame
@@ -81,14 +78,12 @@ cdef int _forces(void* task, World* world, Py_ssize_t first, Py_ssize_t last, in
             continue
         p = t.place[k] - world.n_cartesian
         frame_of(&world.box, world.x, world.faces + 3 * <Py_ssize_t> world.triangle[p], &frame)
-        cross(frame.e2, frame.n, a)
-        cross(frame.n, frame.e1, b)
+        with_rates(&frame, -t.slope[2 * k], -t.slope[2 * k + 1], f)
         for c in range(3):
-            f[c] = -(t.slope[2 * k] * a[c] + t.slope[2 * k + 1] * b[c]) / frame.nn
             world.f[3 * <Py_ssize_t> t.place[k] + c] += f[c]
         square = dot(f, f)
         # Slopes are numbers: it is the triangle.
-        if not (square - square == 0.0):
+        if frame.nn == 0.0 or not (square - square == 0.0):
             return record_fault(world, DEGENERATE_TRIANGLE, t.place[k], world.triangle[p])
         largest = max(largest, square)
     note(&t.groups, thread, t.place[first] - world.n_cartesian, largest)

@@ -31,7 +31,8 @@ cdef inline void project(const Frame* frame, double* u) noexcept nogil:
 
 
 cdef inline void with_rates(const Frame* frame, double a, double b, double* f) noexcept nogil:
-    """f in the plane of the triangle, with f.e1 = a and f.e2 = b: A G^-1 (a, b). 0 without area."""
+    """f in the plane of the triangle, with f.e1 = a and f.e2 = b: A G^-1 (a, b) = (a e2 x n + b n x e1)/n.n. 0 without
+    area."""
     cdef double u[3]
     cdef double w[3]
     cdef double inverse = 1.0 / frame.nn if frame.nn > 0.0 else 0.0
