@@ -393,7 +393,7 @@ def matrices(mesh, make):
 
 @pytest.mark.parametrize("stretched", [0.7, 1.0, 1.4])
 def test_stiffness_of_triangles(stretched):
-    """No negative eigenvalue, stretched or not; the Hessian where each has its area; one direction for each triangle."""
+    """No negative eigenvalue, stretched or not; the Hessian where each has its area; one direction for each."""
     hessian, stiffness = matrices(
         SADDLE, lambda m: mp.forces.MembraneArea(m, 3.0, SADDLE.face_areas / stretched, per_triangle=True)
     )
