@@ -8,7 +8,6 @@ import numpy as np
 
 from medyanpy._kernels.selected import coarse
 from medyanpy._tools.described import Described
-from medyanpy._tools.hessians import entries
 from medyanpy._tools.names import Guarded
 from medyanpy._tools.validation import number, several, words
 from medyanpy.errors import ParameterError, TimestepWarning, shown
@@ -22,8 +21,10 @@ __all__ = [
     "Explicit", "Kick", "Newmark", "PushForwardNewmark", "ZhangSkeel", "ZhangSkeelSimplified", "ZhangSkeelStiff",
 ]  # fmt: skip
 
-# Up to this many beads before it may the equations of a bead reach, before a sparse library is faster.
+# Up to this many beads before it may the equations of a bead reach, before conjugate gradients are faster.
 _WIDEST_BAND = 24
+# Of kicks found by conjugate gradients, relative to them: docs/theory/implicit.md.
+_TOLERANCE = 1e-10
 # With less friction * timestep / mass, kicks that are not gradients were seen to lose runs (docs/theory/implicit.md).
 _LEAST_DAMPING = 1e-3
 
@@ -74,16 +75,27 @@ class _Implicit(Kick):
     coordinates = True
     _positive_definite = False
 
-    def __init__(self, beta: float = 0.25) -> None:
-        self._beta = number(f"{type(self).__name__}: beta", beta, above=0.0)
+    def __init__(self, beta: float, tolerance: float) -> None:
+        name = type(self).__name__
+        self._beta = number(f"{name}: beta", beta, above=0.0)
+        self._tolerance = number(f"{name}: tolerance", tolerance, above=0.0, at_most=1e-2)
 
     @property
     def beta(self) -> float:
         """β"""
         return self._beta
 
+    @property
+    def tolerance(self) -> float:
+        """Of a kick that conjugate gradients find, relative to it."""
+        return self._tolerance
+
     def __repr__(self) -> str:
-        return f"{type(self).__name__}(beta={self._beta:g})"
+        return f"{type(self).__name__}({', '.join(self._said())})"
+
+    def _said(self) -> list[str]:
+        """Arguments, as they are written in a call; tolerances if another one is asked for."""
+        return [f"beta={self._beta:g}"] + [f"tolerance={self._tolerance:g}"] * (self._tolerance != _TOLERANCE)
 
     def softens(self, force: str) -> bool:
         return True
@@ -140,23 +152,16 @@ class _Implicit(Kick):
         order, start, width = _band(place, i, j, len(schedule.store.movable_beads()))
         scale = self._beta * (min(schedule.integrator.flights) * h) ** 2
 
-        mass = schedule.store.masses()[order]
-        number = np.full(schedule.layout.n, -1)
-        number[order] = np.arange(len(order))
-
-        def solve(blocks, right):
-            return _sparse_solution(mass, scale, number, blocks, right)
-
         return coarse.CoarseForces(
-            stiff, self.scheme, scale, schedule.layout.n, order, start, width, solve, self._positive_definite
+            stiff, self.scheme, scale, schedule.layout.n, order, start, width, self._tolerance, self._positive_definite
         )
 
 
 class _Choice(_Implicit):
     """With second derivatives in the equations, or stiffnesses without negative eigenvalues."""
 
-    def __init__(self, beta: float, positive_definite: bool, positive: bool | None) -> None:
-        super().__init__(beta)
+    def __init__(self, beta: float, positive_definite: bool, positive: bool | None, tolerance: float) -> None:
+        super().__init__(beta, tolerance)
         self._positive_definite = bool(positive_definite if positive is None else positive)
 
     @property
@@ -175,8 +180,8 @@ class _Choice(_Implicit):
         del arguments["positive"]
         return {**arguments, "positive_definite": self._positive_definite}
 
-    def __repr__(self) -> str:
-        return f"{super().__repr__()[:-1]}, positive_definite=True)" if self._positive_definite else super().__repr__()
+    def _said(self):
+        return super()._said() + ["positive_definite=True"] * self._positive_definite
 
 
 class ZhangSkeel(_Choice):
@@ -206,6 +211,9 @@ class ZhangSkeel(_Choice):
         times the temperature, with beta = 0.35; which is measured in the theory of linearly implicit kicks.
     positive : bool, optional
         The older name of `positive_definite`.
+    tolerance : float, > 0, <= 0.01
+        Of kicks that conjugate gradients find (nets, membranes): their error relative to them, as momenta weighted by
+        masses, is no larger.
 
     Raises
     ------
@@ -222,8 +230,14 @@ class ZhangSkeel(_Choice):
 
     scheme = coarse.Scheme.SYMPLECTIC
 
-    def __init__(self, beta: float = 0.25, positive_definite: bool = False, positive: bool | None = None) -> None:
-        super().__init__(beta, positive_definite, positive)
+    def __init__(
+        self,
+        beta: float = 0.25,
+        positive_definite: bool = False,
+        positive: bool | None = None,
+        tolerance: float = _TOLERANCE,
+    ) -> None:
+        super().__init__(beta, positive_definite, positive, tolerance)
 
 
 class ZhangSkeelSimplified(_Choice):
@@ -245,6 +259,9 @@ class ZhangSkeelSimplified(_Choice):
         not heat.
     positive : bool, optional
         The older name of `positive_definite`.
+    tolerance : float, > 0, <= 0.01
+        Of kicks that conjugate gradients find (nets, membranes): their error relative to them, as momenta weighted by
+        masses, is no larger.
 
     Raises
     ------
@@ -260,8 +277,14 @@ class ZhangSkeelSimplified(_Choice):
 
     scheme = coarse.Scheme.SIMPLIFIED
 
-    def __init__(self, beta: float = 0.25, positive_definite: bool = False, positive: bool | None = None) -> None:
-        super().__init__(beta, positive_definite, positive)
+    def __init__(
+        self,
+        beta: float = 0.25,
+        positive_definite: bool = False,
+        positive: bool | None = None,
+        tolerance: float = _TOLERANCE,
+    ) -> None:
+        super().__init__(beta, positive_definite, positive, tolerance)
 
     def check_context(self, schedule):
         if not self._positive_definite:
@@ -304,6 +327,9 @@ class ZhangSkeelStiff(ZhangSkeelSimplified):
         As of `ZhangSkeelSimplified`.
     positive : bool, optional
         The older name of `positive_definite`.
+    tolerance : float, > 0, <= 0.01
+        Of kicks that conjugate gradients find (nets, membranes): their error relative to them, as momenta weighted by
+        masses, is no larger.
 
     Raises
     ------
@@ -316,9 +342,14 @@ class ZhangSkeelStiff(ZhangSkeelSimplified):
     """
 
     def __init__(
-        self, beta: float = 0.25, stiff: Any = (), positive_definite: bool = False, positive: bool | None = None
+        self,
+        beta: float = 0.25,
+        stiff: Any = (),
+        positive_definite: bool = False,
+        positive: bool | None = None,
+        tolerance: float = _TOLERANCE,
     ) -> None:
-        super().__init__(beta, positive_definite, positive)
+        super().__init__(beta, positive_definite, positive, tolerance)
         what = "ZhangSkeelStiff: stiff"
         given = [stiff] if isinstance(stiff, str) else several(what, stiff)
         self._names = tuple(words(what, [getattr(force, "name", force) for force in given]))
@@ -376,6 +407,9 @@ class PushForwardNewmark(_Implicit):
     solver : str
         ``"newton"``: to round-off, which is symplectic; ``"one-step"``: one step of Newton's method, from a = 0, which
         is `ZhangSkeelSimplified`.
+    tolerance : float, > 0, <= 0.01
+        Of what conjugate gradients find in a step of Newton's method (nets, membranes), relative to it; such steps are
+        taken until they move beads by roundings only.
 
     Raises
     ------
@@ -389,15 +423,15 @@ class PushForwardNewmark(_Implicit):
     J. C. Simo, N. Tarnow, K. K. Wong, Comput. Methods Appl. Mech. Eng. 100, 63 (1992). Tao & Owhadi (2016): (14).
     """
 
-    def __init__(self, beta: float = 0.25, solver: str = "newton") -> None:
-        super().__init__(beta)
+    def __init__(self, beta: float = 0.25, solver: str = "newton", tolerance: float = _TOLERANCE) -> None:
+        super().__init__(beta, tolerance)
         if solver not in ("newton", "one-step"):
             raise ParameterError(f'PushForwardNewmark: solver must be "newton" or "one-step", not {solver!r}')
         self._solver = solver
         self.scheme = coarse.Scheme.NEWTON if solver == "newton" else coarse.Scheme.SIMPLIFIED
 
-    def __repr__(self) -> str:
-        return f"PushForwardNewmark(beta={self._beta:g}, solver={self._solver!r})"
+    def _said(self):
+        return [*super()._said(), f"solver={self._solver!r}"]
 
 
 class Newmark(PushForwardNewmark):
@@ -414,6 +448,8 @@ class Newmark(PushForwardNewmark):
     ----------
     beta : float, > 0
         β; below 1/4 integrators give a `TimestepWarning`.
+    tolerance : float, > 0, <= 0.01
+        As of `PushForwardNewmark`.
 
     Raises
     ------
@@ -429,10 +465,10 @@ class Newmark(PushForwardNewmark):
 
     coordinates = False
 
-    def __init__(self, beta: float = 0.25) -> None:
-        super().__init__(beta)
+    def __init__(self, beta: float = 0.25, tolerance: float = _TOLERANCE) -> None:
+        super().__init__(beta, tolerance=tolerance)
 
-    __repr__ = _Implicit.__repr__
+    _said = _Implicit._said
 
     def check_word(self, integrator):
         super().check_word(integrator)
@@ -474,7 +510,7 @@ def _plain(schedule: "Schedule") -> list[bool]:
 
 def _band(place: np.ndarray, i: np.ndarray, j: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """An order of solution of beads that are coupled in pairs (i, j): places (m,), where each molecule starts, and the
-    width of the band (m,); no widths where it would be too wide."""
+    width of its band (m,), -1 in molecules where it would be too wide."""
     from scipy import sparse
     from scipy.sparse import csgraph
 
@@ -502,26 +538,5 @@ def _band(place: np.ndarray, i: np.ndarray, j: np.ndarray, n: int) -> tuple[np.n
     each = np.repeat(width, np.diff(starts))
     # The first rows of a molecule reach no further than its start.
     each = np.minimum(each, np.arange(m) - np.repeat(starts[:-1], np.diff(starts)))
-    if width.max(initial=0) > _WIDEST_BAND:
-        each = np.zeros(0)
+    each[np.repeat(width > _WIDEST_BAND, np.diff(starts))] = -1
     return place[order].astype(np.int32), starts.astype(np.int32), each.astype(np.int32)
-
-
-def _sparse_solution(mass, scale, number, blocks, right):
-    """(m, 3) of (M + scale H) a = right, with H given by lists of blocks, by place; None where there is none."""
-    from scipy import sparse
-    from scipy.sparse import linalg
-
-    i, j, h = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
-    i, j = number[i], number[j]
-    solved = (i >= 0) & (j >= 0)
-    values, rows, columns = entries(i[solved], j[solved], h[solved])
-    n = 3 * len(mass)
-    hessian = sparse.coo_array((scale * values, (rows, columns)), shape=(n, n)).tocsc()
-    matrix = hessian + sparse.diags_array(np.repeat(mass, 3), format="csc")
-    try:
-        found = linalg.splu(matrix, permc_spec="MMD_AT_PLUS_A", options={"SymmetricMode": True}).solve(right.ravel())
-    except RuntimeError:
-        # Exactly singular.
-        return None
-    return found.reshape(right.shape) if np.isfinite(found).all() else None

@@ -16,8 +16,9 @@ eigenvalues, may stand for H. Then
 is the gradient: of beta h^2/2 f.a - V, as (3) is.
 
 Equations are taken bead by bead in an order in which coupled beads are near each other, molecule by molecule: the
-matrix of each has a band, and is factored as L D L^T in it. Where a band would be too wide, or a block of the Hessian
-falls outside of it, Python solves the whole by a sparse library.
+matrix of each has a band, and is factored as L D L^T in it. A molecule whose band would be too wide is solved by
+conjugate gradients, and so is the whole where a block of the Hessian couples beads of two molecules, or others than it
+did at first.
 
 Source: Tao & Owhadi, "Variational and linearly-implicit integrators, with applications" (2016); Zhang & Skeel, Appl.
 Numer. Math. 25, 297 (1997).
@@ -26,15 +27,13 @@ import numpy as np
 
 from libc.math cimport fabs
 from libc.stdint cimport int32_t, int64_t
+from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy, memset
 
 from medyanpy._kernels.arrays cimport vector, zeros
-from medyanpy._kernels.derivatives import HessianBlocks
 from medyanpy._kernels.kick cimport ForceSum, KickForce, KickRule
-from medyanpy._kernels.parallel cimport over_blocks, record_fault
-from medyanpy._kernels.program cimport (
-    NO_FAULT, NOT_SOLVED, PYTHON_EXCEPTION, Operation, Sequence, World, mark_moved,
-)
+from medyanpy._kernels.parallel cimport BlockFunction, n_blocks, over_blocks, record_fault
+from medyanpy._kernels.program cimport NO_FAULT, NOT_SOLVED, OUT_OF_MEMORY, Operation, Sequence, World, mark_moved
 
 cpdef enum Scheme:
     SIMPLIFIED = 0
@@ -54,17 +53,28 @@ cdef double NEAR = 0.1
 # Newton's method has converged when it moves beads by no more than a few roundings of where they are.
 cdef double CONVERGED = 4e-15
 
+include "conjugate_gradients.pxi"
+
+# How the equations of a molecule are solved.
+cdef enum Way:
+    BAND = 0
+    CHAIN = 1                 # a band in which each bead is coupled to the next alone
+    WIDE = 2                  # by conjugate gradients
+
 
 cdef struct Band:
     Py_ssize_t n              # beads
     const int32_t* place      # (n,) of each, in the order of solution
     const int32_t* order      # by place: where in that order, -1: not among them
-    const int32_t* width      # (n,) how many beads before it its rows reach
+    const int32_t* width      # (n,) how many beads before it its rows reach; -1: its molecule has no band
+    const int32_t* molecule   # (n,)
     const int64_t* row        # (n,) where its three rows start, each of 3 (width + 1) numbers
     double* matrix
     double* pivot             # (3 n,) their inverses
     double scale              # beta h^2
-    int outside               # whether a block has fallen outside of the band
+    BlockRows rows            # of molecules without a band, or of all
+    int whole                 # whether all blocks go there
+    int outside               # whether one has fallen outside of its band, or of its molecule
 
 
 cdef inline Py_ssize_t _across(const Band* band, Py_ssize_t p) noexcept nogil:
@@ -86,6 +96,13 @@ cdef int _into_band(void* sink, Py_ssize_t i, Py_ssize_t j, const double* block)
     cdef int a, b
     if p < 0 or q < 0:
         return 0
+    if t.whole:
+        return _into_rows(&t.rows, t.scale, p, q, block)
+    if t.molecule[p] != t.molecule[q]:
+        t.outside = True
+        return 0
+    if t.width[p] < 0:
+        return _into_rows(&t.rows, t.scale, p, q, block)
     if p >= q:
         if p - q > t.width[p]:
             t.outside = True
@@ -291,87 +308,113 @@ cdef Py_ssize_t _solve_band(const Band* band, double* z, Py_ssize_t first, Py_ss
 
 
 cdef struct SolveTask:
-    const Band* band
+    Band* band
     const int32_t* start      # (molecules + 1,) where molecules start
-    const unsigned char* chain  # (molecules,) whether each bead is coupled to the next alone
-    double* a                 # (n, 3) the right side, then the solution, in the order of solution
+    const unsigned char* way  # (molecules,)
+    double* z                 # (n, 3) the right side, then the solution, in the order of solution
+    double* a                 # (n, 3) work space: the solution of molecules without a band
 
 
 cdef int _solve(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
-    """Factor and solve the equations of molecules first to last - 1."""
+    """Factor and solve the equations of molecules first to last - 1, but for the large ones without a band."""
     cdef SolveTask* t = <SolveTask*> task
-    cdef Py_ssize_t molecule, lost
+    cdef Py_ssize_t molecule, start, n, lost
+    cdef int fault = 0
     for molecule in range(first, last):
-        if t.chain[molecule]:
-            lost = _solve_chain(t.band, t.a, t.start[molecule], t.start[molecule + 1])
-        else:
-            lost = _solve_band(t.band, t.a, t.start[molecule], t.start[molecule + 1])
+        start = t.start[molecule]
+        n = t.start[molecule + 1] - start
+        lost = -1
+        if t.way[molecule] == CHAIN:
+            lost = _solve_chain(t.band, t.z, start, start + n)
+        elif t.way[molecule] == BAND:
+            lost = _solve_band(t.band, t.z, start, start + n)
+        elif n <= ROWS:
+            fault |= _go_down(&t.band.rows, world, start, n, t.z, t.a)
         if lost >= 0:
             return record_fault(world, NOT_SOLVED, t.band.place[lost], -1)
-    return 0
+    return fault
 
 
 cdef class CoarseForces(KickRule):
     """The force of a linearly implicit kick.
 
     place (m,), start (molecules + 1,), width (m,): the beads solved for, in the order of solution, where each molecule
-    of them starts, and how many beads before each its rows reach; width is empty where Python solves. solve(blocks,
-    right): the solution (m, 3) of (M + beta h^2 H) a = right, of `HessianBlocks.blocks` of each stiff force.
+    of them starts, and how many beads before each its rows reach, -1 in molecules that shall have no band. tolerance
+    is that of conjugate gradients.
     """
     cdef readonly int scheme
     cdef readonly double scale
     cdef Sequence stiff
-    # Whether stiffnesses are asked for in the equations, not Hessians; and the blocks of both for Python, one by one.
+    # Whether stiffnesses are asked for in the equations, not Hessians.
     cdef readonly bint positive
-    cdef Sequence hessians
-    cdef Sequence stiffnesses
-    cdef object solve_sparse
     cdef list arrays
     cdef Band band
     cdef SolveTask task
     cdef Py_ssize_t molecules
+    cdef Py_ssize_t at_a_time      # molecules per parallel block
+    cdef bint some_wide
     cdef double[:, ::1] right      # by order of solution
+    cdef double[:, ::1] found      # likewise
     cdef double[:, ::1] a          # (n, 3) by place, 0 of beads that are not solved for
     cdef double[:, ::1] x          # kept, while Newton's method looks elsewhere
     cdef double[:, ::1] g          # (n, 3) the force to kick by
     cdef long long solved_at
 
     def __init__(self, list stiff, int scheme, double scale, Py_ssize_t n, const int32_t[::1] place,
-                 const int32_t[::1] start, const int32_t[::1] width, solve, bint positive=False):
+                 const int32_t[::1] start, const int32_t[::1] width, double tolerance, bint positive=False):
         order = np.full(n, -1, np.int32)
         order[np.asarray(place)] = np.arange(place.shape[0], dtype=np.int32)
         m = place.shape[0]
-        cdef const unsigned char[::1] chain
-        counts = 9 * (np.asarray(width, np.int64) + 1)
+        cdef const unsigned char[::1] way
+        first, reach = np.asarray(start)[: start.shape[0] - 1], np.asarray(width)
+        wide = reach[first] < 0
+        way = np.where(wide, WIDE, np.where(np.maximum.reduceat(reach, first) <= 1, CHAIN, BAND)).astype(np.uint8)
+        molecule = np.repeat(np.arange(len(first), dtype=np.int32), np.diff(start))
+        counts = 9 * (reach.astype(np.int64) + 1)
         row = np.cumsum(counts) - counts
         self.stiff = Sequence(stiff)
         self.positive = positive
-        self.hessians = Sequence([HessianBlocks(operation) for operation in stiff])
-        self.stiffnesses = Sequence([HessianBlocks(operation, True) for operation in stiff])
         self.scheme = scheme
         self.scale = scale
-        self.solve_sparse = solve
-        widest = np.maximum.reduceat(width, np.asarray(start)[: start.shape[0] - 1]) if width.shape[0] else np.zeros(0)
-        chain = (widest <= 1).astype(np.uint8)
+        self.some_wide = wide.any()
+        self.at_a_time = 1 if self.some_wide else MOLECULES
         self.arrays = []
         self.band.n = m
         self.band.place = vector(self.arrays, place)
         self.band.order = vector[int32_t](self.arrays, order)
         self.band.width = vector(self.arrays, width)
+        self.band.molecule = vector[int32_t](self.arrays, molecule)
         self.band.row = vector[int64_t](self.arrays, row)
         self.band.matrix = zeros(self.arrays, counts.sum())
         self.band.pivot = zeros(self.arrays, 3 * m)
         self.band.scale = scale
+        self.band.rows.n = m
+        self.band.rows.place = self.band.place
+        self.band.rows.tolerance = tolerance
         self.right = np.empty((m, 3))
+        self.found = np.empty((m, 3))
         self.molecules = start.shape[0] - 1
         self.task.band = &self.band
         self.task.start = vector(self.arrays, start)
-        self.task.chain = vector(self.arrays, chain)
-        self.task.a = &self.right[0, 0]
+        self.task.way = vector(self.arrays, way)
+        self.task.z = &self.right[0, 0]
+        self.task.a = &self.found[0, 0]
         self.a = np.zeros((n, 3))
         self.x = np.empty((n if scheme == NEWTON else 0, 3))
         self.g = np.empty((n, 3))
         self.solved_at = -1
+
+    def __dealloc__(self):
+        _free_rows(&self.band.rows)
+
+    @property
+    def products(self):
+        """Products with M + beta h^2 H that the last solution took, of the molecule with most; 0 without wide ones."""
+        cdef Py_ssize_t k
+        cdef int most = 0
+        for k in range(self.band.n if self.band.rows.products != NULL else 0):
+            most = max(most, self.band.rows.products[k])
+        return most
 
     @property
     def acceleration(self):
@@ -389,18 +432,25 @@ cdef class CoarseForces(KickRule):
         return fault
 
     cdef int assemble(self, World* world, bint positive) noexcept nogil:
-        """M + beta h^2 H, or with stiffnesses, at the present positions, into the band."""
+        """M + beta h^2 H, or with stiffnesses, at the present positions, into the bands and rows."""
+        cdef BlockRows* rows = &self.band.rows
+        cdef bint any_rows = self.some_wide or self.band.whole
         cdef Py_ssize_t p, k
-        cdef int fault, c
+        cdef int fault = 0, c
         cdef double m
         cdef double* row
         self.band.outside = False
-        memset(self.band.matrix, 0, self.size() * sizeof(double))
-        for p in range(self.band.n):
-            m = world.mass[self.band.place[p]]
-            row = _diagonal(&self.band, p)
-            for c in range(3):
-                row[c * (_across(&self.band, p) + 1)] = m
+        if any_rows:
+            fault = _begin_rows(rows, world)
+        if fault != 0:
+            return fault
+        if self.size() > 0 and not self.band.whole:
+            memset(self.band.matrix, 0, self.size() * sizeof(double))
+            for p in range(self.band.n):
+                m = world.mass[self.band.place[p]]
+                row = _diagonal(&self.band, p)
+                for c in range(3 if self.band.width[p] >= 0 else 0):
+                    row[c * (_across(&self.band, p) + 1)] = m
         for k in range(self.stiff.count):
             if positive:
                 fault = (<Operation> self.stiff.items[k]).stiffness(world, _into_band, &self.band)
@@ -408,7 +458,11 @@ cdef class CoarseForces(KickRule):
                 fault = (<Operation> self.stiff.items[k]).hessian(world, _into_band, &self.band)
             if fault != 0:
                 return fault
-        return 0
+        if not any_rows or self.band.outside or _in_place(rows):
+            return 0
+        # Other beads are coupled than before: once more, into their places.
+        fault = _arrange(rows)
+        return fault if fault != 0 else self.assemble(world, positive)
 
     cdef Py_ssize_t size(self) noexcept nogil:
         cdef Py_ssize_t p = self.band.n - 1
@@ -416,31 +470,29 @@ cdef class CoarseForces(KickRule):
 
     cdef int solve(self, World* world, bint positive) noexcept nogil:
         """right <- (M + beta h^2 H)^-1 right, or with stiffnesses in place of H."""
+        cdef Py_ssize_t molecule, start, n
         cdef int fault
-        if self.band.width != NULL:
+        self.band.whole = False
+        fault = self.assemble(world, positive)
+        if fault == 0 and self.band.outside:
+            self.band.whole = True
             fault = self.assemble(world, positive)
-            if fault != 0:
-                return fault
-            if not self.band.outside:
-                return over_blocks(_solve, &self.task, world, self.molecules, MOLECULES)
-        fault = self.stiffnesses.run(world) if positive else self.hessians.run(world)
         if fault != 0:
             return fault
-        with gil:
-            return self.in_python(world, positive)
+        if self.band.rows.products != NULL:
+            memset(self.band.rows.products, 0, self.band.n * sizeof(int32_t))
+        if self.band.whole:
+            return self.go_down(world, 0, self.band.n)
+        fault = over_blocks(_solve, &self.task, world, self.molecules, self.at_a_time)
+        for molecule in range(self.molecules if self.some_wide else 0):
+            start = self.task.start[molecule]
+            n = self.task.start[molecule + 1] - start
+            if fault == 0 and self.task.way[molecule] == WIDE and n > ROWS:
+                fault = self.go_down(world, start, n)
+        return fault
 
-    cdef int in_python(self, World* world, bint positive):
-        try:
-            right = np.asarray(self.right)
-            collected = self.stiffnesses if positive else self.hessians
-            found = self.solve_sparse([blocks.blocks() for blocks in collected.operations], right)
-            if found is None:
-                return record_fault(world, NOT_SOLVED, -1, -1)
-            right[...] = found
-            return 0
-        except BaseException as error:
-            self.error = error
-            return PYTHON_EXCEPTION
+    cdef int go_down(self, World* world, Py_ssize_t start, Py_ssize_t n) noexcept nogil:
+        return _go_down(&self.band.rows, world, start, n, self.task.z, self.task.a)
 
     cdef int find(self, World* world, ForceSum forces) noexcept nogil:
         cdef Py_ssize_t p, i, n = world.n
