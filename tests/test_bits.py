@@ -129,6 +129,25 @@ def soft_spheres():
     return system
 
 
+def points_that_meet_along_membranes():
+    """Wells along two membranes, one of them open, with paths that bend at vertices."""
+    rng = np.random.default_rng(18)
+    topology = mp.Topology()
+    system = mp.System(topology)
+    bumpy = sphere(8.0, 3).vertices * rng.normal(1.0, 0.03, (642, 1))
+    sheet = mp.TriangleMesh.flat_sheet(16, 16, 1.5)
+    meshes = sphere(8.0, 3).with_vertices(bumpy), sheet.with_vertices(sheet.vertices + rng.normal(0, 0.2, (256, 3)))
+    membranes = [topology.add_membrane(mesh, vertex_mass=1.0, vertex_friction=0.2) for mesh in meshes]
+    points = [topology.add_intriangle_points(m, 300, mass=1.0, friction=0.2, seed=5) for m in membranes]
+    for membrane in membranes:
+        system.add_force(forces.MembraneEdgeSprings(membrane, 30.0, name=membrane.name))
+    system.add_force(forces.Ricker(points, points, 0.2, 1.0, cutoff=3.0, along_surface=True, skin=0.2))
+    system.add_force(forces.SoftSphere(points[0], points, 1.0, 1.0, along_surface=True, group=1))
+    more = topology.add_intriangle_points(membranes[0], 4500, mass=1.0, friction=0.2, seed=6)
+    system.add_force(forces.MembraneField(more, rng.normal(0.0, 1.0, 642)))
+    return system
+
+
 def bending(form):
     def build():
         rng = np.random.default_rng(6)
@@ -533,6 +552,7 @@ KINDS = {
     "fluid of dimers": fluid,
     "charged water": charged_water,
     "soft spheres": soft_spheres,
+    "points that meet along membranes": points_that_meet_along_membranes,
     "bending, vertex form": bending("vertex"),
     "bending, dihedral form": bending("dihedral"),
     "fields and Python": fields_and_python,

@@ -261,6 +261,95 @@ def a_triangle_collapses_under_the_point_that_rides_on_it():
     return Scene(context, lambda: context.set_velocities(np.zeros((4, 3))), 3, "proteins")
 
 
+@fault("mesh_pairs.pyx", "_no_area", "DEGENERATE_TRIANGLE", "MeshPairs", "lost its area.*keeps its triangles in shape",
+       in_triangle=True)  # fmt: skip
+def a_triangle_between_two_points_collapses():
+    """All exact: the middle one of three loses its height in eight steps of 1/8; the points are in the others."""
+    topology = mp.Topology()
+    corners = np.array([[-2.0, 2, 0], [-1.0, 0, 0], [0, 1.0, 0], [1.0, 0, 0], [2.0, 2, 0]])
+    membrane = topology.add_membrane(mp.TriangleMesh(corners, [[0, 1, 2], [1, 3, 2], [2, 3, 4]]), vertex_mass=1.0)
+    points = topology.add_intriangle_points(
+        membrane, triangles=[2, 0], barycentric=[[0.25, 0.25, 0.5]] * 2, mass=1.0, name="proteins"
+    )
+    system = mp.System(topology)
+    system.add_force(forces.SoftSphere(points, points, 0.0, 9.0, along_surface=True, name="pairs"))
+    context = make(system, timestep=1.0)
+    v = np.zeros((7, 3))
+    v[2, 1] = -0.125
+    context.set_velocities(v)
+    return Scene(context, lambda: context.set_velocities(np.zeros((7, 3))), 5, "proteins", "pairs")
+
+
+@fault("membrane_fields.pyx", "_forces", "DEGENERATE_TRIANGLE", "VertexField", "lost its area", in_triangle=True)
+def a_triangle_loses_its_area_under_a_point_in_a_field():
+    """From outside: in a step it is the ride on the triangle that fails first."""
+    topology = mp.Topology()
+    corners = np.array([[0.0, 0, 0], [1.0, 0, 0], [0, 1.0, 0]])
+    membrane = topology.add_membrane(mp.TriangleMesh(corners, [[0, 1, 2]]), vertex_mass=1.0)
+    points = topology.add_intriangle_points(
+        membrane, triangles=[0], barycentric=[[0.25, 0.25, 0.5]], mass=1.0, name="proteins"
+    )
+    system = mp.System(topology)
+    system.add_force(forces.MembraneField(points, 2.0, name="field"))
+    context = make(system, "BAGAB", timestep=1.0)
+    x = np.zeros((4, 3))
+    x[:3] = corners
+    context.set_positions(x * [[1.0, 0.0, 1.0]])
+    return Scene(context, lambda: context.set_positions(x), 3, "proteins", "field")
+
+
+@fault("membrane_fields.pyx", "call", "PYTHON_EXCEPTION", "PythonField", "called from the step raised OverflowError: ",
+       cause=OverflowError)  # fmt: skip
+def a_field_of_python_raises():
+    topology = mp.Topology()
+    membrane = topology.add_membrane(mp.TriangleMesh.icosphere(3.0, 1), vertex_mass=1.0)
+    points = topology.add_intriangle_points(membrane, 10, mass=1.0, seed=1)
+    start, bound = points.triangles[0], [False]
+
+    def field(triangles, weights):
+        if triangles[0] != start and not bound[0]:
+            raise OverflowError("out of the table")
+        return -weights[:, 0], np.broadcast_to([-1.0, 0.0, 0.0], (10, 3))
+
+    system = mp.System(topology)
+    system.add_force(forces.PythonMembraneField(points, field, name="table"))
+    context = make(system, "BAGAB", 0.05)
+    v = np.zeros((52, 3))
+    v[42:] = np.random.default_rng(1).normal(0.0, 1.0, (10, 3))
+    context.set_velocities(v)
+    return Scene(context, lambda: bound.__setitem__(0, True), None, None, "table")
+
+
+def proteins_that_see_each_other(mesh, n, diameter):
+    topology = mp.Topology()
+    membrane = topology.add_membrane(mesh, vertex_mass=1.0, fixed=True)
+    points = topology.add_intriangle_points(membrane, n, mass=1000.0, friction=0.1, seed=1, name="proteins")
+    system = mp.System(topology)
+    pairs = system.add_force(
+        forces.SoftSphere(points, points, 1e-3, diameter, along_surface=True, name="pairs", skin=0.1)
+    )
+    context = make(system, "BAGOGAB")
+    context.set_velocities_to_temperature(kT=1.0, seed=2)
+    context.step(5)
+    return context, pairs, set(points.beads.tolist())
+
+
+@fault("mesh_pairs.pyx", "_search", "NOT_FINITE", "MeshPairs", SMALLER, in_triangle=True, unstable=True)
+def points_push_each_other_along_a_membrane_with_what_is_no_number():
+    context, pairs, beads = proteins_that_see_each_other(mp.TriangleMesh.icosphere(10.0, 2), 60, 6.0)
+    pairs.set(stiffness=1.7e308)
+    return Scene(context, lambda: pairs.set(stiffness=1e-3), beads, "proteins", "pairs")
+
+
+@fault("mesh_pairs.pyx", "_new_node", "TOO_FAR", "MeshPairs", "along the surface does not end.*Try a shorter range")
+def a_point_looks_for_another_much_too_far_away():
+    mesh = mp.TriangleMesh.icosphere(10.0, 5)
+    rough = mesh.vertices * np.random.default_rng(3).normal(1.0, 0.01, (len(mesh.vertices), 1))
+    context, pairs, beads = proteins_that_see_each_other(mesh.with_vertices(rough), 3, 0.1)
+    pairs.set(diameter=60.0)
+    return Scene(context, lambda: pairs.set(diameter=0.1), beads, "proteins", "pairs")
+
+
 @fault("neighbors.pyx", "_bounds", "NOT_FINITE", "Pairs", SMALLER)
 def a_bead_flies_to_infinity():
     topology = mp.Topology()
@@ -332,7 +421,7 @@ def collapsing(form):
 LOST = "lost its area.*MembraneEdgeSprings.*smaller timestep"
 for form, kernel in (("vertex", "membrane_bending.pyx"), ("dihedral", "membrane_dihedral.pyx")):
     FAULTS.append(
-        Fault(kernel, "_faces", "DEGENERATE_TRIANGLE", "", LOST, collapsing(form), True, name=f"bending, {form} form")
+        Fault(kernel, "_rows", "DEGENERATE_TRIANGLE", "", LOST, collapsing(form), True, name=f"bending, {form} form")
     )
 
 
@@ -755,6 +844,25 @@ BLOCKS = """
     assert crowd.hessian().shape == (900_000, 900_000)
 """
 
+# What second derivatives of bending are made with, of 160 000 vertices, is allocated when they are first asked for.
+LINES = """
+    from medyanpy._kernels.derivatives import Multiplication
+    topology = mp.Topology()
+    sheet = topology.add_membrane(mp.TriangleMesh.flat_sheet(400, 400, 1.0), vertex_mass=1.0)
+    system = mp.System(topology)
+    system.add_force(forces.MembraneBending(sheet, 1.0, name="bending"))
+    made = mp.Context(system, mp.VerletIntegrator(1e-6), threads=1)
+    made.runaway = None
+    made.step(1)
+    a = np.ones((len(sheet), 3))
+    product = Multiplication(made._schedule.bound_forces["bending"], a, np.zeros_like(a))
+    bound(50_000_000)
+    fails(lambda: made._schedule.perform(product, changes_state=False), 1, None, "bending")
+    bound(None)
+    made._schedule.perform(product, changes_state=False)
+    made.step(1)
+"""
+
 # Not even beads that are alone make a band.
 LIBRARY = """
     from medyanpy import kicks
@@ -842,7 +950,26 @@ TOUCHING = """
     assert made.step_count == 10
 """
 
+# Two million pairs of points, whose forces on the corners of triangles have to be kept until all are known.
+STRINGS = """
+    topology = mp.Topology()
+    membrane = topology.add_membrane(mp.TriangleMesh.icosphere(1.0, 1), vertex_mass=1.0)
+    points = topology.add_intriangle_points(membrane, 2000, mass=1.0, seed=1)
+    system = mp.System(topology)
+    force = system.add_force(forces.SoftSphere(points, points, 1e-9, 0.01, along_surface=True, name="pairs"))
+    made = mp.Context(system, mp.SplittingIntegrator("BAGAB", 1e-6), threads=1)
+    made.runaway = None
+    made.step(1)
+    force.set(diameter=4.0)
+    bound(100_000_000)
+    fails(lambda: made.step(5), 1, points.name, "pairs")
+    force.set(diameter=0.01)
+    made.step(5)
+    assert made.step_count == 6
+"""
+
 IN_PROCESSES = {
+    ("mesh_pairs.pyx", "_room", "OUT_OF_MEMORY"): STRINGS,
     ("mobility.pxi", "find_near", "OUT_OF_MEMORY"): OVERLAPS,
     ("ellipsoid_collisions.pyx", "_list", "OUT_OF_MEMORY"): TOUCHING,
     ("jumps.pyx", "happened", "OUT_OF_MEMORY"): EVENTS,
@@ -850,6 +977,7 @@ IN_PROCESSES = {
     ("neighbors.pyx", "_rows", "OUT_OF_MEMORY"): CROWD,
     ("neighbors.pyx", "index", "OUT_OF_MEMORY"): ROWS,
     ("derivatives.pyx", "_append", "OUT_OF_MEMORY"): BLOCKS + LIBRARY,
+    ("bending.pyx", "prepare", "OUT_OF_MEMORY"): LINES,
 }
 
 
@@ -868,7 +996,7 @@ def test_memory_runs_out(site):
 # Where a kernel reports a fault: what it returns or records, and helpers that do it for whoever calls them.
 CODE = (
     r"(NOT_FINITE|TOO_MANY_CROSSINGS|DEGENERATE_TRIANGLE|PYTHON_EXCEPTION|OUT_OF_MEMORY|NOT_CONVERGED|NOT_SOLVED"
-    r"|LOST_SURFACE|RUNAWAY|TOO_MANY_JUMPS|NO_ROOM|IN_WALL|NO_ROOT|CONSTRAINTS_LOST|[A-Z_]*_FAULT)"
+    r"|LOST_SURFACE|RUNAWAY|TOO_MANY_JUMPS|NO_ROOM|IN_WALL|NO_ROOT|CONSTRAINTS_LOST|TOO_FAR|[A-Z_]*_FAULT)"
 )
 REPORT = re.compile(rf"record_fault\(world, {CODE}|return {CODE}$")
 HELPERS = {"bend_no_area": "DEGENERATE_TRIANGLE", "fail_lanes": "NOT_CONVERGED"}

@@ -1,9 +1,9 @@
 """Second and third derivatives of the bending energy of a membrane; see bending.pxd.
 
 Products with a direction are found for all vertices at once: lines of faces, responses of vertices, rows of faces, and
-a sum round each vertex, in the blocks and orders of the force, so that bits depend on no thread. A column of the Hessian
-is the product with one component of one vertex; it needs the faces at this vertex, the responses of their corners, and
-the faces at those: the same loops, over these alone. Blocks of the stiffness are those of dr_v dr_v^T.
+a sum round each vertex, in the blocks and orders of the force, so that bits depend on no thread. A column of the
+Hessian is the product with one component of one vertex; it needs the faces at this vertex, the responses of their
+corners, and the faces at those: the same loops, over these alone. Blocks of the stiffness are those of dr_v dr_v^T.
 """
 import numpy as np
 
@@ -11,7 +11,10 @@ from libc.stdint cimport int32_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
-from medyanpy._kernels.membrane cimport corners_of, FACE_BLOCK, Geometry, Membrane, MembraneForce, VERTEX_BLOCK
+from medyanpy._kernels.membrane cimport (
+    corners_of, FACE_BLOCK, Geometry, HESSIAN, Membrane, MembraneForce, STIFFNESS, THIRD, THIRD_OF_STIFFNESS,
+    VERTEX_BLOCK,
+)
 from medyanpy._kernels.parallel cimport n_blocks, over_blocks
 from medyanpy._kernels.program cimport AddBlock, OUT_OF_MEMORY, World
 

@@ -30,4 +30,16 @@ cdef inline void project(const Frame* frame, double* u) noexcept nogil:
     u[2] -= s * frame.n[2]
 
 
+cdef inline void with_rates(const Frame* frame, double a, double b, double* f) noexcept nogil:
+    """f in the plane of the triangle, with f.e1 = a and f.e2 = b: A G^-1 (a, b). 0 without area."""
+    cdef double u[3]
+    cdef double w[3]
+    cdef double inverse = 1.0 / frame.nn if frame.nn > 0.0 else 0.0
+    cdef int c
+    cross(frame.e2, frame.n, u)
+    cross(frame.n, frame.e1, w)
+    for c in range(3):
+        f[c] = inverse * (a * u[c] + b * w[c])
+
+
 cdef int place(World* world) noexcept nogil

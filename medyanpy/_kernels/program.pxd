@@ -26,6 +26,7 @@ cdef enum FaultCode:
     IN_WALL = 12              # a sphere that overlaps a wall of the fluid
     NO_ROOT = 13              # a mobility of which Lanczos' method finds no root
     CONSTRAINTS_LOST = 14     # constraints between beads that cannot be held; `triangle` of the fault is the row
+    TOO_FAR = 15              # a search along a surface that does not end
 
 
 cdef struct Fault:
@@ -176,8 +177,8 @@ cdef class Operation:
     cdef int contract(self, World* world, const double* a, double* out) noexcept nogil
     # The same with derivatives of the stiffness in place of the Hessian's.
     cdef int contract_stiffness(self, World* world, const double* a, double* out) noexcept nogil
-    # out += H a with the Hessian H, or K a with the stiffness K of `stiffness`, where positive; a and out (n, 3). Without a
-    # method of its own, block by block.
+    # out += H a with the Hessian H, or K a with the stiffness K of `stiffness`, where positive; a and out (n, 3).
+    # Without a method of its own, block by block.
     cdef int multiply(self, World* world, bint positive, const double* a, double* out) noexcept nogil
     # out (n, 3, 3) += the blocks of beads with themselves of the stiffness: what solvers by iteration are helped with.
     cdef int diagonal(self, World* world, double* out) noexcept nogil

@@ -11,7 +11,7 @@ from libc.string cimport memcpy
 
 from medyanpy._kernels.program cimport (
     CONSTRAINTS_LOST, DEGENERATE_TRIANGLE, IN_WALL, LOST_SURFACE, NO_ROOM, NO_ROOT, NOT_CONVERGED, NOT_FINITE,
-    NOT_SOLVED, OUT_OF_MEMORY, PYTHON_EXCEPTION, RUNAWAY, TOO_MANY_CROSSINGS, TOO_MANY_JUMPS,
+    NOT_SOLVED, OUT_OF_MEMORY, PYTHON_EXCEPTION, RUNAWAY, TOO_FAR, TOO_MANY_CROSSINGS, TOO_MANY_JUMPS,
 )
 from medyanpy._kernels.vec3 cimport all_finite
 
@@ -52,6 +52,7 @@ FAULTS = {
     IN_WALL: "in wall",
     NO_ROOT: "no root",
     CONSTRAINTS_LOST: "constraints lost",
+    TOO_FAR: "too far",
 }
 
 

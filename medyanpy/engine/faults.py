@@ -46,9 +46,12 @@ _CAUSES = {
     "No force keeps it away, or the timestep is too large for that force",
     "no root": "Lanczos' method does not settle for the hydrodynamic interactions (last change {value:.1e}): friction "
     "over mass differs by too much between beads, or positions are not what they should be. A larger tolerance= may do",
+    "too far": "looking for what is near it along the surface does not end: the range of the force is more than a "
+    "hundred times the edges of the triangles here, or triangles have become slivers. Try a shorter range or a coarser "
+    "mesh",
     "python": "Python code called from the step raised {error}",
-    "out of memory": "no memory for the neighbour list, the Hessian or the events of jumps: are the beads far denser "
-    "than the cutoff suggests?",
+    "out of memory": "no memory for the neighbour list, paths along a surface, the Hessian or the events of jumps: are "
+    "the beads far denser than the cutoff suggests?",
 }
 
 #: What is likely wrong where a bead has run away: by whether it was a force, and whether it has a triangle.

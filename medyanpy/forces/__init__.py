@@ -9,8 +9,9 @@ from medyanpy.forces.ellipsoid_collisions import EllipsoidCollisions
 from medyanpy.forces.ellipsoids import EllipsoidRepulsion
 from medyanpy.forces.external import ExternalField, HarmonicTrap, UniformField
 from medyanpy.forces.filaments import FilamentBending, FilamentStretching, FilamentTwisting, FixmanPotential
-from medyanpy.forces.links import AngleLinks, DirectionLinks, Links
+from medyanpy.forces.links import AngleLinks, DirectionLinks, Links, NormalLinks
 from medyanpy.forces.membrane import MembraneArea, MembraneBending, MembraneTension, MembraneVolume
+from medyanpy.forces.membrane_fields import MembraneField, PythonMembraneField
 from medyanpy.forces.pairs import WCA, Coulomb, LennardJones, Ricker, SoftSphere
 from medyanpy.forces.penalties import LinkLengthPenalty, OrthonormalFramePenalty, RigidTrianglePenalty
 from medyanpy.forces.python import PythonForce
@@ -40,10 +41,13 @@ __all__ = [
     "MembraneArea",
     "MembraneBending",
     "MembraneEdgeSprings",
+    "MembraneField",
     "MembraneTension",
     "MembraneVolume",
+    "NormalLinks",
     "OrthonormalFramePenalty",
     "PythonForce",
+    "PythonMembraneField",
     "Ricker",
     "RigidTrianglePenalty",
     "RodCollision",

@@ -14,7 +14,7 @@ FilamentBending(bending_modulus=73000, rest_angle=0)
 """
 
 from medyanpy.presets.filaments import Crosslinker, FilamentMaterial, actin, alpha_actinin, microtubule
-from medyanpy.presets.proteins import adenylate_kinase
+from medyanpy.presets.proteins import adenylate_kinase, transmembrane_protein
 from medyanpy.presets.water import WATER, RigidWater, tip3p
 
 __all__ = [
@@ -27,4 +27,5 @@ __all__ = [
     "alpha_actinin",
     "microtubule",
     "tip3p",
+    "transmembrane_protein",
 ]

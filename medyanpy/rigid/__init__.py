@@ -8,6 +8,7 @@ from medyanpy.rigid.bead_models import bead_model_friction
 from medyanpy.rigid.ellipsoids import ellipsoid_diffusion, ellipsoid_friction, ellipsoid_inertia
 from medyanpy.rigid.inertia import PrincipalAxes, principal_axes
 from medyanpy.rigid.linkers import Linkers
+from medyanpy.rigid.membranes import transmembrane_friction, upright
 from medyanpy.rigid.molecules import RigidMolecule, enclosing_ellipsoid, from_structure
 from medyanpy.rigid.networks import Domains, ElasticNetwork, elastic_network, rigid_domains
 from medyanpy.rigid.structures import Residue, Structure, read_structure
@@ -48,4 +49,6 @@ __all__ = [
     "read_structure",
     "rigid_domains",
     "rotate_tensor",
+    "transmembrane_friction",
+    "upright",
 ]

@@ -24,7 +24,7 @@ class PrincipalAxes:
     mass : float, pN s²/nm
     center_of_mass : (3,) float, nm
     inertia : (3,) float, pN nm s²
-        Principal moments, increasing.
+        Principal moments; of `principal_axes` increasing.
     axes : (3, 3) float
         Rows are the axes, in space; right-handed.
     """

@@ -16,7 +16,7 @@ from medyanpy.rigid.inertia import PrincipalAxes, principal_axes
 from medyanpy.rigid.linkers import Linkers, fitted_linkers
 from medyanpy.rigid.networks import Domains, ElasticNetwork
 from medyanpy.rigid.structures import Structure, read_structure
-from medyanpy.rigid.tensors import rotate_tensor
+from medyanpy.rigid.tensors import center_of_diffusion, friction_to_diffusion, move_diffusion, rotate_tensor
 
 __all__ = ["RigidMolecule", "enclosing_ellipsoid", "from_structure"]
 
@@ -24,6 +24,8 @@ MODELS = ("atoms", "residues", "ellipsoid", "sphere")
 # nm: spheres that stand for an atom or a residue with the water that it holds (Ortega, Amorós and García de la Torre
 # 2011, fitted to the diffusion of some thirty proteins).
 ATOM_RADIUS, RESIDUE_RADIUS = 0.29, 0.484
+# nm: no two heavy atoms are as near as that; the shortest bonds between them have 0.11.
+_CLASH = 0.09
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,8 +181,8 @@ def from_structure(
         Of the fluid, such as `presets.WATER`.
     model : "atoms", "residues", "ellipsoid" or "sphere"
         Of what friction is computed: a sphere for each heavy atom or for each residue, which hold the water that moves
-        with the protein; the smallest ellipsoid that encloses the atoms; or the sphere with the mean friction of
-        translation that residues have. Masses and moments of inertia are always those of the atoms.
+        with the protein; the smallest ellipsoid that encloses the atoms; or the sphere that diffuses as residues
+        do about their centre of diffusion. Masses and moments of inertia are always those of the atoms.
     domains : Domains or (m,) int, optional
         To which rigid body each Cα belongs, as `rigid_domains` finds it; by default to one. Atoms go with the Cα of
         their residue, ligands with the nearest.
@@ -199,8 +201,8 @@ def from_structure(
     Raises
     ------
     ParameterError
-        A number outside its domain, labels of another number of residues, domains with too few atoms or that nothing
-        holds together, and what `read_structure` raises.
+        A number outside its domain, labels of another number of residues, domains with too few atoms, that nothing
+        holds together or that have atoms in one place, and what `read_structure` raises.
 
     Examples
     --------
@@ -235,6 +237,7 @@ def from_structure(
         raise ParameterError(f"{what}: radius = 0 but must be > 0")
     labels = _labels(what, structure, domains)
     body_of = _body_of_atoms(structure, labels)
+    _check_clashes(what, structure, body_of)
     members = [np.flatnonzero(body_of == k) for k in range(int(labels.max()) + 1)]
     bodies = [_axes(what, structure, own, k) for k, own in enumerate(members)]
     linkers = None
@@ -278,6 +281,25 @@ def _body_of_atoms(structure: Structure, labels: np.ndarray) -> np.ndarray:
     return body_of
 
 
+def _check_clashes(what: str, structure: Structure, body_of: np.ndarray) -> None:
+    """Refuse bodies that are in each other's place."""
+    from scipy.spatial import cKDTree
+
+    i, j = cKDTree(structure.positions).query_pairs(_CLASH, output_type="ndarray").T
+    apart = np.flatnonzero(body_of[i] != body_of[j])
+    if len(apart):
+        distance = np.linalg.norm(structure.positions[i[apart]] - structure.positions[j[apart]], axis=1)
+        k = int(np.argmin(distance))
+        a, b = (
+            f"{structure.names[atom]} of {structure.residues[structure.residue_of[atom]]}"
+            for atom in (i[apart[k]], j[apart[k]])
+        )
+        raise ParameterError(
+            f"{what}: domains {body_of[i[apart[k]]]} and {body_of[j[apart[k]]]} clash: {a} and {b} are "
+            f"{distance[k]:.3g} nm apart but must be >= {_CLASH:g} nm, less than any bond"
+        )
+
+
 def _axes(what: str, structure: Structure, own: np.ndarray, k: int) -> PrincipalAxes:
     x = structure.positions[own]
     extent = np.linalg.svd(x - x.mean(axis=0), compute_uv=False)
@@ -303,7 +325,10 @@ def _friction(
         x, radii = x[is_alpha | beside], radii[is_alpha | beside]
     friction = body.friction_in_body(bead_model_friction(x, radii, eta))
     if model == "sphere":
-        r = 3.0 / np.trace(np.linalg.inv(friction)[:3, :3]) / (6.0 * np.pi * eta)
+        # About the centre of diffusion: only there it is what diffuses over long times.
+        mobility = friction_to_diffusion(friction, kT=1.0)
+        mobility = move_diffusion(mobility, center_of_diffusion(mobility))
+        r = 3.0 / np.trace(mobility[:3, :3]) / (6.0 * np.pi * eta)
         return np.diag(np.repeat([6.0 * np.pi * eta * r, 8.0 * np.pi * eta * r**3], 3))
     return friction
 

@@ -464,8 +464,8 @@ def check_flips(case: ForceCase, flips: int = 60, seed: int = 1) -> None:
 
     Of changes that move a few beads, flip a few edges, or both: what `Operation.difference` says is what the whole
     energy gains, to 1e-12 of its size, and asking leaves all as it was, to the bit. After all of the flips have been
-    made one by one, energies and forces are those of a context that is given the triangles at once, to the bit. The
-    energy of the case is not used.
+    made one by one, energies, forces and second derivatives, if the force offers any, are those of a context that is
+    given the triangles at once, to the bit. The energy of the case is not used.
 
     Parameters
     ----------
@@ -511,3 +511,6 @@ def check_flips(case: ForceCase, flips: int = 60, seed: int = 1) -> None:
     mended, rebuilt = (one.get_state(forces=True, energy=True) for one in (context, other))
     assert mended.potential_energy == rebuilt.potential_energy, f"{case.name}: mended and rebuilt energies differ"
     assert (mended.forces == rebuilt.forces).all(), f"{case.name}: mended and rebuilt forces differ"
+    if all(operation.derivatives >= 2 for operation in context._schedule.bound_forces.values()):
+        same = (context.hessian() != other.hessian()).nnz == 0
+        assert same, f"{case.name}: mended and rebuilt second derivatives differ"

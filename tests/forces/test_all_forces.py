@@ -85,6 +85,7 @@ NOBODY = {
     "bonds": lambda h: F.HarmonicBonds(NO_PAIRS, 1.0, 1.0),
     "links": lambda h: F.Links([], [], 1.0, 1.0),
     "angles": lambda h: F.AngleLinks([], [], [], 1.0, 1.0),
+    "normals": lambda h: F.NormalLinks([], [], [], 1.0),
     "lengths": lambda h: F.LinkLengthPenalty(NO_PAIRS, 1.0, 1.0),
     "triangles": lambda h: F.RigidTrianglePenalty(NO_TRIPLES, 1.0, [1.0, 1.0, 1.0]),
     "frames": lambda h: F.OrthonormalFramePenalty(NO_TRIPLES, 1.0),

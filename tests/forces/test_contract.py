@@ -6,7 +6,10 @@ no bead number, face number or parameter is what it would be in a tidy system.
 
 import copy
 import functools
+import itertools
 import pickle
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +18,9 @@ from scipy.spatial.transform import Rotation
 import medyanpy as mp
 from medyanpy._tools.described import made_anew
 from medyanpy.testing import ForceCase, check_force
+
+sys.path.insert(0, str(Path(__file__).parent))
+from along_surface import shortest, way_in_strip, weights_of
 
 RNG = np.random.default_rng(7)
 N = 40
@@ -742,7 +748,102 @@ def charges_of_sites_energy(x):
     return np.sum(np.where((i == 0) & (j == 2), 0.0, 5.0 * q[i] * q[j] / r))
 
 
+def points_of_two_membranes():
+    """The scene, and points of its open membrane beside those of the closed one."""
+    topology, h = lumpy_scene()
+    h["more"] = topology.add_intriangle_points(h["open"], 6, mass=0.7, seed=5)
+    return topology, h
+
+
+@functools.cache
+def ways(reach):
+    """Of all pairs of points of one membrane that are nearer than `reach` along it: (their beads, faces of the
+    membrane by beads of the topology, the strip of triangles between them)."""
+    topology, h = points_of_two_membranes()
+    x = np.concatenate([handle.positions for handle in topology.handles])
+    out = []
+    for points in (h["points"], h["more"]):
+        faces = [tuple(f) for f in (points.membrane.mesh.faces + points.membrane.first_bead).tolist()]
+        for i, j in itertools.combinations(range(len(points)), 2):
+            ends = points.triangles[[i, j]].tolist()
+            if np.linalg.norm(x[points.beads[i]] - x[points.beads[j]]) > reach:
+                continue
+            length, strip = shortest(x, faces, ends[0], points.barycentric[i], ends[1], points.barycentric[j], 8)
+            assert abs(length - reach) > 0.05
+            if length < reach:
+                out.append((points.beads[[i, j]], faces, strip))
+    return out
+
+
+def along_surfaces_energy(pair, reach):
+    def energy(x):
+        r = []
+        for (i, j), faces, strip in ways(reach):
+            a, b = weights_of(x, faces, strip[0], x[i]), weights_of(x, faces, strip[-1], x[j])
+            r.append(way_in_strip(x, faces, strip, a, b)[0])
+        assert len(r) > 6
+        return np.sum(pair(np.array(r)))
+
+    return energy
+
+
+def along_surfaces(law):
+    def build():
+        topology, h = points_of_two_membranes()
+        groups = [h["points"], h["more"]]
+        return topology, law(groups, groups, along_surface=True)
+
+    return build
+
+
+def on_membranes(law):
+    """Of the points of one membrane among others: an energy of their weights."""
+
+    def build():
+        topology, h = points_of_two_membranes()
+        return topology, law(h["more"], np.linspace(-3.0, 5.0, len(h["open"])))
+
+    return build
+
+
+def weights_squared(points, values):
+    """Not linear, and it tells triangles apart."""
+
+    def function(triangles, weights):
+        share = (1.0 + 0.1 * triangles)[:, None] * values[:3]
+        return np.sum(share * weights**2, axis=1), 2.0 * share * weights
+
+    return mp.forces.PythonMembraneField(points, function)
+
+
+def on_membranes_energy(linear):
+    def energy(x):
+        h = points_of_two_membranes()[1]
+        values, membrane, total = np.linspace(-3.0, 5.0, len(h["open"])), h["open"], 0.0
+        for bead, f in zip(h["more"].beads, h["more"].triangles.tolist(), strict=True):
+            w = weights_of(x[membrane.beads], membrane.mesh.faces, f, x[bead])
+            corners = values[membrane.mesh.faces[f]]
+            total += w @ corners if linear else (1.0 + 0.1 * f) * np.sum(values[:3] * w**2)
+        return total
+
+    return energy
+
+
 BETWEEN_BEADS = [
+    ForceCase("field on a membrane", on_membranes(mp.forces.MembraneField), on_membranes_energy(True), 1.0),
+    ForceCase("Python field on a membrane", on_membranes(weights_squared), on_membranes_energy(False), 1.0),
+    ForceCase(
+        "soft spheres along surfaces",
+        along_surfaces(lambda a, b, **k: mp.forces.SoftSphere(a, b, 2.0, 10.1, **k)),
+        along_surfaces_energy(lambda r: (10.1 - r) ** 2, 10.1),
+        0.2,
+    ),
+    ForceCase(
+        "Ricker along surfaces",
+        along_surfaces(lambda a, b, **k: mp.forces.Ricker(a, b, 2.0, 5.0, cutoff=10.1, **k)),
+        along_surfaces_energy(lambda r: well(r, 2.0, 5.0, 10.1), 10.1),
+        0.2,
+    ),
     ForceCase("Lennard-Jones", lennard_jones(), lennard_jones_energy(), 1.0),
     ForceCase("Lennard-Jones with a cutoff", lennard_jones(CUTOFF), lennard_jones_energy(CUTOFF), 1.0),
     ForceCase("charges", charges, charges_energy, 1.0),

@@ -110,9 +110,11 @@ def test_filaments_stay_as_long_as_they_are_and_tangent():
 
 
 @pytest.mark.slow
-def test_even_friction_is_mixed_too():
+@pytest.mark.parametrize("texts", [False, True])
+def test_even_friction_is_mixed_too(texts):
     """Nodes with one friction over mass need no normal part of their velocities alone; in a fluid they do. Of what O
     adds to v, the variance along the direction in which the normal part matters most, 3.5 % of it; the test sees 3.3 %.
+    Links of a filament, and the same constraints as texts.
     """
     h, copies, letters = 0.2, 20, 6500
     x = np.array([[0, 0, 0], [0.2, 0, 0], [0.2, 0.2, 0], [0.2, 0.2, 0.2]])
@@ -120,9 +122,14 @@ def test_even_friction_is_mixed_too():
     topology = mp.Topology()
     nodes = [x + [1e7 * k, 0, 0] for k in range(copies)]
     friction = SPHERE * np.tile(radius, copies)
-    filaments = topology.add_filaments(nodes, node_mass=friction, node_friction=friction)
+    if texts:
+        chains = topology.add_beads(np.concatenate(nodes), mass=friction, friction=friction)
+        first = chains.beads.reshape(copies, 4)[:, :3].ravel()
+        topology.constrain("(x2 - x1)^2 + (y2 - y1)^2 + (z2 - z1)^2 - l^2", np.column_stack([first, first + 1]), l=0.2)
+    else:
+        chains = topology.add_filaments(nodes, node_mass=friction, node_friction=friction)
     system = mp.System(topology)
-    system.add_hydrodynamics(RotnePrager(ETA, filaments, tolerance=1e-6))
+    system.add_hydrodynamics(RotnePrager(ETA, chains, tolerance=1e-6))
     context = mp.Context(system, mp.SplittingIntegrator("BAOAB", 1e-3, kT=1.0, seed=1))
     schedule = context._schedule
     # In u = m^(1/2) v: P projects on velocities tangent to the constraints, O is u <- P (c1 (u + n) + c2 xi).

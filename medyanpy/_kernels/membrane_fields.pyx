@@ -1,0 +1,261 @@
+"""Energies of in-triangle points that are functions of their triangle and weights alone: U(triangle, lambda).
+
+    p_lambda' = -dU/dlambda,    P' = 0
+
+A force on a point's place r is passed on to its corners, as lambda_i f. With
+A^T dr = A^T sum_i lambda_i dR_i + G dlambda, U as a function of r (in the plane of the triangle) and of the corners as
+places of their own has the gradients
+
+    -f,    f = -A G^-1 dU/d(lambda_2, lambda_3),      on the point,
+    lambda_i f                                        on corner i:
+
+the point is given f, and its corners -lambda_i f, which is what they get from it the other way round. So whoever kicks,
+minimises, or asks for a virial need not know that there are such energies. With n = e1 x e2, A G^-1 g is
+(g_1 e2 x n + g_2 n x e1) / n.n.
+
+Bits: what points give to corners is added up free of any order (accumulate.pxd).
+"""
+import numpy as np
+
+from cpython.exc cimport PyErr_SetInterrupt
+from libc.stdint cimport int32_t
+
+from medyanpy._kernels.accumulate cimport Accumulator, Groups, Sum, note, scale_at, to_grid
+from medyanpy._kernels.arrays cimport vector, zeros
+from medyanpy._kernels.parallel cimport SUM_BLOCK, n_blocks, over_blocks, record_fault, sum_in_blocks
+from medyanpy._kernels.points cimport Frame, frame_of
+from medyanpy._kernels.program cimport (
+    DEGENERATE_TRIANGLE, NO_FAULT, PYTHON_EXCEPTION, Change, Operation, World, is_there,
+)
+from medyanpy._kernels.vec3 cimport cross, dot
+
+cdef Py_ssize_t BLOCK = 1024
+
+
+cdef struct FieldTask:
+    const int32_t* place      # (n,) of points of one membrane
+    const double* value       # (V,) at its vertices
+    Py_ssize_t first          # place of its first vertex
+    double* energy            # (n,)
+    double* slope             # (n, 2) dU/d(lambda_2, lambda_3)
+    double* f                 # (n, 3)
+    Groups groups
+    Sum* sums
+    Py_ssize_t n_sums
+
+
+cdef int _linear(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    """Energies and slopes of values at vertices, linear in every triangle."""
+    cdef FieldTask* t = <FieldTask*> task
+    cdef const int32_t* corners
+    cdef const double* weight
+    cdef double u
+    cdef Py_ssize_t k, p
+    for k in range(first, last):
+        p = t.place[k] - world.n_cartesian
+        corners = world.faces + 3 * <Py_ssize_t> world.triangle[p]
+        weight = world.barycentric + 2 * p
+        u = t.value[corners[0] - t.first]
+        t.slope[2 * k] = t.value[corners[1] - t.first] - u
+        t.slope[2 * k + 1] = t.value[corners[2] - t.first] - u
+        t.energy[k] = u + (weight[0] * t.slope[2 * k] + weight[1] * t.slope[2 * k + 1])
+        if not is_there(world, t.place[k]):
+            t.energy[k] = 0.0
+    return 0
+
+
+cdef int _forces(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    """On points, from their slopes."""
+    cdef FieldTask* t = <FieldTask*> task
+    cdef double a[3]
+    cdef double b[3]
+    cdef double* f
+    cdef double square, largest = 0.0
+    cdef Frame frame
+    cdef Py_ssize_t k, p
+    cdef int c
+    for k in range(first, last):
+        f = t.f + 3 * k
+        f[0] = f[1] = f[2] = 0.0
+        if not is_there(world, t.place[k]):
+            continue
+        p = t.place[k] - world.n_cartesian
+        frame_of(&world.box, world.x, world.faces + 3 * <Py_ssize_t> world.triangle[p], &frame)
+        cross(frame.e2, frame.n, a)
+        cross(frame.n, frame.e1, b)
+        for c in range(3):
+            f[c] = -(t.slope[2 * k] * a[c] + t.slope[2 * k + 1] * b[c]) / frame.nn
+            world.f[3 * <Py_ssize_t> t.place[k] + c] += f[c]
+        square = dot(f, f)
+        # Slopes are numbers: it is the triangle.
+        if not (square - square == 0.0):
+            return record_fault(world, DEGENERATE_TRIANGLE, t.place[k], world.triangle[p])
+        largest = max(largest, square)
+    note(&t.groups, thread, t.place[first] - world.n_cartesian, largest)
+    return 0
+
+
+cdef int _corners(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    """What corners are given, so that they have nothing of these forces."""
+    cdef FieldTask* t = <FieldTask*> task
+    cdef Sum* sums = t.sums + 3 * t.n_sums * thread
+    cdef const int32_t* corners
+    cdef double weight[3]
+    cdef double scale
+    cdef Py_ssize_t k, p
+    cdef int i, c
+    scale = scale_at(&t.groups, t.place[first] - world.n_cartesian)
+    for k in range(first, last):
+        p = t.place[k] - world.n_cartesian
+        corners = world.faces + 3 * <Py_ssize_t> world.triangle[p]
+        weight[1] = world.barycentric[2 * p]
+        weight[2] = world.barycentric[2 * p + 1]
+        weight[0] = 1.0 - weight[1] - weight[2]
+        for i in range(3):
+            for c in range(3):
+                sums[3 * <Py_ssize_t> corners[i] + c] -= to_grid(weight[i] * t.f[3 * k + c], scale)
+    return 0
+
+
+cdef class WeightForce(Operation):
+    """An energy of some points of one membrane in their weights. Subclasses find slopes and energies in `measure`.
+
+    Parameters
+    ----------
+    name : str
+    place : (n,) int32
+        Of the points, in the order in which their energies are added up.
+    first : int
+        Place of the first vertex of their membrane.
+    corners : Accumulator
+        Of all vertices.
+    """
+    cdef FieldTask task
+    cdef Accumulator corners
+    cdef list arrays
+    cdef Py_ssize_t n
+    cdef double* partial
+    cdef double* total        # (vertices, 3)
+
+    def __cinit__(self, str name, const int32_t[::1] place, Py_ssize_t first, Accumulator corners, *rest):
+        cdef FieldTask* t = &self.task
+        self.name = name
+        self.corners = corners
+        self.arrays = []
+        self.n = place.shape[0]
+        t.place = vector(self.arrays, place)
+        t.first = first
+        t.energy = zeros(self.arrays, self.n)
+        t.slope = zeros(self.arrays, 2 * self.n)
+        t.f = zeros(self.arrays, 3 * self.n)
+        t.groups = corners.groups
+        t.sums = corners.sums
+        t.n_sums = corners.n
+        self.partial = zeros(self.arrays, n_blocks(self.n, SUM_BLOCK))
+        self.total = zeros(self.arrays, 3 * corners.n)
+
+    cdef int measure(self, World* world) noexcept nogil:
+        return NO_FAULT
+
+    cdef int run(self, World* world) noexcept nogil:
+        cdef FieldTask* t = &self.task
+        cdef Py_ssize_t k
+        cdef int fault
+        self.energy = 0.0
+        if self.n == 0:
+            return 0
+        fault = self.measure(world)
+        if fault != 0:
+            return fault
+        self.corners.forget_bounds()
+        fault = over_blocks(_forces, t, world, self.n, BLOCK)
+        if fault != 0:
+            return fault
+        self.corners.set_bounds()
+        over_blocks(_corners, t, world, self.n, BLOCK)
+        self.corners.collect(world, self.total, NULL, True)
+        for k in range(3 * t.n_sums):
+            world.f[k] += self.total[k]
+        if world.want_energy:
+            self.energy = sum_in_blocks(world, t.energy, self.n, self.partial)
+        return 0
+
+    cdef bint changed(self, World* world, const Change* change) noexcept nogil:
+        # Nothing is kept of triangles.
+        return True
+
+
+cdef class VertexField(WeightForce):
+    """rest: (V,) the energy of a point at each vertex; in a triangle it is linear."""
+
+    def __init__(self, str name, place, Py_ssize_t first, Accumulator corners, const double[::1] value):
+        self.task.value = vector(self.arrays, value)
+
+    cdef int measure(self, World* world) noexcept nogil:
+        return over_blocks(_linear, &self.task, world, self.n, BLOCK)
+
+
+cdef class PythonField(WeightForce):
+    """rest: a checked function (triangles (m,), weights (m, 3)) -> (energies (m,), dU/dweights (m, 3)) of the points
+    that are there, the number of the first triangle of their membrane, and whether it may be called again."""
+    cdef object function
+    cdef Py_ssize_t first_face
+
+    def __init__(self, str name, place, Py_ssize_t first, Accumulator corners, function, Py_ssize_t first_face,
+                 bint repeatable):
+        self.function = function
+        self.first_face = first_face
+        self.repeatable = repeatable
+
+    cdef int measure(self, World* world) noexcept nogil:
+        with gil:
+            return self.call(world)
+
+    cdef int call(self, World* world) noexcept:
+        self.error = None
+        try:
+            try:
+                self.ask(world)
+            except KeyboardInterrupt:
+                # As in python_force.pyx.
+                if not self.repeatable:
+                    raise
+                self.ask(world)
+                PyErr_SetInterrupt()
+            return NO_FAULT
+        except BaseException as error:
+            self.error = error
+        return PYTHON_EXCEPTION
+
+    cdef int ask(self, World* world) except -1:
+        cdef FieldTask* t = &self.task
+        cdef int32_t[::1] triangle
+        cdef double[:, ::1] weight
+        cdef const double[::1] energy
+        cdef const double[:, ::1] slope
+        cdef Py_ssize_t k, p, m = 0
+        for k in range(self.n):
+            m += is_there(world, t.place[k])
+        triangles, weights = np.empty(m, np.int32), np.empty((m, 3))
+        triangle, weight = triangles, weights
+        m = 0
+        for k in range(self.n):
+            if is_there(world, t.place[k]):
+                p = t.place[k] - world.n_cartesian
+                triangle[m] = world.triangle[p] - <int32_t> self.first_face
+                weight[m, 1] = world.barycentric[2 * p]
+                weight[m, 2] = world.barycentric[2 * p + 1]
+                weight[m, 0] = (1.0 - weight[m, 1]) - weight[m, 2]
+                m += 1
+        triangles.flags.writeable = weights.flags.writeable = False
+        energies, slopes = self.function(triangles, weights)
+        energy, slope = energies, slopes
+        m = 0
+        for k in range(self.n):
+            t.energy[k] = 0.0
+            if is_there(world, t.place[k]):
+                t.energy[k] = energy[m]
+                t.slope[2 * k] = slope[m, 1] - slope[m, 0]
+                t.slope[2 * k + 1] = slope[m, 2] - slope[m, 0]
+                m += 1
+        return 0

@@ -1,0 +1,243 @@
+"""Energies of in-triangle points in their weights: fields given at vertices, and functions of Python.
+
+Every component of the force against an independent energy, momentum, threads and numbers are in test_contract.py.
+"""
+
+import numpy as np
+import pytest
+
+import medyanpy as mp
+from medyanpy.testing.statistics import check_chi_square
+
+
+def lumpy(seed=1, subdivisions=1):
+    rng = np.random.default_rng(seed)
+    mesh = mp.TriangleMesh.icosphere(3.0, subdivisions)
+    return mesh.with_vertices(mesh.vertices + rng.normal(0.0, 0.2, mesh.vertices.shape))
+
+
+def field(points, values):
+    return mp.forces.MembraneField(points, values)
+
+
+def written(points, values):
+    """The same field as a function."""
+    corners = values[points.membrane.mesh.faces]
+
+    def function(triangles, weights):
+        return np.sum(weights * corners[triangles], axis=1), corners[triangles]
+
+    return mp.forces.PythonMembraneField(points, function)
+
+
+BOTH = pytest.mark.parametrize("law", [field, written])
+
+
+def scene(law, mesh, n, *, fixed=False, values=None, springs=0.0, threads=1, integrator=None, **options):
+    topology = mp.Topology()
+    topology.add_beads([[20.0, 0.0, 0.0]], mass=1.0, friction=1.0)
+    first = topology.add_membrane(mp.TriangleMesh.icosphere(1.0, 0), vertex_mass=1.0, vertex_friction=0.1)
+    topology.add_intriangle_points(first, 2, mass=1.0, friction=0.1, seed=5)
+    membrane = topology.add_membrane(mesh, vertex_mass=2.0, vertex_friction=0.5, fixed=fixed)
+    seed = None if n is None else 2
+    points = topology.add_intriangle_points(membrane, n, mass=0.5, friction=0.5, seed=seed, **options)
+    system = mp.System(topology)
+    if values is None:
+        values = np.random.default_rng(3).normal(0.0, 1.0, len(mesh.vertices))
+    system.add_force(law(points, values))
+    if springs:
+        system.add_force(mp.forces.MembraneEdgeSprings(membrane, springs))
+    context = mp.Context(system, integrator or mp.SplittingIntegrator("BAGAB", 1e-3), threads=threads)
+    return context, membrane, points, values
+
+
+@BOTH
+@pytest.mark.parametrize("fixed", [False, True])
+def test_a_kick_changes_the_momenta_of_weights_alone(law, fixed):
+    """p_lambda' = -dU/dlambda by differences of an energy of its own; vertices are not kicked."""
+    context, membrane, points, values = scene(law, lumpy(), 40, fixed=fixed)
+    state = context.get_state(positions=True, forces=True, energy=True)
+    place = state.intriangle.triangles[points.points], state.intriangle.barycentric[points.points]
+    corners = membrane.mesh.faces[place[0]]
+
+    def energy(weights):
+        return np.sum(weights * values[corners])
+
+    assert state.potential_energy == pytest.approx(energy(place[1]), rel=1e-13)
+    x = membrane.mesh.vertices[corners]
+    edges = np.stack([x[:, 1] - x[:, 0], x[:, 2] - x[:, 0]], axis=1)
+    f = state.forces[points.beads]
+    drive = np.einsum("pij,pj->pi", edges, f)
+    h = 1e-6
+    for p in range(len(points)):
+        for k in range(2):
+            step = np.zeros((len(points), 3))
+            step[p, [0, k + 1]] = -h, h
+            slope = (energy(place[1] + step) - energy(place[1] - step)) / (2.0 * h)
+            assert drive[p, k] == pytest.approx(-slope, abs=1e-8)
+    # In the plane; what it gives to the corners of its triangle is there already, the other way round.
+    assert np.abs(np.einsum("pi,pi->p", f, np.cross(edges[:, 0], edges[:, 1]))).max() < 1e-12
+    given = state.forces[membrane.beads].copy()
+    np.add.at(given, corners, place[1][:, :, None] * f[:, None, :])
+    assert np.abs(given).max() < 1e-14 * len(points)
+    assert np.abs(np.delete(state.forces, np.append(points.beads, membrane.beads), axis=0)).max() == 0.0
+
+
+@BOTH
+def test_vertices_are_not_moved(law):
+    """From rest points fall; vertices have the recoil of their flight and nothing else, which is of third order."""
+    moved = []
+    for timestep in (1e-2, 5e-3):
+        integrator = mp.SplittingIntegrator("BAGAB", timestep)
+        context, membrane, points, _ = scene(law, lumpy(), 60, integrator=integrator)
+        context.set_velocities(np.zeros((context.system.topology.n_beads, 3)))
+        context.step(1)
+        v = context.get_state(velocities=True).velocities
+        assert np.abs(v[points.beads]).max() > 0.5 * timestep
+        moved.append(np.abs(v[membrane.beads]).max())
+        assert np.abs(v[membrane.beads].sum(axis=0)).max() < 1e-15
+    assert moved[0] < 1e-3 * 1e-2
+    assert moved[0] / moved[1] == pytest.approx(8.0, rel=0.1)
+
+
+@BOTH
+def test_energy_of_points_that_stay_in_their_triangles(law):
+    """Falls as dt² on a membrane that moves."""
+    errors = []
+    for timestep in (0.02, 0.01):
+        places = {"triangles": range(0, 80, 8), "barycentric": [[0.3, 0.3, 0.4]] * 10}
+        integrator = mp.SplittingIntegrator("BAGAB", timestep)
+        context, *_ = scene(law, lumpy(), None, springs=30.0, integrator=integrator, **places)
+        n = context.system.topology.n_beads
+        context.set_velocities(np.random.default_rng(7).normal(0.0, 0.3, (n, 3)))
+        start = context.get_state(positions=True, energy=True)
+        worst = 0.0
+        for _ in range(round(0.24 / timestep)):
+            context.step(1)
+            state = context.get_state(positions=True, energy=True)
+            worst = max(worst, abs(state.total_energy - start.total_energy))
+        assert (state.intriangle.triangles == start.intriangle.triangles).all()
+        errors.append(worst)
+    assert 3.6 < errors[0] / errors[1] < 4.4
+    assert errors[1] > 1e-8
+
+
+@BOTH
+def test_runs_retrace_themselves(law):
+    context, *_ = scene(law, lumpy(), 30, springs=30.0, integrator=mp.SplittingIntegrator("BAGAB", 0.01))
+    n = context.system.topology.n_beads
+    context.set_velocities(np.random.default_rng(7).normal(0.0, 0.5, (n, 3)))
+    start = context.get_state(positions=True, velocities=True)
+    context.step(150)
+    middle = context.get_state(positions=True, velocities=True)
+    assert (middle.intriangle.triangles != start.intriangle.triangles).any()
+    context.set_velocities(-middle.velocities)
+    context.step(150)
+    end = context.get_state(positions=True, velocities=True)
+    np.testing.assert_allclose(end.positions, start.positions, atol=1e-10)
+    np.testing.assert_allclose(end.velocities, -start.velocities, atol=1e-10)
+
+
+def share_of(values, corners):
+    """The mean of exp(-u) over triangles, u linear; by the midpoint rule on 40² parts."""
+    n = 40
+    i, j = np.array([(i, j) for i in range(n) for j in range(n - i)]).T
+    upright = np.column_stack([i + 1 / 3, j + 1 / 3]) / n
+    inner = i + j < n - 1
+    turned = np.column_stack([i[inner] + 2 / 3, j[inner] + 2 / 3]) / n
+    second, third = np.concatenate([upright, turned]).T
+    weights = np.column_stack([1.0 - second - third, second, third])
+    return np.exp(-values[corners] @ weights.T).mean(axis=1)
+
+
+@pytest.mark.parametrize(("law", "fixed"), [(field, True), (field, False), (written, False)])
+def test_points_have_the_density_of_the_field(law, fixed):
+    """exp(-u/kT) per area of the triangles as they are: counts in eight classes of triangles by their share, of a
+    membrane that stands or moves."""
+    mesh = lumpy(subdivisions=1)
+    values = 1.5 * np.sin(1.3 * mesh.vertices[:, 0]) + 0.4 * mesh.vertices[:, 2]
+    context, membrane, points, _ = scene(
+        law, mesh, 400, fixed=fixed, values=values, springs=30.0 * (not fixed),
+        integrator=mp.BAGOGABIntegrator(0.03, kT=1.0, seed=4),
+    )  # fmt: skip
+    context.set_velocities_to_temperature(kT=1.0, seed=5)
+    context.step(600)
+    means = share_of(values, mesh.faces)
+    group = np.argsort(np.argsort(means)) * 8 // len(means)
+    counts, expected = np.zeros(8), np.zeros(8)
+    areas = []
+    for _ in range(40):
+        context.step(100)
+        state = context.get_state(positions=True)
+        x = state.positions[membrane.beads][mesh.faces]
+        area = 0.5 * np.linalg.norm(np.cross(x[:, 1] - x[:, 0], x[:, 2] - x[:, 0]), axis=1)
+        share = np.bincount(group, area * means)
+        expected += len(points) * share / share.sum()
+        counts += np.bincount(group[state.intriangle.triangles[points.points]], minlength=8)
+        areas.append(area)
+    assert np.ptp(means) > 2.0
+    assert fixed or np.std(areas, axis=0).mean() > 0.05
+    check_chi_square("classes of triangles", counts, expected, sees=0.075)
+
+
+@BOTH
+def test_rows_asleep_and_flips(law):
+    mesh = lumpy()
+    context, membrane, points, values = scene(law, mesh, 25)
+    roomy, *_ = scene(law, mesh, 25, capacity=60)
+    state, other = (c.get_state(positions=True, forces=True, energy=True) for c in (context, roomy))
+    assert state.potential_energy == other.potential_energy
+    assert (state.forces == other.forces[: len(state.forces)]).all()
+    if law is written:
+        return  # Its function knows triangles by the mesh.
+    context.flip_edges(membrane, mesh.edges[[3, 40]])
+    flipped = context.get_state(positions=True, forces=True, energy=True)
+    faces = flipped.faces[membrane.name][flipped.intriangle.triangles[points.points]]
+    expected = np.sum(flipped.intriangle.barycentric[points.points] * values[faces])
+    assert flipped.potential_energy == pytest.approx(expected, rel=1e-13)
+
+
+def test_values_can_be_set_and_one_for_all_is_no_force():
+    context, *_ = scene(field, lumpy(), 25)
+    (force,) = (f for f in context.system.forces if isinstance(f, mp.forces.MembraneField))
+    force.set(values=0.75)
+    state = context.get_state(forces=True, energy=True)
+    assert state.potential_energy == 25 * 0.75
+    assert not state.forces.any()
+
+
+def test_bad_input():
+    topology = mp.Topology()
+    cell = topology.add_membrane(mp.TriangleMesh.icosphere(3.0, 0), vertex_mass=1.0)
+    points = topology.add_intriangle_points(cell, 4, mass=1.0)
+    with pytest.raises(mp.errors.TopologyError, match="MembraneField: points must be the handle of in-triangle points"):
+        mp.forces.MembraneField(cell, np.zeros(12))
+    with pytest.raises(mp.errors.ParameterError, match=r"MembraneField: values .*\(12,\), not \(11,\)"):
+        mp.forces.MembraneField(points, np.zeros(11))
+    with pytest.raises(mp.errors.ParameterError, match=r"values\[3\]"):
+        mp.forces.MembraneField(points, [0.0, 1.0, 2.0, np.nan, *range(8)])
+    with pytest.raises(mp.errors.ParameterError, match="function must be callable, not 3"):
+        mp.forces.PythonMembraneField(points, 3)
+
+
+@pytest.mark.parametrize(
+    ("function", "says"),
+    [
+        (lambda t, w: w, r"must return \(energies, derivatives\), not ndarray"),
+        (lambda t, w: (w[:, 0], w[:, :2]), r"derivatives returned.*\(4, 2\)"),
+        (lambda t, w: (w[:3, 0], w), r"energies returned.*\(3,\)"),
+        (lambda t, w: (np.full(4, np.inf), w), r"energies returned.*not finite|energies returned\[0\]"),
+        (lambda t, w: 1 / 0, "ZeroDivisionError"),
+        (lambda t, w: w.__setitem__(0, 0.0), "read-only"),
+    ],
+)
+def test_what_a_function_does_wrong(function, says):
+    topology = mp.Topology()
+    cell = topology.add_membrane(mp.TriangleMesh.icosphere(3.0, 0), vertex_mass=1.0)
+    points = topology.add_intriangle_points(cell, 4, mass=1.0)
+    system = mp.System(topology)
+    system.add_force(mp.forces.PythonMembraneField(points, function, name="mine"))
+    context = mp.Context(system, mp.SplittingIntegrator("BAGAB", 1e-3))
+    with pytest.raises(mp.SimulationError, match=says) as caught:
+        context.step(1)
+    assert caught.value.force == "mine"
