@@ -223,7 +223,9 @@ def generated(seed: int, root: Path = ROOT) -> Iterator[Mutant]:
 LAWS = [
     ("every component of the force", "_kernels/bonds.pyx", "_bonds", "f[0] += row[0]", "f[0] = row[0]"),
     ("second and third derivatives where", "_kernels/radial.pxd", "third", "2.0 * s * (a[c] - s * n[c])", "0.0"),
-    ("second and third derivatives of membrane bending", "_kernels/bending.pxd", "facet_of", "out.length[2] += 0.5 * out.length[0] * dot(out.n + 3, out.n + 3)", "pass"),
+    ("second and third derivatives of membrane bending", "_kernels/membrane.pxd", "facet_of", "out.length[2] += 0.5 * out.length[0] * dot(out.n + 3, out.n + 3)", "pass"),
+    ("stiffnesses of areas of triangles", "_kernels/membrane_totals.pyx", "_along", "add_scaled(held, part, row + 3 * i)", "pass"),
+    ("second and third derivatives of twist", "_kernels/filament_twisting.pyx", "higher", "0.5 * _scalar(g + 12, z) * g[c]", "0.0"),
     ("products with the stiffness of a bending membrane", "_kernels/bending.pxd", "weights", "u[1] = -u[0] * (0.5 * area[1] / area[0])", "u[1] = 0.0"),
     ("independent reference that rotates", "_kernels/geodesic.pyx", "_fly_one", "rate[0] = -rate_i * sqrt(nn / nn_new)", "rate[0] = -rate_i"),
     ("kinetic energy, the momentum and angular", "_kernels/geodesic.pyx", "_recoil", "sums[3 * <Py_ssize_t> corner[1] + c] += second", "sums[3 * <Py_ssize_t> corner[2] + c] += second"),

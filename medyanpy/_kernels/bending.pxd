@@ -22,19 +22,12 @@ of large numbers is taken and nothing is divided by r.
 from libc.math cimport sqrt
 from libc.stdint cimport int32_t
 
-from medyanpy._kernels.membrane cimport corners_of, edges_of, Membrane, MembraneForce, normal_of
+from medyanpy._kernels.membrane cimport corners_of, Facet, facet_of, KINDS, Membrane, MembraneForce
 from medyanpy._kernels.parallel cimport BlockFunction
 from medyanpy._kernels.program cimport AddBlock, World
 from medyanpy._kernels.series cimport cross_at
-from medyanpy._kernels.vec3 cimport dot
 
-# What is asked for. Of each there are loops of its own, compiled for the orders of their series.
 cdef enum:
-    HESSIAN = 0
-    STIFFNESS = 1
-    THIRD = 2
-    THIRD_OF_STIFFNESS = 3
-    KINDS = 4
     # The weights y of vertices: r, Dr, 1.
     RESIDUALS = 0
     CHANGES = 1
@@ -65,60 +58,6 @@ cdef struct Loops:
     BlockFunction edges
     BlockFunction vertices
     BlockFunction faces
-
-
-# A face that has an area, along a line.
-cdef struct Facet:
-    double e[3][9]            # edges
-    double big_n[9]
-    double n[9]
-    double length[3]          # |N|
-    double inverse[3]
-
-
-cdef inline void facet_of(
-    const int order, const Membrane* m, const World* world, const double* a, const int32_t* beads, Py_ssize_t face,
-    Facet* out,
-) noexcept nogil:
-    cdef const double* big_n = m.area_vectors + 4 * face
-    cdef const double* a0
-    cdef const double* a1
-    cdef const double* a2
-    cdef double e[9]
-    cdef int c, i, k
-    edges_of(world, beads, e)
-    for i in range(3):
-        for c in range(3):
-            out.e[i][c] = e[3 * i + c]
-    out.length[0] = big_n[3]
-    out.inverse[0] = normal_of(big_n, out.n)
-    if order == 0:
-        return
-    a0 = a + 3 * (beads[0] - m.first_bead)
-    a1 = a + 3 * (beads[1] - m.first_bead)
-    a2 = a + 3 * (beads[2] - m.first_bead)
-    for c in range(3):
-        out.big_n[c] = big_n[c]
-        out.e[0][3 + c] = a2[c] - a1[c]
-        out.e[1][3 + c] = a0[c] - a2[c]
-        out.e[2][3 + c] = a1[c] - a0[c]
-        if order > 1:
-            out.e[0][6 + c] = out.e[1][6 + c] = out.e[2][6 + c] = 0.0
-    for k in range(1, order + 1):
-        cross_at(k, out.e[0], out.e[1], out.big_n + 3 * k)
-        # Of N = |N| n, with n.n = 1; of t^2, n.n_2 = -n_1.n_1/2.
-        out.length[k] = dot(out.n, out.big_n + 3 * k)
-        if k == 2:
-            out.length[2] += 0.5 * out.length[0] * dot(out.n + 3, out.n + 3)
-        for c in range(3):
-            out.n[3 * k + c] = out.big_n[3 * k + c]
-            for i in range(1, k + 1):
-                out.n[3 * k + c] -= out.length[i] * out.n[3 * (k - i) + c]
-            out.n[3 * k + c] *= out.inverse[0]
-        out.inverse[k] = 0.0
-        for i in range(1, k + 1):
-            out.inverse[k] -= out.length[i] * out.inverse[k - i]
-        out.inverse[k] *= out.inverse[0]
 
 
 cdef inline void follow(

@@ -11,7 +11,10 @@ from libc.stdint cimport int32_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
-from medyanpy._kernels.membrane cimport corners_of, FACE_BLOCK, Geometry, Membrane, MembraneForce, VERTEX_BLOCK
+from medyanpy._kernels.membrane cimport (
+    corners_of, FACE_BLOCK, Geometry, HESSIAN, Membrane, MembraneForce, STIFFNESS, THIRD, THIRD_OF_STIFFNESS,
+    VERTEX_BLOCK,
+)
 from medyanpy._kernels.parallel cimport n_blocks, over_blocks
 from medyanpy._kernels.program cimport AddBlock, OUT_OF_MEMORY, World
 

@@ -15,16 +15,29 @@ which are turned by -phi0 before the angle is taken. The gradient, with s = u x 
 
 All four are across the links. Of a joint that is folded back exactly, or has a director along its link, there is no
 angle: it has no energy and no force.
+
+Second and third derivatives come from this gradient G = dphi/d(d_a, d_b, p_a, p_b), in series in t (series.pxd) along
+a line with the direction z: phi has the coefficients G_0.z of t and G_1.z/2 of t^2, and with delta = phi - phi0
+
+    H z = k (phi_1 G_0 + delta G_1),   D3E[z, z] = 2 k (delta G_2 + phi_1 G_1 + phi_2 G_0)
+    K = k G G^T,   z.K'.z = 2 k phi_1 G_1
+
+where K, without negative eigenvalues, is what is left of H at rest.
 """
+from libc.math cimport sqrt
 from libc.stdint cimport int32_t
 
 from medyanpy._kernels.arrays cimport vector, zeros
+from medyanpy._kernels.box cimport displacement
+from medyanpy._kernels.derivatives cimport Derivative, SmoothForce
 from medyanpy._kernels.elementary cimport atan2_
 from medyanpy._kernels.joints cimport (
     BATCH, Chain, find_directors, find_links, push, push_directors, ROOM, ROW_BLOCK, Rows,
 )
 from medyanpy._kernels.parallel cimport n_blocks, ordered_sum, over_blocks
-from medyanpy._kernels.program cimport Operation, World
+from medyanpy._kernels.program cimport World
+from medyanpy._kernels.series cimport add_scaled_at, crosses, dots, quotient, root
+from medyanpy._kernels.vec3 cimport cross, dot
 
 
 cdef struct TwistingTask:
@@ -124,7 +137,121 @@ cdef int _twisting(void* task, World* world, Py_ssize_t first, Py_ssize_t last, 
     return 0
 
 
-cdef class FilamentTwisting(Operation):
+# Higher derivatives -----------------------------------------------------------------------------------------------
+
+cdef inline void _across(const int order, const double* u, const double* p, double* along, double* s) noexcept nogil:
+    """u.p and s of a link, in series."""
+    cdef double m[9]
+    cdef double square[3]
+    cdef double less[3]
+    cdef double part[9]
+    cdef int c, k
+    dots(order, u, p, along)
+    for k in range(order + 1):
+        less[k] = -along[k]
+    for k in range(order + 1):
+        for c in range(3):
+            m[3 * k + c] = p[3 * k + c]
+        add_scaled_at(k, less, u, m + 3 * k)
+    dots(order, m, m, square)
+    less[0] = 1.0
+    less[1] = less[2] = 0.0
+    quotient(order, less, square, less)
+    crosses(order, u, m, part)
+    for k in range(order + 1):
+        for c in range(3):
+            s[3 * k + c] = 0.0
+        add_scaled_at(k, less, part, s + 3 * k)
+
+
+cdef inline void _gradient(const int order, const double* at, const double* z, double* g) noexcept nogil:
+    """g (order + 1, 12) = dphi/d(d_a, d_b, p_a, p_b) at `at` (12,), along z (12,)."""
+    cdef double d[4][9]
+    cdef double inverse[2][3]
+    cdef double along[2][3]
+    cdef double s[2][9]
+    cdef double h[9]
+    cdef double w[9]
+    cdef double both[3]
+    cdef double over[3]
+    cdef double part[9]
+    cdef int c, i, k
+    for i in range(4):
+        for c in range(9):
+            d[i][c] = 0.0
+        for c in range(3):
+            d[i][c] = at[3 * i + c]
+            if order > 0:
+                d[i][3 + c] = z[3 * i + c]
+    for i in range(2):
+        dots(order, d[i], d[i], both)
+        root(order, both, both)
+        inverse[i][0] = 1.0
+        inverse[i][1] = inverse[i][2] = 0.0
+        quotient(order, inverse[i], both, inverse[i])
+        for k in range(order + 1):
+            part[3 * k] = part[3 * k + 1] = part[3 * k + 2] = 0.0
+            add_scaled_at(k, inverse[i], d[i], part + 3 * k)
+        for c in range(3 * (order + 1)):
+            d[i][c] = part[c]
+        _across(order, d[i], d[2 + i], along[i], s[i])
+    for c in range(3 * (order + 1)):
+        h[c] = d[0][c] + d[1][c]
+    dots(order, h, h, both)
+    # 1/(1 + c)
+    over[0] = 2.0
+    over[1] = over[2] = 0.0
+    quotient(order, over, both, over)
+    crosses(order, d[0], d[1], h)
+    for i in range(2):
+        # Of the direction of the link first.
+        for k in range(order + 1):
+            if i == 1:
+                along[i][k] = -along[i][k]
+            w[3 * k] = w[3 * k + 1] = w[3 * k + 2] = 0.0
+            add_scaled_at(k, over, h, w + 3 * k)
+        for k in range(order + 1):
+            add_scaled_at(k, along[i], s[i], w + 3 * k)
+        for k in range(order + 1):
+            part[0] = part[1] = part[2] = 0.0
+            add_scaled_at(k, inverse[i], w, part)
+            for c in range(3):
+                g[12 * k + 3 * i + c] = part[c]
+                g[12 * k + 6 + 3 * i + c] = s[i][3 * k + c] if i == 1 else -s[i][3 * k + c]
+
+
+cdef inline double _scalar(const double* a, const double* b) noexcept nogil:
+    return (dot(a, b) + dot(a + 3, b + 3)) + (dot(a + 6, b + 6) + dot(a + 9, b + 9))
+
+
+cdef inline bint _excess(const double* at, double cosine, double sine, double* delta) noexcept nogil:
+    """delta = phi - phi0; whether there is one."""
+    cdef double u[6]
+    cdef double m[6]
+    cdef double h[3]
+    cdef double part[3]
+    cdef double length, along, both, x, y
+    cdef int c, i
+    for i in range(2):
+        length = sqrt(dot(at + 3 * i, at + 3 * i))
+        if length == 0.0:
+            return False
+        for c in range(3):
+            u[3 * i + c] = at[3 * i + c] / length
+        along = dot(u + 3 * i, at + 6 + 3 * i)
+        for c in range(3):
+            m[3 * i + c] = at[6 + 3 * i + c] - along * u[3 * i + c]
+    for c in range(3):
+        h[c] = u[c] + u[3 + c]
+    both = 0.5 * dot(h, h)
+    x = both * dot(m, m + 3) - dot(u + 3, m) * dot(u, m + 3)
+    cross(m, m + 3, part)
+    y = dot(h, part)
+    delta[0] = atan2_(y * cosine - x * sine, x * cosine + y * sine)
+    return both > 0.0 and (x != 0.0 or y != 0.0)
+
+
+cdef class FilamentTwisting(SmoothForce):
     """Joint energies of twistable filaments.
 
     node, owned, director (rows + 4,): the table, with two rows before the first and after the last. modulus, pN nm,
@@ -138,6 +265,7 @@ cdef class FilamentTwisting(Operation):
                  const double[::1] modulus, const double[::1] cosine, const double[::1] sine):
         self.name = name
         self.acts_on_points = False
+        self.derivatives = 3
         self.rows = node.shape[0] - 4
         self.arrays = []
         self.task.rows.node = vector(self.arrays, node) + 2
@@ -153,4 +281,104 @@ cdef class FilamentTwisting(Operation):
         over_blocks(_twisting, &self.task, world, self.rows, ROW_BLOCK)
         if world.want_energy:
             self.energy = ordered_sum(self.task.partial, n_blocks(self.rows, ROW_BLOCK))
+        return 0
+
+    cdef int higher(self, World* world, const Derivative* wanted) noexcept nogil:
+        cdef const Rows* rows = &self.task.rows
+        # Two links and two directors, of five beads: d_a = x_1 - x_0, d_b = x_2 - x_1.
+        cdef Py_ssize_t bead[5]
+        cdef const double* a
+        cdef double at[12]
+        cdef double z[12]
+        cdef double g[36]
+        cdef double h[12]
+        cdef double delta, slope
+        cdef Py_ssize_t row
+        cdef int c, i, fault
+        for row in range(self.rows):
+            if self.task.modulus[row] == 0.0 or not rows.owned[row]:
+                continue
+            for i in range(3):
+                bead[i] = rows.node[row - 1 + i]
+            bead[3] = rows.director[row - 1]
+            bead[4] = rows.director[row]
+            for i in range(2):
+                displacement(&world.box, world.x + 3 * bead[i], world.x + 3 * bead[i + 1], at + 3 * i)
+                for c in range(3):
+                    at[6 + 3 * i + c] = world.x[3 * bead[3 + i] + c]
+            if not _excess(at, self.task.cosine[row], self.task.sine[row], &delta):
+                continue
+            if wanted.add != NULL:
+                fault = self.second(wanted, bead, at, self.task.modulus[row], delta)
+                if fault != 0:
+                    return fault
+                continue
+            a = wanted.a
+            for i in range(2):
+                for c in range(3):
+                    z[3 * i + c] = a[3 * bead[i + 1] + c] - a[3 * bead[i] + c]
+                    z[6 + 3 * i + c] = a[3 * bead[3 + i] + c]
+            if wanted.positive:
+                _gradient(1, at, z, g)
+                slope = 2.0 * self.task.modulus[row] * _scalar(g, z)
+                for c in range(12):
+                    h[c] = slope * g[12 + c]
+            else:
+                _gradient(2, at, z, g)
+                slope = _scalar(g, z)
+                for c in range(12):
+                    h[c] = (delta * g[24 + c] + slope * g[12 + c]) + 0.5 * _scalar(g + 12, z) * g[c]
+                    h[c] *= 2.0 * self.task.modulus[row]
+            for i in range(2):
+                for c in range(3):
+                    wanted.out[3 * bead[i] + c] -= h[3 * i + c]
+                    wanted.out[3 * bead[i + 1] + c] += h[3 * i + c]
+                    wanted.out[3 * bead[3 + i] + c] += h[6 + 3 * i + c]
+        return 0
+
+    cdef int second(
+        self, const Derivative* wanted, const Py_ssize_t* bead, const double* at, double modulus, double delta,
+    ) noexcept nogil:
+        """Blocks of a joint: those of links and directors, then of beads."""
+        cdef double unit[12]
+        cdef double g[24]
+        cdef double h[144]
+        cdef double block[9]
+        cdef double sign[5][4]
+        cdef double sum
+        cdef int c, d, i, j, k, m, fault
+        for i in range(5):
+            for k in range(4):
+                sign[i][k] = 0.0
+        sign[0][0] = sign[1][1] = -1.0
+        sign[1][0] = sign[2][1] = sign[3][2] = sign[4][3] = 1.0
+        for i in range(12):
+            unit[i] = 0.0
+        _gradient(1, at, unit, g)
+        if wanted.positive:
+            delta = 0.0
+        for j in range(12):
+            if delta != 0.0:
+                unit[j] = 1.0
+                _gradient(1, at, unit, g)
+                unit[j] = 0.0
+            for i in range(12):
+                h[12 * i + j] = modulus * (g[i] * g[j] + delta * g[12 + i])
+        for i in range(12):
+            for j in range(i):
+                h[12 * i + j] = h[12 * j + i] = 0.5 * (h[12 * i + j] + h[12 * j + i])
+        for i in range(5):
+            for j in range(i + 1):
+                for c in range(3):
+                    for d in range(3):
+                        sum = 0.0
+                        for k in range(4):
+                            if sign[i][k] == 0.0:
+                                continue
+                            for m in range(4):
+                                sum += sign[i][k] * sign[j][m] * h[12 * (3 * k + c) + 3 * m + d]
+                        block[3 * c + d] = sum
+                fault = wanted.add(wanted.sink, bead[i], bead[j], block)
+                if fault != 0:
+                    return fault
         return 0

@@ -25,11 +25,11 @@ from libc.math cimport INFINITY, sqrt
 from libc.stdint cimport int32_t, uint32_t
 
 from medyanpy._kernels.bending cimport (
-    Bending, BendingTask, CHANGES, Facet, facet_of, follow, HESSIAN, LONG, Loops, ONES, RESIDUALS, STIFFNESS, THIRD,
-    THIRD_OF_STIFFNESS, weights,
+    Bending, BendingTask, CHANGES, follow, LONG, Loops, ONES, RESIDUALS, weights,
 )
 from medyanpy._kernels.membrane cimport (
-    AREA_SUMS, bend_no_area, corners_of, edges_of, FACE_BLOCK, Geometry, Membrane, VECTOR_SUMS, VERTEX_BLOCK,
+    AREA_SUMS, bend_no_area, corners_of, edges_of, FACE_BLOCK, Facet, facet_of, Geometry, HESSIAN, Membrane, STIFFNESS,
+    THIRD, THIRD_OF_STIFFNESS, VECTOR_SUMS, VERTEX_BLOCK,
 )
 from medyanpy._kernels.parallel cimport ordered_sum, over_blocks
 from medyanpy._kernels.program cimport World

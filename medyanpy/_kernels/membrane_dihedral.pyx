@@ -35,13 +35,13 @@ from libc.math cimport INFINITY, sqrt
 from libc.stdint cimport int32_t, uint32_t
 
 from medyanpy._kernels.bending cimport (
-    Bending, BendingTask, CHANGES, Facet, facet_of, follow, HESSIAN, Loops, ONES, RESIDUALS, SHORT, STIFFNESS, THIRD,
-    THIRD_OF_STIFFNESS, weights,
+    Bending, BendingTask, CHANGES, follow, Loops, ONES, RESIDUALS, SHORT, weights,
 )
 from medyanpy._kernels.box cimport displacement
 from medyanpy._kernels.elementary cimport atan2_
 from medyanpy._kernels.membrane cimport (
-    area_vector_of, bend_no_area, corners_of, FACE_BLOCK, Geometry, Membrane, NORMALS, VERTEX_BLOCK,
+    area_vector_of, bend_no_area, corners_of, FACE_BLOCK, Facet, facet_of, Geometry, HESSIAN, Membrane, NORMALS,
+    STIFFNESS, THIRD, THIRD_OF_STIFFNESS, VERTEX_BLOCK,
 )
 from medyanpy._kernels.parallel cimport n_blocks, ordered_sum, over_blocks
 from medyanpy._kernels.program cimport World

@@ -8,20 +8,200 @@ V is the sum of the signed volumes of the tetrahedra from vertex 0 to each face.
 point they start from does not matter, nor does that it moves (dV along it is -sum_f N_f/6 = 0). One on the
 surface keeps the terms as small as the surface, so that V loses no digits far from the origin; the gradient,
 a sum of normals, never sees the point at all.
+
+Second and third derivatives are offered where faces do not feel each other: per triangle, and of a tension alone. With
+t = dE/dA_f and dA_f/dx_i = (n x e_i)/2 in series along a line they are coefficients of their product. As stiffness, K,
+
+    k_f dA_f dA_f^T / A0_f                     what is left of the second derivative where A_f = A0_f
+    z.K z = max(sigma, 0) |N| |n_1|^2/2        what a tension does across the face: n_1 is Dn along z
+    (K z)_i = max(sigma, 0) (n_1 x e_i)/2
+    (z.K'.z)_i = max(sigma, 0) [2 n_1 x Dz_i - (2 L n_1/|N| + |n_1|^2 n) x e_i]/2,   L = D|N|,   Dz_i: e_i of z
+
+where of a tension the part is left out by which edges give way to each other in the plane.
 """
 import numpy as np
 
+from libc.stdint cimport int32_t
+
 from medyanpy._kernels.box cimport displacement
 from medyanpy._kernels.membrane cimport (
-    area_vector_of, AREA_GRADIENTS, AREA_SUMS, AREAS, corners_of, FACE_BLOCK, Geometry, Membrane, MembraneForce,
-    VECTOR_SUMS, VOLUME,
+    area_vector_of, AREA_GRADIENTS, AREA_SUMS, AREAS, corners_of, FACE_BLOCK, Facet, facet_of, Geometry, HESSIAN, KINDS,
+    Membrane, MembraneForce, STIFFNESS, THIRD, THIRD_OF_STIFFNESS, VECTOR_SUMS, VOLUME,
 )
-from medyanpy._kernels.parallel cimport n_blocks, ordered_sum, over_blocks
-from medyanpy._kernels.program cimport Change, World
-from medyanpy._kernels.vec3 cimport dot
+from medyanpy._kernels.parallel cimport BlockFunction, n_blocks, ordered_sum, over_blocks
+from medyanpy._kernels.program cimport AddBlock, Change, World
+from medyanpy._kernels.series cimport add_scaled_at, crosses
+from medyanpy._kernels.vec3 cimport add_scaled, cross, dot
 
 
-cdef class TotalArea(MembraneForce):
+cdef struct AreaTask:
+    const Membrane* membrane
+    const double* modulus     # (F,) k, and A0: of forces per triangle, else NULL
+    const double* area
+    double tension
+    const double* a           # (V, 3)
+    double* rows              # (F, 3, 3)
+
+
+cdef inline void _along(
+    const int kind, const AreaTask* t, World* world, Py_ssize_t first, Py_ssize_t last,
+) noexcept nogil:
+    """What each face contributes to what is asked for along a, at its corners."""
+    cdef const Membrane* m = t.membrane
+    cdef int order = 2 if kind == THIRD else 1
+    cdef Facet facet
+    cdef double slope[9]
+    cdef double pull[3]
+    cdef double about[3]
+    cdef double part[3]
+    cdef double* row
+    cdef double k, held
+    cdef Py_ssize_t f
+    cdef int c, i
+    for f in range(first, last):
+        row = t.rows + 9 * f
+        for c in range(9):
+            row[c] = 0.0
+        if m.area_vectors[4 * f + 3] == 0.0:
+            continue
+        facet_of(order, m, world, t.a, corners_of(m, world, f), f, &facet)
+        k = 0.0
+        pull[0] = t.tension
+        if t.modulus != NULL:
+            k = t.modulus[f] / t.area[f]
+            pull[0] = k * (0.5 * facet.length[0] - t.area[f])
+        for i in range(1, order + 1):
+            pull[i] = 0.5 * k * facet.length[i]
+        held = max(t.tension, 0.0)
+        if kind == STIFFNESS or kind == THIRD_OF_STIFFNESS:
+            pull[0] = 0.0
+        if kind == THIRD_OF_STIFFNESS:
+            # 2 k A_1 dA_1; and of a tension the rest.
+            pull[0] = 2.0 * pull[1]
+            pull[1] = 0.0
+            for c in range(3):
+                about[c] = -held * (2.0 * facet.length[1] * facet.inverse[0] * facet.n[3 + c]
+                                    + dot(facet.n + 3, facet.n + 3) * facet.n[c])
+        for i in range(3):
+            crosses(order, facet.n, facet.e[i], slope)
+            add_scaled_at(order, pull, slope, row + 3 * i)
+            if kind == STIFFNESS:
+                cross(facet.n + 3, facet.e[i], part)
+                add_scaled(held, part, row + 3 * i)
+            if kind == THIRD_OF_STIFFNESS:
+                cross(about, facet.e[i], part)
+                add_scaled(1.0, part, row + 3 * i)
+                cross(facet.n + 3, facet.e[i] + 3, part)
+                add_scaled(2.0 * held, part, row + 3 * i)
+        for c in range(9):
+            # Of derivatives, not of coefficients.
+            row[c] *= 1.0 if kind == THIRD else 0.5
+
+
+cdef int _hessian(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    _along(HESSIAN, <AreaTask*> task, world, first, last)
+    return 0
+
+
+cdef int _stiffness(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    _along(STIFFNESS, <AreaTask*> task, world, first, last)
+    return 0
+
+
+cdef int _third(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    _along(THIRD, <AreaTask*> task, world, first, last)
+    return 0
+
+
+cdef int _third_of_stiffness(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    _along(THIRD_OF_STIFFNESS, <AreaTask*> task, world, first, last)
+    return 0
+
+
+cdef class FaceForce(MembraneForce):
+    """A force on each face by its area alone, if it offers higher derivatives."""
+    cdef BlockFunction loops[KINDS]
+    cdef double[:, :, ::1] rows
+    cdef double[:, ::1] seed
+
+    cdef void task_of(self, AreaTask* task) noexcept nogil:
+        pass
+
+    def offer(self):
+        """Second and third derivatives."""
+        self.derivatives = 3
+        self.rows = np.zeros((self.membrane.n_faces, 3, 3))
+        self.seed = np.zeros((self.membrane.n_vertices, 3))
+        self.loops[HESSIAN] = _hessian
+        self.loops[STIFFNESS] = _stiffness
+        self.loops[THIRD] = _third
+        self.loops[THIRD_OF_STIFFNESS] = _third_of_stiffness
+
+    cdef void prepare(self, World* world, AreaTask* task) noexcept nogil:
+        self.geometry.measure(world, AREAS)
+        task.membrane = self.membrane
+        task.rows = &self.rows[0, 0, 0]
+        task.a = &self.seed[0, 0]
+        task.modulus = task.area = NULL
+        task.tension = 0.0
+        self.task_of(task)
+
+    cdef int along(self, World* world, int kind, const double* a, double* out) noexcept nogil:
+        cdef AreaTask task
+        self.prepare(world, &task)
+        task.a = a + 3 * self.membrane.first_bead
+        over_blocks(self.loops[kind], &task, world, self.membrane.n_faces, FACE_BLOCK)
+        self.gather(world, task.rows, NULL, 1.0, out)
+        return 0
+
+    cdef int multiply(self, World* world, bint positive, const double* a, double* out) noexcept nogil:
+        return self.along(world, STIFFNESS if positive else HESSIAN, a, out)
+
+    cdef int contract(self, World* world, const double* a, double* out) noexcept nogil:
+        return self.along(world, THIRD, a, out)
+
+    cdef int contract_stiffness(self, World* world, const double* a, double* out) noexcept nogil:
+        return self.along(world, THIRD_OF_STIFFNESS, a, out)
+
+    cdef int hessian(self, World* world, AddBlock add, void* sink) noexcept nogil:
+        return self.blocks(world, HESSIAN, add, sink)
+
+    cdef int stiffness(self, World* world, AddBlock add, void* sink) noexcept nogil:
+        return self.blocks(world, STIFFNESS, add, sink)
+
+    cdef int blocks(self, World* world, int kind, AddBlock add, void* sink) noexcept nogil:
+        """Columns of each face, which are products with one component of one corner."""
+        cdef const Membrane* m = self.membrane
+        cdef AreaTask task
+        cdef const int32_t* beads
+        cdef double* seed
+        cdef double h[81]
+        cdef double block[9]
+        cdef Py_ssize_t f
+        cdef int c, d, i, j, fault
+        self.prepare(world, &task)
+        for f in range(m.n_faces):
+            beads = corners_of(m, world, f)
+            for j in range(9):
+                seed = &self.seed[0, 0] + 3 * (beads[j // 3] - m.first_bead) + j % 3
+                seed[0] = 1.0
+                self.loops[kind](&task, world, f, f + 1, 0)
+                seed[0] = 0.0
+                for i in range(9):
+                    h[9 * i + j] = task.rows[9 * f + i]
+            for i in range(3):
+                for j in range(i + 1):
+                    for c in range(3):
+                        for d in range(3):
+                            # Only round-off is in between.
+                            block[3 * c + d] = 0.5 * (h[9 * (3 * i + c) + 3 * j + d] + h[9 * (3 * j + d) + 3 * i + c])
+                    fault = add(sink, beads[i], beads[j], block)
+                    if fault != 0:
+                        return fault
+        return 0
+
+
+cdef class TotalArea(FaceForce):
     """modulus k and tension sigma: pN/nm; area A0: nm^2, > 0."""
     cdef double modulus
     cdef double area
@@ -32,6 +212,12 @@ cdef class TotalArea(MembraneForce):
         self.modulus = modulus
         self.area = area
         self.tension = tension
+        # With a modulus every vertex feels every other: of tension alone there are blocks.
+        if modulus == 0.0:
+            self.offer()
+
+    cdef void task_of(self, AreaTask* task) noexcept nogil:
+        task.tension = self.tension
 
     cdef int run(self, World* world) noexcept nogil:
         cdef double total, strain
@@ -82,7 +268,7 @@ cdef int _triangles(void* task, World* world, Py_ssize_t first, Py_ssize_t last,
     return 0
 
 
-cdef class TriangleAreas(MembraneForce):
+cdef class TriangleAreas(FaceForce):
     """modulus k (F,): pN/nm; area A0 (F,): nm^2, > 0."""
     cdef const double[::1] modulus
     cdef const double[::1] area
@@ -95,6 +281,11 @@ cdef class TriangleAreas(MembraneForce):
         self.area = area
         self.tension = np.zeros(modulus.shape[0])
         self.partial = np.zeros(n_blocks(modulus.shape[0], FACE_BLOCK))
+        self.offer()
+
+    cdef void task_of(self, AreaTask* task) noexcept nogil:
+        task.modulus = &self.modulus[0]
+        task.area = &self.area[0]
 
     cdef int run(self, World* world) noexcept nogil:
         cdef TriangleTask task

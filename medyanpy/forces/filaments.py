@@ -267,7 +267,9 @@ class FilamentTwisting(_JointForce):
     The energy depends on the parts of directors across their links, and not on their lengths. A force on a director,
     pN nm, is across its link and itself: the torque about the link.
 
-    Cost: O(nodes), for any number of filaments.
+    Cost: O(nodes), for any number of filaments. Second and third derivatives are offered, where nodes and directors are
+    five beads of a joint like any others, and as stiffness what is left of the second at rest,
+    :math:`\tfrac{C}{\ell}\,\nabla\varphi\,\nabla\varphi^{\mathsf T}`.
 
     References
     ----------

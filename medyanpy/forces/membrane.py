@@ -273,7 +273,10 @@ class MembraneArea(_MembraneForce):
     Notes
     -----
     A triangle without area has no direction in which to grow: it then contributes no force, the mean over all
-    directions. Cost: O(F); smooth elsewhere.
+    directions. Cost: O(F); smooth elsewhere. Per triangle, second and third derivatives are offered, and as stiffness
+    :math:`k_f\,\nabla A_f\nabla A_f^{\mathsf T}/A_{0f}`, what is left of the second where triangles have their areas.
+    Of the total area none are, as it couples every vertex to every other: let it be kicked explicitly, by
+    `kicks.ZhangSkeelStiff` with the forces that are stiff.
 
     References
     ----------
@@ -359,7 +362,8 @@ class MembraneTension(_MembraneForce):
 
     Notes
     -----
-    A triangle without area contributes no force, as in `MembraneArea`. Cost: O(F).
+    A triangle without area contributes no force, as in `MembraneArea`. Cost: O(F). Second and third derivatives are
+    offered, and as stiffness what a positive tension does across triangles.
 
     References
     ----------

@@ -7,7 +7,7 @@ Run it from an installed package on a quiet machine:
 Nets of springs of stiffness 1e4 between beads of mass 1, with bonds 1 % off their lengths: triangular sheets that are
 not flat, and blocks of tetrahedra. Explicit kicks are stable up to the timestep that the largest eigenvalue tells; a
 kick with h at 10 and 100 times that is timed, least of some repeats, with the products with the matrix that it takes,
-by tolerance and threads. SciPy's sparse LU factorisation of the same equations, with the ordering and pivoting that suit
+by tolerance and threads. SciPy's sparse LU factorisation of the same equations, with the order and pivots that suit
 them best, is timed beside it up to 10 000 beads. Targets are those of the project, beside what was measured: a kick
 costs no more than the library's, and no more explicit steps than the timestep gains.
 """

@@ -5,6 +5,7 @@ filaments: test_filament_batches.py."""
 
 import numpy as np
 import pytest
+from medyanpy._kernels.derivatives import Contraction
 
 import medyanpy as mp
 from medyanpy.errors import TopologyError
@@ -220,6 +221,113 @@ def test_joints_are_the_inner_nodes_in_order():
     # Only the joint that is stiff: nodes 6, 7, 8 and links 4, 5.
     forces = energy_and_forces(topology, FilamentTwisting(filaments, [0.0, 0.0, 6.0]))[1]
     assert np.flatnonzero(forces.any(axis=1)).tolist() == [6, 7, 8, 9 + 4, 9 + 5]
+
+
+# Higher derivatives; against differences: test_contract.py ----------------------------------------------------------
+
+
+def precise(x, a, k, rest):
+    """H and K (15, 15), D3U[a, a] and a.K'.a (5, 3) of one joint with k (phi - rest)^2/2, from differences of angles
+    found by turning, in 60 digits."""
+    mpmath = pytest.importorskip("mpmath")
+
+    def dot(p, q):
+        return p[0] * q[0] + p[1] * q[1] + p[2] * q[2]
+
+    def cross(p, q):
+        return [p[1] * q[2] - p[2] * q[1], p[2] * q[0] - p[0] * q[2], p[0] * q[1] - p[1] * q[0]]
+
+    def unit(p):
+        length = mpmath.sqrt(dot(p, p))
+        return [v / length for v in p]
+
+    def off(y):
+        x0, x1, x2, p, q = (y[3 * i : 3 * i + 3] for i in range(5))
+        u, v = unit([s - t for s, t in zip(x1, x0, strict=True)]), unit([s - t for s, t in zip(x2, x1, strict=True)])
+        # p after the smallest rotation from u to v: 1 + w + w^2/(1 + c) with w p = (u x v) x p.
+        about = cross(u, v)
+        once = cross(about, p)
+        twice = cross(about, once)
+        carried = [r + s + t / (1 + dot(u, v)) for r, s, t in zip(p, once, twice, strict=True)]
+        carried, other = ([s - dot(r, v) * t for s, t in zip(r, v, strict=True)] for r in (carried, q))
+        phi = mpmath.atan2(dot(v, cross(carried, other)), dot(carried, other))
+        return phi - rest - 2 * mpmath.pi * mpmath.nint((phi - rest) / (2 * mpmath.pi))
+
+    with mpmath.workdps(60):
+        start, along = ([mpmath.mpf(float(v)) for v in w.ravel()] for w in (x, a))
+        h = mpmath.mpf(10) ** -12
+        k, rest = mpmath.mpf(k), mpmath.mpf(rest)
+        here = off(start)
+
+        def at(*steps):
+            y = [v + sum(s * h * d[i] for s, d in steps) for i, v in enumerate(start)]
+            return off(y)
+
+        units = [[int(i == j) for j in range(15)] for i in range(15)]
+
+        def slope(i, *steps):
+            return (at(*steps, (1, units[i])) - at(*steps, (-1, units[i]))) / (2 * h)
+
+        def mixed(i, d):
+            return (slope(i, (1, d)) - slope(i, (-1, d))) / (2 * h)
+
+        g = [slope(i) for i in range(15)]
+        first, second = mpmath.fdot(g, along), [mixed(i, along) for i in range(15)]
+        hessian = [[k * (g[i] * g[j] + here * mixed(i, units[j])) for j in range(15)] for i in range(15)]
+        third = [
+            k * (here * (slope(i, (1, along)) - 2 * g[i] + slope(i, (-1, along))) / h**2
+                 + 2 * first * second[i] + mpmath.fdot(second, along) * g[i])
+            for i in range(15)
+        ]
+        slopes_of_stiffness = [2 * k * first * v for v in second]
+        stiffness = [[k * p * q for q in g] for p in g]
+        return tuple(np.array(m, float) for m in (hessian, stiffness, third, slopes_of_stiffness))
+
+
+@pytest.mark.parametrize(("bend", "twist"), [(0.0, 0.4), (1e-7, -2.0), (0.6, 3.0), (2.0, -1e-6), (2.8, 1.2)])
+def test_higher_derivatives_have_their_digits(bend, twist):
+    """Directors may be off their links, and of any length."""
+    rng = np.random.default_rng(int(100 * bend + 10 * twist) + 100)
+    frame = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+    u, v = frame[0], np.cos(bend) * frame[0] + np.sin(bend) * frame[1]
+    p = np.cos(1.1) * frame[1] + np.sin(1.1) * frame[2]
+    q = turned(p, u, v)
+    q = np.cos(twist) * q + np.sin(twist) * np.cross(v, q)
+    topology, filament = one(np.array([-1.5 * u, [0.0, 0.0, 0.0], 2.5 * v]), [p, q])
+    context = context_of(topology, FilamentTwisting(filament, 4.0, 0.25))
+    x = context.get_state(positions=True).positions
+    x = x + np.vstack([np.zeros((3, 3)), [0.3 * u + 0.2 * p, 0.5 * q - 0.2 * v]])
+    context._store.x[:] = x[context.layout.order]
+    context._store.positions_changed()
+    a = rng.normal(size=x.shape)
+    hessian, stiffness, third, slope = precise(x, a, 4.0 / 2.0, 0.25)
+    # Near a fold 1 + cos bend = |u + v|^2/2 has lost digits, and each derivative loses as many again.
+    allowed = 1e-13 / np.cos(bend / 2.0) ** 2
+    np.testing.assert_allclose(context.hessian().toarray(), hessian, rtol=0.0, atol=allowed * np.abs(hessian).max())
+    found = context.hessian(positive=True).toarray()
+    np.testing.assert_allclose(found, stiffness, rtol=0.0, atol=allowed * np.abs(stiffness).max())
+    assert np.linalg.eigvalsh(found)[0] >= -1e-13 * np.abs(stiffness).max()
+    found = context.third_derivative(a).ravel()
+    np.testing.assert_allclose(found, third, rtol=0.0, atol=allowed * np.abs(third).max())
+    out = np.zeros_like(x)
+    (force,) = context._schedule.bound_forces.values()
+    contraction = Contraction(force, np.ascontiguousarray(a[context.layout.order]), out, True)
+    context._schedule.perform(contraction, changes_state=False)
+    np.testing.assert_allclose(out[context.layout.rank].ravel(), slope, rtol=0.0, atol=allowed * np.abs(slope).max())
+
+
+def test_what_has_no_twist_has_no_derivatives():
+    """A joint that is folded back; a director along its link."""
+    along = np.array([1.0, 0.0, 0.0])
+    topology, filament = one([[0.0, 0.0, 0.0], along, 0.0 * along], [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
+    context = context_of(topology, FilamentTwisting(filament, 4.0, 0.3), timestep=1e-6)
+    assert (context.hessian().toarray() == 0.0).all()
+    topology, filament = one([[0.0, 0.0, 0.0], along, 2.0 * along], [[0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
+    context = context_of(topology, FilamentTwisting(filament, 4.0, 0.3), timestep=1e-6)
+    context._store.x[context.layout.rank[4]] = along
+    context._store.positions_changed()
+    assert (context.hessian().toarray() == 0.0).all()
+    assert (context.third_derivative(np.ones((5, 3))) == 0.0).all()
 
 
 # Fixman -----------------------------------------------------------------------------------------------------

@@ -375,3 +375,63 @@ def test_triangles_without_area(form):
         with pytest.raises(mp.SimulationError, match="area"):
             ask()
         scene.go(scene.x)
+
+
+# Areas ----------------------------------------------------------------------------------------------------------
+
+
+def matrices(mesh, make):
+    """H and K of one force on one membrane, and its context."""
+    topology = mp.Topology()
+    topology.add_beads([[40.0, 0.0, 0.0]], mass=1.0)
+    force = make(topology.add_membrane(mesh, vertex_mass=1.0))
+    system = mp.System(topology)
+    system.add_force(force)
+    context = mp.Context(system, mp.VerletIntegrator(1e-6), threads=1)
+    return context.hessian().toarray(), context.hessian(positive=True).toarray()
+
+
+@pytest.mark.parametrize("stretched", [0.7, 1.0, 1.4])
+def test_stiffness_of_triangles(stretched):
+    """No negative eigenvalue, stretched or not; the Hessian where each has its area; one direction for each."""
+    hessian, stiffness = matrices(
+        SADDLE, lambda m: mp.forces.MembraneArea(m, 3.0, SADDLE.face_areas / stretched, per_triangle=True)
+    )
+    eigenvalues = np.linalg.eigvalsh(stiffness)
+    assert eigenvalues[0] >= -1e-14 * eigenvalues[-1]
+    assert np.sum(eigenvalues > 1e-10 * eigenvalues[-1]) == len(SADDLE.faces)
+    apart = np.abs(hessian - stiffness).max() / eigenvalues[-1]
+    assert apart <= 1e-14 if stretched == 1.0 else apart > 1e-2
+
+
+def test_stiffness_of_a_tension():
+    """On a flat sheet, where it acts across alone: 1/2 of the cotangents for each edge, as of Dirichlet's energy of
+    heights, which is the Hessian's part across. A compression has none."""
+    flat = mp.TriangleMesh.flat_sheet(5, 4, 2.0)
+    hessian, stiffness = matrices(flat, lambda m: mp.forces.MembraneTension(m, 0.7))
+    eigenvalues = np.linalg.eigvalsh(stiffness)
+    assert eigenvalues[0] >= -1e-14 * eigenvalues[-1]
+    assert np.linalg.eigvalsh(hessian)[0] < -0.1 * eigenvalues[-1]
+    n = len(flat.vertices)
+    expected = np.zeros((n, n))
+    for face in flat.faces:
+        for k in range(3):
+            v, i, j = (face[(k + c) % 3] for c in range(3))
+            p, q = flat.vertices[i] - flat.vertices[v], flat.vertices[j] - flat.vertices[v]
+            weight = 0.5 * 0.7 * (p @ q) / np.linalg.norm(np.cross(p, q))
+            expected[[i, j], [j, i]] -= weight
+            expected[[i, j], [i, j]] += weight
+    heights = 3 * np.arange(1, n + 1) + 2
+    np.testing.assert_allclose(stiffness[np.ix_(heights, heights)], expected, rtol=0.0, atol=1e-14)
+    np.testing.assert_allclose(hessian[np.ix_(heights, heights)], expected, rtol=0.0, atol=1e-14)
+    stiffness[np.ix_(heights, heights)] = 0.0
+    assert np.abs(stiffness).max() <= 1e-15
+    assert (matrices(SADDLE, lambda m: mp.forces.MembraneTension(m, -0.7))[1] == 0.0).all()
+
+
+@pytest.mark.parametrize("force", [
+    lambda m: mp.forces.MembraneArea(m, 3.0), lambda m: mp.forces.MembraneVolume(m, 3.0),
+])  # fmt: skip
+def test_what_couples_every_vertex_to_every_other_offers_none(force):
+    with pytest.raises(mp.ParameterError, match="offers no second derivatives"):
+        matrices(CLOSED, force)
