@@ -695,6 +695,7 @@ cdef int _search(MeshTask* t, World* world, Py_ssize_t member, int thread) noexc
     cdef int32_t* faces
     cdef Target* targets
     cdef double u[4]
+    cdef double d[3]
     cdef double largest = 0.0
     cdef Py_ssize_t first_push = s.n_pushes
     cdef int fault
@@ -714,6 +715,10 @@ cdef int _search(MeshTask* t, World* world, Py_ssize_t member, int thread) noexc
         other -= world.n_cartesian
         # No way leads to another membrane.
         if t.groups.of_point != NULL and t.groups.of_point[other] != t.groups.of_point[p]:
+            continue
+        # Nor is one shorter than the straight line.
+        displacement(&world.box, near.now + 4 * own, near.now + 4 * <Py_ssize_t> slot, d)
+        if dot(d, d) > t.range * t.range * (1.0 + SLACK):
             continue
         targets = <Target*> _room(s.targets, &s.room_targets, s.n_targets, sizeof(Target), world, s.point)
         if targets == NULL:
