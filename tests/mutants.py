@@ -354,6 +354,12 @@ LAWS = [
     ("its place in the square", "_kernels/changes.pyx", "carry", "p = dot(by_x, v)", "p = 1.01 * dot(by_x, v)"),
     ("what `difference` says", "_kernels/membrane.pyx", "touch", "self.touch_vertex(quad.b - m.first_bead)", "pass"),
     ("figures of the source texts", "figures/plates.py", "but", 'self.line.verdict != "CHECK"', "False"),
+    ("distances along a membrane are", "_kernels/mesh_pairs.pyx", "_bend", "if not (distance < s.range):", "if True:"),
+    ("points that meet along a membrane: on", "_kernels/mesh_pairs.pyx", "_pull", "tension * (1.0 - share)", "tension * share"),
+    ("drives the weights of its points alone", "_kernels/membrane_fields.pyx", "_corners", "-= to_grid(weight[i]", "+= to_grid(weight[i]"),
+    ("energy of points that meet along", "_kernels/mesh_pairs.pyx", "_before", "bend[c] = after[c] - tangent[c]", "bend[c] = 0.0"),
+    ("pairs of points in a well along", "_kernels/mesh_pairs.pyx", "_search", "s.targets[k].row, u[1])", "s.targets[k].row, 1.5 * u[1])"),
+    ("points in a field on a membrane have", "_kernels/membrane_fields.pyx", "_linear", "t.slope[2 * k + 1] = t.value[corners[2] - t.first] - u", "t.slope[2 * k + 1] = 0.5 * (t.value[corners[2] - t.first] - u)"),
     ("uncorrelated between uses", "_kernels/philox.pxd", "counter_word3", "(purpose & 0xFF) << 24", "(0 * purpose) << 24"),
 ]  # fmt: skip
 

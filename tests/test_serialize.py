@@ -46,7 +46,8 @@ def system_of(topology, *forces):
 
 
 def through_document(what):
-    functions = {f.name: f.function for f in getattr(what, "forces", ()) if isinstance(f, mp.forces.PythonForce)}
+    kinds = mp.forces.PythonForce, mp.forces.PythonMembraneField
+    functions = {f.name: f.function for f in getattr(what, "forces", ()) if isinstance(f, kinds)}
     return mp.deserialize(mp.serialize(what), functions=functions)
 
 

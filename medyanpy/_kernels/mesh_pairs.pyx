@@ -92,7 +92,6 @@ cdef struct Source:
 
 cdef struct Target:
     int32_t row               # its place among all beads
-    int32_t face
     int32_t node              # in which it was found; -1: not yet
     double weight[3]
     double place[2]
@@ -111,7 +110,8 @@ cdef struct Search:
     Source* sources
     Py_ssize_t n_sources, room_sources
     Target* targets
-    Py_ssize_t n_targets, room_targets
+    int32_t* faces            # of targets, in which they are: looked through for every node
+    Py_ssize_t n_targets, room_targets, room_faces
     Push* pushes
     Py_ssize_t n_pushes, room_pushes
     Py_ssize_t point          # whose search it is
@@ -502,9 +502,9 @@ cdef int _look(Search* s, World* world, int32_t number) noexcept nogil:
     cdef Py_ssize_t k
     cdef int c, fault = 0
     for k in range(s.n_targets):
-        target = s.targets + k
-        if target.face != face:
+        if s.faces[k] != face:
             continue
+        target = s.targets + k
         if everywhere:
             # Two points in one place have no distance, to the bit.
             for c in range(2):
@@ -635,22 +635,33 @@ cdef void _tangent(const World* world, const Node* node, const double* place, do
         out[c] = straight * E[c] + across / length * u[c]
 
 
+cdef void _before(
+    const World* world, const Node* node, const double* place, double* tangent, double* bend,
+) noexcept nogil:
+    """From the tangent after a crossing or a bend to the one before it, and by what it changes there."""
+    cdef double after[3]
+    cdef int c
+    memcpy(after, tangent, sizeof(after))
+    _tangent(world, node, place, tangent)
+    for c in range(3):
+        bend[c] = after[c] - tangent[c]
+
+
 cdef int _pull(Search* s, World* world, const Target* target, Py_ssize_t other, double tension) noexcept nogil:
     """A string under tension along the path from the point of a search to a target, whose place is `other`."""
     cdef const Node* node = s.nodes + target.node
     cdef const Source* source
     cdef double place[2]
-    cdef double after[3]
-    cdef double before[3]
+    cdef double tangent[3]
     cdef double bend[3]
     cdef double right, left, share
     cdef Py_ssize_t points = world.n_vertices - world.n_cartesian
     cdef int32_t corner
-    cdef int c, fault
+    cdef int fault
     place[0] = target.place[0]
     place[1] = target.place[1]
-    _tangent(world, node, place, after)
-    fault = _push(s, world, points + other, -tension, after)
+    _tangent(world, node, place, tangent)
+    fault = _push(s, world, points + other, -tension, tangent)
     while fault == 0:
         if node.parent >= 0:
             # Over the edge between the second and the third corner.
@@ -659,10 +670,7 @@ cdef int _pull(Search* s, World* world, const Target* target, Py_ssize_t other, 
             right = -turn(place, node.at + 4)
             share = min(max(left / (left + right), 0.0), 1.0) if left + right > 0.0 else 0.5
             node = s.nodes + node.parent
-            _tangent(world, node, place, before)
-            for c in range(3):
-                bend[c] = after[c] - before[c]
-                after[c] = before[c]
+            _before(world, node, place, tangent, bend)
             fault = _push(s, world, world.faces[corner_at(corner, 1)], tension * (1.0 - share), bend)
             if fault == 0:
                 fault = _push(s, world, world.faces[corner_at(corner, 2)], tension * share, bend)
@@ -673,12 +681,9 @@ cdef int _pull(Search* s, World* world, const Target* target, Py_ssize_t other, 
         node = s.nodes + source.node
         place[0] = source.place[0]
         place[1] = source.place[1]
-        _tangent(world, node, place, before)
-        for c in range(3):
-            bend[c] = after[c] - before[c]
-            after[c] = before[c]
+        _before(world, node, place, tangent, bend)
         fault = _push(s, world, source.vertex, tension, bend)
-    return _push(s, world, points + s.point, tension, after) if fault == 0 else fault
+    return _push(s, world, points + s.point, tension, tangent) if fault == 0 else fault
 
 
 cdef int _search(MeshTask* t, World* world, Py_ssize_t member, int thread) noexcept nogil:
@@ -687,8 +692,10 @@ cdef int _search(MeshTask* t, World* world, Py_ssize_t member, int thread) noexc
     cdef const Neighbors* near = t.near
     cdef Py_ssize_t own = near.slot_of[member], p, other, k
     cdef int32_t slot
+    cdef int32_t* faces
     cdef Target* targets
     cdef double u[4]
+    cdef double d[3]
     cdef double largest = 0.0
     cdef Py_ssize_t first_push = s.n_pushes
     cdef int fault
@@ -709,13 +716,21 @@ cdef int _search(MeshTask* t, World* world, Py_ssize_t member, int thread) noexc
         # No way leads to another membrane.
         if t.groups.of_point != NULL and t.groups.of_point[other] != t.groups.of_point[p]:
             continue
+        # Nor is one shorter than the straight line.
+        displacement(&world.box, near.now + 4 * own, near.now + 4 * <Py_ssize_t> slot, d)
+        if dot(d, d) > t.range * t.range * (1.0 + SLACK):
+            continue
         targets = <Target*> _room(s.targets, &s.room_targets, s.n_targets, sizeof(Target), world, s.point)
         if targets == NULL:
             return world.fault.code
         s.targets = targets
+        faces = <int32_t*> _room(s.faces, &s.room_faces, s.n_targets, sizeof(int32_t), world, s.point)
+        if faces == NULL:
+            return world.fault.code
+        s.faces = faces
+        faces[s.n_targets] = world.triangle[other]
         targets += s.n_targets
         targets.row = near.row[slot]
-        targets.face = world.triangle[other]
         targets.node = -1
         targets.weight[1] = world.barycentric[2 * other]
         targets.weight[2] = world.barycentric[2 * other + 1]
@@ -835,6 +850,7 @@ cdef class MeshPairs(Operation):
             free(self.task.searches[k].nodes)
             free(self.task.searches[k].sources)
             free(self.task.searches[k].targets)
+            free(self.task.searches[k].faces)
             free(self.task.searches[k].pushes)
         free(self.task.searches)
 
