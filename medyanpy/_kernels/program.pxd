@@ -26,6 +26,8 @@ cdef enum FaultCode:
     IN_WALL = 12              # a sphere that overlaps a wall of the fluid
     NO_ROOT = 13              # a mobility of which Lanczos' method finds no root
     CONSTRAINTS_LOST = 14     # constraints between beads that cannot be held; `triangle` of the fault is the row
+    NO_GEODESIC = 16          # two beads whose distance is not known; `triangle` of the fault is the other's place
+    TOO_CURVED = 17           # a bead where its surface is too curved for the cutoff of a force along it
 
 
 cdef struct Fault:

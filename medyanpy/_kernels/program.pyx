@@ -10,8 +10,8 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
 from medyanpy._kernels.program cimport (
-    CONSTRAINTS_LOST, DEGENERATE_TRIANGLE, IN_WALL, LOST_SURFACE, NO_ROOM, NO_ROOT, NOT_CONVERGED, NOT_FINITE,
-    NOT_SOLVED, OUT_OF_MEMORY, PYTHON_EXCEPTION, RUNAWAY, TOO_MANY_CROSSINGS, TOO_MANY_JUMPS,
+    CONSTRAINTS_LOST, DEGENERATE_TRIANGLE, IN_WALL, LOST_SURFACE, NO_GEODESIC, NO_ROOM, NO_ROOT, NOT_CONVERGED,
+    NOT_FINITE, NOT_SOLVED, OUT_OF_MEMORY, PYTHON_EXCEPTION, RUNAWAY, TOO_CURVED, TOO_MANY_CROSSINGS, TOO_MANY_JUMPS,
 )
 from medyanpy._kernels.vec3 cimport all_finite
 
@@ -52,6 +52,8 @@ FAULTS = {
     IN_WALL: "in wall",
     NO_ROOT: "no root",
     CONSTRAINTS_LOST: "constraints lost",
+    NO_GEODESIC: "no geodesic",
+    TOO_CURVED: "too curved",
 }
 
 

@@ -12,6 +12,7 @@ from medyanpy._kernels.selected import all_pairs, pairs
 from medyanpy._kernels.sites import SiteTable
 from medyanpy._tools.validation import array
 from medyanpy.errors import TopologyError
+from medyanpy.forces._along_surface import along_surface, expect_on_surface
 from medyanpy.forces._base import Domain, Force
 from medyanpy.forces._stiffness import Start
 from medyanpy.handles import bead_numbers, handles_in
@@ -38,14 +39,26 @@ class PairForce(Force):
     _called = ("group_a", "group_b")
 
     def __init__(
-        self, group_a: Any, group_b: Any, *, exclusions: Any, name: str | None, group: int, **numbers: Any
+        self,
+        group_a: Any,
+        group_b: Any,
+        *,
+        exclusions: Any,
+        along_surface: bool = False,
+        name: str | None,
+        group: int,
+        **numbers: Any,
     ) -> None:
         super().__init__(name=name, group=group)
+        self._along_surface = along_surface
         groups = list(zip(self._called, (group_a, group_b), strict=True))
         if any(isinstance(beads, Sites) for _, beads in groups):
             self._groups = tuple(as_sites(f"{self.name}: {which}", beads) for which, beads in groups)
         else:
             self._groups = tuple(_frozen_group(f"{self.name}: {which}", beads) for which, beads in groups)
+        if self._along_surface:
+            for which, beads in zip(self._called, self._groups, strict=True):
+                expect_on_surface(f"{self.name}: {which}", handles_in(beads) or beads)
         self._exclusions = exclusion_pairs(self.name, exclusions)
         self._declare(**numbers)
 
@@ -55,7 +68,9 @@ class PairForce(Force):
 
     @property
     def conserves_momentum(self) -> bool:
-        """Whether no site is an anchor."""
+        """Whether no site is an anchor, and no surface stays where it is that distances are measured along."""
+        if self._along_surface and not (self.handles and all(handle.keeps_momentum for handle in self.handles)):
+            return False
         return not any(isinstance(g, Sites) and len(g.anchor_positions) for g in self._groups)
 
     @property
@@ -213,7 +228,11 @@ class PairForce(Force):
         """The operation for one radial function; `radius_of` gives half the range of members by their bead numbers."""
         members = self._members(layout)
         radius = radius_of(members.bead) if len(members.row) else np.zeros(0)
-        operation = pairs.Pairs(self.name, kind, parameters, self._neighbors(members, radius), members.table)
+        # Two points are never nearer to each other along a surface than in space: the same list serves both.
+        arguments = self.name, kind, parameters, self._neighbors(members, radius), members.table
+        if self._along_surface and len(members.row):
+            return along_surface(layout, members.bead, 2.0 * radius.max(), *arguments)
+        operation = pairs.Pairs(*arguments)
         operation.acts_on_points = members.on_points
         return operation
 

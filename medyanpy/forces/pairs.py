@@ -48,6 +48,10 @@ class SoftSphere(PairForce):
     skin : float, nm, >= 0, optional
         How far beyond touching neighbours are listed: a matter of speed, no bit of any result depends on it.
         0.4 times the largest d where none is given.
+    along_surface : bool
+        Whether r is the length of the shortest path along the surface that beads live on, instead: all are then
+        surface points of one surface, and the range is below π times its smallest radius of curvature. See
+        :doc:`/surfaces`.
     name, group
         See `Force`.
 
@@ -57,7 +61,7 @@ class SoftSphere(PairForce):
         A number outside its domain, or no `diameter` though some beads have no radius.
     TopologyError
         A handle of another topology, beads that do not exist or are named twice, an exclusion of a bead from
-        itself.
+        itself; with `along_surface`, beads that do not live on one surface, or on one of Python functions.
 
     Notes
     -----
@@ -95,11 +99,13 @@ class SoftSphere(PairForce):
         *,
         exclusions: Any = None,
         skin: float | None = None,
+        along_surface: bool = False,
         name: str | None = None,
         group: int = 0,
     ) -> None:
         numbers = {"stiffness": stiffness, "diameter": diameter, "skin": skin}
-        super().__init__(group_a, group_b, exclusions=exclusions, name=name, group=group, **numbers)
+        options = {"exclusions": exclusions, "along_surface": along_surface, "name": name, "group": group}
+        super().__init__(group_a, group_b, **options, **numbers)
 
     def _checked(self, **numbers: Any) -> dict[str, Any]:
         checked = super()._checked(**numbers)
@@ -172,6 +178,8 @@ class WCA(PairForce):
         As in `SoftSphere`.
     skin : float, nm, >= 0, optional
         As in `SoftSphere`; 0.4 times the range 2^(1/6) σ where none is given.
+    along_surface : bool
+        As in `SoftSphere`.
     name, group
         See `Force`.
 
@@ -213,11 +221,13 @@ class WCA(PairForce):
         *,
         exclusions: Any = None,
         skin: float | None = None,
+        along_surface: bool = False,
         name: str | None = None,
         group: int = 0,
     ) -> None:
         numbers = {"epsilon": epsilon, "sigma": sigma, "skin": skin}
-        super().__init__(group_a, group_b, exclusions=exclusions, name=name, group=group, **numbers)
+        options = {"exclusions": exclusions, "along_surface": along_surface, "name": name, "group": group}
+        super().__init__(group_a, group_b, **options, **numbers)
 
     def squared_frequencies(self, start):
         epsilon, sigma = self._numbers["epsilon"], self._numbers["sigma"]
@@ -256,6 +266,8 @@ class LennardJones(PairForce):
         As in `SoftSphere`.
     skin : float, nm, >= 0, optional
         As in `SoftSphere`; 0.4 times the cutoff where none is given. Without cutoff there is no list.
+    along_surface : bool
+        As in `SoftSphere`.
     name, group
         See `Force`.
 
@@ -304,11 +316,19 @@ class LennardJones(PairForce):
         cutoff: float | None = None,
         exclusions: Any = None,
         skin: float | None = None,
+        along_surface: bool = False,
         name: str | None = None,
         group: int = 0,
     ) -> None:
         numbers = {"epsilon": epsilon, "sigma": sigma, "cutoff": cutoff, "skin": skin}
-        super().__init__(group_a, group_b, exclusions=exclusions, name=name, group=group, **numbers)
+        options = {"exclusions": exclusions, "along_surface": along_surface, "name": name, "group": group}
+        super().__init__(group_a, group_b, **options, **numbers)
+
+    def _checked(self, **numbers: Any) -> dict[str, Any]:
+        checked = super()._checked(**numbers)
+        if self._along_surface and checked["cutoff"] is None:
+            raise ParameterError(f"{self.name}: give cutoff=, up to which distances along the surface are looked for")
+        return checked
 
     def squared_frequencies(self, start):
         epsilon, sigma, cutoff = (self._numbers[name] for name in ("epsilon", "sigma", "cutoff"))
@@ -431,6 +451,8 @@ class Ricker(PairForce):
         As in `SoftSphere`.
     skin : float, nm, >= 0, optional
         As in `SoftSphere`; 0.4 times the cutoff where none is given.
+    along_surface : bool
+        As in `SoftSphere`.
     name, group
         See `Force`.
 
@@ -488,11 +510,13 @@ class Ricker(PairForce):
         cutoff: float | None = None,
         exclusions: Any = None,
         skin: float | None = None,
+        along_surface: bool = False,
         name: str | None = None,
         group: int = 0,
     ) -> None:
         numbers = {"depth": depth, "distance": distance, "cutoff": cutoff, "skin": skin}
-        super().__init__(group_a, group_b, exclusions=exclusions, name=name, group=group, **numbers)
+        options = {"exclusions": exclusions, "along_surface": along_surface, "name": name, "group": group}
+        super().__init__(group_a, group_b, **options, **numbers)
 
     def squared_frequencies(self, start):
         depth, distance, cutoff = (self._numbers[name] for name in ("depth", "distance", "cutoff"))
