@@ -50,7 +50,7 @@ class PairForce(Force):
         **numbers: Any,
     ) -> None:
         super().__init__(name=name, group=group)
-        self._along_surface = along_surface
+        self._along_surface = bool(along_surface)
         groups = list(zip(self._called, (group_a, group_b), strict=True))
         if any(isinstance(beads, Sites) for _, beads in groups):
             self._groups = tuple(as_sites(f"{self.name}: {which}", beads) for which, beads in groups)
@@ -72,6 +72,11 @@ class PairForce(Force):
         if self._along_surface and not (self.handles and all(handle.keeps_momentum for handle in self.handles)):
             return False
         return not any(isinstance(g, Sites) and len(g.anchor_positions) for g in self._groups)
+
+    @property
+    def along_surface(self) -> bool:
+        """Whether distances are those along the surface that its beads live on."""
+        return self._along_surface
 
     @property
     def exclusions(self) -> np.ndarray:

@@ -621,6 +621,7 @@ def test_it_is_remembered():
     again = pickle.loads(pickle.dumps(system))
     mine, theirs = (look(mp.Context(s, mp.VerletIntegrator(0.01), threads=1)) for s in (system, again))
     assert mine.potential_energy == theirs.potential_energy
+    assert again.forces[0].along_surface
     assert not again.forces[0].conserves_momentum
 
 
