@@ -20,9 +20,9 @@ import multiprocessing
 
 import numpy as np
 from common import machine, median_ns, memory, row
+from medyanpy._kernels.neighbors import near_pairs
 
 import medyanpy as mp
-from medyanpy._kernels.neighbors import near_pairs
 from medyanpy._tools.threads import available_threads
 
 S = mp.surfaces
