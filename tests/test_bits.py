@@ -370,6 +370,27 @@ def beads_on_surfaces():
     return system
 
 
+def beads_that_feel_each_other_along_a_surface():
+    """With geodesics of all lengths, on all instructions of programs; lists are built anew now and then."""
+    rng = np.random.default_rng(29)
+    topology = mp.Topology()
+    shapes = [(mp.surfaces.Lemniscate(2, a=8.0, r=1.2), None, 900, 0.7),
+              (mp.surfaces.Torus(6.0, 1.0, axis=[1.0, 2.0, 2.0]), None, 300, 2.8),
+              (mp.surfaces.Gyroid(9.0, 0.2), [[-9.0] * 3, [9.0] * 3], 700, 1.2)]  # fmt: skip
+    handles = [
+        topology.add_surface_points(surface, surface.sample(n, i, box=box), rng.uniform(1.0, 2.0, n), 0.2 + 0.2 * i)
+        for i, (surface, box, n, _) in enumerate(shapes)
+    ]
+    system = mp.System(topology)
+    for i, (handle, (*_, cutoff)) in enumerate(zip(handles, shapes, strict=True)):
+        system.add_force(
+            forces.Ricker(
+                handle, handle, 0.3, 0.5 * cutoff, cutoff=cutoff, skin=0.1, along_surface=True, group=i % 2, name=f"{i}"
+            )
+        )
+    return system
+
+
 def constraints_of_its_own():
     """Many small components, with all functions of their programs, on all that can be held: filaments, some of them
     twistable, beads on a surface, free ones; a net that is one component; what is beside them is not."""
@@ -563,6 +584,7 @@ KINDS = {
     "twistable filaments": twistable_filaments,
     "shapes that collide": shapes_that_collide,
     "beads on surfaces": beads_on_surfaces,
+    "beads along surfaces": beads_that_feel_each_other_along_a_surface,
     "constraints of its own": constraints_of_its_own,
     "rigid bodies": rigid_bodies(points=True),
     "ellipsoids": ellipsoids,

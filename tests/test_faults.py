@@ -529,6 +529,46 @@ def a_pair_is_torn_apart():
     return Scene(context, lambda: context.set_velocities(np.zeros((400, 3))), 34, "pairs")
 
 
+@fault("along_surface.pyx", "_gather", "NO_GEODESIC", "PairsAlongSurface",
+       r"no shortest way along the surface to bead 40 was found, 1\.6 nm away", in_triangle=True)  # fmt: skip
+def two_beads_on_two_sheets_that_are_bent():
+    """Of two spheres of one function; the cutoff is longer than the radius, so that normals do not tell them apart."""
+    spheres = mp.surfaces.Polynomial(
+        "((x - 1.05)**2 + y**2 + z**2 - 1)*((x + 1.05)**2 + y**2 + z**2 - 1)",
+        bounding_box=[[-2.1, -1.1, -1.1], [2.1, 1.1, 1.1]],
+    )
+    turn = np.linspace(-1.5, 1.5, 40)
+    x = np.column_stack([1.05 + np.cos(turn), np.zeros(40), np.sin(turn)])
+    topology = mp.Topology()
+    walkers = topology.add_surface_points(spheres, np.append(x, [[-0.8, 0.0, 0.968245836551854]], axis=0), mass=1.0,
+                                          name="walkers")  # fmt: skip
+    system = mp.System(topology)
+    pull = np.zeros((41, 3))
+    pull[39] = [-1.0, 0.0, 0.0]
+    system.add_force(forces.UniformField(walkers, pull))
+    own = np.column_stack(np.triu_indices(40, 1))
+    soft = system.add_force(
+        forces.SoftSphere(walkers, walkers, 1.0, 1.6, exclusions=own, along_surface=True, name="along")
+    )
+    return Scene(make(system, "BAB"), lambda: soft.set(diameter=0.1), 39, "walkers", "along")
+
+
+@fault("along_surface.pyx", "_normals", "TOO_CURVED", "PairsAlongSurface",
+       r"radius of curvature of its surface here is 0\.6.*bounding_box", in_triangle=True)  # fmt: skip
+def a_bead_comes_to_a_bend():
+    topology = mp.Topology()
+    valley = mp.surfaces.Polynomial("z - x**4/2")
+    x = np.column_stack([np.zeros(600), np.linspace(0.0, 60.0, 600), np.zeros(600)])
+    walkers = topology.add_surface_points(valley, x, mass=1.0, name="walkers")
+    system = mp.System(topology)
+    soft = system.add_force(forces.SoftSphere(walkers, walkers, 1e-6, 2.0, along_surface=True, name="along"))
+    context = make(system, "BAB")
+    v = np.zeros((600, 3))
+    v[420, 0] = 1.0
+    context.set_velocities(v)
+    return Scene(context, lambda: soft.set(diameter=0.1), 420, "walkers", "along")
+
+
 @fault("terms.pyx", "_terms", "NOT_FINITE", "Terms", SMALLER)
 def a_penalty_has_a_pole():
     topology = mp.Topology()
@@ -813,6 +853,25 @@ CROWD = """
     assert crowd.step_count == 5
 """
 
+# Enough for the rows of the list, not for what is kept of each pair.
+CROWD_ON_A_PLANE = """
+    topology = mp.Topology()
+    x = np.random.default_rng(1).uniform(0.0, 100.0, (20_000, 3)) * [1.0, 1.0, 0.0]
+    beads = topology.add_surface_points(mp.surfaces.Plane(), x, mass=1.0, name="crowd")
+    system = mp.System(topology)
+    force = system.add_force(forces.SoftSphere(beads, beads, 1e-3, 0.01, skin=0.0, along_surface=True, name="pairs"))
+    crowd = mp.Context(system, mp.VerletIntegrator(1e-6), threads=1)
+    crowd.runaway = None
+    crowd.step(1)
+    force.set(diameter=8.0)
+    bound(150_000_000)
+    fails(lambda: crowd.step(1), 1, "crowd", "pairs")
+    assert crowd.step_count == 1
+    force.set(diameter=0.01)
+    crowd.step(3)
+    assert crowd.step_count == 4
+"""
+
 ROWS = """
     gas, force = context(1_000_000, lambda b: forces.SoftSphere(b, b, 1.0, diameter=0.5, name="pairs"), box=100.0)
     gas.step(1)
@@ -986,6 +1045,7 @@ IN_PROCESSES = {
     ("conjugate_gradients.pxi", "_into_rows", "OUT_OF_MEMORY"): COUPLED.format(extra=50_000_000),
     ("conjugate_gradients.pxi", "_arrange", "OUT_OF_MEMORY"): COUPLED.format(extra=250_000_000),
     ("bending.pyx", "prepare", "OUT_OF_MEMORY"): LINES,
+    ("along_surface.pyx", "number", "OUT_OF_MEMORY"): CROWD_ON_A_PLANE,
 }
 
 
@@ -1004,7 +1064,8 @@ def test_memory_runs_out(site):
 # Where a kernel reports a fault: what it returns or records, and helpers that do it for whoever calls them.
 CODE = (
     r"(NOT_FINITE|TOO_MANY_CROSSINGS|DEGENERATE_TRIANGLE|PYTHON_EXCEPTION|OUT_OF_MEMORY|NOT_CONVERGED|NOT_SOLVED"
-    r"|LOST_SURFACE|RUNAWAY|TOO_MANY_JUMPS|NO_ROOM|IN_WALL|NO_ROOT|CONSTRAINTS_LOST|TOO_FAR|[A-Z_]*_FAULT)"
+    r"|LOST_SURFACE|RUNAWAY|TOO_MANY_JUMPS|NO_ROOM|IN_WALL|NO_ROOT|CONSTRAINTS_LOST|TOO_FAR|NO_GEODESIC|TOO_CURVED"
+    r"|[A-Z_]*_FAULT)"
 )
 REPORT = re.compile(rf"record_fault\(world, {CODE}|return {CODE}$")
 HELPERS = {"bend_no_area": "DEGENERATE_TRIANGLE", "fail_lanes": "NOT_CONVERGED"}

@@ -27,6 +27,8 @@ cdef enum FaultCode:
     NO_ROOT = 13              # a mobility of which Lanczos' method finds no root
     CONSTRAINTS_LOST = 14     # constraints between beads that cannot be held; `triangle` of the fault is the row
     TOO_FAR = 15              # a search along a surface that does not end
+    NO_GEODESIC = 16          # two beads whose distance is not known; `triangle` of the fault is the other's place
+    TOO_CURVED = 17           # a bead where its surface is too curved for the cutoff of a force along it
 
 
 cdef struct Fault:

@@ -10,8 +10,9 @@ from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
 from medyanpy._kernels.program cimport (
-    CONSTRAINTS_LOST, DEGENERATE_TRIANGLE, IN_WALL, LOST_SURFACE, NO_ROOM, NO_ROOT, NOT_CONVERGED, NOT_FINITE,
-    NOT_SOLVED, OUT_OF_MEMORY, PYTHON_EXCEPTION, RUNAWAY, TOO_FAR, TOO_MANY_CROSSINGS, TOO_MANY_JUMPS,
+    CONSTRAINTS_LOST, DEGENERATE_TRIANGLE, IN_WALL, LOST_SURFACE, NO_GEODESIC, NO_ROOM, NO_ROOT, NOT_CONVERGED,
+    NOT_FINITE, NOT_SOLVED, OUT_OF_MEMORY, PYTHON_EXCEPTION, RUNAWAY, TOO_CURVED, TOO_FAR, TOO_MANY_CROSSINGS,
+    TOO_MANY_JUMPS,
 )
 from medyanpy._kernels.vec3 cimport all_finite
 
@@ -53,6 +54,8 @@ FAULTS = {
     NO_ROOT: "no root",
     CONSTRAINTS_LOST: "constraints lost",
     TOO_FAR: "too far",
+    NO_GEODESIC: "no geodesic",
+    TOO_CURVED: "too curved",
 }
 
 

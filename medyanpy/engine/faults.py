@@ -49,6 +49,12 @@ _CAUSES = {
     "too far": "looking for what is near it along the surface does not end: the range of the force is more than a "
     "hundred times the edges of the triangles here, or triangles have become slivers. Try a shorter range or a coarser "
     "mesh",
+    "no geodesic": "no shortest way along the surface to {row} was found, {value:.3g} nm away through space, nor a "
+    "reason why there is none within the range of the force. They may be on two sheets of the surface, or far apart "
+    "along one: a range below the smallest radius of curvature tells these apart",
+    "too curved": "the radius of curvature of its surface here is {value:.3g} nm, less than the range of the force "
+    "over π, or than any that was found when the Context was made: shortest ways along it need not be unique. Give a "
+    "shorter range, keep beads away from here, or give the surface a bounding_box, in which it is looked at beforehand",
     "python": "Python code called from the step raised {error}",
     "out of memory": "no memory for the neighbour list, paths along a surface, the Hessian or the events of jumps: are "
     "the beads far denser than the cutoff suggests?",
@@ -109,6 +115,8 @@ class Faults:
         force = culprits[0] if culprits else None
         bead = handle = triangle = None
         row = fault.operation.names(fault.triangle) if fault.kind == "constraints lost" else ""
+        if fault.kind == "no geodesic":
+            row = f"bead {self.store.layout.order[fault.triangle]}"
         if fault.bead >= 0:
             bead = int(self.store.layout.order[fault.bead])
             handle = self.store.layout.topology.handle_of(bead)

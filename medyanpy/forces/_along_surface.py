@@ -1,44 +1,74 @@
-"""Pair forces by the distance along a surface: which points may have one, and by which kernel it is found."""
+"""Pair forces by the distance along a surface: which beads may have one, and by which kernel it is found."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from medyanpy._kernels.accumulate import Accumulator
 from medyanpy._kernels.mesh_pairs import MeshPairs
 from medyanpy._kernels.program import Operation
-from medyanpy.beads import InTrianglePoints
-from medyanpy.errors import TopologyError
-from medyanpy.handles import Handle
+from medyanpy._kernels.selected import along_surface as implicit
+from medyanpy.beads import InTrianglePoints, SurfacePoints
+from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.sites import Sites
+from medyanpy.surfaces.surface import PythonSurface
+
+if TYPE_CHECKING:
+    from medyanpy.handles import Handle
+    from medyanpy.layout import Layout
+
+# The largest curvature that is found may be missed by so much.
+_MARGIN = 1.02
 
 
 def expect_on_surface(what: str, beads: Any) -> None:
     """Refuse handles, or sites, that have no distance along a surface; beads given by their numbers are looked at when
     a force is bound."""
     if isinstance(beads, Sites):
-        raise TopologyError(f"{what}: sites have no distance along a surface; give in-triangle points (along_surface)")
+        raise TopologyError(
+            f"{what}: sites have no distance along a surface; give in-triangle points or surface points (along_surface)"
+        )
     for handle in beads if isinstance(beads, tuple) else ():
-        if not isinstance(handle, InTrianglePoints):
+        if not isinstance(handle, InTrianglePoints | SurfacePoints):
             raise TopologyError(
-                f"{what}: {handle!r} lives on no surface, so it has no distance along one (along_surface); "
-                "in-triangle points have"
+                f"{what}: {handle!r} lives on no surface, so it has no distance along a surface (along_surface); "
+                "in-triangle points and surface points have"
+            )
+        if isinstance(handle, SurfacePoints) and isinstance(handle.surface, PythonSurface):
+            raise TopologyError(
+                f"{what}: the surface of {handle!r} is given by Python functions: give it as an expression, and there "
+                "are distances along it (along_surface)"
             )
 
 
-def along_surface(layout: Any, beads: np.ndarray, groups: np.ndarray, name: str, *arguments: Any) -> Operation:
+def along_surface(
+    layout: "Layout", beads: np.ndarray, groups: np.ndarray, cutoff: float, name: str, *arguments: Any
+) -> Operation:
     """The operation of a pair force by distances along the surface that its beads (m,) live on, 1: of the first group,
-    2: of the second, 3: of both; with what the operation in space is made of.
+    2: of the second, 3: of both; up to a cutoff, with what the operation in space is made of.
 
     Raises
     ------
     TopologyError
-        Beads that live on no surface, or no two that live on the same.
+        Beads that live on no surface, no two that live on the same membrane, or not all on the same implicit surface.
+    ParameterError
+        A cutoff beyond which shortest paths along an implicit surface need not be unique.
     """
-    handles: list[Handle] = [h for h in layout.topology.handles if np.isin(h.beads, beads).any()]
+    handles = [h for h in layout.topology.handles if np.isin(h.with_room, beads).any()]
     expect_on_surface(name, tuple(handles))
+    on_meshes = [handle for handle in handles if isinstance(handle, InTrianglePoints)]
+    if not on_meshes:
+        _expect_one_surface(name, handles)
+        curvature = _largest_curvature(name, handles, cutoff)
+        return implicit.PairsAlongSurface(name, *arguments, handles[0].surface.program, curvature, layout.threads)
+    other = next((handle for handle in handles if handle not in on_meshes), None)
+    if other is not None:
+        raise TopologyError(
+            f"{name}: {on_meshes[0]!r} and {other!r} live on different surfaces: no way leads from one to the other "
+            "(along_surface); give each a force of its own"
+        )
     of_a, of_b = (
-        {h.membrane for h in handles if np.isin(h.beads, beads[groups & bit > 0]).any()} for bit in (1, 2)
+        {h.membrane for h in handles if np.isin(h.with_room, beads[groups & bit > 0]).any()} for bit in (1, 2)
     )
     if of_a and of_b and not of_a & of_b:
         a, b = (sorted(m.name for m in of)[0] for of in (of_a, of_b))
@@ -49,3 +79,29 @@ def along_surface(layout: Any, beads: np.ndarray, groups: np.ndarray, name: str,
     of_vertices, of_points = layout.numbers_of_membranes()
     of_slots = np.concatenate([of_vertices, of_points])
     return MeshPairs(name, *arguments, Accumulator(len(of_slots), layout.threads, of_slots, of_points))
+
+
+def _expect_one_surface(name: str, handles: "list[Handle]") -> None:
+    for handle in handles[1:]:
+        if not handle.surface.is_same(handles[0].surface):
+            raise TopologyError(
+                f"{name}: {handles[0]!r} and {handle!r} live on different surfaces: no way leads from one to the other "
+                "(along_surface); give each a force of its own"
+            )
+
+
+def _largest_curvature(name: str, handles: "list[Handle]", cutoff: float) -> float:
+    """1/nm; no principal curvature is larger where beads of some handles may come, or their run fails."""
+    surface = handles[0].surface
+    x = np.concatenate([handle.positions for handle in handles])
+    found = surface.principal_curvatures(x).max(initial=0.0)
+    whole = np.isfinite(surface.bounding_box).all()
+    if whole:
+        found = max(found, surface.largest_curvature)
+    if not cutoff * found < np.pi:
+        raise ParameterError(
+            f"{name}: two beads can be joined by more than one way along {surface!r} that is shorter than the cutoff "
+            f"{cutoff:.6g} nm, or these end: it must be below {np.pi / found:.6g} nm, π times the smallest radius of "
+            "curvature (along_surface)"
+        )
+    return min(_MARGIN * found, np.pi / cutoff) if whole else np.pi / cutoff

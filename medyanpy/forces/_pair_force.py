@@ -50,7 +50,7 @@ class PairForce(Force):
         **numbers: Any,
     ) -> None:
         super().__init__(name=name, group=group)
-        self._along_surface = along_surface
+        self._along_surface = bool(along_surface)
         groups = list(zip(self._called, (group_a, group_b), strict=True))
         if any(isinstance(beads, Sites) for _, beads in groups):
             self._groups = tuple(as_sites(f"{self.name}: {which}", beads) for which, beads in groups)
@@ -68,8 +68,15 @@ class PairForce(Force):
 
     @property
     def conserves_momentum(self) -> bool:
-        """Whether no site is an anchor."""
+        """Whether no site is an anchor, and no surface stays where it is that distances are measured along."""
+        if self._along_surface and not (self.handles and all(handle.keeps_momentum for handle in self.handles)):
+            return False
         return not any(isinstance(g, Sites) and len(g.anchor_positions) for g in self._groups)
+
+    @property
+    def along_surface(self) -> bool:
+        """Whether distances are those along the surface that its beads live on."""
+        return self._along_surface
 
     @property
     def exclusions(self) -> np.ndarray:
@@ -231,8 +238,8 @@ class PairForce(Force):
         radius = radius_of(members.bead) if len(members.row) else np.zeros(0)
         # Two points are never nearer to each other along a surface than in space: the same list serves both.
         arguments = self.name, kind, parameters, self._neighbors(members, radius), members.table
-        if self._along_surface:
-            return along_surface(layout, members.bead, members.group, *arguments)
+        if self._along_surface and len(members.row):
+            return along_surface(layout, members.bead, members.group, 2.0 * radius.max(), *arguments)
         operation = pairs.Pairs(*arguments)
         operation.acts_on_points = members.on_points
         return operation

@@ -49,8 +49,10 @@ class SoftSphere(PairForce):
         How far beyond touching neighbours are listed: a matter of speed, no bit of any result depends on it.
         0.4 times the largest d where none is given.
     along_surface : bool
-        Whether r is the length of the shortest path along the membrane instead: both groups are then in-triangle
-        points. Points of different membranes do not interact. See :doc:`/forces/along_surfaces`.
+        Whether r is the length of the shortest path along the surface that beads live on, instead. Both groups are then
+        in-triangle points, of which those of different membranes do not interact (:doc:`/forces/along_surfaces`); or
+        surface points of one surface, and the range is below π times its smallest radius of curvature
+        (:doc:`/surfaces`).
     name, group
         See `Force`.
 
@@ -60,7 +62,7 @@ class SoftSphere(PairForce):
         A number outside its domain, or no `diameter` though some beads have no radius.
     TopologyError
         A handle of another topology, beads that do not exist or are named twice, an exclusion of a bead from
-        itself.
+        itself; with `along_surface`, beads that do not live on one surface, or on one of Python functions.
 
     Notes
     -----

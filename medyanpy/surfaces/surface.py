@@ -21,6 +21,9 @@ __all__ = ["PythonSurface", "Surface"]
 _HALVINGS = 52
 # Segments that `sample` tries at a time, and how many times that in vain before it says so.
 _TRIES, _IN_VAIN = 65536, 200
+# Points at which `largest_curvature` looks first, how near to the surface; how many of them climb from there, how
+# often, and in how much smaller steps each time.
+_LOOKED_AT, _LANDED, _CLIMBERS, _CLIMBS, _CLOSER = 16384, 1e-12, 256, 60, 0.87
 # As many as a topology may have beads; and cubes along a side, of which a thousand millions fill 30 GB.
 _MOST_POINTS, _MOST_CUBES = 2**31 - 1, 1024
 
@@ -62,6 +65,18 @@ class Surface(Described, ABC):
         return graph.compile([g, *graph.gradient(g)])
 
     @cached_property
+    def program(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+        """For kernels: g, its gradient and its six second derivatives, as `Graph.program` gives them."""
+        graph, g = self._graph
+        return graph.program([g, *graph.gradient(g), *graph.hessian(g)])
+
+    def is_same(self, other: "Surface") -> bool:
+        """Whether both have the same function, computed in the same way."""
+        if self is other or isinstance(self, PythonSurface) or isinstance(other, PythonSurface):
+            return self is other
+        return all(np.array_equal(mine, theirs) for mine, theirs in zip(self.program, other.program, strict=True))
+
+    @cached_property
     def _second(self) -> surface_constraints.Evaluator:
         graph, g = self._graph
         return graph.compile(graph.hessian(g))
@@ -100,6 +115,71 @@ class Surface(Described, ABC):
         """(n, 3, 3) second derivatives of g at points, as `value`."""
         xx, xy, xz, yy, yz, zz = self._second(self._points(points)).T
         return np.stack([xx, xy, xz, xy, yy, yz, xz, yz, zz], axis=1).reshape(-1, 3, 3)
+
+    def principal_curvatures(self, points: Any) -> np.ndarray:
+        """The larger of the two principal curvatures, by size, at points on the surface.
+
+        Parameters
+        ----------
+        points : (n, 3) float, nm
+
+        Returns
+        -------
+        (n,) float, 1/nm
+            One over the smallest radius of curvature: those of lines of intersection with planes through the normal.
+
+        Raises
+        ------
+        ParameterError
+            As `value`.
+
+        Examples
+        --------
+        >>> import medyanpy as mp
+        >>> mp.surfaces.Torus(2.0, 0.5).principal_curvatures([[2.5, 0.0, 0.0]]).round(12).tolist()
+        [2.0]
+        """
+        x = self._points(points)
+        gradient, hessian = self.gradient(x), self.hessian(x)
+        size = np.linalg.norm(gradient, axis=1)
+        normal = gradient / size[:, None]
+        bent = np.einsum("nij,nj->ni", hessian, normal)
+        along = np.einsum("ni,ni->n", bent, normal)
+        # Of the second derivatives within the tangent plane: the sum of the two eigenvalues, and of their squares.
+        total = np.trace(hessian, axis1=1, axis2=2) - along
+        squares = (hessian**2).sum(axis=(1, 2)) - 2.0 * (bent**2).sum(axis=1) + along**2
+        return 0.5 * (np.abs(total) + np.sqrt(np.maximum(2.0 * squares - total**2, 0.0))) / size
+
+    @cached_property
+    def largest_curvature(self) -> float:
+        """1/nm, the largest of `principal_curvatures` on the whole surface: of many places that random points of its
+        box are brought to, the most curved ones, and what is more curved near these.
+
+        Raises
+        ------
+        ParameterError
+            No bounds.
+        """
+        low, high = self._box(f"{type(self).__name__}.largest_curvature", None)
+        rng = np.random.default_rng(0)
+
+        def landed(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            x, _, lost = self.evaluator.land(points, _LANDED, self.length)
+            there = np.flatnonzero(~lost)
+            return there, x[there]
+
+        _, x = landed(low + rng.random((_LOOKED_AT, 3)) * (high - low))
+        curvature = self.principal_curvatures(x)
+        best = np.argsort(curvature)[-_CLIMBERS:]
+        x, curvature = x[best], curvature[best]
+        reach = (high - low).max() / np.sqrt(_LOOKED_AT)
+        for _ in range(_CLIMBS):
+            climbed, places = landed(x + reach * rng.normal(size=x.shape))
+            there = self.principal_curvatures(places)
+            higher = there > curvature[climbed]
+            x[climbed[higher]], curvature[climbed[higher]] = places[higher], there[higher]
+            reach *= _CLOSER
+        return float(curvature.max(initial=0.0))
 
     def project(self, points: Any, tolerance: float = 1e-12) -> np.ndarray:
         """Points moved onto the surface along the gradient that they start with, by Newton's method.

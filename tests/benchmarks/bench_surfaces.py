@@ -20,6 +20,7 @@ import multiprocessing
 
 import numpy as np
 from common import machine, median_ns, memory, row
+from medyanpy._kernels.neighbors import near_pairs
 
 import medyanpy as mp
 from medyanpy._tools.threads import available_threads
@@ -70,6 +71,37 @@ def interacting(n, threads=1):
     context.set_velocities_to_temperature(kT=1.0, seed=2)
     context.step(100)
     return context
+
+
+def crowded(surface, n, diameter, along_surface, threads=1):
+    """n soft spheres on a surface, by the distance through space or along it."""
+    topology = mp.Topology()
+    beads = topology.add_surface_points(surface, surface.sample(n, 1), mass=1.0)
+    system = mp.System(topology)
+    system.add_force(mp.forces.SoftSphere(beads, beads, 1.0, diameter, along_surface=along_surface))
+    context = mp.Context(system, mp.SplittingIntegrator("BAB", 0.01), threads=threads)
+    context.set_velocities_to_temperature(kT=1.0, seed=2)
+    context.step(50)
+    return context
+
+
+def along_surfaces(quick, repeats):
+    """Distances along the surface beside those through space: a few neighbours for each bead."""
+    n, steps = (300, 3) if quick else (5000, 20)
+    for name, surface, diameter in (
+        ("sphere", S.Sphere(10.0), 0.8),
+        ("torus", S.Torus(20.0, 5.0), 1.2),
+        ("genus 2", S.Lemniscate(2, 20.0, 20.0 / 6.0), 0.9),
+    ):
+        space, along, two = (crowded(surface, n, diameter, *how) for how in ((False,), (True,), (True, 2)))
+        x = along.get_state(positions=True).positions
+        pairs = len(near_pairs(x, diameter)) / n
+        times = np.median([[step_ns(c, steps, 1) for c in (space, along, two)] for _ in range(repeats)], axis=0)
+        print(
+            f"    ({name}, {pairs:.1f} pairs per bead: along the surface {1e-3 * times[1]:.2f} us/bead, "
+            f"{1e-3 * times[1] / pairs:.2f} us/pair; through space {1e-3 * times[0]:.2f} us/bead; "
+            f"two threads against one {times[1] / times[2]:.2f})"
+        )
 
 
 def memory_of(n, pipe):
@@ -133,6 +165,7 @@ def main():
         whole = f"{1e-3 * size * time:.0f} us a step"
         print(f"    ({size} in wells: {time:.1f} ns/bead, {whole}, {entries:.0f} in a row of neighbours)")
     row(f"in wells: slowest against fastest of {sizes[0]} to {sizes[-1]}", medians.max() / medians.min(), 1.15, "x")
+    along_surfaces(quick, repeats)
     if available_threads() > 1:
         pair = [interacting(sizes[-1], threads) for threads in (1, 2)]
         times = [[step_ns(c, 5, 1) for c in pair] for _ in range(repeats)]

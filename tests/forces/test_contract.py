@@ -829,6 +829,33 @@ def on_membranes_energy(linear):
     return energy
 
 
+ARCS, ARCS_CENTER = 3.0, np.array([5.0, -2.0, 1.0])
+
+
+def along_a_sphere():
+    """Beads of two kinds on one sphere, and a pair that is left out."""
+    topology = mp.Topology()
+    sphere = mp.surfaces.Sphere(ARCS, ARCS_CENTER)
+    x = sphere.sample(14, seed=8)
+    a, b = (topology.add_surface_points(sphere, part, mass=1.0) for part in (x[:8], x[8:]))
+    return topology, mp.forces.Ricker(
+        [a, b], np.append(a.beads[2:], b.beads), 0.5, 2.0, cutoff=7.0, exclusions=[[9, 3]], along_surface=True
+    )
+
+
+def along_a_sphere_energy(x):
+    """Of the arcs between the directions in which beads are seen from the center."""
+    n = (x - ARCS_CENTER) / np.linalg.norm(x - ARCS_CENTER, axis=1)[:, None]
+    i, j = pairs_within(range(14), range(2, 14), [[9, 3]])
+    arc = ARCS * np.arctan2(np.linalg.norm(np.cross(n[i], n[j]), axis=1), np.einsum("ij,ij->i", n[i], n[j]))
+    assert np.abs(arc - 7.0).min() > 0.01
+
+    def u(r):
+        return 0.25 * (1.0 - 3.0 * (r / 2.0) ** 2) * np.exp(1.5 - 1.5 * (r / 2.0) ** 2)
+
+    return np.sum(np.where(arc < 7.0, u(arc) - u(7.0), 0.0))
+
+
 BETWEEN_BEADS = [
     ForceCase("field on a membrane", on_membranes(mp.forces.MembraneField), on_membranes_energy(True), 1.0),
     ForceCase("Python field on a membrane", on_membranes(weights_squared), on_membranes_energy(False), 1.0),
@@ -844,6 +871,7 @@ BETWEEN_BEADS = [
         along_surfaces_energy(lambda r: well(r, 2.0, 5.0, 10.1), 10.1),
         0.2,
     ),
+    ForceCase("Ricker along a sphere", along_a_sphere, along_a_sphere_energy, 2.0),
     ForceCase("Lennard-Jones", lennard_jones(), lennard_jones_energy(), 1.0),
     ForceCase("Lennard-Jones with a cutoff", lennard_jones(CUTOFF), lennard_jones_energy(CUTOFF), 1.0),
     ForceCase("charges", charges, charges_energy, 1.0),
