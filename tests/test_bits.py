@@ -638,10 +638,33 @@ def net():
     return system
 
 
+def membranes():
+    """A sphere and a sheet, of the two forms of bending, in blocks of faces and vertices."""
+    rng = np.random.default_rng(20)
+    topology = mp.Topology()
+    system = mp.System(topology)
+    meshes = {"vertex": sphere(8.0, 3), "dihedral": mp.TriangleMesh.flat_sheet(24, 24, 1.5)}
+    for form, mesh in meshes.items():
+        mesh = mesh.with_vertices(mesh.vertices + rng.normal(0.0, 0.05, mesh.vertices.shape))
+        membrane = topology.add_membrane(mesh, vertex_mass=1.0, vertex_friction=0.2)
+        system.add_force(forces.MembraneBending(membrane, 20.0, 0.05, discretization=form, name=form))
+        system.add_force(forces.MembraneArea(membrane, 5.0, per_triangle=True, name=f"areas, {form}"))
+        system.add_force(forces.MembraneTension(membrane, 0.1, name=f"tension, {form}"))
+    return system
+
+
 # Kicks that solve equations, which words with groups refuse.
-COARSE = {"molecules, implicit kick": molecules, "a net, implicit kick": net}
+COARSE = {
+    "molecules, implicit kick": molecules,
+    "a net, implicit kick": net,
+    "membranes, implicit kick": membranes,
+}
 COARSE_WORDS = ["BAGOGAB", "OBABO"]
-KICKS = {"molecules, implicit kick": mp.kicks.ZhangSkeel(0.3), "a net, implicit kick": mp.kicks.Newmark()}
+KICKS = {
+    "molecules, implicit kick": mp.kicks.ZhangSkeel(0.3),
+    "a net, implicit kick": mp.kicks.Newmark(),
+    "membranes, implicit kick": mp.kicks.ZhangSkeel(0.35, positive_definite=True),
+}
 
 # How the run is made ------------------------------------------------------------------------------------------
 

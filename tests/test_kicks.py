@@ -633,13 +633,33 @@ def derivative(function, x, h=1e-4):
     return out
 
 
+def kick_is_a_gradient(system, x, mass, beta, dt):
+    """Of W = V - βh²/2 V'·(M + βh²K)⁻¹V', whose V, V' and K are asked of a plain Context; to 1e-7 of the largest. A
+    simplified kick is not."""
+    # Only looked at.
+    plain = mp.Context(system, mp.SplittingIntegrator("BAB", 1e-3), threads=1)
+
+    def w(places):
+        plain.set_positions(places)
+        state = plain.get_state(forces=True, energy=True)
+        f = state.forces.ravel()
+        matrix = np.diag(np.repeat(mass, 3)) + beta * dt**2 * plain.hessian(positive=True).toarray()
+        return state.potential_energy - 0.5 * beta * dt**2 * f @ np.linalg.solve(matrix, f)
+
+    _, _, acceleration = one_kick(system, ZhangSkeel(beta, positive_definite=True), dt)
+    expected = -derivative(w, x)
+    force = mass[:, None] * acceleration
+    np.testing.assert_allclose(force, expected, atol=1e-7 * np.abs(expected).max())
+    _, _, simplified = one_kick(system, ZhangSkeelSimplified(beta, positive_definite=True), dt)
+    assert np.abs(mass[:, None] * simplified - expected).max() > 1e-3 * np.abs(expected).max()
+
+
 @heats
 @pytest.mark.parametrize("wide", [24, 0])
 @pytest.mark.parametrize("beta", [0.25, 0.35])
 def test_positive_definite_gradient(beta, wide, monkeypatch):
-    """The kick is the gradient of W = V - βh²/2 V'·(M + βh²K)⁻¹V', whose V, V' and K are asked of a plain Context:
-    for all that has a stiffness of its own (bonds that are long and short and have no length, ropes, pairs that push
-    and pull, penalties on links, triangles and frames) and what has none (angles, a field). To 1e-7 of the largest."""
+    """For all that has a stiffness of its own (bonds that are long and short and have no length, ropes, pairs that push
+    and pull, penalties on links, triangles and frames) and what has none (angles, a field)."""
     monkeypatch.setattr("medyanpy.kicks._WIDEST_BAND", wide)
     rng = np.random.default_rng(21)
     topology = mp.Topology()
@@ -654,23 +674,24 @@ def test_positive_definite_gradient(beta, wide, monkeypatch):
     system.add_force(forces.OrthonormalFramePenalty([[2, 4, 5]], 1.2, 0.9))
     system.add_force(forces.LennardJones([0, 1, 2], [6, 7, 8], 2.0, 1.3))
     system.add_force(forces.ExternalField(beads, "0.3*x^4 + cos(y)*z^2"))
-    dt = 0.4
-    # Only looked at.
-    plain = mp.Context(system, mp.SplittingIntegrator("BAB", 1e-3), threads=1)
+    kick_is_a_gradient(system, x, beads.mass, beta, 0.4)
 
-    def w(places):
-        plain.set_positions(places)
-        state = plain.get_state(forces=True, energy=True)
-        f = state.forces.ravel()
-        matrix = np.diag(np.repeat(beads.mass, 3)) + beta * dt**2 * plain.hessian(positive=True).toarray()
-        return state.potential_energy - 0.5 * beta * dt**2 * f @ np.linalg.solve(matrix, f)
 
-    _, _, acceleration = one_kick(system, ZhangSkeel(beta, positive_definite=True), dt)
-    expected = -derivative(w, x)
-    force = beads.mass[:, None] * acceleration
-    np.testing.assert_allclose(force, expected, atol=1e-7 * np.abs(expected).max())
-    _, _, simplified = one_kick(system, ZhangSkeelSimplified(beta, positive_definite=True), dt)
-    assert np.abs(beads.mass[:, None] * simplified - expected).max() > 1e-3 * np.abs(expected).max()
+@heats
+@pytest.mark.parametrize("form", ["vertex", "dihedral"])
+def test_positive_definite_gradient_of_a_membrane(form):
+    """Bent, stretched and under tension, with a border; by conjugate gradients, to their tolerance."""
+    rng = np.random.default_rng(22)
+    mesh = mp.TriangleMesh.flat_sheet(5, 5, 2.0)
+    x = mesh.vertices + rng.normal(0.0, 0.25, mesh.vertices.shape)
+    mesh = mesh.with_vertices(x)
+    topology, forces = mp.Topology(), mp.forces
+    sheet = topology.add_membrane(mesh, vertex_mass=rng.uniform(0.5, 2.0, len(x)))
+    system = mp.System(topology)
+    system.add_force(forces.MembraneBending(sheet, 20.0, 0.1, discretization=form))
+    system.add_force(forces.MembraneArea(sheet, 3.0, rng.uniform(1.5, 2.5, len(mesh.faces)), per_triangle=True))
+    system.add_force(forces.MembraneTension(sheet, 0.5))
+    kick_is_a_gradient(system, x, sheet.mass, 0.35, 0.4)
 
 
 def coil(n, friction=0.0, stiffness=1e4, seed=1):

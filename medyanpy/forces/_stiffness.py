@@ -263,5 +263,6 @@ def cotangent_weights(faces: np.ndarray, cotangents: np.ndarray) -> tuple[np.nda
 def added_up(n: int, term: np.ndarray, row: np.ndarray, size: np.ndarray) -> Coordinates:
     """n coordinates, of sizes with signs of which a row may have several in one coordinate."""
     width = int(row.max(initial=0)) + 1
-    key, place = np.unique(term * width + row, return_inverse=True)
+    # Numbers of faces have 32 bits, too few for their products where vertices are more than 46 340.
+    key, place = np.unique(term.astype(np.int64) * width + row, return_inverse=True)
     return Coordinates(n, key // width, key % width, np.abs(np.bincount(place, size, len(key))))

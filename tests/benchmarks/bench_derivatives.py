@@ -1,4 +1,5 @@
-"""Time of second and third derivatives, for each term. Bound: 300 ns for the Hessian of a joint of a filament.
+"""Time of second and third derivatives, for each term. Bounds: 300 ns for the Hessian of a joint of a filament; four
+forces for a product of the Hessian of a bending membrane with a direction.
 
 The blocks go into a list, as for `Context.hessian`. Run by hand:
 
@@ -11,10 +12,12 @@ missed; with ``--quick`` it only sees that it runs.
 import argparse
 import sys
 import time
+from functools import partial
 
 import numpy as np
 
 NANOSECONDS = 300
+FORCES = 4.0
 NODES = 20_000
 REPEATS = 40
 
@@ -46,6 +49,49 @@ def shortest_time(run, repeats: int) -> float:
     return min(times)
 
 
+def membranes(quick: bool) -> bool:
+    """Print one line for each form of bending; whether a bound is missed."""
+    from medyanpy._kernels.derivatives import Contraction, DiagonalBlocks, HessianBlocks, Multiplication
+
+    import medyanpy as mp
+
+    missed = False
+    for form in ("vertex", "dihedral"):
+        topology = mp.Topology()
+        sphere = topology.add_membrane(mp.TriangleMesh.icosphere(500.0, 4), vertex_mass=4e-12)
+        system = mp.System(topology)
+        system.add_force(mp.forces.MembraneBending(sphere, bending_modulus=82.0, discretization=form))
+        context = mp.Context(system, mp.VerletIntegrator(1e-9), threads=1)
+        program, perform = context._store.program, context._schedule.perform
+        (forces,) = context._schedule.force_sums.values()
+        (bound,) = context._schedule.bound_forces.values()
+        a = np.random.default_rng(1).normal(size=(len(sphere), 3))
+        out = np.zeros_like(a)
+
+        def force(program=program, forces=forces):
+            # As if beads had moved, so that nothing is reused.
+            program.changed()
+            forces.refresh(program, False)
+
+        asked = {
+            "H a": Multiplication(bound, a, out),
+            "K a": Multiplication(bound, a, out, True),
+            "third": Contraction(bound, a, out),
+            "third of K": Contraction(bound, a, out, True),
+            "diagonal of K": DiagonalBlocks(bound, np.zeros((len(sphere), 3, 3))),
+            "blocks of K": HessianBlocks(bound, True),
+            "blocks of H": HessianBlocks(bound),
+        }
+        scale, repeats = 1e9 / len(sphere), 3 if quick else REPEATS
+        times = {"force": scale * shortest_time(force, repeats)}
+        for what, run in asked.items():
+            times[what] = scale * shortest_time(partial(perform, run, changes_state=False), repeats)
+        missed |= times["H a"] > FORCES * times["force"]
+        print(f"bending, {form:8s}  ns a vertex: " + ", ".join(f"{what} {t:.0f}" for what, t in times.items()))
+    print(f"(bound of H a: {FORCES:g} forces)")
+    return missed
+
+
 def main(quick: bool) -> int:
     """Print one line for each force."""
     from medyanpy._kernels.derivatives import Contraction, HessianBlocks
@@ -74,6 +120,7 @@ def main(quick: bool) -> int:
         missed |= name.startswith("bending") and hessian > NANOSECONDS
         limit = f"   (bound {NANOSECONDS} ns)" if name.startswith("bending") else ""
         print(f"{name:26s}  Hessian {hessian:6.0f} ns a term{limit:18s}  third derivative {third:6.0f} ns a term")
+    missed |= membranes(quick)
     return int(missed and not quick)
 
 

@@ -113,6 +113,16 @@ def test_strong_spontaneous_curvature_of_a_flat_membrane():
     holds(topology, mp.forces.MembraneBending(membrane, 20.0, 3.0), least=0.4)
 
 
+def test_more_vertices_than_the_root_of_32_bits():
+    """Terms are numbered by vertex times vertices: with 32 bits that was wrong beyond 46 340 of them."""
+    limits = []
+    for side in (20, 220):
+        topology = mp.Topology()
+        membrane = topology.add_membrane(mp.TriangleMesh.flat_sheet(side, side, 2.0), vertex_mass=1.0)
+        limits.append(mp.forces.MembraneBending(membrane, 20.0).longest_timestep(topology))
+    assert limits[1] == pytest.approx(limits[0], rel=1e-9)
+
+
 def test_a_real_mesh_with_folds(shared_data):
     """The limit was 33 times too long, and runs at a quarter of it ran away without a warning."""
     mesh = mp.TriangleMesh.from_file(shared_data / "meshes" / "thin" / "fox.ply")
