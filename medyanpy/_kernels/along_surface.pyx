@@ -44,7 +44,7 @@ cdef enum:
     TRIES = 5
     # Pairs of one call of `_solve`.
     TOGETHER = 4
-    MOST_ITERATIONS = 200
+    MOST_ITERATIONS = 400
     # Pairs per block: tens of microseconds.
     BLOCK = 32
 
@@ -218,7 +218,7 @@ cdef inline void _arc(const Line* line, double s, double* q) noexcept nogil:
 
 
 cdef inline void _advance(const Rule* rule, int n, const double* bends, double* q, const double* speed, Line* line,
-                          double cutoff, bint is_first, double pace, bint is_last) noexcept nogil:
+                          double cutoff, bint is_first, double pace, bint is_finest, bint is_last) noexcept nogil:
     """The next q of one pair; bends (3, n) are f; arrays are (3, MOST)."""
     cdef double change = 0.0, square = 0.0, unresolved = 0.0, gain, e, v, sum
     cdef int i, c, r
@@ -241,7 +241,7 @@ cdef inline void _advance(const Rule* rule, int n, const double* bends, double* 
                 sum += rule.last[n * r + i] * q[MOST * c + i]
             unresolved += sum * sum
     line.square = square
-    if not (unresolved <= RESOLVED * RESOLVED * line.chord_squared) and not is_last:
+    if not (unresolved <= RESOLVED * RESOLVED * line.chord_squared) and not is_finest:
         line.state = COARSE
         return
     if not (change <= FAR_OFF * line.chord_squared):
@@ -324,7 +324,7 @@ cdef inline void _solve_with(int n, const AlongTask* t, double* registers, const
         for k in range(there):
             if lines[k].state == GOING:
                 _advance(rule, n, bends[k], q[k], speed[k], lines + k, t.cutoff, turns == 0,
-                         pace, is_last)
+                         pace, n == MOST, is_last)
                 going += lines[k].state == GOING
         if going == 0:
             return

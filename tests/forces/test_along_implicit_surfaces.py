@@ -479,6 +479,12 @@ def test_nothing_reaches_through_a_hole_or_from_sheet_to_sheet():
     assert state.potential_energy == 0.0
     assert not state.forces.any()
 
+    # Over the tip of a long ellipsoid, by a path that is longer than the cutoff and hard to find.
+    tip = [[0.02666411, 0.19864612, 5.878251], [-0.01752717, -0.24716546, 5.81288854]]
+    cutoff = 0.9 * np.pi / 6.0
+    assert np.linalg.norm(np.subtract(*tip)) < 0.97 * cutoff
+    assert look(context_of(S.Ellipsoid([1.0, 1.0, 6.0]), tip, soft(cutoff))).potential_energy == 0.0
+
     # Two spheres of one function that nearly touch, and three sheets.
     spheres = S.Polynomial(
         "((x - 1.05)**2 + y**2 + z**2 - 1)*((x + 1.05)**2 + y**2 + z**2 - 1)",
