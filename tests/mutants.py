@@ -275,6 +275,7 @@ LAWS = [
     ("forces and torques of elastic rods", "_kernels/rods.pyx", "_strain", "n1 = g2 * f0 - g0 * f2", "n1 = g0 * f2 - g2 * f0"),
     ("follow the paths of independent programs", "_kernels/coarse.pyx", "_into_band", "t.scale * block[3 * a + b]", "block[3 * a + b]"),
     ("conjugate gradients find kicks", "_kernels/conjugate_gradients.pxi", "_go_down", "memset(a + 3 * first, 0, 3 * n * sizeof(double))", "pass"),
+    ("waves of vesicles at ten times", "_kernels/conjugate_gradients.pxi", "_into_rows", "w[3 * b + a] += scale * block[3 * a + b]", "w[3 * a + b] += scale * block[3 * a + b]"),
     ("rods at rest in any shape", "_kernels/rods.pyx", "_strain", "a2 = g2 * rate - j.c[8][k]", "a2 = g2 * rate - 1.0"),
     ("cantilever, clamped column", "_kernels/rods.pyx", "_strain", "b1 = 2.0 * (b1 - a1)", "b1 = b1 - a1"),
     ("harmonic modes of any frequency", "integrators.py", "", "_WEIGHTS = (_OUTER, 1.0 - 2.0 * _OUTER, _OUTER)", "_WEIGHTS = (_OUTER, _OUTER, _OUTER)"),

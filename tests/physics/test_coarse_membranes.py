@@ -13,6 +13,8 @@ from medyanpy.testing import check_mean
 
 RADIUS, BENDING, SPRING, BETA, GAIN = 10.0, 20.0, 5.0, 0.35, 10.0
 DEGREES = (2, 3, 4, 5)
+# Of the law, what the long runs would find.
+SEES = {2: 0.7, 3: 0.45, 4: 0.3, 5: 0.3}
 
 
 def vesicle(topology, system, subdivisions, number=0):
@@ -130,18 +132,18 @@ def test_waves_of_a_vesicle_at_ten_times_the_explicit_timestep(rule):
 def test_slow_waves_of_a_fine_vesicle_are_those_of_explicit_kicks(rule):
     """Of 24 vesicles of 2562 vertices, κ = 10⁵ kT: explicit kicks at half their limit, and implicit ones at ten times
     it, have the same spectrum of waves of degrees 2 to 5, that of harmonic theory at rest, within 1 % to 8 % which the
-    theory of q tells; 30 % would be seen, false alarms 1e-6 each."""
+    theory of q tells. 70, 45, 30 and 30 % would be seen, false alarms 1e-6 each: long waves are slow."""
     kT, limit = 2e-4, at_rest(4)[2]
     h = GAIN * limit
-    kick = None if rule == "explicit" else mp.kicks.ZhangSkeel(BETA, positive_definite=True, tolerance=1e-7)
+    kick = None if rule == "explicit" else mp.kicks.ZhangSkeel(BETA, positive_definite=True, tolerance=1e-6)
     started = time.perf_counter()
     runs = [
-        spectra(4, 4, kick, 0.5 * limit if kick is None else h, kT, lasting=100 * h, every=4 * h, seed=seed)
+        spectra(4, 4, kick, 0.5 * limit if kick is None else h, kT, lasting=150 * h, every=3 * h, seed=seed)
         for seed in range(1, 7)
     ]
     print(rule, time.perf_counter() - started, "s")
     for each, (degree, laws) in zip(np.concatenate(runs).T, expected(4, kT, h).items(), strict=True):
         law = laws[kick is not None]
         print(rule, degree, each.mean() / law, each.std(ddof=1) / np.sqrt(len(each)) / law, laws[1] / laws[0])
-        check_mean(f"waves of degree {degree}", each, law, sees=0.3 * law)
+        check_mean(f"waves of degree {degree}", each, law, sees=SEES[degree] * law)
         assert laws[1] > 0.9 * laws[0]
