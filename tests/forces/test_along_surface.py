@@ -494,6 +494,7 @@ def test_behind_a_corner_the_energy_is_continuous_and_its_slope_jumps_by_no_more
     assert expected < 0.5 * np.pi
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("along", [True, False])
 def test_two_points_on_a_frozen_sphere_have_their_distribution(along):
     """p(θ) ∝ sin θ exp(-U(Rθ)/kT) of many pairs; by distances in space it is another one, and the test finds that."""

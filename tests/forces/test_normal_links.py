@@ -204,6 +204,7 @@ def test_there_and_back():
     np.testing.assert_allclose(back.orientations, start.orientations, atol=1e-10)
 
 
+@pytest.mark.slow
 def test_tilt_at_equilibrium():
     """1 - cos θ of a free direction has the density exp(-k (1 - cos θ)/kT): its mean is kT/k - 2/(exp(2k/kT) - 1),
     whatever the membrane does. 60 independent bodies on a sheet that moves."""

@@ -18,7 +18,7 @@ def saffman(distance, kappa, eta_s):
     return along / (4.0 * np.pi * eta_s), across / (4.0 * np.pi * eta_s)
 
 
-def disc_friction(a, eta_s, eta, rings=20):
+def disc_friction(a, eta_s, eta, rings=12):
     """Translation and rotation of a rigid disc: patches of it push on the film such that all move as one."""
     kappa = 2.0 * eta / eta_s
     edges = np.linspace(0.0, 1.0, rings + 1) ** 0.5
@@ -47,15 +47,15 @@ def disc_friction(a, eta_s, eta, rings=20):
 
 @pytest.mark.parametrize("water", [0.003, 0.03, 0.1])
 def test_friction_of_a_disc_in_a_film(water):
-    """Solved patch by patch with the flow of point forces in a film. Patches of this size are right to 0.1 % of the
-    translation and 0.4 % of the rotation, of which the terms in ε are 6 % and 8 % at 0.1."""
+    """Solved patch by patch with the flow of point forces in a film. Patches of this size are right to 0.2 % of the
+    translation and 0.7 % of the rotation, of which the terms in ε are 6 % and 8 % at 0.1."""
     a, eta_s = 2.5, 3e-6
     eta = 0.5 * water * eta_s / a
     friction = mp.rigid.transmembrane_friction(a, 9.0, eta_s, eta)
     translation, rotation = disc_friction(a, eta_s, eta)
     assert friction[0, 0] == friction[1, 1]
-    assert friction[0, 0] == pytest.approx(translation, rel=0.002)
-    assert friction[5, 5] == pytest.approx(rotation, rel=0.012)
+    assert friction[0, 0] == pytest.approx(translation, rel=0.003)
+    assert friction[5, 5] == pytest.approx(rotation, rel=0.015)
     other = mp.rigid.ellipsoid_friction((a, a, 4.5), eta)
     np.testing.assert_array_equal(np.diag(friction)[2:5], np.diag(other)[2:5])
     assert (friction == np.diag(np.diag(friction))).all()
