@@ -55,7 +55,13 @@ def same(part, other, n, name=""):
     return True
 
 
-CASES = [(kind, word) for k, (kind, word) in enumerate(bits.CASES) if k % 2 == 0 or word in ("D", "BAGOGAB")]
+# Paths along a surface take long without the compiler's help.
+LONG = ("beads along surfaces",)
+CASES = [
+    pytest.param(kind, word, marks=pytest.mark.slow if kind in LONG else ())
+    for k, (kind, word) in enumerate(bits.CASES)
+    if k % 2 == 0 or word in ("D", "BAGOGAB")
+]
 
 
 @pytest.mark.parametrize(("kind", "word"), CASES)

@@ -348,6 +348,7 @@ def swarm(surface, n, cutoff, timestep, seed=1, word="BAB", threads=1, **options
     return context
 
 
+@pytest.mark.slow
 def test_angular_momentum_on_a_sphere():
     """Two beads pull each other along one great circle: their torques cancel."""
     center = np.array([1.0, 2.0, 3.0])
