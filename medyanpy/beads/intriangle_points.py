@@ -59,12 +59,17 @@ class InTrianglePoints(Handle):
         """(n, 3) float; unit normals of the membrane where points start: the mean of those of the triangles round each
         corner, by areas, and then of corners, by weights, so that it is the same on both sides of an edge. NaN where
         normals cancel."""
+        normal = np.einsum("ij,ijk->ik", self.barycentric, self.area_vectors())
+        length = np.linalg.norm(normal, axis=1)[:, None]
+        return np.divide(normal, length, out=np.full_like(normal, np.nan), where=length > 0.0)
+
+    def area_vectors(self) -> np.ndarray:
+        """(n, 3, 3) nm²; at each corner of the triangles where points start, the sum of the area vectors of the
+        triangles round it."""
         mesh = self.membrane.mesh
         sums = np.zeros_like(mesh.vertices)
         np.add.at(sums, mesh.faces, (mesh.face_areas[:, None] * mesh.face_normals)[:, None])
-        normal = np.einsum("ij,ijk->ik", self.barycentric, sums[mesh.faces[self.triangles]])
-        length = np.linalg.norm(normal, axis=1)[:, None]
-        return np.divide(normal, length, out=np.full_like(normal, np.nan), where=length > 0.0)
+        return sums[mesh.faces[self.triangles]]
 
     @property
     def barycentric(self) -> np.ndarray:

@@ -63,10 +63,7 @@ def along_surface(
         return implicit.PairsAlongSurface(name, *arguments, handles[0].surface.program, curvature, layout.threads)
     other = next((handle for handle in handles if handle not in on_meshes), None)
     if other is not None:
-        raise TopologyError(
-            f"{name}: {on_meshes[0]!r} and {other!r} live on different surfaces: no way leads from one to the other "
-            "(along_surface); give each a force of its own"
-        )
+        raise _apart(name, on_meshes[0], other)
     of_a, of_b = (
         {h.membrane for h in handles if np.isin(h.with_room, beads[groups & bit > 0]).any()} for bit in (1, 2)
     )
@@ -84,10 +81,14 @@ def along_surface(
 def _expect_one_surface(name: str, handles: "list[Handle]") -> None:
     for handle in handles[1:]:
         if not handle.surface.is_same(handles[0].surface):
-            raise TopologyError(
-                f"{name}: {handles[0]!r} and {handle!r} live on different surfaces: no way leads from one to the other "
-                "(along_surface); give each a force of its own"
-            )
+            raise _apart(name, handles[0], handle)
+
+
+def _apart(name: str, one: "Handle", other: "Handle") -> TopologyError:
+    return TopologyError(
+        f"{name}: {one!r} and {other!r} live on different surfaces: no way leads from one to the other "
+        "(along_surface); give each a force of its own"
+    )
 
 
 def _largest_curvature(name: str, handles: "list[Handle]", cutoff: float) -> float:

@@ -793,14 +793,12 @@ class NormalLinks(_SiteTerms):
             own = np.flatnonzero(number[beads] >= 0)
             mesh, at = handle.membrane.mesh, number[beads[own]]
             corners, weights = mesh.faces[handle.triangles[at]], handle.barycentric[at]
-            sums = np.zeros_like(mesh.vertices)
-            vectors = 2.0 * mesh.face_areas[:, None] * mesh.face_normals
-            np.add.at(sums, mesh.faces, vectors[:, None])
+            vectors = 2.0 * handle.area_vectors()[at]
             edges = np.roll(mesh.vertices[mesh.faces], 1, axis=1) - np.roll(mesh.vertices[mesh.faces], -1, axis=1)
             lengths = np.linalg.norm(edges, axis=2)
             offsets, ring = mesh.vertex_faces
-            for t, corner, weight in zip(own, corners, weights, strict=True):
-                whole = np.linalg.norm(weight @ sums[corner])
+            for t, corner, weight, sums in zip(own, corners, weights, vectors, strict=True):
+                whole = np.linalg.norm(weight @ sums)
                 if whole == 0.0:
                     continue
                 for v, w in zip(corner, weight, strict=True):
@@ -809,7 +807,7 @@ class NormalLinks(_SiteTerms):
                     size.append(w * lengths[faces].ravel() / whole)
                     term.append(np.full(len(row[-1]), t))
                 # Moved in its triangle: by the difference of normals over the least height.
-                spread = np.linalg.norm(sums[corner] - np.roll(sums[corner], 1, axis=0), axis=1).max()
+                spread = np.linalg.norm(sums - np.roll(sums, 1, axis=0), axis=1).max()
                 side = np.linalg.norm(mesh.vertices[corner] - np.roll(mesh.vertices[corner], 1, axis=0), axis=1)
                 area = 0.5 * np.linalg.norm(np.cross(*(mesh.vertices[corner[1:]] - mesh.vertices[corner[0]])))
                 row.append(beads[[t]])
