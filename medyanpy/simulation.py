@@ -127,7 +127,7 @@ class Simulation(Guarded):
         ----------
         n : int, >= 0
         progress : bool, optional
-            Show a progress bar on standard error; where not given, if it is a terminal.
+            Show a progress bar; where not given, in notebooks, and if standard error is a terminal.
 
         Raises
         ------
@@ -237,7 +237,9 @@ class Simulation(Guarded):
         """
         return look(self.context.system, self.context.integrator)
 
-    def minimize_energy(self, tolerance: float | None = None, max_iterations: int = 10_000) -> Minimization:
+    def minimize_energy(
+        self, tolerance: float | None = None, max_iterations: int = 10_000, *, progress: bool | None = None
+    ) -> Minimization:
         """Move beads to where forces are small, and set no velocities.
 
         Parameters
@@ -248,6 +250,8 @@ class Simulation(Guarded):
             temperature 0.001 of the root mean square force at the start.
         max_iterations : int, >= 0
             Stop after so many evaluations of the forces; 0 for no bound.
+        progress : bool, optional
+            As of `step`.
 
         Returns
         -------
@@ -265,7 +269,7 @@ class Simulation(Guarded):
         In-triangle points slide over the mesh as they do in G, and vertices feel what points push on them.
         """
         with self.context.turn.taken("minimize_energy", in_reports=False):
-            return minimize(self.context, tolerance, max_iterations)
+            return minimize(self.context, tolerance, max_iterations, progress)
 
     def save_checkpoint(self, path: Any) -> None:
         """Write all that is needed to go on with the same bits, on any number of threads, here or elsewhere.

@@ -4,6 +4,7 @@ A small renderer (orthographic projection, depth buffer, smooth shading, ambient
 Matplotlib sorts polygons and cannot hide what is behind a fold; Matplotlib adds the scale bar and writes the file.
 """
 
-from medyanpy.visualize.figures import draw, movie
+from medyanpy.visualize.figures import draw
+from medyanpy.visualize.movies import movie
 
 __all__ = ["draw", "movie"]

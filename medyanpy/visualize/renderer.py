@@ -190,19 +190,13 @@ def _triangles(surfaces, window, size, colormap, inside):
         p = window.to_pixels(s.vertices, size, bar_share(surfaces))[s.faces]
         vectors = geometry.area_vectors(s.vertices, s.faces)
         flat = unit(vectors)
-        mean = s.normals
-        if mean is None:
-            mean = np.zeros_like(s.vertices)
-            for k in range(3):
-                np.add.at(mean, s.faces[:, k], vectors)
-            mean = unit(mean)
-        smooth = mean[s.faces]
+        smooth = s.smooth_normals()[s.faces]
         sharp = np.einsum("fkj,fj->fk", smooth, flat) < CREASE
         n = np.where(sharp[:, :, None], flat[:, None, :], smooth) @ camera.T
         facing = flat @ camera[2]
         color = np.broadcast_to(np.array(s.color), n.shape).copy()
         if s.values is not None:
-            color = _color_of(s.values, limits, colormap)
+            color = colors_of(s.values, limits, colormap, s.color)
         keep = (facing < 0.0 if inside else facing > 0.0) if s.closed else np.abs(facing) > 0.0
         # Seen from behind: the other side's normal and colour.
         behind = facing < 0.0
@@ -220,18 +214,26 @@ def limits_of(surfaces: list[Sheet]) -> tuple[float, float]:
     values = [s.values.ravel() for s in surfaces if s.values is not None]
     if not values:
         return 0.0, 1.0
-    low, high = np.percentile(np.concatenate(values), [1.0, 99.0])
+    known = np.concatenate(values)
+    known = known[np.isfinite(known)]
+    if not len(known):
+        return 0.0, 1.0
+    low, high = np.percentile(known, [1.0, 99.0])
     return (float(low), float(high)) if high > low else (float(low) - 0.5, float(low) + 0.5)
 
 
-def _color_of(values: np.ndarray, limits: tuple[float, float], colormap: str) -> np.ndarray:
+def colors_of(
+    values: np.ndarray, limits: tuple[float, float], colormap: str, unknown: tuple[float, float, float]
+) -> np.ndarray:
+    """(..., 3) of values; another where there is none."""
     import matplotlib
 
     try:
         chosen = matplotlib.colormaps[colormap]
     except KeyError as cause:
         raise ParameterError(f"draw: colormap = {colormap!r} but must be one of Matplotlib's") from cause
-    return chosen(np.clip((values - limits[0]) / (limits[1] - limits[0]), 0.0, 1.0))[..., :3]
+    share = np.clip((values - limits[0]) / (limits[1] - limits[0]), 0.0, 1.0)
+    return np.where(np.isfinite(values)[..., None], chosen(np.nan_to_num(share))[..., :3], unknown)
 
 
 def _put_triangles(buffer: Buffer, t: np.ndarray) -> np.ndarray:
