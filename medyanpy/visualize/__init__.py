@@ -5,6 +5,7 @@ Matplotlib sorts polygons and cannot hide what is behind a fold; Matplotlib adds
 """
 
 from medyanpy.visualize.figures import draw
+from medyanpy.visualize.interactive import View, export_gltf, export_html, show
 from medyanpy.visualize.movies import movie
 
-__all__ = ["draw", "movie"]
+__all__ = ["View", "draw", "export_gltf", "export_html", "movie", "show"]

@@ -147,9 +147,7 @@ def framed(
     )
     marks = [
         Line2D([], [], ls="", marker="o", ms=0.75 * text, mfc=POINT_COLORS[k % len(POINT_COLORS)], mec="none",
-               # Of filaments the number of nodes would say nothing.
-               label=s.name if s.links is not None or not s.is_constant
-               else f"{len(s.centers):,} {s.name}".replace(",", "\u2009"))
+               label=s.legend)
         for k, s in enumerate(spheres)
     ]
     if marks:

@@ -45,6 +45,7 @@ class Sheet:
     normals: np.ndarray | None = None
     #: Whether it is simulated and can have values.
     is_membrane: bool = True
+    name: str = "surface"
 
     def smooth_normals(self) -> np.ndarray:
         """(V, 3) unit normals of vertices: without better ones, the mean of their faces by area."""
@@ -73,6 +74,14 @@ class Solids:
     half_axes: np.ndarray | None = None
     #: Whether there are as many of them in every frame of a movie.
     is_constant: bool = True
+
+    @property
+    def legend(self) -> str:
+        """What a legend says: of filaments the number of nodes would say nothing."""
+        if self.links is not None or not self.is_constant:
+            return self.name
+        number = f"{len(self.centers):,}".replace(",", "\u2009")
+        return f"{number} {self.name}"
 
 
 class _Part(NamedTuple):
@@ -224,7 +233,7 @@ def objects_of(
     numbers stay: each has its colour in all of it."""
     x, parts, links, _ = scene
     membranes = {
-        p.name: Sheet(x[p.beads], p.faces, _is_closed(p.faces)) for p in parts if p.faces is not None
+        p.name: Sheet(x[p.beads], p.faces, _is_closed(p.faces), name=p.name) for p in parts if p.faces is not None
     }
     meshes = {surface: _mesh_of(surface, box) for surface, box in (boxes or regions_of(scene)).items()}
     spheres = []
