@@ -52,7 +52,7 @@ def main():
         works = [(draw, 10.0, ".png")]
         if find_spec("pyvista") is not None and find_spec("trame_vtk") is not None:
             # Scenes as they would be in a notebook: without a browser.
-            mp.visualize.View.open = lambda self: None
+            mp.visualize.View.open = lambda self: None  # type: ignore[method-assign]
             works += [(export_html, 2.0, ".html"), (export_gltf, 2.0, ".gltf"), (show, 2.0, "")]
         for work, target, ending in works:
             first = processor_seconds(work)
