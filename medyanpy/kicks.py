@@ -228,7 +228,7 @@ class ZhangSkeel(_Choice):
     M. Zhang, R. D. Skeel, Appl. Numer. Math. 25, 297 (1997). M. Tao, H. Owhadi (2016): (3).
     """
 
-    scheme = coarse.Scheme.SYMPLECTIC
+    scheme: int = coarse.Scheme.SYMPLECTIC
 
     def __init__(
         self,
@@ -275,7 +275,7 @@ class ZhangSkeelSimplified(_Choice):
     Tao & Owhadi (2016): (18).
     """
 
-    scheme = coarse.Scheme.SIMPLIFIED
+    scheme: int = coarse.Scheme.SIMPLIFIED
 
     def __init__(
         self,
@@ -428,7 +428,7 @@ class PushForwardNewmark(_Implicit):
         if solver not in ("newton", "one-step"):
             raise ParameterError(f'PushForwardNewmark: solver must be "newton" or "one-step", not {solver!r}')
         self._solver = solver
-        self.scheme = coarse.Scheme.NEWTON if solver == "newton" else coarse.Scheme.SIMPLIFIED
+        self.scheme: int = coarse.Scheme.NEWTON if solver == "newton" else coarse.Scheme.SIMPLIFIED
 
     def _said(self):
         return [*super()._said(), f"solver={self._solver!r}"]

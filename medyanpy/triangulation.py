@@ -45,8 +45,8 @@ class Triangulation:
         #: Of membranes whose faces are not those of their meshes, once asked for.
         self._now: dict[Membrane, Connectivity] = {}
         self._changed: set[Membrane] = set()
-        self.faces = self.at_first()
-        self.opposite = np.empty_like(self.faces)
+        self.faces: np.ndarray = self.at_first()
+        self.opposite: np.ndarray = np.empty_like(self.faces)
         self._touched = np.zeros(len(self.faces), bool)
         self.triangles = Triangles(self.faces, self.opposite, *self._joined())
 
@@ -114,7 +114,7 @@ class Triangulation:
 
     def changed(self, membrane: Membrane) -> None:
         """Edges of it have been flipped."""
-        self.may_change = True
+        self.may_change: bool = True
         self._changed.add(membrane)
         self._now.pop(membrane, None)
 

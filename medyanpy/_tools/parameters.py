@@ -33,7 +33,7 @@ class Parameterized(Described, Guarded, ABC):
             cls.changeable = tuple(cls.domains)
 
     def __init__(self, *, name: str | None = None) -> None:
-        self.name = type(self).__name__ if name is None else name
+        self.name: str = type(self).__name__ if name is None else name
         #: The numbers as they were taken; of which items those are that each has one of; what one for all was given.
         self._values: dict[str, Any] = {}
         self._belong: dict[str, np.ndarray] = {}
