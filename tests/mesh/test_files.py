@@ -196,7 +196,7 @@ def test_a_missing_file_and_a_folder_are_named(tmp_path):
         (
             "a.off",
             b"OFF\n3 1 0\n0 0 0\n1 0 0\n0 1 0\n3 0 1 7\n",
-            "cannot be read as OFF file .*outside the range",
+            "(cannot be read as OFF file .*outside the range|vertex that does not exist)",  # by Trimesh, or by us
         ),
         ("a.off", b"OFF\n3 0 0\n0 0 0\n1 0 0\n0 1 0\n", "holds no surface"),
         ("a.obj", b"hello\n", "holds no surface"),
