@@ -1,6 +1,6 @@
 """Layout: where the beads of a topology are in the arrays of a Context."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
@@ -59,10 +59,10 @@ class Layout:
         # Those with columns of their own follow each other: rows of a column are places, counted from its first.
         others.sort(key=lambda h: ["", *topology.row_counts].index(h.rows_of()))
         #: Handles in internal order.
-        self.handles = vertices + others + oriented + directors + points
+        self.handles: list[Handle] = [*vertices, *others, *oriented, *directors, *points]
         self.n: int = topology.n_beads
 
-        def room(group: list[Handle]) -> int:
+        def room(group: Sequence[Handle]) -> int:
             return sum(handle.capacity for handle in group)
 
         self.n_vertices: int = room(vertices)

@@ -41,7 +41,7 @@ class Triangulation:
 
     def __init__(self, first_places: Mapping[Membrane, int]) -> None:
         self._first_places = dict(first_places)
-        self.may_change = False
+        self.may_change: bool = False
         #: Of membranes whose faces are not those of their meshes, once asked for.
         self._now: dict[Membrane, Connectivity] = {}
         self._changed: set[Membrane] = set()
@@ -114,7 +114,7 @@ class Triangulation:
 
     def changed(self, membrane: Membrane) -> None:
         """Edges of it have been flipped."""
-        self.may_change: bool = True
+        self.may_change = True
         self._changed.add(membrane)
         self._now.pop(membrane, None)
 

@@ -242,7 +242,7 @@ class Parameterized(Described, Guarded, ABC):
         taken = {key for place in self._places(self._arguments_now()) for key in place}
         return {key: value for key, value in self._changeable_now().items() if key not in taken}
 
-    def _take_rest(self, arguments, rest) -> None:
+    def _take_rest(self, arguments: Mapping[str, Any], rest: Mapping[str, Any]) -> None:
         if rest:
             self.set(**rest)
             self._version = 0
