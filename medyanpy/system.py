@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any, TypeVar
 
 from medyanpy._tools.names import Guarded, look_up
+from medyanpy._tools.tables import Displayed, Page, Table, amount, named
 from medyanpy.errors import ParameterError, TopologyError, UnknownNameError
 from medyanpy.forces import Force
 from medyanpy.hydrodynamics import RotnePrager
@@ -21,7 +22,7 @@ _Jump = TypeVar("_Jump", bound=Jump)
 _MOST_JUMPS = 256
 
 
-class System(Guarded):
+class System(Displayed, Guarded):
     """A topology together with the forces that act on it, the jumps that happen in it, and the fluid between its beads.
 
     Parameters
@@ -278,6 +279,19 @@ class System(Guarded):
             type(self), self.topology, tuple(self._forces), tuple(self._names), tuple(self._jumps),
             tuple(self._jump_names), self._hydrodynamics,
         )  # fmt: skip
+
+    def _page(self) -> Page:
+        beads = self.topology._table()
+        others = [
+            Table(what, [(named(name, one), *one._row()) for name, one in zip(names, all_of_them, strict=True)], head)
+            for what, names, all_of_them, head in (
+                ("forces", self._names, self._forces, ("forces", "on", "numbers")),
+                ("jumps", self._jump_names, self._jumps, ("jumps", "on", "numbers")),
+            )
+        ]
+        fluid = [] if self._hydrodynamics is None else [("hydrodynamics", repr(self._hydrodynamics))]
+        said = f"{amount(self.topology.n_beads)} beads, {amount(len(self._forces))} forces"
+        return Page("System", said, [beads, *others, Table("fluid", fluid)])
 
     def __repr__(self) -> str:
         fluid = "" if self._hydrodynamics is None else f", hydrodynamics: {self._hydrodynamics!r}"

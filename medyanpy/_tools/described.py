@@ -7,9 +7,12 @@ from typing import Any, Self
 import numpy as np
 
 from medyanpy._tools.names import Named
-from medyanpy.errors import ParameterError
+from medyanpy.errors import ParameterError, shown
 
 __all__ = ["Described", "Recorded", "kept", "made_anew", "scalar_if_one"]
+
+# Arrays of no more numbers are shown as they are.
+_FEW = 6
 
 
 class Recorded(Named):
@@ -40,6 +43,23 @@ class Recorded(Named):
                 f"{type(self).__qualname__} does not know the arguments it was made of: "
                 "a __new__ of its own must call that of its base class"
             ) from None
+
+    def __repr__(self) -> str:
+        """The call that makes it, without what is as it is by default."""
+        name, given = type(self).__name__, vars(self).get("_arguments", {})
+        said = []
+        for key, parameter in type(self).__signature__.parameters.items():
+            if key not in given:
+                continue
+            if parameter.kind is parameter.VAR_POSITIONAL:
+                said += map(_said, given[key])
+            elif parameter.kind is parameter.VAR_KEYWORD:
+                said += [f"{k}={_said(v)}" for k, v in given[key].items()]
+            elif parameter.default is parameter.empty and parameter.kind is not parameter.KEYWORD_ONLY:
+                said.append(_said(given[key]))
+            elif not _is(given[key], parameter.default):
+                said.append(f"{key}={_said(given[key])}")
+        return f"{name}({', '.join(said)})"
 
     def _rest_now(self) -> dict[str, Any]:
         """Numbers that are not among the arguments; usually none."""
@@ -94,6 +114,26 @@ def made_anew(cls: type[Recorded], arguments: Mapping[str, Any], rest: Mapping[s
     made = cls(*bound.args, **bound.kwargs)
     made._take_rest(arguments, rest)
     return made
+
+
+def _is(value: Any, default: Any) -> bool:
+    """Whether an argument is what it is by default; arrays are no truth."""
+    if isinstance(value, np.ndarray):
+        return isinstance(default, list | tuple | np.ndarray) and np.array_equal(value, np.asarray(default))
+    return value is default or (type(value) is type(default) and bool(value == default))
+
+
+def _said(value: Any) -> str:
+    """An argument in a repr, which is to stay one line."""
+    if isinstance(value, np.ndarray):
+        return str(value.tolist()) if value.size <= _FEW else f"array of shape {value.shape}"
+    if hasattr(value, "write") and hasattr(value, "name"):
+        return str(value.name)
+    if isinstance(value, float):
+        return f"{value:g}"
+    if callable(value) and hasattr(value, "__name__"):
+        return str(value.__name__)
+    return shown(value)
 
 
 def scalar_if_one(value: Any) -> Any:

@@ -12,6 +12,7 @@ from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.forces._base import Domain, Force, domain_table, expect_handle
 from medyanpy.forces._stars import Stars
 from medyanpy.forces._stiffness import Start, added_up, cotangent_weights, triangle_geometry
+from medyanpy.mesh import geometry
 
 __all__ = ["MembraneArea", "MembraneBending", "MembraneTension", "MembraneVolume"]
 
@@ -43,15 +44,6 @@ class _MembraneForce(Force):
         return (self._membrane,)
 
     # How stiff -----------------------------------------------------------------------------------------------
-
-    def _area_gradients(self) -> np.ndarray:
-        """(V, 3) nm; of the total area."""
-        mesh = self._membrane.mesh
-        corner = mesh.vertices[mesh.faces]
-        sides = np.roll(corner, 1, axis=1) - np.roll(corner, -1, axis=1)
-        out = np.zeros_like(mesh.vertices)
-        np.add.at(out, mesh.faces, 0.5 * np.cross(mesh.face_normals[:, None], sides))
-        return out
 
     def _of_area(self, start: Start, gradients: np.ndarray, stiffness: float) -> np.ndarray:
         """The one mode that a total of all vertices makes stiff."""
@@ -328,7 +320,8 @@ class MembraneArea(_MembraneForce):
         mesh, (k, rest) = self._membrane.mesh, self._named("area_modulus", "area")
         if not self._per_triangle:
             stretched = k * (mesh.area - rest) / rest
-            return self._of_area(start, self._area_gradients(), k / rest) + self._tense(start, stretched)
+            gradients = geometry.area_gradients(mesh.vertices, mesh.faces)
+            return self._of_area(start, gradients, k / rest) + self._tense(start, stretched)
         area, side, _ = triangle_geometry(mesh.vertices, mesh.faces)
         growth = start.coordinates(self._membrane.beads[mesh.faces], 0.5 * side)
         return start.springs(growth, k / rest) + self._tense(start, k * (area - rest) / rest)
