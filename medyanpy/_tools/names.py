@@ -10,7 +10,7 @@ import inspect
 from abc import ABCMeta
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from types import FunctionType
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar, cast
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from medyanpy.errors import ArgumentError, ParameterError, PublicNameError, show
 
 __all__ = ["OPENMM", "Guarded", "Named", "did_you_mean", "look_up", "module_names", "plainly_called"]
 
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 _TABLE = "the table of names in docs/coming_from_openmm.md"
 
 #: OpenMM's names that nothing here resembles, and what to write instead. Names that differ by spelling alone
@@ -173,7 +174,7 @@ class _PlainArguments:
                 raise ParameterError(f"{self._what}: {name} must be {meant}, not {shown(value)}")
 
 
-def plainly_called(function: FunctionType) -> FunctionType:
+def plainly_called(function: _Function) -> _Function:
     """A function, or a method of a class that is not `Named`, that refuses what its annotations exclude: see above."""
     plain = _PlainArguments(function.__qualname__.removesuffix(".__init__"), inspect.signature(function))
 
@@ -182,7 +183,7 @@ def plainly_called(function: FunctionType) -> FunctionType:
         plain.check(args, kwargs)
         return function(*args, **kwargs)
 
-    return call
+    return cast(_Function, call)
 
 
 def _spoken(function: FunctionType) -> FunctionType:
