@@ -2,7 +2,7 @@
 
 import weakref
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 from medyanpy._tools.names import Guarded, look_up
 from medyanpy._tools.tables import Displayed, Page, Table, amount, named
@@ -13,6 +13,10 @@ from medyanpy.jumps import Jump
 from medyanpy.topology import Topology
 
 __all__ = ["System"]
+
+# What was given is given back as what it is.
+_Force = TypeVar("_Force", bound=Force)
+_Jump = TypeVar("_Jump", bound=Jump)
 
 # The number of a jump is 8 bits of the counter of its random numbers.
 _MOST_JUMPS = 256
@@ -60,7 +64,7 @@ class System(Displayed, Guarded):
         self._jumps: list[Jump] = []
         self._jump_names: list[str] = []
         self._hydrodynamics: RotnePrager | None = None
-        self._contexts: weakref.WeakSet = weakref.WeakSet()
+        self._contexts: weakref.WeakSet[Any] = weakref.WeakSet()
         topology._systems.add(self)
 
     @property
@@ -122,7 +126,7 @@ class System(Displayed, Guarded):
         """Whether a force or jump, or one of this name, is part of it."""
         return any(what is one or what == name for name, one in self._named())
 
-    def add_force(self, force: Force) -> Force:
+    def add_force(self, force: _Force) -> _Force:
         """Let a force act, and return it.
 
         Raises
@@ -138,7 +142,7 @@ class System(Displayed, Guarded):
             raise ParameterError(f"add_force: {force!r} is in this system already")
         return self._add(force, None)
 
-    def _add(self, force: Force, unique_name: str | None) -> Force:
+    def _add(self, force: _Force, unique_name: str | None) -> _Force:
         """Add a force, under the name it had in the system this one is made after."""
         self._refuse_if_in_use("add_force")
         for handle in force.handles:
@@ -159,7 +163,7 @@ class System(Displayed, Guarded):
             name = f"{what.name} {k}"
         return name
 
-    def add_jump(self, jump: Jump) -> Jump:
+    def add_jump(self, jump: _Jump) -> _Jump:
         """Let a jump happen, and return it. Words need the letter J then.
 
         Raises
@@ -177,7 +181,7 @@ class System(Displayed, Guarded):
             raise ParameterError(f"add_jump: a system has {_MOST_JUMPS} jumps at most")
         return self._add_jump(jump, None)
 
-    def _add_jump(self, jump: Jump, unique_name: str | None) -> Jump:
+    def _add_jump(self, jump: _Jump, unique_name: str | None) -> _Jump:
         self._refuse_if_in_use("add_jump")
         for handle in jump.handles:
             if handle.topology is not self.topology:
@@ -269,7 +273,7 @@ class System(Displayed, Guarded):
                 "it, or inside `with topology.edit():`. Numbers of a force may change at any time with force.set(...)"
             )
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         """A pickle or copy is in use by no Context."""
         return _made_anew, (
             type(self), self.topology, tuple(self._forces), tuple(self._names), tuple(self._jumps),

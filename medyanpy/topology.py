@@ -85,9 +85,9 @@ class Topology(Displayed, Guarded):
         self.row_counts: dict[str, int] = {}
         #: By the same: the beads that have them, ascending; looked up when asked for.
         self._beads_with: dict[str, np.ndarray] = {}
-        self._contexts: weakref.WeakSet = weakref.WeakSet()
+        self._contexts: weakref.WeakSet[Any] = weakref.WeakSet()
         #: What names beads by their rows is asked before some go away.
-        self._systems: weakref.WeakSet = weakref.WeakSet()
+        self._systems: weakref.WeakSet[Any] = weakref.WeakSet()
         self._is_edited = False
         #: What is solved jointly, once it has been asked for, until handles change.
         self._joint: tuple[Joint | None] | None = None

@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -21,7 +21,9 @@ class Recorded(Named):
     Subclasses need no code of their own for this, whatever the signature of their ``__init__``.
     """
 
-    def __new__(cls, *args: Any, **kwargs: Any):
+    _arguments: dict[str, Any]
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         self = super().__new__(cls)
         try:
             bound = cls.__signature__.bind(*args, **kwargs)
@@ -79,7 +81,7 @@ class Described(Recorded):
     #: What documents write before the name of a class, where the name alone is that of another.
     _qualifier = ""
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return made_anew, (type(self), self._arguments_now(), self._rest_now())
 
 
@@ -149,6 +151,7 @@ def kept(value: Any) -> Any:
         return out
     if isinstance(value, list | tuple):
         if _holds_numbers(value):
+            out: np.ndarray | None
             try:
                 out = np.array(value)
             except (ValueError, OverflowError):  # Rows of different lengths: the constructor says so.

@@ -34,7 +34,7 @@ class Parameterized(Displayed, Described, Guarded, ABC):
             cls.changeable = tuple(cls.domains)
 
     def __init__(self, *, name: str | None = None) -> None:
-        self.name = type(self).__name__ if name is None else name
+        self.name: str = type(self).__name__ if name is None else name
         #: The numbers as they were taken; of which items those are that each has one of; what one for all was given.
         self._values: dict[str, Any] = {}
         self._belong: dict[str, np.ndarray] = {}
@@ -271,7 +271,7 @@ class Parameterized(Displayed, Described, Guarded, ABC):
         taken = {key for place in self._places(self._arguments_now()) for key in place}
         return {key: value for key, value in self._changeable_now().items() if key not in taken}
 
-    def _take_rest(self, arguments, rest) -> None:
+    def _take_rest(self, arguments: Mapping[str, Any], rest: Mapping[str, Any]) -> None:
         if rest:
             self.set(**rest)
             self._version = 0

@@ -62,8 +62,8 @@ class Relaxation:
         self.forces = schedule.make_force_sum(list(schedule.bound))
         self.kick = Sequence(schedule.around(Stage(0, "B", 1.0, None), [Kick(self.forces, 1.0)]))
         self.program.remember(store.places())
-        self.shortest_length = store.shortest_length()
-        self.largest_move = _LARGEST_MOVE * self.shortest_length
+        self.shortest_length: float = store.shortest_length()
+        self.largest_move: float = _LARGEST_MOVE * self.shortest_length
         self.force = self._force()
 
     def _perform(self, operation) -> None:
@@ -104,7 +104,7 @@ class Relaxation:
         move = self.schedule.operations(Stage(0, "A", h, None))
         fly = self.schedule.operations(Stage(1, "G", h, None))
         self._perform(Sequence([*move, *fly]))
-        self.force = self._force()
+        self.force: np.ndarray = self._force()
 
 
 class Minimization(float):

@@ -1,5 +1,6 @@
 """What a membrane resists: bending, and changes of its area and volume."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -139,7 +140,7 @@ class MembraneBending(_MembraneForce):
     1.001
     """
 
-    domains = domain_table(
+    domains: Mapping[str, Domain] = domain_table(
         bending_modulus=Domain("pN nm", at_least=0.0, per="membrane.beads"),
         spontaneous_curvature=Domain("1/nm", per="membrane.beads"),
     )
@@ -302,7 +303,7 @@ class MembraneArea(_MembraneForce):
         super().__init__(membrane, name=name, group=group)
         self._per_triangle = bool(per_triangle)
         if per_triangle:
-            self.domains = self._domains_per_triangle
+            self.domains: Mapping[str, Domain] = self._domains_per_triangle
         self._declare(area_modulus=area_modulus, area=area)
 
     @property
@@ -370,7 +371,7 @@ class MembraneTension(_MembraneForce):
     MembraneTension(tension=0.02)
     """
 
-    domains = domain_table(tension=Domain("pN/nm"))
+    domains: Mapping[str, Domain] = domain_table(tension=Domain("pN/nm"))
 
     def __init__(
         self, membrane: Membrane, tension: float, *, name: str | None = None, group: int = 0
@@ -428,7 +429,7 @@ class MembraneVolume(_MembraneForce):
     MembraneVolume(volume_modulus=0.8, volume=5e+08)
     """
 
-    domains = domain_table(
+    domains: Mapping[str, Domain] = domain_table(
         volume_modulus=Domain("pN/nm²", at_least=0.0),
         volume=Domain("nm³", above=0.0, optional=True),
     )
