@@ -297,6 +297,8 @@ def _balls(surfaces, spheres, point_radius, scale, window, size, inside):
             x, r = np.concatenate([x[ball], tail]), np.concatenate([r[ball], of_tail])
         else:
             x, r = x[ball], r[ball]
+        if s.instead is not None:
+            x, r = np.concatenate([x, s.instead[0]]), np.concatenate([r, s.instead[1]])
         centers.append(window.to_pixels(x, size, bar_share(surfaces)))
         radii.append(r / fine)
         which.append(np.full(len(r), k))
@@ -313,7 +315,7 @@ class _Ellipsoids(NamedTuple):
 
 def _bodies(surfaces, spheres, scale, window, size) -> _Ellipsoids:
     """In pixels."""
-    found = [(k, s) for k, s in enumerate(spheres) if s.half_axes is not None]
+    found = [(k, s) for k, s in enumerate(spheres) if s.half_axes is not None and s.instead is None]
     if not found:
         return _Ellipsoids(np.empty((0, 3)), np.empty((0, 3, 3)), np.empty(0, np.int64))
     half_axes = np.concatenate([s.half_axes for _, s in found])

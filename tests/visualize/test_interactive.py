@@ -1,4 +1,4 @@
-"""Scenes that turn: the same things, places, thicknesses and colours as in pictures, in files that need nothing else."""
+"""Scenes that turn: the things, places, thicknesses and colours of pictures, in files that need nothing else."""
 
 import base64
 import io
@@ -23,10 +23,9 @@ def simulation():
     topology.add_balls([[0.0, 0, 0], [40.0, 0, 0]], radius=[10.0, 15.0], mass=1e-12, friction=1e-6, name="balls")
     nodes = [np.column_stack([np.linspace(-50.0, 50.0, 5), np.full(5, y), np.full(5, -40.0)]) for y in (-20.0, 20.0)]
     topology.add_filaments(nodes, node_mass=1e-12, node_friction=1e-6, name="actin")
-    topology.add_rigid_bodies(
-        [[0.0, 0, 50.0]], [[0.6, 0.8, 0.0, 0.0]], mass=1e-12, inertia=mp.rigid.ellipsoid_inertia((20.0, 8.0, 4.0), 1e-12),
-        name="bodies",
-    )  # fmt: skip
+    inertia = mp.rigid.ellipsoid_inertia((20.0, 8.0, 4.0), 1e-12)
+    where = [[0.0, 0, 50.0]], [[0.6, 0.8, 0.0, 0.0]]
+    topology.add_rigid_bodies(*where, mass=1e-12, inertia=inertia, friction=(1e-4, 1e-2), name="bodies")
     return mp.Simulation(mp.System(topology), mp.BAGOGABIntegrator(1e-9, temperature=300.0, seed=1), threads=1)
 
 
@@ -71,7 +70,7 @@ def test_all_there_is_has_its_place_and_size(simulation):
     window = renderer.window_of("draw", surfaces, solids, None, None)
     thick = 0.5 * renderer.default_radius(surfaces, solids, window.scale((1600, 1200), 0.0))
     x = tubes.vertices
-    away = np.linalg.norm(np.column_stack([np.minimum(abs(x[:, 1] - 20.0), abs(x[:, 1] + 20.0)), x[:, 2] + 40.0]), axis=1)
+    away = np.hypot(np.minimum(abs(x[:, 1] - 20.0), abs(x[:, 1] + 20.0)), x[:, 2] + 40.0)
     np.testing.assert_allclose(away, thick, rtol=1e-9)
     assert volume(tubes) > 0.0
     assert len(ends.vertices) % 10 == 0
@@ -133,9 +132,13 @@ def test_a_page_holds_all_and_asks_nobody(simulation, tmp_path):
         assert said in page
     data = re.search(r'base64Str = "([^"]*)"', page)[1]
     archive = zipfile.ZipFile(io.BytesIO(base64.b64decode(data)))
-    sizes = {len(archive.read(name)) for name in archive.namelist()}
+    (name,) = archive.namelist()
+    arrays = json.loads(archive.read(name))["hashes"].values()
+    points = [base64.b64decode(a["content"]) for a in arrays if a["vtk"] == "vtkPoints"]
+    cells = [np.frombuffer(base64.b64decode(a["content"]), "<i4") for a in arrays if a["vtk"] == "vtkCellArray"]
     for piece in pieces(simulation):
-        assert 12 * len(piece.vertices) in sizes
+        assert piece.vertices.astype("<f4").tobytes() in points
+        assert any(np.array_equal(c, np.insert(piece.faces, 0, 3, axis=1).ravel()) for c in cells)
     with pytest.raises(mp.ParameterError, match=r"exists; give overwrite=True"):
         mp.visualize.export_html(simulation, path)
     mp.visualize.export_html(simulation, path, overwrite=True)
@@ -150,25 +153,28 @@ def test_gltf(simulation, tmp_path):
     expected = pieces(simulation)
     assert [mesh["name"] for mesh in written["meshes"]] == [piece.name for piece in expected]
 
-    def read(number, dtype, width):
+    def read(number, width):
         accessor = written["accessors"][number]
         view = written["bufferViews"][accessor["bufferView"]]
         uri = written["buffers"][view["buffer"]]["uri"]
         start = view.get("byteOffset", 0) + accessor.get("byteOffset", 0)
         data = base64.b64decode(uri.partition(",")[2])
-        return np.frombuffer(data, dtype, accessor["count"] * width, start).reshape(-1, width)
+        dtype = {5123: "<u2", 5125: "<u4", 5126: "<f4"}[accessor["componentType"]]
+        n = accessor["count"] * {"SCALAR": 1, "VEC3": 3}[accessor["type"]]
+        return np.frombuffer(data, dtype, n, start).reshape(-1, width)
 
     for mesh, node, piece in zip(written["meshes"], written["nodes"], expected, strict=False):
         primitive = mesh["primitives"][0]
-        np.testing.assert_array_equal(read(primitive["attributes"]["POSITION"], "<f4", 3), piece.vertices.astype("f4"))
-        np.testing.assert_array_equal(read(primitive["indices"], "<u4", 3), piece.faces)
+        np.testing.assert_array_equal(read(primitive["attributes"]["POSITION"], 3), piece.vertices.astype("f4"))
+        np.testing.assert_array_equal(read(primitive["indices"], 3), piece.faces)
         matrix = np.reshape(node["matrix"], (4, 4)).T
         np.testing.assert_allclose(matrix[:3, :3] @ [0.0, 0.0, 1.0], [0.0, 1.0, 0.0], atol=1e-9)
         assert np.linalg.det(matrix[:3, :3]) == pytest.approx(1.0)
         material = written["materials"][primitive["material"]]
         assert material["doubleSided"]
         *rgb, alpha = material["pbrMetallicRoughness"]["baseColorFactor"]
-        assert (material.get("alphaMode", "OPAQUE"), alpha) == (("BLEND", 0.4) if piece.name == "vesicle" else ("OPAQUE", 1.0))
+        mode = material.get("alphaMode", "OPAQUE")
+        assert (mode, alpha) == (("BLEND", 0.4) if piece.name == "vesicle" else ("OPAQUE", 1.0))
         if piece.colors.ndim == 1:
             np.testing.assert_allclose(rgb, piece.colors, atol=0.5 / 255)
         else:
