@@ -23,7 +23,7 @@ def checked_axes(what: str, semi_axes: Any) -> dict[str, np.ndarray]:
         return {}
     if not isinstance(semi_axes, Mapping):
         raise ParameterError(f"{what}: semi_axes must be a dict of names of handles, not {type(semi_axes).__name__}")
-    checked = {}
+    checked: dict[str, np.ndarray] = {}
     for name, given in semi_axes.items():
         label = f"{what}: semi_axes[{name!r}]"
         a = array(label, given, (3,) if np.ndim(given) < 2 else (None, 3))
@@ -39,7 +39,7 @@ def checked_spheres(what: str, spheres: Any) -> dict[str, list[BeadModel]]:
         return {}
     if not isinstance(spheres, Mapping):
         raise ParameterError(f"{what}: spheres must be a dict of names of handles, not {type(spheres).__name__}")
-    checked = {}
+    checked: dict[str, list[BeadModel]] = {}
     for name, given in spheres.items():
         label = f"{what}: spheres[{name!r}]"
         models = given if isinstance(given, list) else [given]

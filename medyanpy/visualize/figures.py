@@ -110,12 +110,12 @@ def draw(
     if trails is not None and len(trails):
         # nan, where nobody was.
         past = array("draw: trails", trails, (None, len(scene.positions), 3), nan=True)
-    surfaces, spheres = objects_of(scene, past)
+    surfaces, solids = objects_of(scene, past)
     give_values([s for s in surfaces if s.is_membrane], values)
-    window = window_of("draw", surfaces, spheres, view, point_radius)
-    image = render(surfaces, spheres, window, size, point_radius, colormap, inside)
+    window = window_of("draw", surfaces, solids, view, point_radius)
+    image = render(surfaces, solids, window, size, point_radius, colormap, inside)
     label = label_of(values, label, unit)
-    figure, _ = framed(image, window, surfaces, spheres, label, colormap, title, unit)
+    figure, _ = framed(image, window, surfaces, solids, label, colormap, title, unit)
     if path is not None:
         figure.savefig(path, dpi=figure.dpi)
     return figure

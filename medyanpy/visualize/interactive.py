@@ -258,10 +258,10 @@ def export_gltf(
 
 
 def _checked_path(what: str, path: Any, ending: str, overwrite: bool) -> Path:
-    path = new_file(what, path, overwrite=overwrite)
-    if path.suffix.lower() != ending:
-        raise ParameterError(f"{what}: the path must end in {ending}, not {path.suffix!r}")
-    return path
+    checked = new_file(what, path, overwrite=overwrite)
+    if checked.suffix.lower() != ending:
+        raise ParameterError(f"{what}: the path must end in {ending}, not {checked.suffix!r}")
+    return checked
 
 
 # From what there is to triangles -------------------------------------------------------------------------------------
@@ -426,7 +426,8 @@ def _fill(plotter: Any, scene: Scene3D) -> None:
 
     plotter.background_color = "white"
     for piece in scene.pieces:
-        triangles = pyvista.PolyData.from_regular_faces(piece.vertices.astype(np.float32), piece.faces)
+        vertices: Any = piece.vertices.astype(np.float32)
+        triangles = pyvista.PolyData.from_regular_faces(vertices, piece.faces)
         triangles.point_data["Normals"] = piece.normals.astype(np.float32)
         triangles.GetPointData().SetActiveNormals("Normals")
         more: dict[str, Any] = {"color": piece.colors}

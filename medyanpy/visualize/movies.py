@@ -106,11 +106,11 @@ def movie(
             low, high = boxes.get(surface, box)
             boxes[surface] = np.array([np.minimum(low, box[0]), np.maximum(high, box[1])])
     constant = {key: len(found) == 1 for key, found in numbers.items()}
-    surfaces, spheres = objects_of(first, boxes=boxes, constant=constant)
-    window = window_of("movie", surfaces, spheres, view, point_radius)
+    surfaces, solids = objects_of(first, boxes=boxes, constant=constant)
+    window = window_of("movie", surfaces, solids, view, point_radius)
     for scene in scenes():
         for part in scene.parts:
-            radius = part.radius if part.semi_axes is None else part.semi_axes
+            radius = part.reach
             if radius is None and part.faces is None:
                 radius = point_radius
             window = window.around(scene.positions[part.beads], radius)
@@ -128,7 +128,7 @@ def movie(
             past.append(scene)
 
     image = images()
-    figure, shown = framed(next(image), window, surfaces, spheres, title=title, unit=unit)
+    figure, shown = framed(next(image), window, surfaces, solids, title=title, unit=unit)
     with Bar(k + 1, "frame", progress) as bar, writer.saving(figure, path, figure.dpi):
         writer.grab_frame()
         bar.update()

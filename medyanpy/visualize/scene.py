@@ -96,6 +96,11 @@ class BeadModel(NamedTuple):
     #: (k,), nm
     radii: np.ndarray
 
+    @property
+    def reach(self) -> float:
+        """nm; from the centre of the body."""
+        return float((np.linalg.norm(self.centers, axis=1) + self.radii).max())
+
 
 class _Part(NamedTuple):
     """Some beads to be drawn."""
@@ -112,6 +117,13 @@ class _Part(NamedTuple):
     semi_axes: np.ndarray | None = None
     orientations: np.ndarray | None = None
     spheres: list[BeadModel] | None = None
+
+    @property
+    def reach(self) -> np.ndarray | float | None:
+        """How far it reaches from its beads; None where nobody says."""
+        if self.spheres is not None:
+            return max(model.reach for model in self.spheres)
+        return self.radius if self.semi_axes is None else self.semi_axes
 
 
 class Scene(NamedTuple):
@@ -171,7 +183,7 @@ def _part(
     name: str,
     rows: np.ndarray,
     alive: np.ndarray,
-    own: slice | np.ndarray,
+    own: slice | np.ndarray | None,
     beside: Mapping[str, Any],
     drawn: Mapping[str, str],
     column: Any,
@@ -219,9 +231,9 @@ def _found(what: Any) -> Scene:
                 parts.append(_part(h.name, rows, state.alive, own, beside, drawn, state.column))
                 chains += [rows[beside["links"]]] if "links" in beside else []
         bound = {
-            name: (list(jump.beside_frames().values()), state.jumps[name][jump.in_frames()[0]])
+            name: (list(jump.beside_frames().values()), state.jumps[name][held[0]])
             for name, jump in zip(what.system.jump_names, what.system.jumps, strict=True)
-            if jump.in_frames() is not None
+            if (held := jump.in_frames()) is not None
         }
         links = {
             name: np.stack([sites[rows[:, k]].positions(state) for k, sites in enumerate(sides)], axis=1)
@@ -292,7 +304,7 @@ def objects_of(
         if part.faces is not None:
             continue
         drawn = Solids(part.name, x[part.beads], part.radius, part.links)
-        if part.semi_axes is not None:
+        if part.semi_axes is not None and part.orientations is not None:
             drawn.radius = part.semi_axes.max(axis=1)
             turn = matrices(part.orientations)
             drawn.half_axes = turn * part.semi_axes[:, None]
@@ -351,12 +363,12 @@ def _spheres_of(
         x = np.einsum("nij,kj->nki", turn[own], model.centers)
         places.append((centers[own, None] + x).reshape(-1, 3))
         radii.append(np.tile(model.radii, len(x)))
-        reach[own] = (np.linalg.norm(model.centers, axis=1) + model.radii).max()
+        reach[own] = model.reach
     return (np.concatenate(places), np.concatenate(radii)), reach
 
 
 def unit(vectors: np.ndarray) -> np.ndarray:
-    return vectors / np.maximum(np.linalg.norm(vectors, axis=1), 1e-300)[:, None]
+    return np.asarray(vectors / np.maximum(np.linalg.norm(vectors, axis=1), 1e-300)[:, None])
 
 
 def regions_of(scene: Scene) -> dict[Surface, np.ndarray]:
