@@ -471,6 +471,14 @@ def element_paths(file: "h5py.File") -> list[str]:
     return [*(path for path in known if path in file), *own]
 
 
+def energies_in(file: "h5py.File") -> dict[str, str]:
+    """The name of each force whose energy is in the frames of a file, by the path of that; in the order of forces."""
+    group = file.get(ENERGIES_AT, {})
+    return {
+        f"{ENERGIES_AT}/{k}": str(group[k].attrs["name"]).removeprefix(ENERGY_OF) for k in sorted(group, key=int)
+    }
+
+
 def refer_to_particles(file: "h5py.File") -> None:
     """Let all tuples say which particles they are of, as H5MD wants it."""
     for element in file[CONNECTIVITY].values() if CONNECTIVITY in file else ():

@@ -223,9 +223,7 @@ class Segment:
                     self.follows = hdf5.segment_of(file)
                     self.seed = int(own.attrs["seed"]) if "seed" in own.attrs else None
                     self.energies = {
-                        name.removeprefix(hdf5.ENERGY_OF): name
-                        for name, element in self.elements.items()
-                        if element.path.startswith(f"{hdf5.ENERGIES_AT}/")
+                        name: hdf5.ENERGY_OF + name for name in hdf5.energies_in(file).values()
                     }
                     self.comes_and_goes = f"{hdf5.IDS}/value" in file
             self._file, self._there = new, there

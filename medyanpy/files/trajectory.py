@@ -254,6 +254,9 @@ class Frame:
             raise ParameterError(
                 f"{self._segment.path} holds no energies of single forces: it was written by a version that wrote none"
             )
+        for name in names.values():
+            if not self._segment.holds(name):
+                raise ParameterError(f"{self._segment.path} is damaged: {name} is not there")
         return {force: self._number(name) for force, name in names.items()}
 
     @property

@@ -30,6 +30,7 @@ from medyanpy.files.hdf5 import (
     LINKS_OF,
     HandleRows,
     element_paths,
+    energies_in,
     import_h5py,
     read_handle_rows,
     refer_to_particles,
@@ -124,7 +125,7 @@ class Content:
         names = dict(enumerate(simulation.system.force_names))
         self._energies = {f"{ENERGIES_AT}/{k}": name for k, name in names.items()}
         if like is not None:
-            self._energies = {path: name for path, name in _energies_in(like).items()}
+            self._energies = energies_in(like)
         self._has_interval = like is None or INTERVAL in like
         self._set_connectivity(links, like)
         #: All that depends on time, by path.
@@ -451,13 +452,6 @@ class Content:
             return "it has velocities; append with velocities=True"
         more = set(element_paths(file)) - set(self.elements)
         return f"it has {min(more)} in its frames, which the simulation has not" if more else ""
-
-
-def _energies_in(file: "h5py.File") -> dict[str, str]:
-    """The name of each force whose energy is in the frames of a file, by the path of that."""
-    group = file.get(ENERGIES_AT, {})
-    numbers = sorted(group, key=int)
-    return {f"{ENERGIES_AT}/{k}": str(group[k].attrs["name"]).removeprefix(ENERGY_OF) for k in numbers}
 
 
 def _kinds(handles: tuple[Handle, ...]) -> np.dtype:
