@@ -9,6 +9,7 @@ from typing import Any, overload
 import numpy as np
 
 from medyanpy._tools.names import look_up, plainly_called
+from medyanpy._tools.tables import Displayed, Page, Table, amount, quantity
 from medyanpy._tools.validation import array, file_path, one_or_many
 from medyanpy.beads import COLUMNS
 from medyanpy.columns import BEADS
@@ -458,7 +459,7 @@ class Frames(Sequence[Frame]):
         return f"Frames({len(self)} of {self._trajectory!r})"
 
 
-class Trajectory(Sequence[Frame]):
+class Trajectory(Displayed, Sequence[Frame]):
     """The frames of a file that TrajectoryReporter wrote, is writing, or was killed while writing.
 
     With those of its segments, ``run.part0002.h5`` and so on after ``run.h5``: arrays have the rows of the last, and
@@ -784,6 +785,29 @@ class Trajectory(Sequence[Frame]):
 
     def __exit__(self, *exception: object) -> None:
         self.close()
+
+    def _page(self) -> Page:
+        n, size = len(self), sum(path.stat().st_size for path in self.paths)
+        about = [
+            ("frames", amount(n)),
+            *([("steps", f"{self.steps[0]:,} to {self.steps[-1]:,}")] if n else []),
+            *([("time", f"{self.times[0]:.6g} to {self.times[-1]:.6g} s")] if n else []),
+            ("word", self.word),
+            ("timestep", quantity(self.timestep, "s")),
+            ("size", f"{size / 1e6:.3g} MB in {len(self.paths)} file{'s' * (len(self.paths) > 1)}"),
+        ]
+        beads = [(name, handle.kind, amount(len(handle))) for name, handle in self.handles.items()]
+        held = [
+            (name, " × ".join(f"{k:,}" for k in self._shape(name)) or "number")
+            for name in self._last.elements
+            if any(segment.holds(name) for segment in self._segments)
+        ] if self._last.is_open else []  # fmt: skip
+        state = "" if self._last.is_open else " (closed)"
+        return Page("Trajectory", f"{self._path}{state}", [
+            Table("", about),
+            Table("beads", beads, ("beads", "kind", "number")),
+            Table("in each frame", held, ("in each frame", "shape")),
+        ])  # fmt: skip
 
     def __repr__(self) -> str:
         return f"Trajectory({str(self._path)!r}, {len(self)} frames of {self.n_beads} beads)"
