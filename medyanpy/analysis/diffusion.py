@@ -267,7 +267,9 @@ def _sums(frames: Source, rows: np.ndarray, lags: np.ndarray, axes: list[int]) -
         part = part_of[some][own]
         for b, (start, end) in enumerate(origins):
             for into, found in zip((sums, counts), _convolved(x, there, start, end, lags), strict=True):
-                np.add.at(into[:, b], part, np.broadcast_to(found, (len(part), len(lags))))
+                # Paths are in the order of their rows, so that those of a part follow each other.
+                which, first = np.unique(part, return_index=True)
+                into[which, b] += np.add.reduceat(np.broadcast_to(found, (len(part), len(lags))), first, axis=0)
     counts = np.rint(counts)
     # What transforms leave of nothing.
     sums[counts == 0.0] = 0.0
@@ -284,7 +286,7 @@ def _paths(frames: Source, rows: np.ndarray, axes: list[int]) -> tuple[np.ndarra
     x = np.moveaxis(frames.positions(every, rows), 0, 2)
     ids = frames.ids(every, rows).T
     there = (ids >= 0) & ~np.isnan(x).any(axis=1)
-    x = np.asarray(x[:, axes], float)
+    x = np.ascontiguousarray(x[:, axes], dtype=float)
     own = np.arange(len(rows))
     if there.all() and (ids == ids[:, :1]).all():
         return x - x.mean(axis=2, keepdims=True), np.ones((1, len(frames)), bool), own

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from medyanpy._tools.series import statistical_inefficiency
 from medyanpy._tools.validation import array, whole_number
 from medyanpy.errors import ParameterError
-from medyanpy.testing.statistics import statistical_inefficiency
 
 __all__ = ["PARTS", "Estimate", "autocorrelation", "average", "cuts", "jackknife", "statistical_inefficiency"]
 
@@ -44,7 +44,7 @@ def average(samples: Any) -> Estimate:
 
     Parameters
     ----------
-    samples : (n,) float
+    samples : (n,) float, finite
         Looks at one run in equilibrium, in order, at equal distances in time; n at least 2.
 
     Returns
@@ -83,7 +83,7 @@ def autocorrelation(samples: Any, max_lag: int | None = None) -> np.ndarray:
 
     Parameters
     ----------
-    samples : (n,) or (n, k) float
+    samples : (n,) or (n, k) float, finite
         At equal distances in time; of k alike quantities, such as a coordinate of k beads, the means are over all.
         :math:`\bar x` is the mean of all samples.
     max_lag : int, >= 0 and < n, optional

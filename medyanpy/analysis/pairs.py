@@ -27,8 +27,8 @@ class RadialDistribution:
 
     Attributes
     ----------
-    edges : (K + 1,) float array, nm
-        Of the bins: pairs at their lower edge count in the bin below, those at distance 0 in the first.
+    edges : (E,) float array, nm
+        Of the K = E - 1 bins: pairs at their lower edge count in the bin below, those at distance 0 in the first.
     distance : (K,) float array, nm
         Their middles.
     value : (K,) float array, dimensionless

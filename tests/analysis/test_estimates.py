@@ -37,6 +37,8 @@ def test_averages_of_independent_samples(rng):
     assert found.error == pytest.approx(np.sqrt(g / 50 * x.var() / (1.0 - g / 50)))
     assert analysis.average([1.0, 3.0]) == analysis.Estimate(2.0, 1.0)
     assert analysis.average([5.0, 5.0, 5.0]) == analysis.Estimate(5.0, 0.0)
+    # Of which the mean is not quite one.
+    assert analysis.average([0.1] * 3).error < 1e-16
     # A drift tells no error.
     assert np.isnan(analysis.average(np.arange(100.0)).error)
     with pytest.raises(mp.ParameterError, match="1 samples tell no error"):
@@ -68,6 +70,10 @@ def test_autocorrelation_of_what_remembers(rng):
 
 
 def test_refused_samples():
+    with pytest.raises(mp.ParameterError, match="statistical_inefficiency: there are no samples"):
+        analysis.statistical_inefficiency([])
+    with pytest.raises(mp.ParameterError, match=r"statistical_inefficiency: samples\[0\] = inf but must be finite"):
+        analysis.statistical_inefficiency([np.inf])
     with pytest.raises(mp.ParameterError, match="there are no samples"):
         analysis.autocorrelation([])
     with pytest.raises(mp.ParameterError, match="max_lag = 2 but must be a whole number >= 0 and <= 1"):
