@@ -62,6 +62,9 @@ def test_in_a_notebook_without_widgets(monkeypatch, at_once):
     """A bar of letters, and no TqdmWarning, which would fail this test."""
     a_kernel(monkeypatch)
     monkeypatch.setattr(progress, "find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "ipywidgets", None)
+    for module in ("tqdm.auto", "tqdm.autonotebook", "tqdm.notebook"):
+        monkeypatch.delitem(sys.modules, module, raising=False)
     text, _ = stepped(monkeypatch, False)
     assert "50/50" in text
     a_kernel(monkeypatch, there=False)

@@ -66,7 +66,7 @@ def unpaired(faces: np.ndarray) -> np.ndarray:
     head = np.roll(tail, -1, axis=1)
     there, other = np.sort((head * n + tail).ravel()), tail * n + head
     # A tenth of the time of np.isin.
-    return there[np.searchsorted(there, other) % max(1, len(there))] != other
+    return np.asarray(there[np.searchsorted(there, other) % max(1, len(there))] != other)
 
 
 def corner_sums(vertices: np.ndarray, faces: np.ndarray, values: np.ndarray) -> np.ndarray:
@@ -118,9 +118,8 @@ def gaussian_curvatures(vertices: np.ndarray, faces: np.ndarray) -> np.ndarray:
 
 def _without_borders(values: np.ndarray, faces: np.ndarray) -> np.ndarray:
     """Values of vertices, nan where the faces make no full ring."""
-    alone = unpaired(faces)
-    values[faces[alone]] = np.nan
-    values[np.roll(faces, -1, axis=1)[alone]] = np.nan
+    # A border is a loop: each of its vertices begins a side.
+    values[faces[unpaired(faces)]] = np.nan
     return values
 
 

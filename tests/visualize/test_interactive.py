@@ -64,6 +64,8 @@ def test_all_there_is_has_its_place_and_size(simulation):
     offsets = body.vertices - [0.0, 0.0, 50.0]
     turn = np.array([[1.0, 0, 0], [0, 0.36 - 0.64, -0.96], [0, 0.96, 0.36 - 0.64]])
     np.testing.assert_allclose(np.linalg.norm(offsets @ turn / [20.0, 8.0, 4.0], axis=1), 1.0, rtol=1e-9)
+    upright = offsets @ turn / np.square([20.0, 8.0, 4.0]) @ turn.T
+    np.testing.assert_allclose(body.normals, upright / np.linalg.norm(upright, axis=1)[:, None], atol=1e-9)
     # Tubes and their round ends: as thick as pictures have them.
     tubes, ends = found["actin"]
     surfaces, solids = scene.objects_of(scene.scene_of(simulation, {}))
