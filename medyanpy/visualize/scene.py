@@ -319,8 +319,8 @@ def objects_of(
             if drawn.past is not None:
                 # As near as one gets without the triangles of then.
                 drawn.past_normals = np.broadcast_to(drawn.normals, drawn.past.shape)
-        elif part.surface is not None and meshes[part.surface] is not None:
-            mesh, sign = meshes[part.surface]
+        elif part.surface is not None and (found := meshes[part.surface]) is not None:
+            mesh, sign = found
             drawn.normals = sign * unit(part.surface.gradient(drawn.centers))
             drawn.two_sided = not mesh.is_closed
             if drawn.past is not None:
