@@ -240,6 +240,7 @@ LAWS = [
     ("is velocity Verlet", "_kernels/kick.pyx", "run", "if self.forces.count == 0 or self.evaluated == world.positions:", "if self.forces.count == 0 or self.evaluated > 0:"),
     ("the same bits for any number", "_kernels/neighbors.pyx", "_rows", "_sort_short(near.id, row, n)", "pass"),
     ("killed at any moment and started again", "reporters/_table.py", "go_on", "self._marked = mark", "pass"),
+    ("a run in a folder ends in time", "runs.py", "_was_done", "st_mtime_ns < newest", "st_mtime_ns <= 2 * newest"),
     ("after a fault the state", "_kernels/program.pyx", "restore", "memcpy(self.kept[k].live, self.kept[k].copy", "memcpy(self.kept[k].copy, self.kept[k].live"),
     ("a run that runs away ends", "_kernels/watch.pyx", "make_limits", "2.0 * self.made_for / self.mass[i]", "9.0 * self.made_for / self.mass[i]"),
     ("the watch names the bead with the most", "_kernels/watch.pyx", "blame", "if not energy <= largest and largest < INFINITY:", "if energy > 0.0 and largest < 0.0:"),
