@@ -367,6 +367,10 @@ LAWS = [
     ("pairs of points in a well along", "_kernels/mesh_pairs.pyx", "_search", "s.targets[k].row, u[1])", "s.targets[k].row, 1.5 * u[1])"),
     ("points in a field on a membrane have", "_kernels/membrane_fields.pyx", "_linear", "t.slope[2 * k + 1] = t.value[corners[2] - t.first] - u", "t.slope[2 * k + 1] = 0.5 * (t.value[corners[2] - t.first] - u)"),
     ("uncorrelated between uses", "_kernels/philox.pxd", "counter_word3", "(purpose & 0xFF) << 24", "(0 * purpose) << 24"),
+    ("functions in expressions, real powers", "surfaces/expressions.py", "_slope", "self.power(self._sech(a), 2)", "self._sech(a)"),
+    ("choices in expressions have", "surfaces/expressions.py", "_derive", "rest if kind == \"max\" else rest[::-1]", "rest"),
+    ("SymPy expressions as texts", "surfaces/texts.py", "_write_piecewise", "in reversed(first)", "in first"),
+    ("bonds written as text", "_kernels/bonds.pyx", "_find", "t.others[t.q * j + p]", "t.others[p]"),
 ]  # fmt: skip
 
 
