@@ -183,7 +183,7 @@ class Frame:
             sites = self._segment.links[name]
             if sites:
                 return np.column_stack([side.main_beads for side in sites]).astype(np.int32)
-            return self.column(hdf5.LINK_BEADS_OF + name)[self._with_ends(name)]
+            return np.asarray(self.column(hdf5.LINK_BEADS_OF + name)[self._with_ends(name)])
         self._sites_of(name)
         rows = self.column(name)
         return rows[rows[:, 0] >= 0]
@@ -218,7 +218,7 @@ class Frame:
 
     def _with_ends(self, force: str) -> np.ndarray:
         """(most,) in which rows there is a link of a force, where frames hold them."""
-        return np.isfinite(self.column(hdf5.LINK_ENDS_OF + force)).all(axis=(1, 2))
+        return np.asarray(np.isfinite(self.column(hdf5.LINK_ENDS_OF + force)).all(axis=(1, 2)))
 
     def _sites_of(self, jump: str) -> list[Sites]:
         sites = self._segment.sites

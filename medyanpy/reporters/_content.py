@@ -478,7 +478,10 @@ class Content:
         for path, (name, *_) in self._jumps.items():
             there = _read_sites(file[path])
             here = self._sites_of(path)
-            same = all(np.array_equal(a, there[side].get(key)) for side in "ab" for key, a in here[side].items())
+            same = all(
+                key in there[side] and np.array_equal(a, there[side][key])
+                for side in "ab" for key, a in here[side].items()
+            )
             if file[path].attrs["name"] != name or not same:
                 return f"the sites of {name} are others"
         if self._knows_bonds and BONDS not in file and not np.array_equal(
