@@ -302,9 +302,10 @@ class Frame:
         State
             With positions and what goes with them: orientations, triangles and weights of in-triangle points, triangles
             of membranes, links that jumps have bound; with velocities and angular momenta if they were written, which
-            `Context.set_state` needs; with the energies of forces. What jumps have tried, and which number a link has,
-            frames do not hold: links are bound anew in their order. Of a run with segments it has the rows of the file
-            of this frame, as the system of `system` has. To the bit, where precision is double.
+            `Context.set_state` needs; with the energies of forces, and the kinetic energy of all beads together. What
+            jumps have tried, and which number a link has, frames do not hold: links are bound anew in their order. Of a
+            run with segments it has the rows of the file of this frame, as the system of `system` has. To the bit,
+            where precision is double.
 
         Raises
         ------
@@ -327,7 +328,7 @@ class Frame:
         ...     other = mp.Simulation(system, integrator)
         ...     other.context.set_state(trajectory[-1].state())
         >>> other.step(10)
-        >>> simulation.step(10)
+        >>> simulation.context.step(10)
         >>> (other.context.get_state(positions=True).positions ==
         ...     simulation.context.get_state(positions=True).positions).all()
         np.True_
@@ -352,6 +353,7 @@ class Frame:
         parts["discrete"], parts["counts"], parts["faces"] = {}, {}, self.faces
         if "interval" in segment.elements:
             parts["energies"] = self.energies
+            parts["kinetic_energy"], parts["temperature"] = self.kinetic_energy, self.temperature
         for value in parts.values():
             if isinstance(value, np.ndarray):
                 value.flags.writeable = False

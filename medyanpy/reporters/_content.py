@@ -203,7 +203,7 @@ class Content:
         if state is None:
             return np.concatenate(found + [joined_beads(*sites) for sites in self._linked.values()])
         found += [handle.all_rows[handle.beside_rows()["links"]] for handle in self._chains.values()]
-        found += [joined_beads(*force.sites_in(state)) for force in self._links.values()]
+        found += [force.joined_in(state) for force in self._links.values()]
         for name, key, _ in self._jumps.values():
             rows = state.jumps[name][key]
             found.append(joined_beads(*(sites[rows[:, k]] for k, sites in enumerate(self._sides[name]))))
