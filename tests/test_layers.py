@@ -37,7 +37,7 @@ LAYERS = [
     {"files"},
     {"reporters"},
     {"simulation"},
-    {"testing", "trajectory"},
+    {"mdanalysis", "ovito", "testing", "trajectory"},
     {"visualize", "analysis"},
     {"demo"},
     {"figures"},

@@ -450,6 +450,13 @@ def has_no_frames(path: Path) -> bool:
     return False
 
 
+def is_trajectory(path: Path) -> bool:
+    """Whether a file is a trajectory of this package, of any version."""
+    with suppress(OSError, RuntimeError, KeyError), open_to_read(path, left=True) as file:
+        return "medyanpy" in file and POSITION in file
+    return False
+
+
 def element_paths(file: "h5py.File") -> list[str]:
     """The time-dependent elements of a trajectory."""
     known = [POSITION, VELOCITIES.path, *(f"observables/{name}" for name in ENERGIES)]
