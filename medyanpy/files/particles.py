@@ -15,7 +15,7 @@ from medyanpy.files.trajectory import Frame, Trajectory
 from medyanpy.mesh.connectivity import Connectivity, connected, first_appearance
 from medyanpy.sites import Sites
 
-__all__ = ["Contents", "Particles", "chain_numbers", "edges_of", "linked_beads", "radii_of"]
+__all__ = ["Contents", "Particles", "chain_numbers", "edges_of", "lines_of", "linked_beads", "radii_of"]
 
 # Of what has no radius, as drawn: this share of the distance to what it is linked to.
 _SHARE = 0.15
@@ -216,3 +216,11 @@ def edges_of(faces: np.ndarray) -> np.ndarray:
 def chain_numbers(n: int, links: np.ndarray) -> np.ndarray:
     """(n,) which chain each of n nodes belongs to, counted in the order of their first nodes."""
     return first_appearance(connected(n, links[:, 0], links[:, 1]))
+
+
+def lines_of(links: np.ndarray) -> list[np.ndarray]:
+    """The nodes of each line that links, one after the other, go along; rings end where they begin."""
+    if not len(links):
+        return []
+    ends = np.flatnonzero(links[1:, 0] != links[:-1, 1]) + 1
+    return [np.append(part[:, 0], part[-1, 1]) for part in np.split(links, ends)]

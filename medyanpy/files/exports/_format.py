@@ -1,0 +1,106 @@
+"""What every format of export has in common."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import ClassVar
+
+from medyanpy.errors import ParameterError
+from medyanpy.files.particles import Contents, Particles
+
+__all__ = ["Format", "features"]
+
+
+def features(contents: Contents) -> dict[str, str]:
+    """What a run has that not every format can hold, in words; by what a `Format` calls it."""
+    handles = contents.trajectory.handles.values()
+    there = contents.handles.values()
+
+    def named(what: str, names: Sequence[str]) -> str:
+        return f"{what} ({', '.join(names)})" if names else ""
+
+    words = {
+        "triangles": named("triangles", contents.membranes),
+        "flips": named(
+            "triangles of edges that flip", [n for n in contents.membranes if contents.holds(f"faces of {n}")]
+        ),
+        "weights": named("places in triangles", [h.name for h in there if h.rows_of == "intriangle"]),
+        "bonds": named("links", [h.name for h in there if h.links is not None]),
+        "bound": named("links that jumps bind", contents.jumps),
+        "ends": named("ends of bound links between beads", contents.jumps),
+        "orientations": named("orientations", [h.name for h in there if h.rows_of == "oriented"]),
+        "semi-axes": named("shapes but balls", [h.name for h in there if "semi_axes" in h.beside]),
+        "inertia": named("moments of inertia", [h.name for h in there if h.inertia is not None]),
+        "angular momenta": "angular momenta" if contents.holds("angular_momenta") else "",
+        "velocities": "velocities" if contents.has_velocities else "",
+        "radii": named("radii", [h.name for h in there if {"radius", "semi_axes"} & set(h.beside)]),
+        "masses": "masses",
+        "energies": "energies and temperatures",
+        "ids": "permanent ids of beads" if contents.comes_and_goes else "",
+        "times": "times",
+        "precision": "double precision",
+        "surfaces": named("surfaces that points are held to", [h.name for h in there if h.surface is not None]),
+        "directions": named("directions that are no beads", [h.name for h in handles if not h.in_space]),
+    }
+    return {key: text for key, text in words.items() if text}
+
+
+class Format(ABC):
+    """A format of export, for some frames of a trajectory.
+
+    Attributes
+    ----------
+    contents : Contents
+    frames : range
+        Which frames, ascending.
+    out : Path
+        What the user called it.
+    """
+
+    #: What messages call its files.
+    title: ClassVar[str]
+    #: Which `features` its files hold.
+    holds: ClassVar[frozenset[str]]
+
+    def __init__(self, contents: Contents, frames: range, out: Path) -> None:
+        self.contents, self.frames, self.out = contents, frames, out
+
+    @classmethod
+    def check_installed(cls) -> None:
+        """Refuse what needs a package that is not there.
+
+        Raises
+        ------
+        ImportError
+        """
+
+    def check(self) -> None:
+        """Refuse what the format cannot hold at all.
+
+        Raises
+        ------
+        ParameterError
+        """
+
+    def paths(self) -> list[Path]:
+        """The files it makes."""
+        return [self.out]
+
+    @abstractmethod
+    def write(self, made: list[Path]) -> None:
+        """Write each of `paths` under another name."""
+
+    def left_out(self) -> list[str]:
+        """Sentences about what the files do not hold."""
+        there = features(self.contents)
+        missing = [text for key, text in there.items() if key not in self.holds]
+        return [f"{self.title} files hold no {text}." for text in missing]
+
+    def each(self) -> Iterator[Particles]:
+        """What there is in each of the frames."""
+        for k in self.frames:
+            yield self.contents.particles(self.contents.trajectory[k])
+
+    def refuse(self, problem: str) -> ParameterError:
+        """The error of what the format cannot hold."""
+        return ParameterError(f"export: {self.contents.trajectory.paths[0]} {problem}")
