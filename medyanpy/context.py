@@ -587,7 +587,7 @@ class Context(Guarded):
         x, v = state.positions, state.velocities
         self._store.check_living("set_state", state.ids, state.alive)
         groups = [{column: state.column(column.name) for column in group} for group in self._store.set_together()]
-        discrete = state._part("discrete", "positions")
+        discrete = self._schedule.jumping.with_shown(state._part("discrete", "positions"), state.jumps)
         self._schedule.jumping.check_shown("set_state", discrete)
         with self._counted_as_protocol(), self._schedule.flipping.joined_as("set_state", state.faces):
             self._store.take_living(state.ids, state.alive, state.next_id)

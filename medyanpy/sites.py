@@ -374,6 +374,15 @@ class Sites:
         out[alone] = self._beads[self._start[:-1][alone]]
         return out
 
+    @property
+    def main_beads(self) -> np.ndarray:
+        """(n,) the bead of each site with the greatest weight, the first of equal ones; -1 of anchors."""
+        counts = np.diff(self._start)
+        order = np.lexsort((-self._weights, np.repeat(np.arange(len(self)), counts)))
+        out = np.full(len(self), -1)
+        out[counts > 0] = self._beads[order[self._start[:-1][counts > 0]]]
+        return out
+
     def naming(self, gone: np.ndarray) -> np.ndarray:
         """(n,) which sites name a bead of some, (rows,) bool."""
         out = np.zeros(len(self), bool)
@@ -426,6 +435,13 @@ class Sites:
     def on_points(self, layout) -> bool:
         """Whether any in-triangle point takes part."""
         return bool((layout.internal(self._beads) >= layout.n_cartesian).any())
+
+
+def joined_beads(a: Sites, b: Sites) -> np.ndarray:
+    """(k, 2) the beads that links between sites (n,) join, each the main one of its site; without those between a site
+    and an anchor, or sites with the same main bead."""
+    pairs = np.column_stack([a.main_beads, b.main_beads])
+    return pairs[(pairs >= 0).all(axis=1) & (pairs[:, 0] != pairs[:, 1])]
 
 
 def as_sites(what: str, value: Any) -> Sites:

@@ -126,6 +126,17 @@ class Jumping:
                     )
             jump.check_state(operation, given)
 
+    def with_shown(
+        self, arrays: Mapping[str, np.ndarray], shown: Mapping[str, Mapping[str, Any]]
+    ) -> dict[str, np.ndarray]:
+        """Arrays of a state with those of jumps of which it holds nothing but what states show, as frames do."""
+        out = dict(arrays)
+        for name, jump, operation in zip(self.names, self.jumps, self.operations, strict=True):
+            if name in shown and not any(f"jump {name}, {key}" in arrays for key in operation.arrays()):
+                made = jump.arrays_shown(operation, shown[name])
+                out |= {f"jump {name}, {key}": array for key, array in made.items()}
+        return out
+
     def take(self, arrays: Mapping[str, np.ndarray]) -> None:
         """Go on from such arrays, which have been checked; jumps that have none there stay as they are."""
         for key, own in self.arrays().items():

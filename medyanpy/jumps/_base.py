@@ -140,6 +140,17 @@ class Jump(Parameterized):
         """What a State holds of the discrete state, by name: arrays that nobody writes to any more."""
         return {}
 
+    def arrays_shown(self, operation: "JumpOperation", shown: Mapping[str, Any]) -> Mapping[str, np.ndarray]:
+        """Arrays of a state that `shown` would say this of, as frames of trajectories hold it, for
+        `Context.set_state`; none where that cannot be told: then the state stays as it is.
+
+        Raises
+        ------
+        TopologyError
+            What cannot be of this jump.
+        """
+        return {}
+
     def in_frames(self) -> "tuple[str, int] | None":
         """Which array of `shown`, (k, 2) int32, trajectories hold of every frame, and the most rows it can have."""
         return None

@@ -357,6 +357,25 @@ class LinkBinding(Jump):
         rows.flags.writeable = False
         return {"links": rows}
 
+    def arrays_shown(self, operation, shown):
+        pairs = self._checked_pairs(shown["links"])
+        arrays = {name: array.copy() for name, array in operation.arrays().items()}
+        n, p = len(self._table.sites), self._partners
+        arrays["other"][...], arrays["id"][...], arrays["end"][...] = -1, -1, p * np.arange(n)
+        # In their order, as the letter binds them: each is at both of its ends.
+        ends = np.column_stack([self._table.of_a[pairs[:, 0]], self._table.of_b[pairs[:, 1]]])
+        for link, (i, j) in enumerate(ends.tolist()):
+            for site, other in ((i, j), (j, i)):
+                slot = int(arrays["end"][site])
+                if slot == p * (site + 1):
+                    raise TopologyError(f"{self.name}: a site is said to have more than {p} links")
+                arrays["other"].ravel()[slot], arrays["id"].ravel()[slot] = other, link
+                arrays["end"][site] += 1
+        arrays["numbers"][...] = len(ends), max(len(ends), int(arrays["numbers"][1]))
+        # Pairs in reach are listed anew.
+        arrays["listed"][...] = 0
+        return arrays
+
     def in_frames(self):
         one, other = len(self._a), len(self.b)
         most = self._partners * (one // 2 + one % 2 if self._b is None else min(one, other))

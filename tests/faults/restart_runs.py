@@ -130,6 +130,9 @@ def content(path):
 
         def add(name, item):
             for key, value in item.attrs.items():
+                if isinstance(value, h5py.Reference):
+                    # What it points to, wherever that is in the file.
+                    value = file[value].name
                 out[name, key] = np.asarray(value).dtype.str, np.asarray(value).tolist()
             if isinstance(item, h5py.Dataset):
                 value = item[()]
