@@ -139,8 +139,8 @@ class TrajectoryReader(ReaderBase):  # type: ignore[misc]
 
     Positions of rows in which nobody is are nan. ``ts.data`` holds ``"step"``, ``"ids"`` and ``"alive"`` of all rows,
     the energies (pN nm) and the temperature, ``"orientations"`` (unit quaternions, scalar first) of oriented beads, and
-    ``"links"``: by the name of each jump that binds some, (k, 2) the rows of the beads nearest to their ends, -1 where
-    an end is a fixed place. There is no box. ``convert_units=False`` leaves lengths in nm, times in s and velocities in
+    ``"links"``: by the name of each jump that binds some, (k, 2) the rows of the beads nearest to their ends. There is
+    no box. ``convert_units=False`` leaves lengths in nm, times in s and velocities in
     nm/s.
     """
 

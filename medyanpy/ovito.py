@@ -13,7 +13,7 @@ import numpy as np
 from medyanpy._tools.extras import needed
 from medyanpy.errors import ParameterError
 from medyanpy.files import hdf5
-from medyanpy.files.particles import Contents, Particles
+from medyanpy.files.particles import Contents, Particles, energies_of
 from medyanpy.files.trajectory import Trajectory
 
 with needed("medyanpy.ovito", "OVITO", "viewers"):
@@ -88,6 +88,8 @@ class TrajectoryReader(FileReaderInterface):  # type: ignore[misc, unused-ignore
         data.attributes["Timestep"], data.attributes["Time"] = there.step, there.time
         for name in hdf5.ENERGIES:
             data.attributes[name] = getattr(frame, name)
+        for name, energy in energies_of(frame).items():
+            data.attributes[f"energy of {name}"] = energy
 
     def _opened(self, filename: str) -> Contents:
         """What a file holds, looked into once for all frames that are read one after the other."""

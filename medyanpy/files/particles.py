@@ -13,10 +13,15 @@ from medyanpy.errors import ParameterError
 from medyanpy.files.segments import TrajectoryHandle
 from medyanpy.files.trajectory import Frame, Trajectory
 from medyanpy.mesh.connectivity import Connectivity, connected, first_appearance
-from medyanpy.sites import Sites
+from medyanpy.sites import joined_beads
 
-__all__ = ["Contents", "Particles", "chain_numbers", "edges_of", "lines_of", "linked_beads", "radii_of"]
+__all__ = [
+    "OTHER_BONDS", "Contents", "Particles", "chain_numbers", "edges_of", "energies_of", "lines_of", "linked_beads",
+    "radii_of",
+]  # fmt: skip
 
+#: What bonds of forces are called, which have no name of their own.
+OTHER_BONDS = "bonds"
 # Of what has no radius, as drawn: this share of the distance to what it is linked to.
 _SHARE = 0.15
 
@@ -43,9 +48,13 @@ class Particles:
         Of rigid bodies; nan of all others.
     orientations : (n, 4) float array
         Unit quaternions, scalar first, body to space; no turn where there is none.
+    inertia : (n, 3) float array, pN s² nm
+        Principal moments; 0 of what does not turn.
+    angular_momenta : (n, 3) float array or None, pN nm s
+        In the frame of each body; 0 of what does not turn.
     bonds : (b, 2) int64 array
     bond_types : (b,) int32 array
-        Which of `Contents.bond_types`: links of filaments and rods, then what jumps have bound.
+        Which of `Contents.bond_types`: links of filaments and rods, then what jumps have bound, then those of forces.
     faces : dict of str to (F, 3) int64 array
         Of each membrane, by these particles.
     """
@@ -61,6 +70,8 @@ class Particles:
     radii: np.ndarray
     semi_axes: np.ndarray
     orientations: np.ndarray
+    inertia: np.ndarray
+    angular_momenta: np.ndarray | None
     bonds: np.ndarray
     bond_types: np.ndarray
     faces: dict[str, np.ndarray]
@@ -82,10 +93,14 @@ class Contents:
         Those whose beads are particles.
     types : list of str
         Their names.
+    chains : list of str
+        Of handles that have links.
+    jumps : list of str
+        That bind links.
     bond_types : list of str
-        Of handles that have links, and of jumps that bind some.
+        Both of these, and what else joins beads.
     membranes : list of str
-    has_velocities : bool
+    has_velocities, has_angular_momenta : bool
     """
 
     def __init__(self, trajectory: Trajectory) -> None:
@@ -95,9 +110,11 @@ class Contents:
         self.handles = {name: handle for name, handle in trajectory.handles.items() if handle.in_space}
         self.types = list(self.handles)
         self.membranes = [name for name, handle in self.handles.items() if handle.faces is not None]
-        jumps = trajectory[-1].jumps if len(trajectory) else []
-        self.bond_types = [*(name for name, handle in self.handles.items() if handle.links is not None), *jumps]
+        self.chains = [name for name, handle in self.handles.items() if handle.links is not None]
+        self.jumps = trajectory[-1].jumps if len(trajectory) else []
+        self.bond_types = [*self.chains, *self.jumps, OTHER_BONDS]
         self.has_velocities = self.holds("velocities")
+        self.has_angular_momenta = self.holds("angular_momenta")
 
     def holds(self, name: str) -> bool:
         """Whether frames have something of this name."""
@@ -107,29 +124,36 @@ class Contents:
             return False
         return True
 
-    @cached_property
-    def comes_and_goes(self) -> bool:
-        """Whether there are rows in which nobody is, in some frame."""
-        return any(not frame.alive.all() for frame in self.trajectory)
+    @property
+    def numbers_of_jumps(self) -> list[int]:
+        """Which of `bond_types` jumps are."""
+        return [self.bond_types.index(name) for name in self.jumps]
 
-    @cached_property
-    def jumps(self) -> list[str]:
-        """Those that have bound something that is in frames."""
-        return [name for name in self.bond_types if name not in self.handles]
+    @property
+    def comes_and_goes(self) -> bool:
+        """Whether beads do, so that there may be rows in which nobody is."""
+        segments = self.trajectory._segments
+        return any(one.comes_and_goes or one.n_beads != segments[-1].n_beads for one in segments)
 
     def particles(self, frame: Frame) -> Particles:
         """Those that are there in a frame of the trajectory."""
-        living = {name: frame.living(handle) for name, handle in frame.handles.items() if handle.in_space}
+        ids = frame.ids
+        alive = ids >= 0
+        living = {name: h.beads[alive[h.beads]] for name, h in frame.handles.items() if h.in_space}
         rows = np.concatenate([np.empty(0, np.int64), *living.values()])
-        n, ids, alive = len(rows), frame.ids, frame.alive
+        n = len(rows)
         number = np.full(len(ids), -1)
         number[rows] = np.arange(n)
         types, masses, radii = np.empty(n, np.int32), np.empty(n), np.full(n, np.nan)
-        semi_axes, orientations = np.full((n, 3), np.nan), np.tile([1.0, 0.0, 0.0, 0.0], (n, 1))
+        semi_axes, inertia, momenta = np.full((n, 3), np.nan), np.zeros((n, 3)), np.zeros((n, 3))
+        orientations = np.tile([1.0, 0.0, 0.0, 0.0], (n, 1))
         bonds, bond_types, faces = [np.empty((0, 2), np.int64)], [np.empty(0, np.int32)], {}
-        oriented = frame.orientations if any(frame.handles[name].rows_of == "oriented" for name in living) else None
+        turning = any(frame.handles[name].rows_of == "oriented" for name in living)
+        oriented = frame.orientations if turning else None
+        spinning = frame.angular_momenta if turning and self.has_angular_momenta else None
 
         def bind(pairs: np.ndarray, kind: str) -> None:
+            pairs = number[pairs]
             pairs = pairs[(pairs >= 0).all(axis=1)]
             bonds.append(pairs)
             bond_types.append(np.full(len(pairs), self.bond_types.index(kind), np.int32))
@@ -144,16 +168,20 @@ class Contents:
                 semi_axes[own] = beside["semi_axes"][among]
             if oriented is not None and handle.rows_of == "oriented":
                 orientations[own] = oriented[handle.row_numbers[among]]
+                inertia[own] = 0.0 if handle.inertia is None else handle.inertia[among]
+                if spinning is not None:
+                    momenta[own] = spinning[handle.row_numbers[among]]
             if "links" in beside:
-                bind(number[handle.beads[beside["links"]]], name)
+                bind(handle.beads[beside["links"]], name)
             if "faces" in beside:
                 faces[name] = number[handle.beads[beside["faces"]]]
         for name in frame.jumps:
-            bind(number[linked_beads(frame, name)], name)
+            bind(linked_beads(frame, name), name)
+        bind(_others(frame.bonds, rows[np.concatenate(bonds)]), OTHER_BONDS)
         return Particles(
             frame.step, frame.time, rows, ids[rows], types, np.asarray(frame.positions, np.float64)[rows],
             np.asarray(frame.velocities, np.float64)[rows] if self.has_velocities else None,
-            masses, radii, semi_axes, orientations,
+            masses, radii, semi_axes, orientations, inertia, momenta if self.has_angular_momenta else None,
             np.concatenate(bonds), np.concatenate(bond_types), faces,
         )  # fmt: skip
 
@@ -165,12 +193,19 @@ class Contents:
         pairs = np.concatenate([first.bonds, *(edges_of(faces) for faces in first.faces.values())])
         x = first.positions
         if len(pairs):
-            return _SHARE * float(np.median(np.linalg.norm(x[pairs[:, 0]] - x[pairs[:, 1]], axis=1)))
+            return _SHARE * float(np.median(np.linalg.norm(x[pairs[:, 0]] - x[pairs[:, 1]], axis=1))) or 1.0
         known = first.radii[first.radii > 0.0]
         if len(known):
             return 0.5 * float(known.min())
         extent = float(np.ptp(x, axis=0).max()) if len(x) else 0.0
         return _SHARE * extent / max(np.cbrt(len(x)), 1.0) or 1.0
+
+
+def _others(pairs: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """Those pairs, in whatever order of the two, that are not known."""
+    pairs, known = (np.sort(one, axis=1) for one in (pairs, known))
+    most = int(max(pairs.max(initial=0), known.max(initial=0))) + 1
+    return pairs[~np.isin(pairs[:, 0] * most + pairs[:, 1], known[:, 0] * most + known[:, 1])]
 
 
 def radii_of(frame: Frame, handle: TrajectoryHandle) -> np.ndarray:
@@ -188,22 +223,18 @@ def radii_of(frame: Frame, handle: TrajectoryHandle) -> np.ndarray:
 
 def linked_beads(frame: Frame, jump: str) -> np.ndarray:
     """(k, 2) rows of the beads that links of a jump are nearest to: those with the most weight in the sites at their
-    ends; -1 where an end is a place in space."""
+    ends. Links to places in space are left out."""
     links = frame.links(jump)
-    out = np.empty(links.shape, np.int64)
-    for k, sites in enumerate(frame._sites_of(jump)):
-        out[:, k] = _main_beads(sites)[links[:, k]]
-    return out
+    a, b = (sites[links[:, k]] for k, sites in enumerate(frame._sites_of(jump)))
+    return joined_beads(a, b)
 
 
-def _main_beads(sites: Sites) -> np.ndarray:
-    """(n,) the bead with the most weight in each site; -1 of anchors."""
-    site = np.repeat(np.arange(len(sites)), np.diff(sites.start))
-    order = np.lexsort((-sites.weights, site))
-    first = np.flatnonzero(np.diff(site[order], prepend=-1))
-    out = np.full(len(sites), -1)
-    out[site[order][first]] = sites.bead_numbers[order][first]
-    return out
+def energies_of(frame: Frame) -> dict[str, float]:
+    """pN nm, of every force; nothing where a file does not hold them."""
+    try:
+        return frame.energies
+    except ParameterError:
+        return {}
 
 
 def edges_of(faces: np.ndarray) -> np.ndarray:

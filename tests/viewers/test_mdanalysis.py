@@ -11,6 +11,8 @@ import medyanpy as mp
 mda = pytest.importorskip("MDAnalysis", reason="MDAnalysis is not installed: pip install 'medyanpy[viewers]'")
 import medyanpy.mdanalysis  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 # pN s²/nm = 1e-3 kg; CODATA 2018.
 DALTON = 1.66053906660e-24
 

@@ -10,6 +10,8 @@ import medyanpy as mp
 io = pytest.importorskip("ovito.io", reason="OVITO is not installed: pip install 'medyanpy[viewers]'")
 from medyanpy.ovito import TrajectoryReader  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 
 def opened(path):
     """By the entry point where the package is installed; without one, with the class."""

@@ -12,7 +12,7 @@ __all__ = ["Format", "features"]
 
 
 def features(contents: Contents) -> dict[str, str]:
-    """What a run has that not every format can hold, in words; by what a `Format` calls it."""
+    """What a run has that not every format holds, in words; by what a `Format` calls it."""
     handles = contents.trajectory.handles.values()
     there = contents.handles.values()
 
@@ -22,14 +22,14 @@ def features(contents: Contents) -> dict[str, str]:
     words = {
         "triangles": named("triangles", contents.membranes),
         "flips": named(
-            "triangles of edges that flip", [n for n in contents.membranes if contents.holds(f"faces of {n}")]
+            "flips of edges", [n for n in contents.membranes if contents.holds(f"faces of {n}")]
         ),
         "weights": named("places in triangles", [h.name for h in there if h.rows_of == "intriangle"]),
         "bonds": named("links", [h.name for h in there if h.links is not None]),
         "bound": named("links that jumps bind", contents.jumps),
-        "ends": named("ends of bound links between beads", contents.jumps),
+        "ends": named("places of the ends of bound links, between beads", contents.jumps),
         "orientations": named("orientations", [h.name for h in there if h.rows_of == "oriented"]),
-        "semi-axes": named("shapes but balls", [h.name for h in there if "semi_axes" in h.beside]),
+        "semi-axes": named("shapes of ellipsoids", [h.name for h in there if "semi_axes" in h.beside]),
         "inertia": named("moments of inertia", [h.name for h in there if h.inertia is not None]),
         "angular momenta": "angular momenta" if contents.holds("angular_momenta") else "",
         "velocities": "velocities" if contents.has_velocities else "",
@@ -38,7 +38,7 @@ def features(contents: Contents) -> dict[str, str]:
         "energies": "energies and temperatures",
         "ids": "permanent ids of beads" if contents.comes_and_goes else "",
         "times": "times",
-        "precision": "double precision",
+        "precision": "numbers in double precision",
         "surfaces": named("surfaces that points are held to", [h.name for h in there if h.surface is not None]),
         "directions": named("directions that are no beads", [h.name for h in handles if not h.in_space]),
     }
@@ -93,8 +93,11 @@ class Format(ABC):
     def left_out(self) -> list[str]:
         """Sentences about what the files do not hold."""
         there = features(self.contents)
-        missing = [text for key, text in there.items() if key not in self.holds]
-        return [f"{self.title} files hold no {text}." for text in missing]
+        missing = there.keys() - self.holds
+        if "bound" in missing:
+            # Of links that are not there, nobody misses the ends.
+            missing.discard("ends")
+        return [f"{self.title} files are written without {there[key]}." for key in there if key in missing]
 
     def each(self) -> Iterator[Particles]:
         """What there is in each of the frames."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from medyanpy import units
 from medyanpy.files.exports._format import Format
-from medyanpy.files.particles import Particles, chain_numbers, edges_of
+from medyanpy.files.particles import Contents, Particles, chain_numbers, edges_of
 
 __all__ = ["FORMAT"]
 
@@ -25,7 +25,7 @@ class _Pdb(Format):
     title = "PDB"
     holds = frozenset({"bonds"})
 
-    def __init__(self, contents, frames, out) -> None:  # type: ignore[no-untyped-def]
+    def __init__(self, contents: Contents, frames: range, out: Path) -> None:
         super().__init__(contents, frames, out)
         # Readers want the same atoms in every model: all that are there in any.
         there = np.zeros(contents.trajectory.n_beads, bool)
@@ -88,7 +88,7 @@ class _Pdb(Format):
                 own = np.zeros_like(own)
             name, word = _ascii(handle.name, 4), _ascii(handle.name, 3).upper()
             for row, number in zip(handle.beads.tolist(), own.tolist(), strict=True):
-                resid = (residue + number) % 10_000
+                resid = (residue + number + 1) % 10_000
                 heads[row] = f"{name:<4s} {word:>3s} {chain}{resid:4d}    "
                 tails[row] = f"      {name:<4s}"
             residue += int(own.max(initial=-1)) + 1
@@ -98,7 +98,7 @@ class _Pdb(Format):
     def _bonds(self) -> Iterator[str]:
         first: Particles = next(self.each())
         pairs = np.concatenate([
-            first.bonds[first.bond_types < len(self.contents.bond_types) - len(self.contents.jumps)],
+            first.bonds[~np.isin(first.bond_types, self.contents.numbers_of_jumps)],
             *(edges_of(faces) for faces in first.faces.values()),
         ])  # fmt: skip
         serial = np.searchsorted(self._rows, first.rows[pairs]) + 1
@@ -112,9 +112,9 @@ class _Pdb(Format):
 
     def left_out(self) -> list[str]:
         out = super().left_out()
-        out.append("PDB files hold coordinates of eight columns: rounded to 0.001 to 0.1 Å, as large as they are.")
+        out.append("PDB files have coordinates in eight columns: rounded to 0.001 Å, large ones to 0.01 or 0.1 Å.")
         if self.contents.comes_and_goes:
-            out.append("PDB files hold the same atoms in every model: where nobody is, the occupancy is 0.")
+            out.append("PDB files have the same atoms in every model: where nobody is, the occupancy is 0.")
         return out
 
 

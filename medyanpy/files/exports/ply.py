@@ -50,7 +50,7 @@ class _Ply(Format):
     def left_out(self) -> list[str]:
         others = [name for name in self.contents.types if name not in self.contents.membranes]
         there = f" ({', '.join(others)})" if others else ""
-        return [f"PLY files hold membranes alone: no beads that are no vertices{there}, no times, no numbers of beads."]
+        return [f"PLY files are written without beads that are no vertices{there}, and without numbers and times."]
 
 
 def file_word(name: str) -> str:

@@ -1,7 +1,8 @@
 """Simularium files, for the viewer in the browser: balls, fibres, and plots of energies.
 
-Format: Allen Institute for Cell Science, Simularium file format (JSON), trajectoryInfo version 3, spatialData version 1.
-The viewer shows what is between 4 and 64 units wide: lengths are scaled to 64 units, and the file says how many nm one is.
+Format: Allen Institute for Cell Science, Simularium file format (JSON), trajectoryInfo version 3, spatialData version
+1. The viewer shows what is between 4 and 64 units wide: lengths are scaled to 64 units, and the file says how many nm
+one is.
 """
 
 import json
@@ -23,7 +24,7 @@ _BALL, _FIBRE = 1000, 1001
 
 class _Simularium(Format):
     title = "Simularium"
-    holds = frozenset({"bonds", "radii", "energies", "times"})
+    holds = frozenset({"bonds", "radii", "ids", "energies", "times"})
 
     def write(self, made: list[Path]) -> None:
         centre, nm = self._window()
@@ -77,16 +78,12 @@ class _Simularium(Format):
         table[:, 0], table[:, 1], table[:, 2] = _BALL, there.ids[balls], there.types[balls]
         table[:, 3:6], table[:, 9] = x[balls], radii[balls]
         out: list[float] = table.ravel().tolist()
-        links = there.bonds[chained[there.bonds].all(axis=1) & (there.bond_types < self._n_chains)]
+        links = there.bonds[chained[there.bonds].all(axis=1) & (there.bond_types < len(self.contents.chains))]
         for line in lines_of(links):
             first = line[0]
             head = [_FIBRE, there.ids[first], there.types[first], 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, radii[first]]
             out += [*map(float, head), 3.0 * len(line), *x[line].ravel().tolist()]
         return out
-
-    @property
-    def _n_chains(self) -> int:
-        return len(self.contents.bond_types) - len(self.contents.jumps)
 
     def _plots(self, times: list[float]) -> list[dict[str, Any]]:
         trajectory = self.contents.trajectory

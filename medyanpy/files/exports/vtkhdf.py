@@ -6,24 +6,26 @@ the trajectory is mapped to all steps. What does not change is stored once, and 
 """
 
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from medyanpy.columns import BEADS
+from medyanpy.columns import BEADS, POSITIONS
+from medyanpy.errors import ParameterError
 from medyanpy.files import hdf5
 from medyanpy.files.exports._format import Format
 from medyanpy.files.exports.ply import file_word
-from medyanpy.files.segments import Segment, TrajectoryHandle
+from medyanpy.files.particles import lines_of
+from medyanpy.files.segments import Segment
 
 __all__ = ["FORMAT"]
 
 # Kinds of cells, in the order of the format.
 _CELLS = ("Vertices", "Lines", "Polygons", "Strips")
-_PACKED = {"compression": "gzip", "shuffle": True}
+# Smaller arrays (bytes) take less room as they are.
+_PACKED_FROM = 1024
 
 
 @dataclass(frozen=True)
@@ -47,18 +49,20 @@ class _VtkHdf(Format):
         if not self.contents.types:
             raise self.refuse("has nothing that is in space")
         for path in self.contents.trajectory.paths:
-            try:
-                hdf5.open_hdf5(path, "r").close()
-            except OSError as cause:
+            if hdf5.is_marked(path):
                 raise ParameterError(
                     f"export: {path} is being written, or was left by a crash, and VTK reads files that are closed: "
-                    f"close its reporter, or go on in it with append=True ({cause})"
-                ) from cause
+                    "close its reporter, or go on in it with append=True"
+                )
+
+    @property
+    def first(self) -> str:
+        """The handle whose file has the name that was asked for."""
+        return (self.contents.membranes or self.contents.types)[0]
 
     def _names(self) -> list[str]:
         """Of handles, in the order of files."""
-        first = (self.contents.membranes or self.contents.types)[0]
-        return [first, *(name for name in self.contents.types if name != first)]
+        return [self.first, *(name for name in self.contents.types if name != self.first)]
 
     def paths(self) -> list[Path]:
         others = [file_word(name) for name in self._names()[1:]]
@@ -73,14 +77,13 @@ class _VtkHdf(Format):
                 _File(file, self, name, stretches).write()
 
     def _stretches(self) -> list[_Stretch]:
-        trajectory, out, before = self.contents.trajectory, [], 0
-        for segment in trajectory.segments:
-            numbers = range(max(self.frames.start, 0), self.frames.stop, self.frames.step)
-            own = [k for k in numbers if before <= k < before + len(segment)]
+        out, before = [], 0
+        for segment in self.contents.trajectory._segments:
+            own = [k for k in self.frames if before <= k < before + len(segment)]
             if own:
                 step = self.frames.step
-                out.append(_Stretch(segment, range(own[0] - before, own[-1] - before + 1, step),
-                                    range(own[0], own[-1] + 1, step)))  # fmt: skip
+                numbers = range(own[0], own[-1] + 1, step)
+                out.append(_Stretch(segment, range(own[0] - before, own[-1] - before + 1, step), numbers))
             before += len(segment)
         return out
 
@@ -94,6 +97,7 @@ class _File:
         self._folder = Path(os.path.realpath(form.out)).parent
         self._root = file.create_group("VTKHDF")
         self._steps = self._root.create_group("Steps")
+        self._there: dict[tuple[tuple[int, ...], bytes], Any] = {}
         #: Of each stretch, the handle as it is there; None before it was added.
         self._handles = [one.segment.handles.get(name) for one in stretches]
         self._counts = [0 if handle is None else len(handle) for handle in self._handles]
@@ -108,17 +112,21 @@ class _File:
         self._steps["Values"] = self._trajectory.times[numbers]
         per_step = np.repeat(self._counts, self._frames)
         starts = np.cumsum(per_step) - per_step
-        self._index(self._root, "NumberOfPoints", per_step)
         self._index(self._steps, "NumberOfParts", np.ones(n_steps, np.int64))
-        self._index(self._steps, "PartOffsets", np.arange(n_steps))
         self._index(self._steps, "PointOffsets", starts)
         self._write_points(starts)
-        self._write_cells()
-        self._write_energies(n_steps)
+        self._write_cells(n_steps)
+        if self._name == self._form.first:
+            self._write_energies()
 
-    @staticmethod
-    def _index(group: Any, name: str, values: np.ndarray) -> None:
-        group.create_dataset(name, data=np.asarray(values, np.int64), **(_PACKED if len(values) else {}))
+    def _index(self, group: Any, name: str, values: np.ndarray) -> None:
+        """Whole numbers; those that are there already get one more name."""
+        values = np.ascontiguousarray(values, np.int64)
+        key = (values.shape, values.tobytes())
+        if key in self._there:
+            group[name] = self._there[key]
+        else:
+            self._there[key] = _packed(group, name, values)
 
     # What frames hold of each bead -------------------------------------------------------------------------------
 
@@ -145,7 +153,7 @@ class _File:
                     kept.append(part)
                     before = part
                 where.append(np.full(frames, start))
-            data.create_dataset(name, data=np.concatenate(kept), **(_PACKED if len(kept[0]) else {}))
+            _packed(data, name, np.concatenate(kept))
             self._index(offsets, name, np.concatenate(where))
 
     def _beside(self) -> dict[str, list[np.ndarray]]:
@@ -169,47 +177,212 @@ class _File:
 
     def _map(self, group: Any, name: str, element: str) -> None:
         """A virtual dataset of what frames hold of this handle, frame after frame."""
-        last = self._stretches[-1].segment
-        tail = last.shape(element)[1:]
-        mapping = _Mapping((sum(n * t for n, t in zip(self._counts, self._frames, strict=True)), *tail))
+        *_, shape, dtype = self._stretches[-1].segment.place_of(element)
+        mapping = _Mapping((sum(n * t for n, t in zip(self._counts, self._frames, strict=True)), *shape[2:]))
         base = 0
         for one, handle, n in zip(self._stretches, self._handles, self._counts, strict=True):
             if handle is not None and one.segment.holds(element):
-                at = one.segment.elements[element]
-                mapping.add(
-                    self._place_of(one.segment), f"{at.path}/value", (one.segment.n_frames, *one.segment.shape(element)),
-                    one.frames, handle.beads if at.of == BEADS else handle.row_numbers, base,
-                )  # fmt: skip
+                of = one.segment.elements[element].of
+                rows = handle.beads if of == BEADS else handle.row_numbers
+                mapping.add(self._place_of(one.segment), *one.segment.place_of(element)[:2], one.frames, rows, base)
             base += n * len(one.frames)
-        mapping.create(group, name, last.dtype(element))
+        mapping.create(group, name, dtype)
 
     def _place_of(self, segment: Segment) -> str:
         """Of a file, as seen from the folder of ours."""
         return os.path.relpath(os.path.realpath(segment.path), self._folder)
 
+    def _write_energies(self) -> None:
+        """Numbers of whole frames are fields."""
+        data = self._root.create_group("FieldData")
+        offsets, sizes = self._steps.create_group("FieldDataOffsets"), self._steps.create_group("FieldDataSizes")
+        n_steps = sum(self._frames)
+        last = self._stretches[-1].segment
+        forces = {f"energy of {name}": element for name, element in last.energies.items()}
+        for name, element in {**dict(zip(hdf5.ENERGIES, hdf5.ENERGIES, strict=True)), **forces}.items():
+            mapping, base = _Mapping((n_steps,)), 0
+            for one in self._stretches:
+                if one.segment.holds(element):
+                    mapping.add(self._place_of(one.segment), *one.segment.place_of(element)[:2], one.frames, None, base)
+                base += len(one.frames)
+            # Names of datasets are no paths.
+            name = name.replace("/", "_")
+            mapping.create(data, name, np.dtype("<f8"))
+            self._index(offsets, name, np.arange(n_steps))
+            self._index(sizes, name, np.ones((n_steps, 2), np.int64))
+
     # Cells -------------------------------------------------------------------------------------------------------
 
-    def _write_cells(self) -> None:
-        kinds = {kind: _Cells(self._root.create_group(kind)) for kind in _CELLS}
-        handle = next((one for one in reversed(self._handles) if one is not None), None)
-        kind = "Vertices"
-        if handle is not None and handle.faces is not None:
-            kind = "Polygons"
-        elif handle is not None and handle.links is not None:
+    def _write_cells(self, n_steps: int) -> None:
+        """Of one kind. What the format calls parts are here its different sets of cells, and of points."""
+        handles = [handle for handle in self._handles if handle is not None]
+        kind, write = "Vertices", self._write_other_cells
+        if handles and handles[-1].faces is not None:
+            kind, write = "Polygons", self._write_triangles
+        elif handles and handles[-1].links is not None:
             kind = "Lines"
-        flips = hdf5.FACES_OF + self._name
-        if any(one.segment.holds(flips) for one in self._stretches):
-            self._write_flips(kinds.pop(kind), flips)
-        for one in self._stretches:
-            for k in one.numbers:
-                for name, cells in kinds.items():
-                    cells.add(self._cells_of(k) if name == kind else [])
-        for cells in kinds.values():
-            cells.write()
-        for entry in ("CellOffsets", "ConnectivityIdOffsets"):
-            columns = [self._root[name].attrs.pop(entry) for name in _CELLS]
-            self._index(self._steps, entry, np.stack(columns, axis=1))
+        cells = write(self._root.create_group(kind))
+        n_parts = int(cells.parts.max()) + 1
+        n_points = np.zeros(n_parts, np.int64)
+        n_points[cells.parts] = np.repeat(self._counts, self._frames)
+        self._index(self._root, "NumberOfPoints", n_points)
+        self._index(self._steps, "PartOffsets", cells.parts)
+        first = {name: np.zeros((n_steps, len(_CELLS)), np.int64) for name in ("CellOffsets", "ConnectivityIdOffsets")}
+        first["CellOffsets"][:, _CELLS.index(kind)] = cells.first_cells
+        first["ConnectivityIdOffsets"][:, _CELLS.index(kind)] = cells.first_points
+        for name, values in first.items():
+            self._index(self._steps, name, values)
+        for name in _CELLS:
+            if name != kind:
+                group = self._root.create_group(name)
+                self._index(group, "NumberOfCells", np.zeros(n_parts, np.int64))
+                self._index(group, "NumberOfConnectivityIds", np.zeros(n_parts, np.int64))
+                self._index(group, "Offsets", np.zeros(1, np.int64))
+                self._index(group, "Connectivity", np.zeros(0, np.int64))
 
-    def _cells_of(self, k: int) -> list[np.ndarray]:
-        """The points of each cell in a frame of the trajectory."""
-'''TODO'''
+    def _cells_in(self, k: int) -> list[np.ndarray]:
+        """The points of each cell in a frame of the trajectory, as rows of the handle."""
+        frame = self._trajectory[k]
+        handle = frame.handles.get(self._name)
+        if handle is None:
+            return []
+        if handle.links is not None:
+            return lines_of(frame.beside(handle)["links"])
+        return list(np.flatnonzero(frame.alive[handle.beads])[:, None])
+
+    def _write_other_cells(self, group: Any) -> "_Cells":
+        """Cells of every step; those that stay the same once."""
+        kept: dict[tuple[int, bytes, bytes], int] = {}
+        sets: list[tuple[np.ndarray, np.ndarray]] = []
+        parts = []
+        for one, count in zip(self._stretches, self._counts, strict=True):
+            found = None
+            for k in one.numbers:
+                if found is None or one.segment.comes_and_goes:
+                    cells = self._cells_in(k)
+                    ends = np.cumsum([0, *map(len, cells)])
+                    points = np.concatenate([np.empty(0, np.int64), *cells])
+                    found = kept.setdefault((count, ends.tobytes(), points.tobytes()), len(sets))
+                    if found == len(sets):
+                        sets.append((ends, points))
+                parts.append(found)
+        # Readers find the offsets of a part by counting cells before it: those without any must come last.
+        order = sorted(range(len(sets)), key=lambda k: (len(sets[k][0]) == 1, k))
+        place = np.empty(len(sets), np.int64)
+        place[order] = np.arange(len(sets))
+        n_cells = np.array([len(sets[k][0]) - 1 for k in order])
+        n_points = np.array([len(sets[k][1]) for k in order])
+        self._index(group, "NumberOfCells", n_cells)
+        self._index(group, "NumberOfConnectivityIds", n_points)
+        self._index(group, "Offsets", np.concatenate([sets[k][0] for k in order]))
+        self._index(group, "Connectivity", np.concatenate([sets[k][1] for k in order]))
+        own = place[parts]
+        return _Cells(own, (np.cumsum(n_cells) - n_cells)[own], (np.cumsum(n_points) - n_points)[own])
+
+    def _write_triangles(self, group: Any) -> "_Cells":
+        """Neither are these copied: where edges have flipped those in frames, else those of the mesh."""
+        flips = hdf5.FACES_OF + self._name
+        faces = [np.empty((0, 3)) if h is None or h.faces is None else h.faces for h in self._handles]
+        counts = [len(own) for own in faces]
+        there = zip(self._stretches, self._handles, strict=True)
+        moving = [handle is not None and one.segment.holds(flips) for one, handle in there]
+        sizes = [3 * n * (t if moves else 1) for n, t, moves in zip(counts, self._frames, moving, strict=True)]
+        mapping, base, first = _Mapping((sum(sizes),)), 0, []
+        for one, own, moves, size in zip(self._stretches, faces, moving, sizes, strict=True):
+            if len(own):
+                if moves:
+                    path, shape, _ = one.segment.place_of(flips)
+                else:
+                    number = list(one.segment.handles).index(self._name)
+                    path, shape = f"/medyanpy/handles/{number}/faces", own.shape
+                mapping.add(self._place_of(one.segment), path, shape, one.frames if moves else None, None, base)
+            first.append(base + 3 * len(own) * moves * np.arange(len(one.frames)))
+            base += size
+        # The membrane is there, or not yet.
+        parts = np.repeat([0 if n else 1 for n in counts], self._frames)
+        parts -= parts.min()
+        n_cells = np.array(sorted(set(counts), reverse=True))
+        self._index(group, "NumberOfCells", n_cells)
+        self._index(group, "NumberOfConnectivityIds", 3 * n_cells)
+        self._index(group, "Offsets", 3 * np.arange(n_cells[0] + 1))
+        mapping.create(group, "Connectivity", np.dtype("<i4"))
+        return _Cells(parts, np.zeros(len(parts), np.int64), np.concatenate(first))
+
+
+def _packed(group: Any, name: str, values: np.ndarray) -> Any:
+    options = {"compression": "gzip", "shuffle": True} if values.nbytes >= _PACKED_FROM else {}
+    return group.create_dataset(name, data=values, **options)
+
+
+class _Cells(NamedTuple):
+    """Of every step: its part, and where its cells, and the points of these, begin."""
+
+    parts: np.ndarray
+    first_cells: np.ndarray
+    first_points: np.ndarray
+
+
+class _Mapping:
+    """A dataset made of hyperslabs of others.
+
+    Parameters
+    ----------
+    shape : tuple of int
+    """
+
+    def __init__(self, shape: tuple[int, ...]) -> None:
+        from h5py import h5p
+
+        self._shape = shape
+        self._list = h5p.create(h5p.DATASET_CREATE)
+
+    def add(
+        self, file: str, path: str, shape: tuple[int, ...], frames: range | None, rows: np.ndarray | None, base: int
+    ) -> None:
+        """Show frames of a dataset of a file, one after the other, from row `base` on; of each, some rows or all.
+        Without frames, all of a dataset that has none."""
+        from h5py import h5s
+
+        if rows is not None and not len(rows):
+            return
+        n_rows = shape[1] if frames is not None and len(shape) > 1 else 1
+        rows = np.arange(n_rows) if rows is None else rows
+        ends = np.flatnonzero(np.diff(rows) != 1) + 1
+        for part in np.split(np.arange(len(rows)), ends):
+            source, target = h5s.create_simple(shape), h5s.create_simple(self._shape)
+            ones = (1,) * len(shape)
+            if frames is None:
+                source.select_all()
+                target.select_hyperslab((base,), (1,), block=(int(np.prod(shape)),))
+            elif len(shape) == 1:
+                source.select_hyperslab((frames.start,), (len(frames),), stride=(frames.step,))
+                target.select_hyperslab((base,), (len(frames),))
+            else:
+                tail = shape[2:]
+                source.select_hyperslab(
+                    (frames.start, int(rows[part[0]]), *(0 for _ in tail)), (len(frames), *ones[1:]),
+                    stride=(frames.step, *ones[1:]), block=(1, len(part), *tail),
+                )  # fmt: skip
+                # Where rows of frames are not rows here, they are numbers one after the other.
+                width = int(np.prod(tail)) if len(self._shape) < len(shape) - 1 else 1
+                inner = tail if width == 1 else ()
+                target.select_hyperslab(
+                    (base + width * int(part[0]), *(0 for _ in inner)), (len(frames), *(1 for _ in inner)),
+                    stride=(width * len(rows), *(1 for _ in inner)), block=(width * len(part), *inner),
+                )  # fmt: skip
+            # HDF5 takes % in the names of both for a pattern.
+            names = os.fsencode(file.replace("%", "%%")), path.replace("%", "%%").encode()
+            self._list.set_virtual(target, *names, source)
+
+    def create(self, group: Any, name: str, dtype: np.dtype) -> None:
+        """Make the dataset; nan, or 0, stands where nothing is shown, or the file is not there."""
+        from h5py import h5d, h5s, h5t
+
+        if not np.prod(self._shape):
+            group.create_dataset(name, shape=self._shape, dtype=dtype)
+            return
+        self._list.set_fill_value(np.array(np.nan if dtype.kind == "f" else 0, dtype))
+        h5d.create(group.id, name.encode(), h5t.py_create(dtype), h5s.create_simple(self._shape), self._list)
+
+
+FORMAT = _VtkHdf
