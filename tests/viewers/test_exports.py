@@ -198,6 +198,21 @@ def test_ovito_reads_xyz(both, tmp_path):
         np.testing.assert_allclose(turns, state.orientations[both.simulation.topology["bodies"].rows], atol=1e-6)
 
 
+def test_names_of_several_words(tmp_path):
+    """Stay apart, in texts of words and in names of files."""
+    needs("vtk")
+    topology = mp.Topology()
+    for k, name in enumerate(("a b", "a_b", "a/b", "ä b")):
+        topology.add_beads([[float(k), 0.0, 0.0]], mass=1.0, name=name)
+    write_one(topology, tmp_path / "run.h5")
+    mp.export(tmp_path / "run.h5", tmp_path / "run.xyz")
+    (_, table), *_ = frames_of_xyz(tmp_path / "run.xyz")
+    assert [row[0] for row in table] == ["a_b", "a_b_2", "a/b", "ä_b"]
+    report = mp.export(tmp_path / "run.h5", tmp_path / "run.vtkhdf")
+    assert [p.name for p in report.paths] == ["run.vtkhdf", "run.a_b.vtkhdf", "run.a_b_2.vtkhdf", "run.ä_b.vtkhdf"]
+    assert [at(reader_of(path), 0).points[0, 0] for path in report.paths] == [0.0, 1.0, 2.0, 3.0]
+
+
 # PDB ----------------------------------------------------------------------------------------------------------------
 
 
@@ -364,12 +379,13 @@ def test_vtk_sees_the_trajectory_itself(both, tmp_path, monkeypatch):
     folder = tmp_path / "run"
     folder.mkdir()
     for path in both.path.parent.glob("run*.h5"):
-        shutil.copy(path, folder)
-    report = mp.export(folder / "run.h5", folder / "run.vtkhdf")
+        # HDF5 has a meaning for % in names of files.
+        shutil.copy(path, folder / path.name.replace("run", "run %b"))
+    report = mp.export(folder / "run %b.h5", folder / "run.vtkhdf")
     assert [p.name for p in report.paths] == ["run.vtkhdf", *(f"run.{name}.vtkhdf" for name in names(both)[1:])]
     meant(report, "crosslinks")
     # Together they may be moved, and are found from wherever one works.
-    moved = folder.rename(tmp_path / "moved %b")
+    moved = folder.rename(tmp_path / "moved")
     monkeypatch.chdir(tmp_path)
     trajectory = mp.Trajectory(both.path)
     for path, name in zip(report.paths, names(both), strict=True):
@@ -644,3 +660,89 @@ def test_directions_are_no_particles(tmp_path):
         meant(report, "directions that are no beads (directors of chain)")
     (_, table), *_ = frames_of_xyz(tmp_path / "run.xyz")
     assert len(table) == 5
+
+
+@pytest.fixture(scope="module")
+def late(tmp_path_factory):
+    """What is not there from the start, or for some time: a membrane, balls, and at times no filament at all."""
+    topology = mp.Topology()
+    nodes = np.arange(4)[:, None] * [2.0, 0.0, 0.0]
+    chains = topology.add_filaments([nodes, nodes + [0.0, 5.0, 0.0]], node_mass=1.0, node_friction=1.0, capacity=20,
+                                    name="chains")  # fmt: skip
+    topology.add_beads([[0.0, 0.0, 50.0]], mass=1.0, friction=1.0, name="one")
+    simulation = mp.Simulation(mp.System(topology), mp.SplittingIntegrator("BAOAB", 0.01, kT=1.0, seed=4), threads=1)
+    path, frames = tmp_path_factory.mktemp("late") / "run.h5", []
+    with mp.reporters.TrajectoryReporter(path, 1) as reporter:
+        simulation.reporters.append(reporter)
+        for k in range(8):
+            with topology.edit():
+                if k == 2:
+                    chains.remove([0, 1])
+                elif k == 3:
+                    chains.add([nodes + [0.0, 0.0, 9.0]])
+                elif k == 4:
+                    topology.add_balls(30.0 * np.eye(3), 2.0, mass=1.0, friction=1.0, name="balls/of 50 %")
+                elif k == 5:
+                    topology.add_membrane(mp.TriangleMesh.icosphere(5.0, 1), vertex_mass=1.0, vertex_friction=1.0)
+                elif k == 6:
+                    chains.add([nodes, nodes + [0.0, 0.0, 3.0], nodes + [0.0, 3.0, 3.0]])
+            simulation.step(1)
+            state = simulation.context.get_state(positions=True)
+            alive = [int(state.alive[h.all_rows].sum()) for h in topology.handles]
+            frames.append((state, alive, len(chains.links)))
+    simulation.close()
+    return path, topology, frames
+
+
+def test_vtk_of_what_comes_late(late, tmp_path):
+    needs("vtk")
+    path, topology, frames = late
+    for chosen in (slice(None), slice(1, 7, 2), slice(2, 3)):
+        report = mp.export(path, tmp_path / "run.vtkhdf", frames=chosen, overwrite=True)
+        assert [p.name for p in report.paths] == [
+            "run.vtkhdf", "run.chains.vtkhdf", "run.one.vtkhdf", "run.balls_of_50__.vtkhdf"
+        ]  # fmt: skip
+        readers = [reader_of(report.paths[k]) for k in (0, 1, 3)]
+        for k, (state, alive, n_links) in enumerate(frames[chosen]):
+            membrane, chains, balls = (at(reader, k) for reader in readers)
+            n_chains, _, n_balls, n_vertices = (*alive, 0, 0)[:4]
+            assert np.isfinite(chains.points).all(axis=1).sum() == n_chains
+            assert sum(len(line) - 1 for line in lines_in(chains)) == n_links
+            assert (balls.n_points, balls.n_verts) == (n_balls, n_balls)
+            assert (membrane.n_points, membrane.n_cells) == (n_vertices, 80 if n_vertices else 0)
+            for mesh, name in ((membrane, "membrane"), (balls, "balls/of 50 %"), (chains, "chains")):
+                rows = next(h for h in topology.handles if h.name.startswith(name)).all_rows
+                rows = rows[rows < len(state.positions)][: mesh.n_points]
+                np.testing.assert_array_equal(mesh.points, state.positions[rows])
+
+
+@pytest.mark.parametrize("ending", sorted(exporting.FORMATS))
+def test_what_comes_late(late, tmp_path, ending):
+    if ending == ".gsd":
+        needs("gsd.hoomd")
+    path, _, frames = late
+    report = mp.export(path, tmp_path / f"run{ending}")
+    assert all(one.stat().st_size for one in report.paths)
+    if ending == ".xyz":
+        assert [len(table) for _, table in frames_of_xyz(report.paths[0])] == [sum(alive) for _, alive, _ in frames]
+    elif ending == ".ply":
+        assert [p.name for p in report.paths] == ["run.0005.ply", "run.0006.ply", "run.0007.ply"]
+
+
+def test_ovito_and_mdanalysis_of_what_comes_late(late):
+    io, mda = needs("ovito.io"), needs("MDAnalysis")
+    from medyanpy import mdanalysis, ovito
+
+    path, topology, frames = late
+    pipeline = io.import_file(str(path), input_format=ovito.TrajectoryReader)
+    universe = mda.Universe(str(path))
+    assert isinstance(universe.trajectory, mdanalysis.TrajectoryReader)
+    assert universe.segments.segids.tolist() == [handle.name for handle in topology.handles]
+    for k, (state, alive, n_links) in enumerate(frames):
+        data, ts = pipeline.compute(k), universe.trajectory[k]
+        assert data.particles.count == sum(alive) == ts.data["alive"].sum()
+        assert data.particles.bonds.count == n_links
+        assert data.triangle_meshes["membrane"].face_count == (80 if len(alive) > 3 else 0)
+        np.testing.assert_allclose(
+            ts.positions[ts.data["alive"]], 10.0 * state.positions[state.alive], rtol=1e-6, atol=1e-5
+        )

@@ -1,14 +1,14 @@
 """What every format of export has in common."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import ClassVar
 
 from medyanpy.errors import ParameterError
 from medyanpy.files.particles import Contents, Particles
 
-__all__ = ["Format", "features"]
+__all__ = ["Format", "features", "in_file_names", "words_of"]
 
 
 def features(contents: Contents) -> dict[str, str]:
@@ -43,6 +43,23 @@ def features(contents: Contents) -> dict[str, str]:
         "directions": named("directions that are no beads", [h.name for h in handles if not h.in_space]),
     }
     return {key: text for key, text in words.items() if text}
+
+
+def words_of(names: Sequence[str], allowed: Callable[[str], bool]) -> dict[str, str]:
+    """A word for each name, of the letters that are allowed and _ for others; no two are the same."""
+    out: dict[str, str] = {}
+    for name in names:
+        word = "".join(c if allowed(c) else "_" for c in name) or "_"
+        number = 1
+        while (one := word if number == 1 else f"{word}_{number}") in out.values():
+            number += 1
+        out[name] = one
+    return out
+
+
+def in_file_names(c: str) -> bool:
+    """Whether a letter may be in the name of a file."""
+    return c.isalnum() or c in "-_"
 
 
 class Format(ABC):

@@ -111,9 +111,13 @@ def export(
     >>> with mp.reporters.TrajectoryReporter(folder / "run.h5", 10) as reporter:
     ...     simulation.reporters.append(reporter)
     ...     simulation.step(30)
-    >>> report = mp.export(folder / "run.h5", folder / "run.xyz")
-    >>> report.n_frames, report.left_out
-    (3, ('Extended XYZ files hold no temperatures of nothing.',))
+    >>> report = mp.export(folder / "run.h5", folder / "run.simularium")
+    >>> report.n_frames
+    3
+    >>> for sentence in report.left_out:
+    ...     print(sentence)
+    Simularium files are written without masses.
+    Simularium files are written without numbers in double precision.
     """
     out = file_path("export: out", out)
     if out.suffix.lower() not in FORMATS:

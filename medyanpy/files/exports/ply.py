@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from medyanpy.files.exports._format import Format
+from medyanpy.files.exports._format import Format, in_file_names, words_of
 from medyanpy.mesh.ply import write_ply
 
 __all__ = ["FORMAT"]
@@ -28,11 +28,12 @@ class _Ply(Format):
     def paths(self) -> list[Path]:
         wanted = self._wanted()
         several, series = len({name for _, name in wanted}) > 1, len(self.frames) > 1
+        words = words_of(self.contents.membranes, in_file_names)
         digits = max(4, len(str(self.frames[-1])))
         return [
             self.out.with_name(
                 self.out.stem
-                + (f".{file_word(name)}" if several else "")
+                + (f".{words[name]}" if several else "")
                 + (f".{k:0{digits}d}" if series else "")
                 + self.out.suffix
             )
@@ -51,11 +52,6 @@ class _Ply(Format):
         others = [name for name in self.contents.types if name not in self.contents.membranes]
         there = f" ({', '.join(others)})" if others else ""
         return [f"PLY files are written without beads that are no vertices{there}, and without numbers and times."]
-
-
-def file_word(name: str) -> str:
-    """The name of a handle as a part of the name of a file."""
-    return "".join(c if c.isalnum() or c in "-_" else "_" for c in name)
 
 
 FORMAT = _Ply

@@ -15,8 +15,7 @@ import numpy as np
 from medyanpy.columns import BEADS, POSITIONS
 from medyanpy.errors import ParameterError
 from medyanpy.files import hdf5
-from medyanpy.files.exports._format import Format
-from medyanpy.files.exports.ply import file_word
+from medyanpy.files.exports._format import Format, in_file_names, words_of
 from medyanpy.files.particles import lines_of
 from medyanpy.files.segments import Segment
 
@@ -65,7 +64,7 @@ class _VtkHdf(Format):
         return [self.first, *(name for name in self.contents.types if name != self.first)]
 
     def paths(self) -> list[Path]:
-        others = [file_word(name) for name in self._names()[1:]]
+        others = words_of(self._names()[1:], in_file_names).values()
         return [self.out, *(self.out.with_name(f"{self.out.stem}.{word}{self.out.suffix}") for word in others)]
 
     def write(self, made: list[Path]) -> None:

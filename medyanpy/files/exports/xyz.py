@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from medyanpy.files.exports._format import Format
+from medyanpy.files.exports._format import Format, words_of
 from medyanpy.files.hdf5 import ENERGIES
 from medyanpy.files.particles import Particles
 
@@ -23,7 +23,7 @@ class _Xyz(Format):
 
     def write(self, made: list[Path]) -> None:
         trajectory = self.contents.trajectory
-        species = [one_word(name) for name in self.contents.types]
+        species = list(words_of(self.contents.types, lambda c: not c.isspace()).values())
         turns = any(handle.rows_of == "oriented" for handle in self.contents.handles.values())
         shapes = any("semi_axes" in handle.beside for handle in self.contents.handles.values())
         with open(made[0], "w", encoding="utf-8", newline="\n") as file:
@@ -55,11 +55,6 @@ def _columns(there: Particles, turns: bool, shapes: bool) -> tuple[str, list[np.
     found = [(name, kind, values.reshape(len(there), -1)) for name, kind, values in found]
     head = ":".join(f"{name}:{kind}:{values.shape[1]}" for name, kind, values in found)
     return head, [column for _, _, values in found for column in values.T]
-
-
-def one_word(name: str) -> str:
-    """The name of a handle without spaces, of which lines of words are made."""
-    return "_".join(name.split()) or "_"
 
 
 FORMAT = _Xyz
