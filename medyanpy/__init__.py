@@ -49,6 +49,7 @@ from medyanpy.sites import Sites
 from medyanpy.state import State
 from medyanpy.system import System
 from medyanpy.topology import Topology
+from medyanpy.visualize.plots import plot
 
 __all__ = [
     "BAGOGABIntegrator",
@@ -86,6 +87,7 @@ __all__ = [
     "hydrodynamics",
     "jumps",
     "kicks",
+    "plot",
     "presets",
     "reporters",
     "rigid",

@@ -452,7 +452,7 @@ class Handle(Guarded):
         """What an adder is given for room, where there is any."""
         return {"capacity": self.capacity} if len(self._asleep) else {}
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         # By its number, so that handles and their topology stay together in pickles and copies.
         return _handle, (self.topology, self.topology.handles.index(self))
 

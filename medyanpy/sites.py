@@ -12,6 +12,7 @@ from medyanpy.errors import ParameterError, TopologyError, foreign_errors, shown
 from medyanpy.handles import Handle, bead_numbers, handles_in
 
 if TYPE_CHECKING:
+    from medyanpy.layout import Layout
     from medyanpy.state import State
     from medyanpy.topology import Topology
 
@@ -56,6 +57,13 @@ class Sites:
     """
 
     __slots__ = ("_anchors", "_arms", "_beads", "_handles", "_start", "_weights")
+
+    _start: np.ndarray
+    _beads: np.ndarray
+    _weights: np.ndarray
+    _anchors: np.ndarray
+    _arms: np.ndarray | None
+    _handles: tuple[Handle, ...]
 
     def __init__(self) -> None:
         raise ParameterError("Sites: make them by Sites.beads, Sites.weighted or Sites.anchors")
@@ -316,7 +324,7 @@ class Sites:
         ]
         return f"Sites({len(self)}{': ' if parts else ''}{', '.join(parts)})"
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return Sites._of, (self._start, self._beads, self._weights, self._anchors, self._handles, self._arms)
 
     def positions(self, state: "State") -> np.ndarray:
@@ -413,7 +421,7 @@ class Sites:
                 k = int(np.argmax(bare))
                 raise TopologyError(f"{what}[{with_arm[k]}] has an arm on bead {body[k]}, which has no orientation")
 
-    def bind(self, layout) -> SiteTable:
+    def bind(self, layout: "Layout") -> SiteTable:
         """The table of these sites on the arrays of one Context; `check` has been passed."""
         counts = np.diff(self._start)
         has_beads = counts > 0
@@ -432,7 +440,7 @@ class Sites:
             oriented[with_arm] = place[self._start[:-1][with_arm]] - layout.first_oriented
         return SiteTable(self._start.astype(np.int32), place, weights, self._anchors, oriented, arms)
 
-    def on_points(self, layout) -> bool:
+    def on_points(self, layout: "Layout") -> bool:
         """Whether any in-triangle point takes part."""
         return bool((layout.internal(self._beads) >= layout.n_cartesian).any())
 

@@ -38,7 +38,7 @@ class Jumping:
     def __init__(self, system: "System", layout: "Layout", integrator: "SplittingIntegrator") -> None:
         self.names, self.jumps = system.jump_names, system.jumps
         self.integrator, self._layout = integrator, layout
-        self.clock = np.zeros(3)
+        self.clock: np.ndarray = np.zeros(3)
         if self.jumps and not isinstance(integrator.kick, Explicit):
             raise ParameterError(
                 f"{self.names[0]}: jumps change forces between kicks, whose equations {integrator.kick!r} makes once: "

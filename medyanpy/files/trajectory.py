@@ -9,6 +9,7 @@ from typing import Any, overload
 import numpy as np
 
 from medyanpy._tools.names import look_up, plainly_called
+from medyanpy._tools.tables import Displayed, Page, Table, amount, quantity
 from medyanpy._tools.validation import array, file_path, one_or_many
 from medyanpy.beads import COLUMNS
 from medyanpy.columns import BEADS
@@ -97,7 +98,7 @@ class Frame:
 
     def living(self, handle: TrajectoryHandle) -> np.ndarray:
         """(k,) rows of the beads of a handle that are alive in this frame, ascending."""
-        return handle.beads[self.alive[handle.beads]]
+        return np.asarray(handle.beads[self.alive[handle.beads]])
 
     def rows_of_ids(self, ids: Any) -> np.ndarray:
         """Rows of beads by their permanent ids, as `State.rows_of_ids`.
@@ -116,7 +117,8 @@ class Frame:
             An id of no bead that is alive in this frame.
         """
         wanted = one_or_many("rows_of_ids: ids", ids, dtype=np.int64, error=TopologyError)
-        return found_ids("rows_of_ids", wanted, self.ids, None)
+        rows: np.ndarray = found_ids("rows_of_ids", wanted, self.ids, None)
+        return rows
 
     def column(self, name: str) -> np.ndarray:
         """What a kind of bead declares under a name, as `State.column`.
@@ -254,6 +256,9 @@ class Frame:
             raise ParameterError(
                 f"{self._segment.path} holds no energies of single forces: it was written by a version that wrote none"
             )
+        for name in names.values():
+            if not self._segment.holds(name):
+                raise ParameterError(f"{self._segment.path} is damaged: {name} is not there")
         return {force: self._number(name) for force, name in names.items()}
 
     @property
@@ -329,8 +334,10 @@ class Frame:
         return State(self.step, self.time, parts)
 
     def __eq__(self, other: object) -> bool:
-        same = isinstance(other, Frame) and self._trajectory is other._trajectory
-        return same and self._index == other._index and self._segment is other._segment
+        if not isinstance(other, Frame):
+            return NotImplemented
+        mine, theirs = ((one._trajectory, one._segment) for one in (self, other))
+        return self._index == other._index and all(a is b for a, b in zip(mine, theirs, strict=True))
 
     def __hash__(self) -> int:
         return hash((id(self._trajectory), self._index))
@@ -455,7 +462,7 @@ class Frames(Sequence[Frame]):
         return f"Frames({len(self)} of {self._trajectory!r})"
 
 
-class Trajectory(Sequence[Frame]):
+class Trajectory(Displayed, Sequence[Frame]):
     """The frames of a file that TrajectoryReporter wrote, is writing, or was killed while writing.
 
     With those of its segments, ``run.part0002.h5`` and so on after ``run.h5``: arrays have the rows of the last, and
@@ -511,7 +518,7 @@ class Trajectory(Sequence[Frame]):
     """
 
     @plainly_called
-    def __init__(self, path: str | os.PathLike) -> None:
+    def __init__(self, path: "str | os.PathLike[str]") -> None:
         hdf5.import_h5py()
         self._path = file_path("Trajectory: path", path)
         self._segments: list[Segment] = []
@@ -671,7 +678,7 @@ class Trajectory(Sequence[Frame]):
             k = self._index_in(segment, frames)
             if segment.holds(name) and segment.shape(name) == shape:
                 return segment.read(name, (k, *beads))
-            return self._read(name, slice(frames, frames + 1), rows)[0]
+            return np.asarray(self._read(name, slice(frames, frames + 1), rows)[0])
         index, step, parts = np.arange(len(self))[frames], frames.step or 1, []
         for segment, end in zip(self._segments, self._ends, strict=True):
             own = index[(index < end) & (index >= end - len(segment))] - (end - len(segment))
@@ -781,6 +788,29 @@ class Trajectory(Sequence[Frame]):
 
     def __exit__(self, *exception: object) -> None:
         self.close()
+
+    def _page(self) -> Page:
+        n, size = len(self), sum(path.stat().st_size for path in self.paths)
+        about = [
+            ("frames", amount(n)),
+            *([("steps", f"{self.steps[0]:,} to {self.steps[-1]:,}")] if n else []),
+            *([("time", f"{self.times[0]:.6g} to {self.times[-1]:.6g} s")] if n else []),
+            ("word", self.word),
+            ("timestep", quantity(self.timestep, "s")),
+            ("size", f"{size / 1e6:.3g} MB in {len(self.paths)} file{'s' * (len(self.paths) > 1)}"),
+        ]
+        beads = [(name, handle.kind, amount(len(handle))) for name, handle in self.handles.items()]
+        held = [
+            (name, " × ".join(f"{k:,}" for k in self._shape(name)) or "number")
+            for name in self._last.elements
+            if any(segment.holds(name) for segment in self._segments)
+        ] if self._last.is_open else []  # fmt: skip
+        state = "" if self._last.is_open else " (closed)"
+        return Page("Trajectory", f"{self._path}{state}", [
+            Table("", about),
+            Table("beads", beads, ("beads", "kind", "number")),
+            Table("in each frame", held, ("in each frame", "shape")),
+        ])  # fmt: skip
 
     def __repr__(self) -> str:
         return f"Trajectory({str(self._path)!r}, {len(self)} frames of {self.n_beads} beads)"

@@ -54,7 +54,7 @@ class Force(Parameterized):
 
     def __init__(self, *, name: str | None = None, group: int = 0) -> None:
         super().__init__(name=name)
-        self.group = whole_number(f"{self.name}: group", group, at_least=0, at_most=31)
+        self.group: int = whole_number(f"{self.name}: group", group, at_least=0, at_most=31)
 
     def _identity(self) -> dict[str, Any]:
         return {**super()._identity(), "group": self.group}

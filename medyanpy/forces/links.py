@@ -2,6 +2,7 @@
 
 import weakref
 from abc import abstractmethod
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -296,7 +297,7 @@ class Links(_SiteTerms):
     1.0
     """
 
-    domains = domain_table(
+    domains: Mapping[str, Domain] = domain_table(
         stiffness=Domain("pN/nm", at_least=0.0, per="ids"),
         length=Domain("nm", at_least=0.0, per="ids"),
     )
@@ -440,7 +441,7 @@ class LinkEnds:
     def __init__(self, force: Links, coming: list[tuple[Sites, Sites, np.ndarray]]) -> None:
         # Sites are never changed: they are put together when somebody asks.
         self._given, self._coming = force._sites, coming
-        self.ids = force.ids
+        self.ids: np.ndarray = force.ids
         self.bound = [rows for _, _, rows in coming]
         self._numbers, self._defaults = force._numbers, dict(force._defaults)
 
@@ -475,7 +476,7 @@ class LinkEnds:
 class _Angles(_SiteTerms):
     """What both kinds of angles have in common: all but which sites make the two directions."""
 
-    domains = domain_table(
+    domains: Mapping[str, Domain] = domain_table(
         stiffness=Domain("pN nm", at_least=0.0, per="ids"),
         angle=Domain("radians", at_least=0.0, at_most=np.pi, per="ids"),
     )
@@ -740,7 +741,7 @@ class NormalLinks(_SiteTerms):
     128.000000
     """
 
-    domains = domain_table(stiffness=Domain("pN nm", at_least=0.0, per="ids"))
+    domains: Mapping[str, Domain] = domain_table(stiffness=Domain("pN nm", at_least=0.0, per="ids"))
     ends = ("a", "b", "point")
     apart = ((0, 1),)
     noun = "direction"

@@ -59,7 +59,7 @@ class Jump(Parameterized):
 
     def __init__(self, *, every: int = 1, name: str | None = None) -> None:
         super().__init__(name=name)
-        self.every = whole_number(f"{self.name}: every", every, at_least=1, at_most=2**31 - 1)
+        self.every: int = whole_number(f"{self.name}: every", every, at_least=1, at_most=2**31 - 1)
         self._contexts: weakref.WeakSet[Context] = weakref.WeakSet()
 
     # For users ----------------------------------------------------------------------------------------------
