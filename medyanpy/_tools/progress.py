@@ -1,16 +1,20 @@
-"""A progress bar for work that a person watches, on a terminal or in a notebook; silence in a pipe."""
+"""A progress bar for work that a person watches, on a terminal or in a notebook; silence in a pipe. And work that is to
+end in time."""
 
+import math
 import sys
 import time
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Self
+
+from medyanpy._tools.deadlines import Deadline
 
 if TYPE_CHECKING:
     from medyanpy.context import Context
 
 __all__ = ["Bar", "Progress", "in_notebook"]
 
-# Steps are taken in pieces of about this long (s) while a bar is shown.
+# Steps are taken in pieces of about this long (s) while a bar is shown, or a time limit is to be kept.
 _REFRESH = 0.2
 
 
@@ -73,22 +77,54 @@ def _tqdm() -> Any:
 
 
 class Progress(Bar):
-    """Steps a context and counts the steps."""
+    """Steps a context and counts the steps; within a time, if there is one.
 
-    def __init__(self, total: int, show: bool | None) -> None:
+    Parameters
+    ----------
+    total : int or None
+        Steps to come; None where nobody knows.
+    show : bool or None
+        As of `Bar`.
+    deadline : Deadline, optional
+        Without it, all steps are taken at once.
+    """
+
+    def __init__(self, total: int | None, show: bool | None, deadline: Deadline | None = None) -> None:
         super().__init__(total, "step", show)
+        self.within(deadline)
         self._piece = 1
+        # How long the last steps took each (s).
+        self._each = 0.0
+
+    def within(self, deadline: Deadline | None) -> None:
+        """From now on another deadline holds."""
+        self.deadline = deadline
+        self._taken = 0
+
+    @property
+    def time_is_up(self) -> bool:
+        """Whether another step would come too late. The first never does, so that whoever calls again and again comes
+        to the end; unless somebody has said to stop."""
+        return self.deadline is not None and self.late_for(self.deadline)
+
+    def late_for(self, deadline: Deadline) -> bool:
+        """The same, by another deadline."""
+        return (self._taken > 0 or deadline.stopped) and deadline.left < self._each
 
     def advance(self, context: "Context", steps: int) -> None:
-        """Take `steps` steps."""
-        if self._bar is None:
+        """Take `steps` steps, or fewer where time is up before."""
+        if self._bar is None and self.deadline is None:
             context.step(steps)
             return
-        while steps:
+        while steps and not self.time_is_up:
             n = min(steps, self._piece)
+            if self.deadline is not None and self._each > 0.0 and math.isfinite(self.deadline.left):
+                n = max(1, min(n, int(self.deadline.left / self._each)))
             started = time.perf_counter()
             context.step(n)
             took = time.perf_counter() - started
+            self._taken += n
+            self._each = took / n
             self._piece = max(1, 2 * n if took < 0.5 * _REFRESH else n // 2 if took > _REFRESH else self._piece)
             self.update(n)
             steps -= n
