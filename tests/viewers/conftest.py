@@ -68,7 +68,7 @@ def everything(capacity: int | None = None) -> mp.Simulation:
     for one in (points, balls, bodies):
         system.add_force(mp.forces.HarmonicTrap(one, 1e-3, [0.0, 0.0, 0.0], name=f"trap of {one.name}"))
     system.add_force(mp.forces.FilamentBending(actin, 100.0))
-    system.add_force(mp.forces.RodElasticity(rod, (1e3, 1e3), 1e3, (1.0, 1.0), 1e3))
+    system.add_force(mp.forces.RodElasticity(rod, (10.0, 10.0), 10.0, (1.0, 1.0), 1.0))
     links = system.add_force(mp.forces.Links([], [], stiffness=0.01, length=30.0))
     along = actin.sites(np.repeat(np.arange(6), 4), np.tile(np.arange(4), 6), 0.3)
     system.add_jump(

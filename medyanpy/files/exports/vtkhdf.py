@@ -24,7 +24,7 @@ __all__ = ["FORMAT"]
 # Kinds of cells, in the order of the format.
 _CELLS = ("Vertices", "Lines", "Polygons", "Strips")
 # Smaller arrays (bytes) take less room as they are.
-_PACKED_FROM = 1024
+_PACKED_FROM = 256
 
 
 @dataclass(frozen=True)
