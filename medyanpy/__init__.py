@@ -41,6 +41,7 @@ from medyanpy.errors import (
     UnitsWarning,
 )  # fmt: skip
 from medyanpy.files.documents import deserialize, serialize
+from medyanpy.files.exports import ExportReport, export
 from medyanpy.files.trajectory import Trajectory
 from medyanpy.integrators import BAGOGABIntegrator, BrownianIntegrator, SplittingIntegrator, VerletIntegrator
 from medyanpy.mesh import TriangleMesh
@@ -58,6 +59,7 @@ __all__ = [
     "Context",
     "ContextInUseError",
     "ConvergenceWarning",
+    "ExportReport",
     "MedyanError",
     "MeshError",
     "MeshQualityWarning",
@@ -83,6 +85,7 @@ __all__ = [
     "analysis",
     "boundaries",
     "deserialize",
+    "export",
     "forces",
     "hydrodynamics",
     "jumps",
