@@ -17,6 +17,7 @@ from medyanpy import (
     reporters,
     rigid,
     rods,
+    runs,
     surfaces,
     units,
     visualize,
@@ -43,6 +44,7 @@ from medyanpy.files.documents import deserialize, serialize
 from medyanpy.files.trajectory import Trajectory
 from medyanpy.integrators import BAGOGABIntegrator, BrownianIntegrator, SplittingIntegrator, VerletIntegrator
 from medyanpy.mesh import TriangleMesh
+from medyanpy.runs import RunOutcome, run
 from medyanpy.simulation import Simulation
 from medyanpy.sites import Sites
 from medyanpy.state import State
@@ -61,6 +63,7 @@ __all__ = [
     "OutputError",
     "ParameterError",
     "ReporterWarning",
+    "RunOutcome",
     "Simulation",
     "SimulationError",
     "Sites",
@@ -87,6 +90,8 @@ __all__ = [
     "reporters",
     "rigid",
     "rods",
+    "run",
+    "runs",
     "serialize",
     "surfaces",
     "units",

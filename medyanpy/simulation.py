@@ -7,6 +7,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+from medyanpy._tools.deadlines import Deadline, in_words, seconds_of
 from medyanpy._tools.interrupts import Interrupts
 from medyanpy._tools.names import Guarded, plainly_called
 from medyanpy._tools.outputs import Lock
@@ -26,6 +27,10 @@ from medyanpy.system import System
 from medyanpy.topology import Topology
 
 __all__ = ["Simulation"]
+
+
+# Steps are counted by 63 bits.
+_MOST = 2**63 - 1
 
 
 @dataclass
@@ -145,15 +150,99 @@ class Simulation(Guarded):
         next is taken. SIGINT (Ctrl-C) and SIGTERM come while steps are taken, not while reporters are at work.
         """
         n = whole_number("step: n", n, at_least=0)
-        target = self.current_step + n
+        with Progress(n, progress) as bar:
+            self._go("step", self.current_step + n, bar)
+
+    def run_until(self, step: int, *, walltime: float | str | None = None, progress: bool | None = None) -> bool:
+        """Take steps until so many have been taken in all, or time is up.
+
+        Parameters
+        ----------
+        step : int, >= current_step
+            The `current_step` to reach; where it is reached already, nothing is done.
+        walltime : float, s, > 0, or str, optional
+            How long it may take from now, by the clock on the wall: seconds, or text such as ``"50m"``, ``"1h30m"`` or
+            ``"1-02:30:00"``. No step is begun that would come too late, going by those before. At least one is taken.
+        progress : bool, optional
+            As of `step`.
+
+        Returns
+        -------
+        bool
+            Whether the step has been reached. If not, all reporters that were due have reported nevertheless, and the
+            run can go on: with `run_until` again, or from a checkpoint in another process.
+
+        Raises
+        ------
+        ParameterError
+            A step that is past, or a walltime that is none. A walltime shorter than a single step with its reports:
+            that step has been taken and reported by then.
+        SimulationError, OutputError
+            As of `step`.
+
+        Examples
+        --------
+        >>> import medyanpy as mp
+        >>> topology = mp.Topology()
+        >>> pair = topology.add_beads([[0.0, 0, 0], [1.5, 0, 0]], mass=1.0)
+        >>> simulation = mp.Simulation(mp.System(topology), mp.VerletIntegrator(0.01))
+        >>> simulation.run_until(100, walltime="1h30m")
+        True
+        >>> simulation.run_until(100)
+        True
+        """
+        target = whole_number("run_until: step", step, at_least=0, at_most=_MOST)
+        if target < self.current_step:
+            raise ParameterError(
+                f"run_until: step = {target} but the simulation is at step {self.current_step} already"
+            )
+        deadline = None if walltime is None else Deadline(seconds_of("run_until: walltime", walltime))
+        self._go_in_time("run_until", target, deadline, target - self.current_step, progress)
+        return self.current_step == target
+
+    def run_for(self, walltime: float | str, *, progress: bool | None = None) -> int:
+        """Take as many steps as there is time for.
+
+        Parameters
+        ----------
+        walltime, progress
+            As of `run_until`.
+
+        Returns
+        -------
+        int
+            Steps taken, at least one.
+
+        Raises
+        ------
+        ParameterError, SimulationError, OutputError
+            As of `run_until`.
+        """
+        before = self.current_step
+        self._go_in_time("run_for", _MOST, Deadline(seconds_of("run_for: walltime", walltime)), None, progress)
+        return self.current_step - before
+
+    def _go_in_time(
+        self, name: str, target: int, deadline: Deadline | None, total: int | None, progress: bool | None
+    ) -> None:
+        before = self.current_step
+        with Progress(total, progress, deadline) as bar:
+            self._go(name, target, bar)
+        if deadline is not None and deadline.left < 0.0 and self.current_step == before + 1 < target:
+            raise ParameterError(
+                f"{name}: walltime = {in_words(deadline.seconds)} is shorter than one step with its reports, which "
+                f"took {in_words(deadline.elapsed)}; that one has been taken: give more time for others"
+            )
+
+    def _go(self, name: str, target: int, bar: Progress) -> None:
+        """Take steps up to the target, or until the deadline of the bar, reporting on the way."""
         with (
-            self.context.turn.taken("step", in_reports=False),
+            self.context.turn.taken(name, in_reports=False),
             Interrupts(wanted=bool(self.reporters)) as interrupts,
-            Progress(n, progress) as bar,
         ):
             try:
                 self._report()
-                while self.current_step < target:
+                while self.current_step < target and not bar.time_is_up:
                     self._plan(target)
                     try:
                         interrupts.let_through()
@@ -399,7 +488,20 @@ class Simulation(Guarded):
         OutputError
             The first checkpoint cannot be written.
         """
-        what = "Simulation.resume_or_start"
+        return cls._gone_on("Simulation.resume_or_start", path, start, threads, functions, reporters)
+
+    @classmethod
+    def _gone_on(
+        cls,
+        what: str,
+        path: Any,
+        start: Callable[[], "Simulation"],
+        threads: int | None,
+        functions: Mapping[str, Callable[..., Any]] | None,
+        reporters: bool | None,
+        writer_needed: bool = True,
+    ) -> "Simulation":
+        """`resume_or_start`, also for who writes checkpoints without a reporter."""
         path = new_file(what, path, overwrite=True)
         lock = Lock(what, path)
         with ExitStack() as stack:
@@ -410,14 +512,14 @@ class Simulation(Guarded):
                 raise ParameterError(f"{what}: start must return a Simulation, not {type(simulation).__name__}")
             stack.callback(simulation._close_quietly)
             writers = [r for r in simulation.reporters if isinstance(r, CheckpointReporter) and r.writes(path)]
-            if not writers:
+            if writer_needed and not writers:
                 raise ParameterError(
                     f"{what}: no reporter of {'the checkpoint' if there else 'what start returned'} writes checkpoints "
                     f"to {path}; without one a run that is killed starts from there each time: append "
                     f"mp.reporters.CheckpointReporter({str(path)!r}, interval) in start"
                 )
             if not there:
-                first = writers[0].path_at(simulation.current_step)
+                first = writers[0].path_at(simulation.current_step) if writers else path
                 simulation.save_checkpoint(first)
                 try:
                     # What would be refused when the script is started again is refused now.
