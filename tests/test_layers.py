@@ -38,7 +38,7 @@ LAYERS = [
     {"reporters"},
     {"simulation"},
     {"runs", "testing", "trajectory"},
-    {"visualize", "analysis"},
+    {"visualize", "analysis", "ensemble"},
     {"demo"},
     {"figures"},
     {"cli"},

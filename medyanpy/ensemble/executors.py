@@ -26,6 +26,8 @@ __all__ = ["Died", "Workers"]
 
 # Who has been at work so often when a worker died goes on alone, and is given up when that happens as often again.
 _TOGETHER = 3
+# Times that workers may be killed while they start.
+_TRIES = 20
 # A worker whose parent is gone, or wants it to end, may save what it does for so long (s).
 _GRACE = 20.0
 
@@ -133,20 +135,13 @@ class Workers:
 
     def __enter__(self) -> "Workers":
         if self._given is None:
-            self._begin()
-            # A script without the guard would have one pool after the other die.
-            first: queue.SimpleQueue[Future[None]] = queue.SimpleQueue()
-            assert self._pool is not None
-            for _ in range(self._n):
-                self._pool.submit(_there).add_done_callback(first.put)
             try:
-                first.get().result()
-            except BrokenExecutor as cause:
-                self.close()
-                raise ExecutorError(
-                    f"{self._what}: worker processes end as soon as they start; what they said is above. They import the "
-                    'script: what it does must stand under  if __name__ == "__main__":'
-                ) from cause
+                tries = 1
+                while not self._come_up():
+                    self.close()
+                    tries += 1
+                    if tries > _TRIES:
+                        raise ExecutorError(f"{self._what}: worker processes are killed before they have started")
             except BaseException:
                 self.close()
                 raise
@@ -154,6 +149,36 @@ class Workers:
 
     def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
         self.close(wait=kind is None)
+
+    def _come_up(self) -> bool:
+        """Start workers, and wait for the first; False if one was killed meanwhile.
+
+        Raises
+        ------
+        ExecutorError
+            One has ended by itself. A script without the guard would have one pool after the other do so.
+        """
+        self._begin()
+        assert self._pool is not None
+        first: queue.SimpleQueue[Future[None]] = queue.SimpleQueue()
+        processes: list[Any] = []
+        try:
+            for _ in range(self._n):
+                self._pool.submit(_there).add_done_callback(first.put)
+            processes = list(self._pool._processes.values())
+            first.get().result()
+        except BrokenExecutor as cause:
+            until = time.perf_counter() + 2.0
+            while all(process.exitcode is None for process in processes) and time.perf_counter() < until:
+                time.sleep(0.01)
+            # Those that are killed have the number of a signal.
+            if any((process.exitcode or 0) > 0 for process in processes):
+                raise ExecutorError(
+                    f"{self._what}: worker processes end as soon as they start; what they said is above. They import "
+                    'the script: what it does must stand under  if __name__ == "__main__":'
+                ) from cause
+            return False
+        return True
 
     def _begin(self) -> None:
         context = multiprocessing.get_context("spawn")
@@ -214,7 +239,10 @@ class Workers:
                         raise self._gone(cause) from cause
                     failure: BaseException = cause
                 except Exception as cause:
-                    # Dask's, of workers that died; or what cannot be sent.
+                    if self._given is not None:
+                        # As Dask's, which has tried several workers.
+                        yield i, Died(f"the executor could not do it: {type(cause).__name__}: {cause}")
+                        continue
                     failure = cause
                 else:
                     yield i, outcome
@@ -222,10 +250,10 @@ class Workers:
                 deaths[i] += 1
                 if deaths[i] < _TOGETHER:
                     left.append(i)
-                elif deaths[i] < 2 * _TOGETHER and self._given is None:
+                elif deaths[i] < 2 * _TOGETHER:
                     suspects.append(i)
                 else:
-                    yield i, Died(f"{deaths[i]} times its worker died, or could not do it: {type(failure).__name__}: {failure}")
+                    yield i, Died(f"its worker died {deaths[i]} times: {type(failure).__name__}: {failure}")
         finally:
             for future in flying:
                 future.cancel()

@@ -7,13 +7,14 @@ import signal
 import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from medyanpy._tools.described import made_anew
-from medyanpy._tools.outputs import Lock, write_atomically
+from medyanpy._tools.outputs import Lock, remove_left_over, write_atomically
 from medyanpy._tools.threads import threads_by_default
 from medyanpy.ensemble.shipping import text_of_values
 from medyanpy.errors import ParameterError, shown
@@ -166,11 +167,9 @@ def _one(common: Common, replica: Replica) -> dict[str, Any]:
     except (Exception, SystemExit) as error:
         out.update(status="failed", error=f"{type(error).__name__}: {error}", traceback=traceback.format_exc())
         if replica.folder is not None:
-            try:
+            with suppress(OSError):
                 replica.folder.mkdir(parents=True, exist_ok=True)
                 (replica.folder / ERROR).write_text(out["traceback"], encoding="utf-8")
-            except OSError:
-                pass
     out["seconds"] = time.perf_counter() - begin
     return out
 
@@ -197,27 +196,27 @@ def _in_folder(common: Common, replica: Replica, out: dict[str, Any]) -> None:
     left = common.left
     folder.mkdir(parents=True, exist_ok=True)
     _wait_for(folder)
+    # Who was killed while it wrote them.
+    for name in (PARAMETERS, DONE):
+        remove_left_over(folder / name)
     if not (folder / PARAMETERS).exists():
-        said = json.dumps(described(replica), indent=1)
-        write_atomically("ensemble", folder / PARAMETERS, lambda file: file.write(said.encode()))
+        _write(folder / PARAMETERS, described(replica))
     functions = common.functions.get()
     if left is not None and left <= 0.0:
         out.update(status="unfinished", steps=_steps_of(folder))
         return
     try:
-        outcome = run_in_folder(
-            folder,
-            lambda directory: begun(common.make.get(), replica, directory),
-            until=common.until, walltime=left, threads=common.threads, functions=functions, progress=False,
-        )  # fmt: skip
+        with _passing_on_sigterm():
+            outcome = run_in_folder(
+                folder,
+                lambda directory: begun(common.make.get(), replica, directory),
+                until=common.until, walltime=left, threads=common.threads, functions=functions, progress=False,
+            )  # fmt: skip
     except BaseException:
         out["steps"] = _steps_of(folder)
         raise
     out["steps"] = outcome.step
     if not outcome.finished:
-        left = common.left
-        if (left is None or left > 0.0) and threading.current_thread() is threading.main_thread():
-            _pass_on_a_signal(left)
         out["status"] = "unfinished"
         return
     analyse = common.analyse.get()
@@ -225,16 +224,32 @@ def _in_folder(common: Common, replica: Replica, out: dict[str, Any]) -> None:
         with Simulation.resume(folder / CHECKPOINT, common.threads, functions, False) as simulation:
             out["result"] = _analysed(analyse, simulation, folder)
     out["status"] = "done"
-    said = json.dumps({"steps": out["steps"], "analyse": common.key, "result": out["result"]})
-    write_atomically("ensemble", folder / DONE, lambda file: file.write(said.encode()))
+    _write(folder / DONE, {"steps": out["steps"], "analyse": common.key, "result": out["result"]})
     (folder / ERROR).unlink(missing_ok=True)
 
 
-def _pass_on_a_signal(left: float | None) -> None:
-    """A run that ends before its time was told to by SIGTERM, which is for the worker. (The last step that fits in may
-    end a little before the time.)"""
-    if left is None:
-        signal.raise_signal(signal.SIGTERM)
+@contextmanager
+def _passing_on_sigterm() -> Iterator[None]:
+    """SIGTERM ends a run in its folder, with a checkpoint; afterwards it is for the worker, which it is to end."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    read, write = os.pipe()
+    os.set_blocking(read, False)
+    os.set_blocking(write, False)
+    # Every signal with a handler of Python, whoever has put it there, writes its number.
+    before = signal.set_wakeup_fd(write, warn_on_full_buffer=False)
+    came = b""
+    try:
+        yield
+    finally:
+        signal.set_wakeup_fd(before)
+        with suppress(BlockingIOError):
+            came = os.read(read, 4096)
+        os.close(read)
+        os.close(write)
+        if signal.SIGTERM in came:
+            signal.raise_signal(signal.SIGTERM)
 
 
 def _steps_of(folder: Path) -> int | None:
@@ -310,6 +325,11 @@ def recorded(common: Common, replica: Replica) -> dict[str, Any] | None:
         "status": "done", "steps": done["steps"], "error": None, "traceback": None, "result": done["result"],
         "seconds": 0.0,
     }  # fmt: skip
+
+
+def _write(path: Path, tree: Any) -> None:
+    text = json.dumps(tree, indent=1)
+    write_atomically("ensemble", path, lambda file: file.write(text.encode()))
 
 
 def _read(path: Path) -> Any:

@@ -12,7 +12,7 @@ import numpy as np
 from medyanpy.errors import ParameterError, shortened, shown
 from medyanpy.files.documents import DTYPES
 
-__all__ = ["Shipped", "name_of", "text_of_values", "values_of_text"]
+__all__ = ["Shipped", "name_of", "source_of", "text_of_values", "values_of_text"]
 
 
 def name_of(function: Any) -> str:
@@ -62,17 +62,24 @@ class Shipped:
         return self._function
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _Arrived, (self._packed,)
+        return _Arrived, (f"{self._what} ({name_of(self._function)})", self._packed)
 
 
 class _Arrived:
     """A function in another process: made from its bytes where its errors can be told."""
 
-    def __init__(self, packed: bytes) -> None:
+    def __init__(self, what: str, packed: bytes) -> None:
+        self._what = what
         self._packed = packed
 
     def get(self) -> Any:
-        return _unpacked(self._packed)
+        try:
+            return _unpacked(self._packed)
+        except Exception as cause:
+            raise ParameterError(
+                f"{self._what} cannot be made in the worker: {type(cause).__name__}: {cause}. Workers need the packages "
+                "and files that it is defined in, by the same names"
+            ) from cause
 
 
 @functools.lru_cache(maxsize=8)
@@ -111,7 +118,7 @@ def _packed(what: str, function: Any, main_is_there: bool) -> bytes:
     return packed
 
 
-# What analyses return --------------------------------------------------------------------------------------------------
+# What analyses are, and return --------------------------------------------------------------------------------------------------
 
 
 def text_of_values(what: str, value: Any) -> str:

@@ -66,8 +66,11 @@ class Table:
     @overload
     def __getitem__(self, what: str) -> np.ndarray: ...
 
-    def __getitem__(self, what: int | str) -> dict[str, Any] | np.ndarray:
-        """``table[3]`` is a row, a dict; ``table["steps"]`` a column.
+    @overload
+    def __getitem__(self, what: list[str]) -> "Table": ...
+
+    def __getitem__(self, what: int | str | list[str]) -> "dict[str, Any] | np.ndarray | Table":
+        """``table[3]`` is a row, a dict; ``table["steps"]`` a column; ``table[["replica", "steps"]]`` a table of these.
 
         Numbers are an array of numbers, nan where there are none; everything else is an array of objects.
 
@@ -79,10 +82,16 @@ class Table:
             A row that is not there.
         """
         if isinstance(what, str):
-            name = look_up({name: name for name in self.columns}, what, "column", ParameterError)
+            name = self._named(what)
             return _column([row.get(name) for row in self._rows])
+        if isinstance(what, list):
+            return Table([self._named(name) for name in what], self._rows, self.directories, self.tracebacks)
         row = self._rows[what]
         return {name: row.get(name) for name in self.columns}
+
+    def _named(self, name: str) -> str:
+        found: str = look_up({column: column for column in self.columns}, name, "column", ParameterError)
+        return found
 
     @property
     def done(self) -> bool:
