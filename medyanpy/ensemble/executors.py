@@ -36,7 +36,7 @@ class Died(Exception):  # noqa: N818 - it is a result
     """What is left of a task whose workers died, or that its executor could not run, again and again."""
 
 
-# In a worker ------------------------------------------------------------------------------------------------------------
+# In a worker ----------------------------------------------------------------------------------------------------------
 
 _busy = threading.Lock()
 
@@ -66,7 +66,7 @@ def _work(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
         return function(*arguments)
 
 
-# In the parent ----------------------------------------------------------------------------------------------------------
+# In the parent --------------------------------------------------------------------------------------------------------
 
 
 class Workers:
@@ -118,8 +118,8 @@ class Workers:
             self._given = executor
         else:
             raise ParameterError(
-                f"{what}: executor must be a concurrent.futures.Executor, a Client of dask.distributed, its scheduler's "
-                f"address, or a number of processes, not {shown(executor)}"
+                f"{what}: executor must be a concurrent.futures.Executor, a Client of dask.distributed, its "
+                f"scheduler's address, or a number of processes, not {shown(executor)}"
             )
         self._n = min(self._n, max(1, most))
 

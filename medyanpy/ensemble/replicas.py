@@ -24,7 +24,7 @@ from medyanpy.runs import CHECKPOINT, FromDocument
 from medyanpy.runs import run as run_in_folder
 from medyanpy.simulation import Simulation
 
-__all__ = ["Common", "FromDocumentWith", "Replica", "begun", "recorded", "work"]
+__all__ = ["Common", "FromDocumentWith", "Replica", "apply", "begun", "recorded", "wait_for", "work"]
 
 #: In the folder of a replica.
 PARAMETERS, DONE, ERROR = "params.json", "done.json", "error.txt"
@@ -147,7 +147,7 @@ def begun(make: Any, replica: Replica, folder: Path | None) -> Simulation:
     return simulation
 
 
-# The work ---------------------------------------------------------------------------------------------------------------
+# The work -------------------------------------------------------------------------------------------------------------
 
 
 def work(common: Common, replicas: list[Replica]) -> list[dict[str, Any]]:
@@ -195,7 +195,7 @@ def _in_folder(common: Common, replica: Replica, out: dict[str, Any]) -> None:
     assert folder is not None
     left = common.left
     folder.mkdir(parents=True, exist_ok=True)
-    _wait_for(folder)
+    wait_for(folder)
     # Who was killed while it wrote them.
     for name in (PARAMETERS, DONE):
         remove_left_over(folder / name)
@@ -262,7 +262,7 @@ def _steps_of(folder: Path) -> int | None:
         return None
 
 
-def _wait_for(folder: Path) -> None:
+def wait_for(folder: Path) -> None:
     """Give a worker that is about to end, as its parent has, the time to let go of a folder."""
     until = time.perf_counter() + _PATIENCE
     while True:
@@ -278,7 +278,8 @@ def _wait_for(folder: Path) -> None:
 def _analysed(analyse: Callable[..., Any] | None, simulation: Simulation, folder: Path | None) -> str | None:
     if analyse is None:
         return None
-    return text_of_values("analyse returned", analyse(simulation, folder) if _takes_two(analyse) else analyse(simulation))
+    given = (simulation, folder) if _takes_two(analyse) else (simulation,)
+    return text_of_values("analyse returned", analyse(*given))
 
 
 def _takes_two(function: Callable[..., Any]) -> bool:
@@ -291,7 +292,7 @@ def _takes_two(function: Callable[..., Any]) -> bool:
     return len(by_place) > 1 and (by_place[1].default is inspect.Parameter.empty or by_place[1].name == "directory")
 
 
-# What is there ----------------------------------------------------------------------------------------------------------
+# What is there --------------------------------------------------------------------------------------------------------
 
 
 def described(replica: Replica) -> dict[str, Any]:
@@ -338,4 +339,4 @@ def _read(path: Path) -> Any:
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as cause:
-        raise ParameterError(f"ensemble.run: {path} cannot be read: {cause}; remove it, or {os.path.dirname(path)}") from cause
+        raise ParameterError(f"ensemble.run: {path} cannot be read: {cause}; remove it, or {path.parent}") from cause

@@ -24,7 +24,7 @@ from medyanpy.ensemble.table import FIXED, Table
 from medyanpy.errors import MedyanError, ParameterError, shown
 from medyanpy.simulation import Simulation
 
-__all__ = ["maker", "own_folder", "packed", "run"]
+__all__ = ["maker", "own_folder", "packed", "progress_bar", "run", "sets_of_parameters"]
 
 #: What says in a folder that it is an ensemble's.
 ENSEMBLE = "ensemble.json"
@@ -80,9 +80,9 @@ def run(
     walltime : float, s, > 0, or str, optional
         How long all of it may take, such as ``"1h30m"``. Replicas that are under way then save a checkpoint.
     analyse : callable, optional
-        ``analyse(simulation)`` or ``analyse(simulation, directory)`` is called in the worker when a replica is done, and
-        returns a number, text or an array, or a dict of these, a column for each. With another function, or after its
-        text has changed, replicas that are done are analysed anew, from their last checkpoint.
+        ``analyse(simulation)`` or ``analyse(simulation, directory)`` is called in the worker when a replica is done,
+        and returns a number, text or an array, or a dict of these, a column for each. With another function, or after
+        its text has changed, replicas that are done are analysed anew, from their last checkpoint.
     functions : dict of str to callable, optional
         Of Python forces, as of `Simulation.resume`.
     progress : bool, optional
@@ -139,7 +139,7 @@ def run(
     seed = check_seed(f"{what}: seed", seed)
     threads = choose_threads(whole_number(f"{what}: threads", threads, at_least=1))
     deadline = None if walltime is None else time.time() + seconds_of(f"{what}: walltime", walltime)
-    sets = _sets(what, parameters)
+    sets = [{}] if parameters is None else sets_of_parameters(what, parameters)
     if analyse is not None and not callable(analyse):
         raise ParameterError(f"{what}: analyse must be a function, not {shown(analyse)}")
     making, name = maker(what, make, functions, sets)
@@ -159,7 +159,7 @@ def run(
         )  # fmt: skip
         records = [recorded(common, replica) for replica in replicas]
         waiting = [i for i, record in enumerate(records) if record is None]
-        bar = stack.enter_context(_bar(len(replicas), progress))
+        bar = stack.enter_context(progress_bar(len(replicas), progress, "replica"))
         bar.update(len(replicas) - len(waiting))
         if waiting:
             workers = Workers(what, executor, threads, len(waiting))
@@ -178,38 +178,35 @@ def packed(common: Common, workers: Workers) -> None:
             function.pack(workers.import_main)
 
 
-def _sets(what: str, parameters: Any) -> list[dict[str, Any]]:
-    """The sets of parameters, as they come back from a file."""
-    if parameters is None:
-        return [{}]
+def sets_of_parameters(what: str, parameters: Any, called: str = "parameters") -> list[dict[str, Any]]:
+    """Sets of parameters, checked, as they come back from a file."""
     if isinstance(parameters, Mapping) or not hasattr(parameters, "__iter__") or isinstance(parameters, str):
-        raise ParameterError(f"{what}: parameters must be a list of dicts, not {shown(parameters)}")
+        raise ParameterError(f"{what}: {called} must be a list of dicts, not {shown(parameters)}")
     sets: list[dict[str, Any]] = []
     places: dict[str, int] = {}
     for i, numbers in enumerate(parameters):
         if not isinstance(numbers, Mapping) or not all(isinstance(name, str) for name in numbers):
-            raise ParameterError(f"{what}: parameters[{i}] must be a dict with names as keys, not {shown(numbers)}")
+            raise ParameterError(f"{what}: {called}[{i}] must be a dict with names as keys, not {shown(numbers)}")
         taken = next((name for name in numbers if name in (*FIXED, "directory")), None)
         if taken is not None:
             raise ParameterError(
-                f"{what}: parameters[{i}] has the name {taken!r}, which is not for parameters: a replica has its own"
+                f"{what}: {called}[{i}] has the name {taken!r}, which is not for parameters: a replica has its own"
             )
         try:
             text = json.dumps(dict(numbers), allow_nan=False, sort_keys=True, default=_of_numpy)
         except (TypeError, ValueError) as cause:
             raise ParameterError(
-                f"{what}: parameters[{i}] = {shown(dict(numbers))} is not of numbers, text, lists and dicts, which "
+                f"{what}: {called}[{i}] = {shown(dict(numbers))} is not of numbers, text, lists and dicts, which "
                 f"JSON holds: {cause}"
             ) from cause
         if text in places:
-            raise ParameterError(
-                f"{what}: parameters[{i}] is the same as parameters[{places[text]}]: n_replicas= repeats them"
-            )
+            repeated = ": n_replicas= repeats them" if called == "parameters" else ""
+            raise ParameterError(f"{what}: {called}[{i}] is the same as {called}[{places[text]}]{repeated}")
         places[text] = i
         read = json.loads(text)
         sets.append({name: read[name] for name in numbers})
     if not sets:
-        raise ParameterError(f"{what}: parameters has no entry")
+        raise ParameterError(f"{what}: {called} has no entry")
     return sets
 
 
@@ -233,7 +230,9 @@ def maker(what: str, make: Any, functions: Any, sets: list[dict[str, Any]]) -> t
         try:
             signature = inspect.signature(make)
         except ValueError as cause:
-            raise ParameterError(f"{what}: make must be a function of seed and parameters, not {shown(make)}") from cause
+            raise ParameterError(
+                f"{what}: make must be a function of seed and parameters, not {shown(make)}"
+            ) from cause
         takes = signature.parameters
         given = {"seed": 0, **({"directory": None} if "directory" in takes else {})}
         for i, numbers in enumerate(sets):
@@ -241,7 +240,8 @@ def maker(what: str, make: Any, functions: Any, sets: list[dict[str, Any]]) -> t
                 signature.bind(**given, **numbers)
             except TypeError as cause:
                 raise ParameterError(
-                    f"{what}: make{signature} cannot be called with seed= and parameters[{i}] = {shown(numbers)}: {cause}"
+                    f"{what}: make{signature} cannot be called with seed= and parameters[{i}] = {shown(numbers)}: "
+                    f"{cause}"
                 ) from cause
         return make, name_of(make)
     if not isinstance(make, str | os.PathLike):
@@ -319,14 +319,15 @@ class _NoBar:
         pass
 
 
-def _bar(total: int, show: bool | None) -> Any:
+def progress_bar(total: int, show: bool | None, unit: str) -> Any:
+    """A bar, where one is wanted or somebody looks."""
     if show is None:
-        show = "IPython" in sys.modules and _in_a_notebook() or (sys.stderr is not None and sys.stderr.isatty())
+        show = ("IPython" in sys.modules and _in_a_notebook()) or (sys.stderr is not None and sys.stderr.isatty())
     if not show:
         return _NoBar()
     from tqdm.auto import tqdm
 
-    return tqdm(total=total, unit="replica")
+    return tqdm(total=total, unit=unit)
 
 
 def _in_a_notebook() -> bool:

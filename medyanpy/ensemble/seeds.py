@@ -34,7 +34,8 @@ def seed_of(seed: int, parameters: int, replica: int = 0) -> int:
     int
         64 bits, with which noise and first velocities of the replica are drawn:
         ``numpy.random.SeedSequence(seed, spawn_key=(0, parameters, replica)).generate_state(1, "uint64")``, which NumPy
-        promises not to change. It depends on nothing else, so that lists can be made longer, and one replica be run alone.
+        promises not to change. It depends on nothing else, so that lists can be made longer, and one replica be run
+        alone.
 
     Raises
     ------

@@ -77,8 +77,8 @@ class _Arrived:
             return _unpacked(self._packed)
         except Exception as cause:
             raise ParameterError(
-                f"{self._what} cannot be made in the worker: {type(cause).__name__}: {cause}. Workers need the packages "
-                "and files that it is defined in, by the same names"
+                f"{self._what} cannot be made in the worker: {type(cause).__name__}: {cause}. Workers need the "
+                "packages and files that it is defined in, by the same names"
             ) from cause
 
 
@@ -118,7 +118,7 @@ def _packed(what: str, function: Any, main_is_there: bool) -> bytes:
     return packed
 
 
-# What analyses are, and return --------------------------------------------------------------------------------------------------
+# What analyses are, and return ----------------------------------------------------------------------------------------
 
 
 def text_of_values(what: str, value: Any) -> str:
@@ -143,7 +143,9 @@ def _tree(what: str, value: Any) -> Any:
         return [_tree(what, part) for part in value]
     if isinstance(value, dict) and all(isinstance(name, str) for name in value) and set(value) != _ARRAY:
         return {name: _tree(what, part) for name, part in value.items()}
-    raise ParameterError(f"{what} {shown(value)}, which is no number, text or array of numbers, nor a list or dict of these")
+    raise ParameterError(
+        f"{what} {shown(value)}, which is no number, text or array of numbers, nor a list or dict of these"
+    )
 
 
 _ARRAY = {"dtype", "shape", "values"}

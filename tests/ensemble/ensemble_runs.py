@@ -96,7 +96,8 @@ def same_folders(one, other):
     """What replicas have left is the same, to the bit."""
     for a, b in zip(one.directories, other.directories, strict=True):
         assert a.name == b.name
-        assert {"run.h5", "run.csv", "run.checkpoint", "done.json", "params.json"} <= {path.name for path in a.iterdir()}
+        names = {path.name for path in a.iterdir()}
+        assert {"run.h5", "run.csv", "run.checkpoint", "done.json", "params.json"} <= names
         found = compared(a, b)
         assert not found, found
 
@@ -138,3 +139,53 @@ def gone(process, seconds=30.0):
             return True
         time.sleep(0.05)
     return False
+
+
+# Replica exchange -----------------------------------------------------------------------------------------------------
+
+
+def trapped(seed, n=5, word="BAOAB", directory=None):
+    """Beads in a harmonic trap, 3 n degrees of freedom, which forget where they were within some tens of steps."""
+    topology = mp.Topology()
+    beads = topology.add_beads(np.zeros((n, 3)), mass=1.0, friction=2.0)
+    system = mp.System(topology)
+    system.add_force(mp.forces.HarmonicTrap(beads, 1.0, [0.0, 0, 0], name="trap"))
+    simulation = mp.Simulation(system, mp.SplittingIntegrator(word, 0.5, kT=1.0, seed=seed))
+    simulation.context.set_velocities_to_temperature(kT=1.0, seed=seed)
+    if directory is not None:
+        simulation.reporters += [
+            mp.reporters.StateDataReporter(directory / "run.csv", 50, step=True, total_energy=True),
+            mp.reporters.CheckpointReporter(directory / "run.checkpoint", 70),
+        ]
+    return simulation
+
+
+def linked(seed, directory=None):
+    """Springs that are exchanged beside a trap that is not, with the account of work."""
+    simulation = trapped(seed, directory=directory)
+    beads = simulation.topology.handles[0].beads
+    system = mp.System(simulation.topology)
+    system.add_force(mp.forces.HarmonicBonds(np.column_stack([beads[:-1], beads[1:]]), 1.0, 1.0, name="springs"))
+    system.add_force(mp.forces.HarmonicTrap(simulation.topology.handles[0], 1.0, [0.0, 0, 0], name="trap"))
+    out = mp.Simulation(system, mp.BAGOGABIntegrator(0.2, kT=1.0, seed=seed))
+    out.context.set_velocities_to_temperature(kT=1.0, seed=seed)
+    out.report_work = True
+    out.reporters, simulation.reporters = simulation.reporters, []
+    return out
+
+
+def kinetic(simulation):
+    state = simulation.context.get_state(energy=True)
+    return [state.kinetic_energy, state.protocol_work if simulation.report_work else 0.0]
+
+
+def fails_later(seed):
+    """A walker that cannot go on."""
+    simulation = trapped(seed)
+    if seed == mp.ensemble.seed_of(0, 0, 1):
+        simulation.context.set_positions(np.full((5, 3), 1e200))
+    return simulation
+
+
+def always_killed(seed):
+    return kills_its_worker(seed, True)

@@ -65,7 +65,9 @@ def test_the_address_of_a_scheduler(client, reference):
 def test_functions_of_a_notebook(client):
     """Whatever has no module goes with its code."""
     steps = 10
-    table = mp.ensemble.run(lambda seed: runs.bead(seed), until=steps, executor=client, analyse=lambda s: s.current_step)
+    table = mp.ensemble.run(
+        lambda seed: runs.bead(seed), until=steps, executor=client, analyse=lambda s: s.current_step
+    )
     assert table["result"].tolist() == [steps]
 
 
