@@ -240,7 +240,7 @@ def replica_exchange(
             workers = Workers(_WHAT, executor, threads, len(walkers))
             packed(common, workers)
             held: list[Any] = [None] * len(walkers)
-            stack.callback(lambda: [s._close_quietly() for s in held if isinstance(s, Simulation)])
+            stack.callback(_close, held)
             with workers:
                 while len(history.lines) < n_exchanges and (deadline is None or time.time() < deadline):
                     line = _exchange(workers, common, walkers, held, states, history, seed)
@@ -248,6 +248,13 @@ def replica_exchange(
                     bar.update(1)
         folders = None if folder is None else [walker.folder for walker in walkers if walker.folder is not None]
         return history.result(states, n_exchanges, folders)
+
+
+def _close(held: list[Any]) -> None:
+    """Simulations that threads have kept."""
+    for simulation in held:
+        if isinstance(simulation, Simulation):
+            simulation._close_quietly()
 
 
 def _exchange(
@@ -290,8 +297,7 @@ def _exchange(
     after = list(now)
     for k, swapped in zip(pairs, accepted, strict=True):
         if swapped:
-            a, b = walker_in[k], walker_in[k + 1]
-            after[a], after[b] = k + 1, k
+            after[walker_in[k]], after[walker_in[k + 1]] = k + 1, k
     in_order = [seen[walker_in[k]] for k in range(len(states))]
     return {
         "exchange": n, "states": after, "pairs": pairs, "accepted": accepted,
@@ -369,16 +375,18 @@ def _found(common: Common, walker: Replica, held: Any) -> Simulation:
     if walker.folder is not None:
         walker.folder.mkdir(parents=True, exist_ok=True)
         wait_for(walker.folder)
-        return Simulation._gone_on(
+        resumed: Simulation = Simulation._gone_on(
             _WHAT, walker.folder / CHECKPOINT, lambda: begun(common.make.get(), walker, walker.folder), common.threads,
             functions, None, writer_needed=False,
         )  # fmt: skip
+        return resumed
     if held is None:
         return begun(common.make.get(), walker, None)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / CHECKPOINT
         path.write_bytes(held)
-        return Simulation.resume(path, common.threads, functions, False)
+        resumed = Simulation.resume(path, common.threads, functions, False)
+        return resumed
 
 
 def _bytes_of(simulation: Simulation) -> bytes:

@@ -105,7 +105,8 @@ class FromDocumentWith:
 
     def check(self, parameters: dict[str, Any]) -> None:
         """Refuse what cannot be set."""
-        apply(*self.read(), parameters)
+        system, integrator = self.read()
+        apply(system, integrator, parameters)
 
 
 def apply(system: Any, integrator: SplittingIntegrator, numbers: dict[str, Any]) -> None:

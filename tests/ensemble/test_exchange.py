@@ -258,21 +258,23 @@ def implicitly_kicked(seed):
 
 
 def driven(seed):
-    topology = mp.Topology()
-    beads = topology.add_beads([[0.0, 0, 0], [1.0, 0, 0]], mass=1.0, friction=1.0)
-    system = mp.System(topology)
-    links = system.add_force(mp.forces.Links(mp.Sites(beads), mp.Sites(beads), stiffness=1.0, length=1.0))
-    system.add_jump(mp.jumps.LinkBinding(links, unbinding_rate=1.0, binding_rate=1.0, rates=mp.jumps.Bell(1.0)))
-    return mp.Simulation(system, mp.BAGOGABIntegrator(0.01, kT=1.0, seed=seed))
+    simulation = runs.trapped(seed)
+    beads = simulation.topology.handles[0]
+    system = mp.System(simulation.topology)
+    system.add_force(mp.forces.HarmonicTrap(beads, 1.0, [0.0, 0, 0], name="trap"))
+    links = system.add_force(mp.forces.Links([], [], stiffness=2.0, length=1.5))
+    system.add_jump(mp.jumps.LinkBinding(links, beads, off_rate=1.0, on_rate=3.0, rates=mp.jumps.Bell(2.0)))
+    return mp.Simulation(system, mp.BAGOGABIntegrator(0.1, kT=1.0, seed=seed))
 
 
-def test_no_canonical_distribution():
-    for make, message in [
-        (without_thermostat, "keeps no temperature: add O"),
-        (implicitly_kicked, "ZhangSkeel moves beads by other forces"),
-    ]:
-        with pytest.raises(ParameterError, match=message):
-            swapped(make, [{"trap.stiffness": 1.0}, {"trap.stiffness": 2.0}])
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [(without_thermostat, "keeps no temperature: add O"), (implicitly_kicked, "ZhangSkeel moves beads by other forces"),
+     (driven, "LinkBinding is driven, and keeps no canonical distribution")],
+)  # fmt: skip
+def test_no_canonical_distribution(make, message):
+    with pytest.raises(ParameterError, match=message):
+        swapped(make, [{"trap.stiffness": 1.0}, {"trap.stiffness": 2.0}])
 
 
 def test_a_walker_that_cannot_go_on():
