@@ -54,6 +54,7 @@ from medyanpy.sites import Sites
 from medyanpy.state import State
 from medyanpy.system import System
 from medyanpy.topology import Topology
+from medyanpy.visualize.plots import plot
 
 if _TYPE_CHECKING:
     from medyanpy import ensemble
@@ -95,6 +96,7 @@ __all__ = [
     "hydrodynamics",
     "jumps",
     "kicks",
+    "plot",
     "presets",
     "reporters",
     "rigid",

@@ -16,12 +16,12 @@ from medyanpy._tools.progress import Progress
 from medyanpy._tools.threads import threads_by_default
 from medyanpy._tools.validation import file_path, whole_number
 from medyanpy.errors import ParameterError, shown
-from medyanpy.files.checkpoint import is_checkpoint
+from medyanpy.files.checkpoint import is_checkpoint, read_head
 from medyanpy.files.documents import deserialize
 from medyanpy.reporters import CheckpointReporter, Reporter, StateDataReporter, TrajectoryReporter
 from medyanpy.simulation import Simulation
 
-__all__ = ["CHECKPOINT", "FromDocument", "RunOutcome", "run"]
+__all__ = ["CHECKPOINT", "FromDocument", "RunOutcome", "resume", "run"]
 
 #: The name of the checkpoint in the folder of a run.
 CHECKPOINT = "run.checkpoint"
@@ -200,6 +200,8 @@ def run(
     begin = make if callable(make) else FromDocument(make, functions=functions)
     path = folder / CHECKPOINT
     action: Literal["started", "resumed"] = "resumed" if path.exists() else "started"
+    if path.exists() and _was_done("run", path, until):
+        return RunOutcome(True, until, folder, "was done")
     with _sigterm(deadline) as impatient:
 
         def start() -> Simulation:
@@ -211,7 +213,89 @@ def run(
         except _TimeUpError:
             return RunOutcome(False, 0, folder, action)
         with simulation:
-            return _go(simulation, path, until, deadline, action, progress)
+            outcome = _go("run", simulation, path, until, deadline, action, progress)
+    _come_last(path, outcome)
+    return outcome
+
+
+@plainly_called
+def resume(
+    path: str | os.PathLike[str],
+    *,
+    until: int,
+    walltime: float | str | None = None,
+    threads: int | None = None,
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+    progress: bool | None = None,
+) -> RunOutcome:
+    """Go on from a checkpoint, as `run` does in its folder: up to a step, or until time is up.
+
+    Parameters
+    ----------
+    path : path
+        A checkpoint. That of the last step takes its place; of one that a `CheckpointReporter` with ``{step}`` has
+        written, the place that this reporter has for it.
+    until, walltime, threads, functions, progress
+        As of `run`.
+
+    Returns
+    -------
+    RunOutcome
+        Its `directory` is that of the checkpoint.
+
+    Raises
+    ------
+    ParameterError
+        What is no checkpoint, or one of a later step; and as `Simulation.resume`.
+    SimulationError, OutputError
+        As of `run`.
+    """
+    until = whole_number("resume: until", until, at_most=2**63 - 1)
+    deadline = Deadline(None if walltime is None else seconds_of("resume: walltime", walltime))
+    path = Path(os.path.abspath(file_path("resume: path", path)))
+    if not is_checkpoint(path):
+        raise ParameterError(f"resume: {path} {'is no checkpoint' if path.exists() else 'does not exist'}")
+
+    if _was_done("resume", path, until):
+        return RunOutcome(True, until, path.parent, "was done")
+
+    def gone() -> Simulation:
+        raise ParameterError(f"resume: {path} has just gone")
+
+    with (
+        _sigterm(deadline),
+        Simulation._gone_on("resume", path, gone, threads, functions, None, writer_needed=False) as simulation,
+    ):
+        outcome = _go("resume", simulation, path, until, deadline, "resumed", progress)
+    _come_last(path, outcome)
+    return outcome
+
+
+def _was_done(what: str, path: Path, until: int) -> bool:
+    """Whether nothing is left to do, so that no file is touched: neither steps, nor reports, nor frames to cut off that
+    a run which was to go farther has left.
+
+    Raises
+    ------
+    ParameterError
+        The run is farther.
+    """
+    head = read_head(path)
+    if head["step"] > until:
+        raise _past(what, path, head["step"], until)
+    if head["step"] < until or any(isinstance(tree, dict) and tree.get("owes") for tree in head.get("reporters", [])):
+        return False
+    newest = os.stat(path).st_mtime_ns
+    there = (os.path.join(folder, name) for folder, _, names in os.walk(path.parent) for name in names)
+    return all(os.stat(name).st_mtime_ns < newest for name in there if name != str(path))
+
+
+def _come_last(path: Path, outcome: RunOutcome) -> None:
+    """Of a run that is done the checkpoint is the newest file, also when the others have been closed after it."""
+    if outcome.finished:
+        now = time.time_ns()
+        with suppress(OSError):
+            os.utime(path, ns=(now, now))
 
 
 def _folder(directory: Any) -> Path:
@@ -243,18 +327,19 @@ def _made(make: Callable[[Path], Any], folder: Path, until: int) -> Simulation:
                         "make is called with the folder as its argument, for names such as directory / 'run.h5'"
                     )
         if simulation.current_step > until:
-            raise _past(folder, simulation.current_step, until)
+            raise _past("run", folder, simulation.current_step, until)
     except BaseException:
         simulation._close_quietly()
         raise
     return simulation
 
 
-def _past(folder: Path, step: int, until: int) -> ParameterError:
-    return ParameterError(f"run: until = {until} but the run in {folder} is at step {step} already")
+def _past(what: str, where: Path, step: int, until: int) -> ParameterError:
+    return ParameterError(f"{what}: until = {until} but {where} is at step {step} already")
 
 
 def _go(
+    what: str,
     simulation: Simulation,
     path: Path,
     until: int,
@@ -265,40 +350,45 @@ def _go(
     """Take steps, and leave a checkpoint of the last."""
     before = simulation.current_step
     if before > until:
-        raise _past(path.parent, before, until)
+        raise _past(what, path, before, until)
     # Of a checkpoint that was written when not all had reported, the rest is to come.
     whole = before == until and not simulation._owed.plans
     if whole:
         return RunOutcome(True, before, path.parent, "was done" if action == "resumed" else action)
-    by_clock = not any(isinstance(r, CheckpointReporter) and r.writes(path) for r in simulation.reporters)
-    cost = 0.0
+    reporters = [r for r in simulation.reporters if isinstance(r, CheckpointReporter)]
+    # Whose checkpoint it is; of a name with {step}, the one of another step is elsewhere.
+    writer = next((r for r in reporters if _same(r.path_at(before), path)), None)
+    by_clock, cost = writer is None, 0.0
+
+    def save() -> None:
+        simulation.save_checkpoint(path if writer is None else writer.path_at(simulation.current_step))
+
     with Progress(until - before, progress) as bar:
         try:
             while True:
                 bar.within(Deadline(max(_EVERY, cost / _PART), deadline) if by_clock else deadline)
-                simulation._go("run", until, bar)
+                simulation._go(what, until, bar)
                 step = simulation.current_step
                 if step == until or bar.late_for(deadline):
                     break
-                cost = _save(simulation, path)
+                begin = time.perf_counter()
+                save()
+                cost = time.perf_counter() - begin
         except KeyboardInterrupt:
             with suppress(Exception):
-                _save(simulation, path)
+                save()
             raise
-    _save(simulation, path)
+    save()
     if step == before + 1 < until and deadline.left < 0.0 and not deadline.stopped:
         raise ParameterError(
-            f"run: walltime = {in_words(deadline.seconds)} is shorter than what it takes to build the simulation and "
-            f"take one step ({in_words(deadline.elapsed)}); the step is saved: give more time for others"
+            f"{what}: walltime = {in_words(deadline.seconds)} is shorter than what it takes to build the simulation "
+            f"and take one step ({in_words(deadline.elapsed)}); the step is saved: give more time for others"
         )
     return RunOutcome(step == until, step, path.parent, action)
 
 
-def _save(simulation: Simulation, path: Path) -> float:
-    """How long it took, s."""
-    begin = time.perf_counter()
-    simulation.save_checkpoint(path)
-    return time.perf_counter() - begin
+def _same(one: Path, other: Path) -> bool:
+    return one.parent.resolve() / one.name == other.parent.resolve() / other.name
 
 
 @contextmanager

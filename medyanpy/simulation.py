@@ -12,9 +12,11 @@ from medyanpy._tools.interrupts import Interrupts
 from medyanpy._tools.names import Guarded, plainly_called
 from medyanpy._tools.outputs import Lock
 from medyanpy._tools.progress import Progress
+from medyanpy._tools.tables import Displayed, Page, Table, amount
 from medyanpy._tools.validation import file_path, whole_number
 from medyanpy.context import Context
 from medyanpy.engine.minimize import Minimization, minimize
+from medyanpy.engine.summary import said_of, tables_of
 from medyanpy.engine.worksheet import Worksheet, look
 from medyanpy.errors import MedyanError, ParameterError, SimulationError
 from medyanpy.files.checkpoint import load_into, read_checkpoint, write_checkpoint
@@ -41,7 +43,7 @@ class _Owed:
     plans: list[tuple[Reporter, dict[str, Any]]] = field(default_factory=list)
 
 
-class Simulation(Guarded):
+class Simulation(Displayed, Guarded):
     """A system, an integrator and a context, run together and reported on.
 
     Parameters
@@ -132,7 +134,7 @@ class Simulation(Guarded):
         ----------
         n : int, >= 0
         progress : bool, optional
-            Show a progress bar on standard error; where not given, if it is a terminal.
+            Show a progress bar; where not given, in notebooks, and if standard error is a terminal.
 
         Raises
         ------
@@ -326,7 +328,9 @@ class Simulation(Guarded):
         """
         return look(self.context.system, self.context.integrator)
 
-    def minimize_energy(self, tolerance: float | None = None, max_iterations: int = 10_000) -> Minimization:
+    def minimize_energy(
+        self, tolerance: float | None = None, max_iterations: int = 10_000, *, progress: bool | None = None
+    ) -> Minimization:
         """Move beads to where forces are small, and set no velocities.
 
         Parameters
@@ -337,6 +341,8 @@ class Simulation(Guarded):
             temperature 0.001 of the root mean square force at the start.
         max_iterations : int, >= 0
             Stop after so many evaluations of the forces; 0 for no bound.
+        progress : bool, optional
+            As of `step`.
 
         Returns
         -------
@@ -354,7 +360,7 @@ class Simulation(Guarded):
         In-triangle points slide over the mesh as they do in G, and vertices feel what points push on them.
         """
         with self.context.turn.taken("minimize_energy", in_reports=False):
-            return minimize(self.context, tolerance, max_iterations)
+            return minimize(self.context, tolerance, max_iterations, progress)
 
     def save_checkpoint(self, path: Any) -> None:
         """Write all that is needed to go on with the same bits, on any number of threads, here or elsewhere.
@@ -530,6 +536,20 @@ class Simulation(Guarded):
             stack.pop_all()
         simulation._free = weakref.finalize(simulation, lock.release)
         return simulation
+
+    def _page(self) -> Page:
+        tables, notes = tables_of(self.context)
+        # Those of others may have been made without the constructor of theirs.
+        reporters = [
+            (type(r).__name__, getattr(r, "writes_to", "–"), amount(getattr(r, "interval", None)))
+            for r in self._reporters
+        ]
+        head = ("reporters", "writes to", "every (steps)")
+        return Page("Simulation", said_of(self.context), [*tables, Table("reporters", reporters, head)], notes)
+
+    def __repr__(self) -> str:
+        reporters = ", ".join(type(reporter).__name__ for reporter in self._reporters) or "none"
+        return f"Simulation({said_of(self.context)}; {self.system!r}, {self.integrator!r}, reporters: {reporters})"
 
     def __reduce__(self):
         raise TypeError(

@@ -10,6 +10,7 @@ import pytest
 
 import medyanpy
 from medyanpy import cli, demo, presets, reporters, surfaces
+from medyanpy.cli.demo import DEMOS
 from medyanpy.demo import rod
 from medyanpy.demo.report import OUTPUTS
 from medyanpy.errors import ParameterError
@@ -63,7 +64,7 @@ def test_tutorials():
 
 
 def test_demos_in_the_readme():
-    assert set(re.findall(r"`medyanpy demo (\w+)`", text_of("README.md"))) == set(cli._DEMOS) - {"points"}
+    assert set(re.findall(r"`medyanpy demo (\w+)`", text_of("README.md"))) == set(DEMOS) - {"points"}
 
 
 def test_demos_on_the_command_line(capsys):
@@ -73,7 +74,7 @@ def test_demos_on_the_command_line(capsys):
     said = " ".join(capsys.readouterr().out.split())
     for name in OUTPUTS:
         assert name in said
-    for which, (run, own) in cli._DEMOS.items():
+    for which, (run, own) in DEMOS.items():
         assert f"{which}: " in said
         defaults = {name: p.default for name, p in inspect.signature(getattr(demo, run)).parameters.items()}
         for name in own:

@@ -14,7 +14,7 @@ import pytest
 import medyanpy as mp
 from medyanpy import runs
 from medyanpy._tools.deadlines import Deadline, seconds_of
-from medyanpy.errors import ParameterError, ReporterWarning, SimulationError
+from medyanpy.errors import OutputError, ParameterError, ReporterWarning, SimulationError
 
 sys.path.insert(0, str(Path(__file__).parent / "faults"))
 from restart_runs import compared, left
@@ -158,11 +158,10 @@ def test_a_last_step_that_comes_late_is_no_failure(monkeypatch):
 def test_a_run_is_started_resumed_and_done(tmp_path):
     folder = tmp_path / "new" / "folder"
     assert mp.run(folder, make, until=50) == mp.RunOutcome(True, 50, folder, "started")
-    before = {path: path.read_bytes() for path in folder.iterdir()}
-    # Of make nothing is needed any more.
+    before = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in folder.iterdir()}
+    # Of make nothing is needed any more; and of a run that is done no file is touched.
     assert mp.run(folder, lambda directory: 1 / 0, until=50) == mp.RunOutcome(True, 50, folder, "was done")
-    assert {path: path.read_bytes() for path in folder.iterdir()}.keys() == before.keys()
-    assert (folder / runs.CHECKPOINT).read_bytes() == before[folder / runs.CHECKPOINT]
+    assert {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in folder.iterdir()} == before
     assert mp.run(str(folder), make, until=80) == mp.RunOutcome(True, 80, folder, "resumed")
     assert np.loadtxt(folder / "run.csv", delimiter=",")[:, 0].tolist() == list(range(3, 81, 3))
     assert mp.Trajectory(folder / "run.h5").steps.tolist() == list(range(7, 81, 7))
@@ -185,6 +184,50 @@ def test_a_run_in_pieces_leaves_the_files_of_one_at_once(monkeypatch, tmp_path, 
     assert len(steps) == 15
     assert compared(tmp_path / "once", tmp_path / "pieces") == []
     assert set(left(tmp_path / "once")) == {"run.h5", "run.csv", runs.CHECKPOINT}
+
+
+def test_a_run_that_was_to_go_farther_is_cut_off(tmp_path):
+    """Its checkpoint is of the very step, but files go on."""
+
+    def begin(directory):
+        simulation = make(directory, checkpoint=50)
+        simulation.step(60)
+        simulation.reporters[-1].flush()
+        return simulation
+
+    # Killed at step 60.
+    (tmp_path / "killed").mkdir()
+    with begin(tmp_path / "killed"):
+        pass
+    (tmp_path / "killed" / runs.CHECKPOINT).touch()
+    os.utime(tmp_path / "killed" / "run.csv")
+    mp.run(tmp_path / "through", lambda folder: make(folder, checkpoint=50), until=50)
+    assert compared(tmp_path / "through", tmp_path / "killed") != []
+    assert mp.run(tmp_path / "killed", make, until=50).action == "was done"
+    assert compared(tmp_path / "through", tmp_path / "killed") == []
+
+
+def test_what_was_not_reported_when_the_checkpoint_was_written_is_reported(tmp_path):
+    """The step is reached, and a row is missing."""
+    simulation = make(tmp_path)
+    table = simulation.reporters[1]
+    fails = [True]
+    report = table.report
+
+    def once(simulation, state):
+        if state.step == 21 and fails.pop():
+            raise OutputError("no room")
+        report(simulation, state)
+
+    table.report = once
+    with pytest.raises(OutputError, match="no room"):
+        simulation.step(21)
+    simulation.save_checkpoint(tmp_path / runs.CHECKPOINT)
+    simulation.close()
+    assert mp.run(tmp_path, make, until=21) == mp.RunOutcome(True, 21, tmp_path, "resumed")
+    assert np.loadtxt(tmp_path / "run.csv", delimiter=",")[-1, 0] == 21
+    mp.run(tmp_path.with_name("through"), make, until=21)
+    assert compared(tmp_path.with_name("through"), tmp_path) == []
 
 
 def test_checkpoints_by_the_clock(monkeypatch, tmp_path):
@@ -281,7 +324,7 @@ def test_documents_that_cannot_be_run(tmp_path, change, message):
 def test_a_run_that_is_farther(tmp_path):
     mp.run(tmp_path, make, until=50)
     before = left(tmp_path)
-    with pytest.raises(ParameterError, match=r"until = 40 but the run in .* is at step 50 already"):
+    with pytest.raises(ParameterError, match=r"until = 40 but .* is at step 50 already"):
         mp.run(tmp_path, make, until=40)
     assert left(tmp_path) == before
 

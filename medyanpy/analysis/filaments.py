@@ -15,7 +15,7 @@ import numpy as np
 from medyanpy._tools.validation import array, number
 from medyanpy.beads import Filaments
 from medyanpy.errors import ParameterError, TopologyError
-from medyanpy.files.trajectory import Trajectory
+from medyanpy.files.trajectory import Frames, Trajectory
 
 __all__ = [
     "Estimate",
@@ -272,7 +272,7 @@ def _open(what: str, filaments: Any) -> Filaments:
 
 def _frames(source: Any, what: str, filaments: Filaments) -> tuple[bool, Iterator[np.ndarray]]:
     """Whether there is one frame only; and the positions of the nodes in every frame."""
-    if isinstance(source, Trajectory):
+    if isinstance(source, Trajectory | Frames):
         return False, (_nodes_of(frame, what, filaments) for frame in source)
     if hasattr(source, "positions"):
         return True, iter([_nodes_of(source, what, filaments)])

@@ -72,6 +72,16 @@ LINKS_OF = "links of "
 #: Permanent ids, in frames where beads come and go.
 IDS = "particles/all/id"
 ENERGIES = ("potential_energy", "kinetic_energy", "temperature")
+#: Energies of single forces are called so in frames, before the name of the force.
+ENERGY_OF = "energy of "
+#: Groups under ``/medyanpy`` that hold these, and whether frames say what joins beads and vertices; the time between
+#: frames.
+ENERGIES_AT = "medyanpy/energies"
+BONDS = "medyanpy/connectivity/bonds"
+EDGES = "medyanpy/connectivity/mesh_edges"
+INTERVAL = "medyanpy/intervals/dt"
+#: Where readers of H5MD look for tuples of particles.
+CONNECTIVITY = "connectivity"
 
 
 def import_h5py() -> Any:
@@ -169,6 +179,8 @@ class File:
             for name in list(new.hdf5["all"]):
                 new.hdf5.move(f"all/{name}", name)
             del new.hdf5["all"]
+            # References of one file mean nothing in another.
+            refer_to_particles(new.hdf5)
             # Frames whose step was not written any more do not count.
             truncate(new.hdf5, min(frames, len(counted_steps(new.hdf5))))
         except BaseException:
@@ -457,6 +469,12 @@ def element_paths(file: "h5py.File") -> list[str]:
     groups = {f"medyanpy/{of}": group for of, group in file["medyanpy"].items() if of != "handles"}
     own = [f"{path}/{entry}" for path, group in groups.items() for entry in group if f"{entry}/value" in group]
     return [*(path for path in known if path in file), *own]
+
+
+def refer_to_particles(file: "h5py.File") -> None:
+    """Let all tuples say which particles they are of, as H5MD wants it."""
+    for element in file[CONNECTIVITY].values() if CONNECTIVITY in file else ():
+        element.attrs["particles_group"] = file["particles/all"].ref
 
 
 def truncate(file: "h5py.File", n: int) -> None:

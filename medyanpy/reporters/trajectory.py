@@ -188,15 +188,17 @@ class TrajectoryReporter(Reporter):
             with Interrupts(), writing("TrajectoryReporter", self._path):
                 self._go_back(simulation)
         layout = simulation.context.layout
-        flipped = layout.triangulation.may_change and not self._content.faces
+        content = self._content
+        flipped = layout.triangulation.may_change and not content.faces
         if flipped and self._faces is False:
             raise ParameterError(
                 f"TrajectoryReporter: edges have been flipped since {self._path} was begun, which holds the triangles "
                 "of the meshes: make the reporter with faces=True"
             )
-        if flipped or self._layout() is not layout:
+        linked = content.links_have_changed
+        if flipped or linked or self._layout() is not layout:
             with Interrupts(), writing("TrajectoryReporter", self._path):
-                self._follow(simulation, self._content_of(simulation, self._content.faces or flipped))
+                self._follow(simulation, content.faces or flipped, content.links or linked)
         return self._writer
 
     def _go_back(self, simulation: "Simulation") -> None:
@@ -207,10 +209,12 @@ class TrajectoryReporter(Reporter):
         self._writer.go_on_in(file)
         self._take(simulation, *rest)
 
-    def _follow(self, simulation: "Simulation", content: Content) -> None:
+    def _follow(self, simulation: "Simulation", faces: bool, links: bool) -> None:
         """The simulation has been edited: begin a segment where the file does not serve any more."""
         writer, number, before = self._writer, self._number, self._before
-        if content.difference(writer.hdf5):
+        content = self._content_of(simulation, faces, like=writer.hdf5)
+        if not content.tells_all_energies or content.difference(writer.hdf5):
+            content = self._content_of(simulation, faces, links=links)
             writer.flush()
             if writer.frames:
                 number, before = number + 1, (self._all_frames, writer.last_step)
@@ -252,8 +256,12 @@ class TrajectoryReporter(Reporter):
 
     # Segments -----------------------------------------------------------------------------------------------
 
-    def _content_of(self, simulation: "Simulation", faces: bool) -> Content:
-        return Content(simulation, self._real, velocities=self._velocities, faces=faces)
+    def _content_of(
+        self, simulation: "Simulation", faces: bool, *, links: bool = False, like: Any = None
+    ) -> Content:
+        return Content(
+            simulation, self._real, self.interval, velocities=self._velocities, faces=faces, links=links, like=like
+        )
 
     def _take(self, simulation: "Simulation", content: Content, number: int, before: tuple[int, int]) -> None:
         self._content, self._number, self._before = content, number, before
@@ -312,13 +320,15 @@ class TrajectoryReporter(Reporter):
             if not part.before <= frames <= end:
                 continue
             with looking_into(part.path) as file:
-                content = self._content_of(simulation, "medyanpy/faces" in file if self._faces is None else self._faces)
+                faces = "medyanpy/faces" in file if self._faces is None else self._faces
+                content = self._content_of(simulation, faces, like=file)
                 difference = content.difference(file)
             if not difference:
                 return k, content, False
             why = why or f"TrajectoryReporter: cannot append to {part.path}: {difference}"
             if begins == "anywhere" or (begins == "behind" and frames == end):
-                behind = k, content, True
+                links = content.links or content.links_have_changed
+                behind = k, self._content_of(simulation, faces, links=links), True
         if behind is None:
             raise ParameterError(why)
         return behind
