@@ -17,12 +17,13 @@ import numpy as np
 from medyanpy._tools.deadlines import seconds_of
 from medyanpy._tools.names import plainly_called
 from medyanpy._tools.outputs import writing
+from medyanpy._tools.progress import Bar
 from medyanpy._tools.threads import choose_threads, threads_by_default
 from medyanpy._tools.validation import seed as check_seed
 from medyanpy._tools.validation import whole_number
 from medyanpy.ensemble.executors import Died, Workers
 from medyanpy.ensemble.replicas import Common, Replica, apply, begun, wait_for
-from medyanpy.ensemble.running import maker, own_folder, packed, progress_bar, sets_of_parameters
+from medyanpy.ensemble.running import maker, own_folder, packed, sets_of_parameters
 from medyanpy.ensemble.seeds import EXCHANGES, drawn, seed_of
 from medyanpy.ensemble.shipping import Shipped, text_of_values, values_of_text
 from medyanpy.ensemble.table import Table
@@ -234,7 +235,7 @@ def replica_exchange(
             for w in range(len(states))
         ]
         history = _History(folder, len(states), stack)
-        bar = stack.enter_context(progress_bar(n_exchanges, progress, "exchange"))
+        bar = stack.enter_context(Bar(n_exchanges, "exchange", progress))
         bar.update(min(n_exchanges, len(history.lines)))
         if len(history.lines) < n_exchanges:
             workers = Workers(_WHAT, executor, threads, len(walkers))
@@ -273,12 +274,12 @@ def _exchange(
     pairs = _pairs(n, len(states))
     partner = {k: k + 1 for k in pairs} | {k + 1: k for k in pairs}
     tasks = [
-        (common, walkers[w], held[w], states[now[w]], states[partner[now[w]]] if now[w] in partner else None,
-         (n + 1) * common.until, workers.in_threads)
+        [(w, walkers[w], held[w], states[now[w]], states[partner[now[w]]] if now[w] in partner else None,
+          (n + 1) * common.until, workers.in_threads)]
         for w in range(len(walkers))
     ]  # fmt: skip
     seen: list[dict[str, Any]] = [{} for _ in walkers]
-    for w, outcome in workers.each(advance, tasks):
+    for (w, *_), outcome in workers.each(advance, common, tasks):
         if isinstance(outcome, Died):
             raise ExecutorError(f"{_WHAT}: walker {w}, before exchange {n}: {outcome}")
         if "error" in outcome:
@@ -314,22 +315,18 @@ def _pairs(exchange: int, n_states: int) -> list[int]:
 # In a worker ----------------------------------------------------------------------------------------------------------
 
 
-def advance(
-    common: Common,
-    walker: Replica,
-    held: Any,
-    state: dict[str, Any],
-    partner: dict[str, Any] | None,
-    until: int,
-    in_threads: bool,
-) -> dict[str, Any]:
-    """Take a walker to a step, in a state, and look at its energies there and by the numbers of another state."""
-    try:
-        with threads_by_default(common.threads):
-            return _advanced(common, walker, held, state, partner, until, in_threads)
-    except (Exception, SystemExit) as error:
-        unfit = isinstance(error, ParameterError)
-        return {"error": f"{type(error).__name__}: {error}", "traceback": traceback.format_exc(), "unfit": unfit}
+def advance(common: Common, tasks: list[Any]) -> list[dict[str, Any]]:
+    """Take walkers to a step, each in a state, and look at its energies there and by the numbers of another state."""
+    out = []
+    for _, *task in tasks:
+        try:
+            with threads_by_default(common.threads):
+                out.append(_advanced(common, *task))
+        except (Exception, SystemExit) as error:
+            unfit = isinstance(error, ParameterError)
+            said = f"{type(error).__name__}: {error}"
+            out.append({"error": said, "traceback": traceback.format_exc(), "unfit": unfit})
+    return out
 
 
 def _advanced(

@@ -7,7 +7,7 @@ import signal
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import (
     BrokenExecutor,
     CancelledError,
@@ -199,10 +199,20 @@ class Workers:
         self._pool.shutdown(wait=False, cancel_futures=True)
         self._pool = None
 
-    def each(self, function: Callable[..., Any], tasks: Sequence[tuple[Any, ...]]) -> Iterator[tuple[int, Any]]:
-        """Call a function with the arguments of each task: (number of the task, what it returned), as they come.
+    @property
+    def window(self) -> int | None:
+        """How many pieces of work should be on their way, so that nobody waits; None where nobody knows."""
+        n = self._n if self._given is None else getattr(self._given, "_max_workers", None)
+        return 2 * n if isinstance(n, int) else None
 
-        A task whose worker died is begun again; `Died` takes the place of what it returns if that does not help.
+    def each(
+        self, function: Callable[..., list[Any]], common: Any, pieces: Iterable[list[Any]]
+    ) -> Iterator[tuple[Any, Any]]:
+        """Call ``function(common, units)`` for each piece of work, a list of units, which gives an outcome for each:
+        (unit, outcome), as they come.
+
+        Pieces whose worker died are begun again, unit by unit; `Died` is the outcome of one for which that does not
+        help. Pieces are asked for when there is somebody to do them.
 
         Raises
         ------
@@ -210,50 +220,62 @@ class Workers:
             An executor that was given has died, or was shut down.
         """
         done: queue.SimpleQueue[Future[Any]] = queue.SimpleQueue()
-        left = deque(range(len(tasks)))
-        suspects: deque[int] = deque()
-        deaths = [0] * len(tasks)
-        flying: dict[Future[Any], int] = {}
+        flying: dict[Future[Any], tuple[list[Any], int]] = {}
+        again: deque[tuple[list[Any], int]] = deque()
+        suspects: deque[tuple[list[Any], int]] = deque()
+        coming = iter(pieces)
+        window = self.window
+
+        def following() -> tuple[list[Any], int] | None:
+            if again:
+                return again.popleft()
+            units = next(coming, None)
+            if units is not None:
+                return units, 0
+            return suspects.popleft() if suspects and not flying else None
+
         try:
-            while left or suspects or flying:
-                while (left and (self._given is not None or len(flying) < 2 * self._n)) or (suspects and not flying):
-                    i = left.popleft() if left else suspects.popleft()
+            while True:
+                while window is None or len(flying) < window:
+                    piece = following()
+                    if piece is None:
+                        break
                     try:
-                        future = self._submit(function, tasks[i])
+                        future = self._submit(function, (common, piece[0]))
                     except BrokenExecutor:
                         # Of our own: another has died since. Those that were at work are told below.
-                        left.appendleft(i)
+                        again.appendleft(piece)
                         if flying:
                             break
                         self.close()
                         self._begin()
                         continue
-                    flying[future] = i
+                    flying[future] = piece
                     future.add_done_callback(done.put)
+                if not flying:
+                    return
                 future = done.get()
-                i = flying.pop(future)
+                units, deaths = flying.pop(future)
                 try:
-                    outcome = future.result()
+                    outcomes = future.result()
                 except (BrokenExecutor, CancelledError) as cause:
                     if self._given is not None:
                         raise self._gone(cause) from cause
                     failure: BaseException = cause
                 except Exception as cause:
-                    if self._given is not None:
+                    if self._given is not None and len(units) == 1:
                         # As Dask's, which has tried several workers.
-                        yield i, Died(f"the executor could not do it: {type(cause).__name__}: {cause}")
+                        yield units[0], Died(f"the executor could not do it: {type(cause).__name__}: {cause}")
                         continue
                     failure = cause
                 else:
-                    yield i, outcome
+                    yield from zip(units, outcomes, strict=True)
                     continue
-                deaths[i] += 1
-                if deaths[i] < _TOGETHER:
-                    left.append(i)
-                elif deaths[i] < 2 * _TOGETHER:
-                    suspects.append(i)
+                deaths += 1
+                if deaths == 2 * _TOGETHER:
+                    yield units[0], Died(f"its worker died {deaths} times: {type(failure).__name__}: {failure}")
                 else:
-                    yield i, Died(f"its worker died {deaths[i]} times: {type(failure).__name__}: {failure}")
+                    (again if deaths < _TOGETHER else suspects).extend(([unit], deaths) for unit in units)
         finally:
             for future in flying:
                 future.cancel()
@@ -283,7 +305,8 @@ def _connected(what: str, address: str) -> Any:
             f"{what}: executor = {address!r} is the address of a scheduler of Dask, which is not installed: "
             "pip install 'medyanpy[dask]'"
         ) from cause
+    connect: Any = Client
     try:
-        return Client(address, timeout=10.0)
+        return connect(address, timeout=10.0)
     except Exception as cause:
         raise ExecutorError(f"{what}: no scheduler of Dask answers at {address!r}: {cause}") from cause

@@ -1,5 +1,6 @@
 """One replica of an ensemble: how it is made, run, looked at, and found again. All of it happens in a worker."""
 
+import functools
 import inspect
 import json
 import os
@@ -18,6 +19,7 @@ from medyanpy._tools.outputs import Lock, remove_left_over, write_atomically
 from medyanpy._tools.threads import threads_by_default
 from medyanpy.ensemble.shipping import text_of_values
 from medyanpy.errors import ParameterError, shown
+from medyanpy.files.checkpoint import read_head
 from medyanpy.files.documents import deserialize, serialize
 from medyanpy.integrators import SplittingIntegrator
 from medyanpy.runs import CHECKPOINT, FromDocument
@@ -135,13 +137,29 @@ def apply(system: Any, integrator: SplittingIntegrator, numbers: dict[str, Any])
         system[force].set(**values)
 
 
+def _parameters_of(function: Callable[..., Any]) -> tuple[inspect.Parameter, ...]:
+    """What a function takes; nothing where it does not say."""
+    try:
+        return _asked(function)
+    except TypeError:  # It has no hash.
+        return _asked.__wrapped__(function)
+
+
+@functools.lru_cache(maxsize=16)
+def _asked(function: Callable[..., Any]) -> tuple[inspect.Parameter, ...]:
+    try:
+        return tuple(inspect.signature(function).parameters.values())
+    except ValueError:
+        return ()
+
+
 def begun(make: Any, replica: Replica, folder: Path | None) -> Simulation:
     """The simulation of a replica at its start."""
     given = {"seed": replica.seed, "directory": folder}
     if not isinstance(make, FromDocumentWith):
-        taken = inspect.signature(make).parameters
-        everything = any(p.kind is p.VAR_KEYWORD for p in taken.values())
-        given = {name: value for name, value in given.items() if everything or name in taken}
+        taken = _parameters_of(make)
+        everything = any(p.kind is p.VAR_KEYWORD for p in taken)
+        given = {name: value for name, value in given.items() if everything or any(p.name == name for p in taken)}
     simulation = make(**given, **replica.parameters)
     if not isinstance(simulation, Simulation):
         raise ParameterError(f"make must return a Simulation, not {shown(simulation)}")
@@ -255,10 +273,8 @@ def _passing_on_sigterm() -> Iterator[None]:
 
 def _steps_of(folder: Path) -> int | None:
     """How far a replica has got, if somebody can tell."""
-    from medyanpy.files.checkpoint import read_checkpoint
-
     try:
-        return read_checkpoint(folder / CHECKPOINT).step
+        return int(read_head(folder / CHECKPOINT)["step"])
     except Exception:
         return None
 
@@ -285,11 +301,7 @@ def _analysed(analyse: Callable[..., Any] | None, simulation: Simulation, folder
 
 def _takes_two(function: Callable[..., Any]) -> bool:
     """Whether it must be given two arguments, or has a second one of the name."""
-    try:
-        parameters = list(inspect.signature(function).parameters.values())
-    except ValueError:
-        return False
-    by_place = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    by_place = [p for p in _parameters_of(function) if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     return len(by_place) > 1 and (by_place[1].default is inspect.Parameter.empty or by_place[1].name == "directory")
 
 

@@ -3,9 +3,8 @@
 import inspect
 import json
 import os
-import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 from medyanpy._tools.deadlines import seconds_of
 from medyanpy._tools.names import plainly_called
 from medyanpy._tools.outputs import Lock, write_atomically
+from medyanpy._tools.progress import Bar
 from medyanpy._tools.threads import choose_threads
 from medyanpy._tools.validation import file_path, whole_number
 from medyanpy._tools.validation import seed as check_seed
@@ -24,11 +24,13 @@ from medyanpy.ensemble.table import FIXED, Table
 from medyanpy.errors import MedyanError, ParameterError, shown
 from medyanpy.simulation import Simulation
 
-__all__ = ["maker", "own_folder", "packed", "progress_bar", "run", "sets_of_parameters"]
+__all__ = ["maker", "own_folder", "packed", "run", "sets_of_parameters"]
 
 #: What says in a folder that it is an ensemble's.
 ENSEMBLE = "ensemble.json"
 FORMAT, VERSION = "medyanpy ensemble", 1
+# s of work that are sent at once.
+_PIECE = 0.2
 
 
 @plainly_called
@@ -159,16 +161,50 @@ def run(
         )  # fmt: skip
         records = [recorded(common, replica) for replica in replicas]
         waiting = [i for i, record in enumerate(records) if record is None]
-        bar = stack.enter_context(progress_bar(len(replicas), progress, "replica"))
+        bar = stack.enter_context(Bar(len(replicas), "replica", progress))
         bar.update(len(replicas) - len(waiting))
         if waiting:
             workers = Workers(what, executor, threads, len(waiting))
             packed(common, workers)
+            places = {replicas[i].index: i for i in waiting}
+            pieces = _Pieces([replicas[i] for i in waiting], None if folder else workers.window)
             with workers:
-                for task, outcome in workers.each(work, [(common, [replicas[i]]) for i in waiting]):
-                    records[waiting[task]] = _lost(outcome) if isinstance(outcome, Died) else outcome[0]
+                for replica, outcome in workers.each(work, common, pieces):
+                    record = _lost(outcome) if isinstance(outcome, Died) else outcome
+                    records[places[replica.index]] = record
+                    pieces.took(record["seconds"])
                     bar.update(1)
         return _table(sets, replicas, [record for record in records if record is not None])
+
+
+class _Pieces:
+    """Replicas, some at a time where each is short: sending one costs half a millisecond.
+
+    Parameters
+    ----------
+    replicas : list of Replica
+    window : int or None
+        How many pieces are on their way; one replica at a time where it is not known.
+    """
+
+    def __init__(self, replicas: list[Replica], window: int | None) -> None:
+        self._replicas, self._window = replicas, window
+        self._seconds: float | None = None
+
+    def took(self, seconds: float) -> None:
+        """How long one took; the last few count."""
+        self._seconds = seconds if self._seconds is None else 0.9 * self._seconds + 0.1 * seconds
+
+    def __iter__(self) -> Iterator[list[Replica]]:
+        at = 0
+        while at < len(self._replicas):
+            size = 1
+            if self._window is not None and self._seconds is not None:
+                # Nobody is to wait for the last of others.
+                most = (len(self._replicas) - at) // (2 * self._window)
+                size = max(1, min(most, int(_PIECE / max(self._seconds, 1e-6))))
+            yield self._replicas[at : at + size]
+            at += size
 
 
 def packed(common: Common, workers: Workers) -> None:
@@ -304,35 +340,6 @@ def own_folder(what: str, directory: Any, said: dict[str, Any], stack: ExitStack
             "another directory"
         )
     return folder
-
-
-class _NoBar:
-    """Where no bar is shown."""
-
-    def update(self, n: int) -> None:
-        """Nothing."""
-
-    def __enter__(self) -> "_NoBar":
-        return self
-
-    def __exit__(self, *rest: object) -> None:
-        pass
-
-
-def progress_bar(total: int, show: bool | None, unit: str) -> Any:
-    """A bar, where one is wanted or somebody looks."""
-    if show is None:
-        show = ("IPython" in sys.modules and _in_a_notebook()) or (sys.stderr is not None and sys.stderr.isatty())
-    if not show:
-        return _NoBar()
-    from tqdm.auto import tqdm
-
-    return tqdm(total=total, unit=unit)
-
-
-def _in_a_notebook() -> bool:
-    shell = sys.modules["IPython"].get_ipython()
-    return shell is not None and "IPKernelApp" in shell.config
 
 
 def _lost(died: Died) -> dict[str, Any]:

@@ -18,9 +18,9 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def client():
-    # A folder that does not move with the tests; and no dashboard, which others may have.
+    # Others may have the usual port of the dashboard.
     with (
-        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster,
         distributed.Client(cluster) as client,
     ):
         yield client
@@ -82,7 +82,7 @@ def test_a_replica_that_kills_its_worker(client):
 
 def test_a_client_that_is_closed():
     with (
-        distributed.LocalCluster(n_workers=1, processes=False, dashboard_address=None) as cluster,
+        distributed.LocalCluster(n_workers=1, processes=False, dashboard_address=":0") as cluster,
         distributed.Client(cluster) as client,
     ):
         executor = client.get_executor()

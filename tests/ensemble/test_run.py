@@ -502,9 +502,11 @@ def test_sigterm_ends_the_worker_after_its_checkpoint(tmp_path):
 
 
 def test_a_progress_bar(capsys):
-    mp.ensemble.run(runs.bead, until=10, n_replicas=3, executor=ThreadPoolExecutor(1), progress=True)
-    assert "3/3" in capsys.readouterr().err
-    mp.ensemble.run(runs.bead, until=10, n_replicas=3, executor=ThreadPoolExecutor(1))
+    options = {"until": 10, "n_replicas": 3, "executor": ThreadPoolExecutor(1)}
+    # After a second.
+    mp.ensemble.run(runs.bead, **options, analyse=lambda s: time.sleep(0.7), progress=True)
+    assert "/3 [" in capsys.readouterr().err
+    mp.ensemble.run(runs.bead, **options)
     assert capsys.readouterr().err == ""
 
 
