@@ -240,6 +240,8 @@ LAWS = [
     ("is velocity Verlet", "_kernels/kick.pyx", "run", "if self.forces.count == 0 or self.evaluated == world.positions:", "if self.forces.count == 0 or self.evaluated > 0:"),
     ("the same bits for any number", "_kernels/neighbors.pyx", "_rows", "_sort_short(near.id, row, n)", "pass"),
     ("killed at any moment and started again", "reporters/_table.py", "go_on", "self._marked = mark", "pass"),
+    ("many runs have the bits of each alone", "ensemble/replicas.py", "begun", "replica.seed", "replica.index[1]"),
+    ("walkers that swap states", "ensemble/exchange.py", "enter", "math.sqrt(after / before)", "after / before"),
     ("after a fault the state", "_kernels/program.pyx", "restore", "memcpy(self.kept[k].live, self.kept[k].copy", "memcpy(self.kept[k].copy, self.kept[k].live"),
     ("a run that runs away ends", "_kernels/watch.pyx", "make_limits", "2.0 * self.made_for / self.mass[i]", "9.0 * self.made_for / self.mass[i]"),
     ("the watch names the bead with the most", "_kernels/watch.pyx", "blame", "if not energy <= largest and largest < INFINITY:", "if energy > 0.0 and largest < 0.0:"),
@@ -365,6 +367,7 @@ LAWS = [
     ("energy of points that meet along", "_kernels/mesh_pairs.pyx", "_before", "bend[c] = after[c] - tangent[c]", "bend[c] = 0.0"),
     ("pairs of points in a well along", "_kernels/mesh_pairs.pyx", "_search", "s.targets[k].row, u[1])", "s.targets[k].row, 1.5 * u[1])"),
     ("points in a field on a membrane have", "_kernels/membrane_fields.pyx", "_linear", "t.slope[2 * k + 1] = t.value[corners[2] - t.first] - u", "t.slope[2 * k + 1] = 0.5 * (t.value[corners[2] - t.first] - u)"),
+    ("rates of replica exchange", "ensemble/exchange.py", "_exchange", "delta <= 0.0 or chance < math.exp(-delta)", "delta <= 0.0"),
     ("uncorrelated between uses", "_kernels/philox.pxd", "counter_word3", "(purpose & 0xFF) << 24", "(0 * purpose) << 24"),
 ]  # fmt: skip
 
