@@ -2,6 +2,7 @@
 
 import importlib
 import inspect
+import json
 import os
 import re
 import shutil
@@ -21,6 +22,8 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 # Pages whose blocks are one script. Those on single forces and on output show fragments.
 SCRIPTS = [p for p in PAGES if "forces" not in p.relative_to(ROOT).parts and p.name != "output.md"]
+GALLERY = sorted((ROOT / "docs" / "gallery").glob("*.py"))
+TUTORIALS = sorted((ROOT / "tutorials").glob("*.ipynb"))
 # A comment before a fence keeps it out of the page's script.
 NOT_RUN = "<!-- not run"
 WITH_KERNEL = "<!-- needs the kernel -->"
@@ -172,6 +175,61 @@ def test_the_kernel_of_a_page_compiles_and_the_laws_on_it_hold(page, kernel, par
     done = run_script(script, tmp_path / "laws.py", tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "all of it\n"
+
+
+# Pictures and tutorials ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("script", GALLERY, ids=lambda script: script.stem)
+def test_a_picture_of_the_gallery_is_made_by_its_script(script, tmp_path):
+    """With few steps. What is changed for that is the number of them, in one place."""
+    text = script.read_text(encoding="utf-8")
+    assert len(text.splitlines()) < 30
+    short, changed = re.subn(r"^steps = \d+$", "steps = 20", text, flags=re.MULTILINE)
+    assert changed == 1
+    done = run_script(short, tmp_path / script.name, tmp_path)
+    assert done.returncode == 0, done.stderr
+    (made,) = tmp_path.glob("*.png")
+    assert made.name == f"{script.stem}.png"
+    assert png_size(made) == png_size(script.with_suffix(".png"))
+
+
+def png_size(path):
+    content = path.read_bytes()
+    assert content.startswith(b"\x89PNG\r\n\x1a\n")
+    return content[16:24]
+
+
+def test_the_gallery_shows_each_script_with_its_picture():
+    folder = ROOT / "docs" / "gallery"
+    page = (folder / "index.md").read_text(encoding="utf-8")
+    names = [script.stem for script in GALLERY]
+    assert len(names) >= 12
+    assert sorted(re.findall(r"\]\((\w+)\.png\)", page)) == names
+    assert sorted(re.findall(r"```\{literalinclude\} (\w+)\.py", page)) == names
+    assert sorted(path.stem for path in folder.glob("*.png")) == names
+    assert all(path.stat().st_size < 150_000 for path in folder.glob("*.png"))
+
+
+@pytest.mark.parametrize("notebook", TUTORIALS, ids=lambda notebook: notebook.stem)
+def test_tutorials_hold_their_results(notebook):
+    """As `tutorials/store_outputs.py` puts them there: all cells, in order, without what went wrong or is private."""
+    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+    code = [cell for cell in cells if cell["cell_type"] == "code"]
+    assert [cell["execution_count"] for cell in code] == list(range(1, len(code) + 1))
+    outputs = [output for cell in code for output in cell["outputs"]]
+    assert any("image/png" in output.get("data", {}) for output in outputs)
+    assert [output for output in outputs if output["output_type"] == "error" or output.get("name") == "stderr"] == []
+    for output in outputs:
+        data = {kind: text for kind, text in output.get("data", {}).items() if not kind.startswith("image/")}
+        said = json.dumps([output.get("text"), data])
+        found = re.search(r"(?<![\w.])/(?:tmp|home|root|Users|var|opt|usr|work)/|[A-Z]:\\\\|site-packages|Traceback", said)
+        assert found is None, said
+
+
+def test_tutorials_are_small():
+    assert sum(notebook.stat().st_size for notebook in TUTORIALS) < 6_000_000
 
 
 # The top level -----------------------------------------------------------------------------------------------
