@@ -20,23 +20,24 @@ from medyanpy.engine import faults
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-# Pages whose blocks are one script. Those on single forces and on output show fragments.
-SCRIPTS = [p for p in PAGES if "forces" not in p.relative_to(ROOT).parts and p.name != "output.md"]
 GALLERY = sorted((ROOT / "docs" / "gallery").glob("*.py"))
 TUTORIALS = sorted((ROOT / "tutorials").glob("*.ipynb"))
-# A comment before a fence keeps it out of the page's script.
+# A comment before a fence keeps it out of the page's script, for the reason it gives.
 NOT_RUN = "<!-- not run"
 WITH_KERNEL = "<!-- needs the kernel -->"
 
 
 def fences(page, language):
-    """(number of the first line, text, the line before the fence) of every code block of a language."""
+    """(number of the first line, text, the line before the fence) of every code block of a language.
+
+    Of what a page leaves out, too: a comment that begins with a line `<!-- hidden python` and ends with `-->` alone.
+    """
     lines = page.read_text(encoding="utf-8").splitlines()
-    found, start, before = [], None, ""
+    found, start, before, end = [], None, "", ""
     for i, line in enumerate(lines):
-        if start is None and line.strip() == f"```{language}":
-            start, before = i + 1, lines[i - 1] if i else ""
-        elif start is not None and line.strip() == "```":
+        if start is None and line.strip() in (f"```{language}", f"<!-- hidden {language}"):
+            start, before, end = i + 1, lines[i - 1] if i else "", "```" if line.strip()[0] == "`" else "-->"
+        elif start is not None and line.strip() == end:
             found.append((start, "\n".join(lines[start:i]), before))
             start = None
     assert start is None, f"{page.name}: the block at line {start} does not end"
@@ -63,7 +64,7 @@ def run_script(text, path, folder):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "page", [p for p in SCRIPTS if fences(p, "python")], ids=lambda page: str(page.relative_to(ROOT))
+    "page", [p for p in PAGES if fences(p, "python")], ids=lambda page: str(page.relative_to(ROOT))
 )
 def test_code_on_a_page_runs(page, tmp_path):
     """All blocks of a page are one script, at the line numbers they have on the page."""
