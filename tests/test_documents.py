@@ -21,6 +21,8 @@ from medyanpy.engine import faults
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 GALLERY = sorted((ROOT / "docs" / "gallery").glob("*.py"))
+# Folders of a machine, and what went wrong.
+PRIVATE = r"(?<![\w.])/(?:tmp|home|root|Users|var|opt|usr|work)/|[A-Z]:\\\\|site-packages|Traceback"
 TUTORIALS = sorted((ROOT / "tutorials").glob("*.ipynb"))
 # A comment before a fence keeps it out of the page's script, for the reason it gives.
 NOT_RUN = "<!-- not run"
@@ -225,8 +227,7 @@ def test_tutorials_hold_their_results(notebook):
     for output in outputs:
         data = {kind: text for kind, text in output.get("data", {}).items() if not kind.startswith("image/")}
         said = json.dumps([output.get("text"), data])
-        found = re.search(r"(?<![\w.])/(?:tmp|home|root|Users|var|opt|usr|work)/|[A-Z]:\\\\|site-packages|Traceback", said)
-        assert found is None, said
+        assert re.search(PRIVATE, said) is None, said
 
 
 def test_tutorials_are_small():
