@@ -41,7 +41,7 @@ suppress_warnings = ["ref.python", "toc.empty_glob"]
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
-autodoc_default_options = {"members": True, "undoc-members": False, "show-inheritance": True}
+autodoc_default_options = {"members": True, "undoc-members": False, "show-inheritance": True, "no-value": True}
 napoleon_google_docstring = False
 napoleon_use_rtype = False
 napoleon_use_ivar = True

@@ -227,6 +227,7 @@ def test_tutorials_hold_their_results(notebook):
     for output in outputs:
         data = {kind: text for kind, text in output.get("data", {}).items() if not kind.startswith("image/")}
         said = json.dumps([output.get("text"), data])
+        assert "<Figure" not in said or "image/png" in output["data"], "a picture is not shown, but told of"
         assert re.search(PRIVATE, said) is None, said
 
 
@@ -241,6 +242,13 @@ def test_the_readme_has_exactly_the_two_set_up_commands_on_its_first_screen():
     commands = fences(ROOT / "README.md", "sh")
     assert [text for _, text, _ in commands] == ["pip install . && medyanpy demo", "pip install '.[test]' && pytest"]
     assert commands[-1][0] < 25
+
+
+def test_how_to_cite_names_this_version():
+    assert f"version: {mp.__version__}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "citing.md").read_text(encoding="utf-8")
+    assert f"Version {mp.__version__}," in page
+    assert f"version = {{{mp.__version__}}}" in page
 
 
 def test_relative_links_lead_somewhere():
