@@ -34,9 +34,8 @@ myst_heading_anchors = 3
 nb_execution_mode = "off"
 exclude_patterns = ["_build", "_templates"]
 templates_path = ["_templates"]
-# Docstrings name things in single backticks; where a name alone does not say which, it stays plain. Pages that the list
-# of contents expects may still be to come.
-suppress_warnings = ["ref.python", "toc.empty_glob"]
+# Docstrings name things in single backticks; where a name alone does not say which, it stays plain.
+suppress_warnings = ["ref.python"]
 
 
 autodoc_member_order = "bysource"
