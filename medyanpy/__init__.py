@@ -17,6 +17,7 @@ from medyanpy import (
     reporters,
     rigid,
     rods,
+    runs,
     surfaces,
     units,
     visualize,
@@ -43,11 +44,13 @@ from medyanpy.files.documents import deserialize, serialize
 from medyanpy.files.trajectory import Trajectory
 from medyanpy.integrators import BAGOGABIntegrator, BrownianIntegrator, SplittingIntegrator, VerletIntegrator
 from medyanpy.mesh import TriangleMesh
+from medyanpy.runs import RunOutcome, run
 from medyanpy.simulation import Simulation
 from medyanpy.sites import Sites
 from medyanpy.state import State
 from medyanpy.system import System
 from medyanpy.topology import Topology
+from medyanpy.visualize.plots import plot
 
 __all__ = [
     "BAGOGABIntegrator",
@@ -61,6 +64,7 @@ __all__ = [
     "OutputError",
     "ParameterError",
     "ReporterWarning",
+    "RunOutcome",
     "Simulation",
     "SimulationError",
     "Sites",
@@ -83,10 +87,13 @@ __all__ = [
     "hydrodynamics",
     "jumps",
     "kicks",
+    "plot",
     "presets",
     "reporters",
     "rigid",
     "rods",
+    "run",
+    "runs",
     "serialize",
     "surfaces",
     "units",

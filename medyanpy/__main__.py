@@ -1,3 +1,4 @@
+# PYTHON_ARGCOMPLETE_OK
 """``python -m medyanpy`` is the command ``medyanpy``."""
 
 import sys

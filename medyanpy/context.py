@@ -9,6 +9,7 @@ import numpy as np
 
 from medyanpy._kernels.program import ProgramFault
 from medyanpy._tools.names import Guarded, look_up
+from medyanpy._tools.tables import Displayed, Page
 from medyanpy._tools.threads import choose_threads
 from medyanpy._tools.turns import EDIT, Turn, one_at_a_time
 from medyanpy._tools.validation import array, thermal_energy, whole_number
@@ -24,6 +25,7 @@ from medyanpy.engine.measure import Measure
 from medyanpy.engine.needles import Degradation
 from medyanpy.engine.schedule import Schedule, check_word
 from medyanpy.engine.store import Store
+from medyanpy.engine.summary import said_of, tables_of
 from medyanpy.engine.work import WorkMeter
 from medyanpy.errors import ParameterError, SimulationError, TopologyError, shown
 from medyanpy.integrators import SplittingIntegrator
@@ -34,7 +36,7 @@ from medyanpy.system import System
 __all__ = ["Context"]
 
 
-class Context(Guarded):
+class Context(Displayed, Guarded):
     """One running system: its beads, its forces bound to them, and its word compiled to a program.
 
     Parameters
@@ -587,7 +589,7 @@ class Context(Guarded):
         x, v = state.positions, state.velocities
         self._store.check_living("set_state", state.ids, state.alive)
         groups = [{column: state.column(column.name) for column in group} for group in self._store.set_together()]
-        discrete = state._part("discrete", "positions")
+        discrete = self._schedule.jumping.with_shown(state._part("discrete", "positions"), state.jumps)
         self._schedule.jumping.check_shown("set_state", discrete)
         with self._counted_as_protocol(), self._schedule.flipping.joined_as("set_state", state.faces):
             self._store.take_living(state.ids, state.alive, state.next_id)
@@ -667,6 +669,12 @@ class Context(Guarded):
             yield
         finally:
             self._schedule.meter.intervene(before, self._measure.energies())
+
+    def _page(self) -> Page:
+        return Page("Context", said_of(self), *tables_of(self))
+
+    def __repr__(self) -> str:
+        return f"Context({said_of(self)}; {self.system!r}, {self.integrator!r})"
 
     def __reduce__(self):
         raise TypeError(

@@ -7,6 +7,7 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import FrameType
 from typing import Any
 
 __all__ = [
@@ -30,7 +31,7 @@ class MeshError(MedyanError, ValueError):
         What is wrong, one entry per kind of defect; empty where the file could not be read at all.
     """
 
-    def __init__(self, message: str, defects: tuple = ()) -> None:
+    def __init__(self, message: str, defects: tuple[Any, ...] = ()) -> None:
         super().__init__(message)
         self.defects = tuple(defects)
 
@@ -148,7 +149,8 @@ class ReporterWarning(UserWarning):
 
 def warn_outside(text: str, kind: type[Warning]) -> None:
     """Warn at the line of the first caller outside this package."""
-    level, frame = 1, sys._getframe()
+    level = 1
+    frame: FrameType | None = sys._getframe()
     while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == __package__:
         level, frame = level + 1, frame.f_back
     warnings.warn(text, kind, stacklevel=level)

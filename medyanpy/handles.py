@@ -331,17 +331,18 @@ class Handle(Guarded):
 
     def beside_frames(self) -> dict[str, Any]:
         """What a trajectory holds of these beads beside frames, by name: bool, int, str, Surface, an array, or an array
-        and its unit. Arrays other than faces (F, 3) and links (l, 2) have a row for each bead; pictures draw radius
-        (n,) and semi_axes (n, 3)."""
+        and its unit. Arrays other than faces (F, 3), links (l, 2) and starts (f + 1,), where chains begin and end, have
+        a row for each bead; pictures draw radius (n,) and semi_axes (n, 3)."""
         return {"fixed": self.fixed, "in_space": self.in_space}
 
     def beside_rows(self) -> dict[str, Any]:
-        """`beside_frames`, and ``"mass"``, with a row for each of `all_rows`, and links between these. Of rows asleep
-        what bead is born there or is added without more words is known where all beads have the same; the others are
-        masked."""
+        """`beside_frames`, and ``"mass"``, with a row for each of `all_rows`, and links between these; where these are
+        not simply its beads, chains begin and end where links do, and there are no starts. Of rows asleep what bead is
+        born there or is added without more words is known where all beads have the same; the others are masked."""
         beside = {"mass": (self.mass, "pN s+2 nm-1"), **self.beside_frames()}
         if not len(self._asleep) and self._rows is None:
             return beside
+        beside.pop("starts", None)
         rows = self.all_rows
         own, free = np.searchsorted(rows, self.beads), np.searchsorted(rows, self._asleep)
         if self.comes_and_goes and not len(self) and self.differs() is None:
@@ -451,7 +452,7 @@ class Handle(Guarded):
         """What an adder is given for room, where there is any."""
         return {"capacity": self.capacity} if len(self._asleep) else {}
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         # By its number, so that handles and their topology stay together in pickles and copies.
         return _handle, (self.topology, self.topology.handles.index(self))
 

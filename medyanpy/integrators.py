@@ -4,7 +4,7 @@ import functools
 import re
 import weakref
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -73,7 +73,7 @@ def parse_word(word: str, symmetric: bool = True) -> tuple[Letter, ...]:
             continue
         found = token.match(upper, place)
         if found is None:
-            *others, last = _letters(False).replace("B", "")
+            *others, last = list(_letters(False).replace("B", ""))
             known = f"{others[0]}, B (or B0 to B31), {', '.join(others[1:])} and {last}"
             raise refuse(place, f"{word[place]!r} is not a letter of a word: {known} are")
         tokens.append((found.group(), place))
@@ -444,7 +444,7 @@ class SplittingIntegrator(Described, Guarded):
         """What was set and the constructor of this class does not take."""
         return {name: value for name, value in self._changed.items() if name not in self._arguments}
 
-    def _take_rest(self, arguments, rest) -> None:
+    def _take_rest(self, arguments: Mapping[str, Any], rest: Mapping[str, Any]) -> None:
         self.set(**rest)
 
     def __repr__(self) -> str:
@@ -458,7 +458,7 @@ class _ThermalIntegrator(SplittingIntegrator):
     """An integrator whose arguments OpenMM has in another order."""
 
     @classmethod
-    def _call_hint(cls, given):
+    def _call_hint(cls, given: tuple[Any, ...]) -> str:
         if len(given) not in (2, 3):
             return ""
         return (

@@ -130,11 +130,11 @@ class _Implicit(Kick):
             )
         return np.flatnonzero(schedule.store.movable_beads())
 
-    def _stiff(self, schedule: "Schedule") -> list:
+    def _stiff(self, schedule: "Schedule") -> list[Any]:
         """The operations whose second derivatives go into the equations."""
         return list(schedule.bound_forces.values())
 
-    def bind(self, schedule: "Schedule", h: float):
+    def bind(self, schedule: "Schedule", h: float) -> Any:
         place = self._solved(schedule)
         if not len(place):
             return None
@@ -174,13 +174,13 @@ class _Choice(_Implicit):
         """The older name of `positive_definite`."""
         return self._positive_definite
 
-    def _arguments_now(self):
+    def _arguments_now(self) -> dict[str, Any]:
         """Under the name of today."""
         arguments = super()._arguments_now()
         del arguments["positive"]
         return {**arguments, "positive_definite": self._positive_definite}
 
-    def _said(self):
+    def _said(self) -> list[str]:
         return super()._said() + ["positive_definite=True"] * self._positive_definite
 
 
@@ -228,7 +228,7 @@ class ZhangSkeel(_Choice):
     M. Zhang, R. D. Skeel, Appl. Numer. Math. 25, 297 (1997). M. Tao, H. Owhadi (2016): (3).
     """
 
-    scheme = coarse.Scheme.SYMPLECTIC
+    scheme: int = coarse.Scheme.SYMPLECTIC
 
     def __init__(
         self,
@@ -275,7 +275,7 @@ class ZhangSkeelSimplified(_Choice):
     Tao & Owhadi (2016): (18).
     """
 
-    scheme = coarse.Scheme.SIMPLIFIED
+    scheme: int = coarse.Scheme.SIMPLIFIED
 
     def __init__(
         self,
@@ -286,7 +286,7 @@ class ZhangSkeelSimplified(_Choice):
     ) -> None:
         super().__init__(beta, positive_definite, positive, tolerance)
 
-    def check_context(self, schedule):
+    def check_context(self, schedule: "Schedule") -> None:
         if not self._positive_definite:
             return
         solved = self._solved(schedule)
@@ -356,7 +356,7 @@ class ZhangSkeelStiff(ZhangSkeelSimplified):
         if not self._names:
             raise ParameterError(f"{what} must be names of forces, or forces, not {shown(stiff)}")
 
-    def _arguments_now(self):
+    def _arguments_now(self) -> dict[str, Any]:
         return {**super()._arguments_now(), "stiff": list(self._names)}
 
     def softens(self, force: str) -> bool:
@@ -367,13 +367,13 @@ class ZhangSkeelStiff(ZhangSkeelSimplified):
         """Names of the forces whose second derivatives are used."""
         return self._names
 
-    def _solved(self, schedule):
+    def _solved(self, schedule: "Schedule") -> np.ndarray:
         keep = np.zeros(schedule.layout.n, bool)
         for handle, plain in zip(schedule.layout.handles, _plain(schedule), strict=True):
             keep[schedule.layout.slice_of(handle)] = plain
         return np.flatnonzero(keep & schedule.store.movable_beads())
 
-    def _stiff(self, schedule):
+    def _stiff(self, schedule: "Schedule") -> list[Any]:
         bound = schedule.bound_forces
         for name in self._names:
             if name not in bound:
@@ -428,9 +428,9 @@ class PushForwardNewmark(_Implicit):
         if solver not in ("newton", "one-step"):
             raise ParameterError(f'PushForwardNewmark: solver must be "newton" or "one-step", not {solver!r}')
         self._solver = solver
-        self.scheme = coarse.Scheme.NEWTON if solver == "newton" else coarse.Scheme.SIMPLIFIED
+        self.scheme: int = coarse.Scheme.NEWTON if solver == "newton" else coarse.Scheme.SIMPLIFIED
 
-    def _said(self):
+    def _said(self) -> list[str]:
         return [*super()._said(), f"solver={self._solver!r}"]
 
 
@@ -470,14 +470,14 @@ class Newmark(PushForwardNewmark):
 
     _said = _Implicit._said
 
-    def check_word(self, integrator):
+    def check_word(self, integrator: "SplittingIntegrator") -> None:
         super().check_word(integrator)
         if integrator.order != 2:
             raise ParameterError(
                 f"Newmark is of order 2, but order = {integrator.order}: PushForwardNewmark can be composed"
             )
 
-    def flows(self, schedule, word):
+    def flows(self, schedule: "Schedule", word: Sequence[Stage]) -> list[Flow]:
         kicks = schedule.kicks()
         return [_Conjugation(*kicks, word[0].index, word[-1].index)] if kicks is not None else []
 
@@ -488,10 +488,10 @@ class _Conjugation(Flow):
     def __init__(self, forces: Any, rule: Any, first: int, last: int) -> None:
         self._forces, self._rule, self._first, self._last = forces, rule, first, last
 
-    def before(self, stage):
+    def before(self, stage: Stage) -> list[Any]:
         return [coarse.ToCoordinates(self._forces, self._rule)] if stage.index == self._first else []
 
-    def after(self, stage):
+    def after(self, stage: Stage) -> list[Any]:
         return [coarse.ToPlaces(self._forces, self._rule)] if stage.index == self._last else []
 
 

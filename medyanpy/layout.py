@@ -1,6 +1,6 @@
 """Layout: where the beads of a topology are in the arrays of a Context."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
@@ -59,25 +59,25 @@ class Layout:
         # Those with columns of their own follow each other: rows of a column are places, counted from its first.
         others.sort(key=lambda h: ["", *topology.row_counts].index(h.rows_of()))
         #: Handles in internal order.
-        self.handles = vertices + others + oriented + directors + points
-        self.n = topology.n_beads
+        self.handles: list[Handle] = [*vertices, *others, *oriented, *directors, *points]
+        self.n: int = topology.n_beads
 
-        def room(group: list[Handle]) -> int:
+        def room(group: Sequence[Handle]) -> int:
             return sum(handle.capacity for handle in group)
 
-        self.n_vertices = room(vertices)
-        self.n_points = room(points)
-        self.n_cartesian = self.n - self.n_points
+        self.n_vertices: int = room(vertices)
+        self.n_points: int = room(points)
+        self.n_cartesian: int = self.n - self.n_points
         self.directors = slice(self.n_cartesian - room(directors), self.n_cartesian)
-        self.n_oriented = room(oriented)
-        self.first_oriented = self.directors.start - self.n_oriented
+        self.n_oriented: int = room(oriented)
+        self.first_oriented: int = self.directors.start - self.n_oriented
         ends = np.cumsum([0, *(h.capacity for h in self.handles)]).tolist()
         #: Of every handle the first place, behind those of its beads, and behind those of its room.
         self._bounds = {h: (a, a + len(h), b) for h, a, b in zip(self.handles, ends, ends[1:], strict=False)}
         #: Of points, which of the handle's is at each place.
         self._sorted = {h: np.argsort(h.triangles, kind="stable") for h in points}
-        self.order = np.concatenate([self._order_of(h) for h in self.handles])
-        self.rank = np.empty(self.n, np.int32)
+        self.order: np.ndarray = np.concatenate([self._order_of(h) for h in self.handles])
+        self.rank: np.ndarray = np.empty(self.n, np.int32)
         self.rank[self.order] = np.arange(self.n, dtype=np.int32)
         #: Whether any row is asleep, or any id is another number than the row.
         self.has_room, self.is_renumbered = topology.has_room, any(h._ids is not None for h in handles)

@@ -78,25 +78,25 @@ def add_letter(kind: LetterKind) -> LetterKind:
     return kind
 
 
-def _kick(schedule: "Schedule", letter: "Letter", stage: "Stage") -> list:
+def _kick(schedule: "Schedule", letter: "Letter", stage: "Stage") -> list[Any]:
     return [Kick(schedule.force_sums[letter.group], stage.h, schedule.rule(letter))]
 
 
-def _fly(schedule: "Schedule", _: "Letter", stage: "Stage") -> list:
+def _fly(schedule: "Schedule", _: "Letter", stage: "Stage") -> list[Any]:
     return [drift.Drift(stage.h, schedule.store.before)]
 
 
-def _fly_over_meshes(schedule: "Schedule", _: "Letter", stage: "Stage") -> list:
+def _fly_over_meshes(schedule: "Schedule", _: "Letter", stage: "Stage") -> list[Any]:
     store = schedule.store
     return [geodesic.Geodesic(stage.h, store.corners)] if store.layout.n_points else []
 
 
-def _mix(schedule: "Schedule", _: "Letter", stage: "Stage") -> list:
+def _mix(schedule: "Schedule", _: "Letter", stage: "Stage") -> list[Any]:
     coefficients = schedule.coefficients(stage, ornstein_uhlenbeck, schedule.store.inverse_of_the_living)
     return [thermostat.Thermostat(stage.index, *coefficients)]
 
 
-def _displace(schedule: "Schedule", letter: "Letter", stage: "Stage") -> list:
+def _displace(schedule: "Schedule", letter: "Letter", stage: "Stage") -> list[Any]:
     """By forces: first they are added up."""
     forces = schedule.force_sums[letter.group]
     coefficients = schedule.coefficients(stage, euler_maruyama, schedule.store.inverse_of_the_living > 0.0)
@@ -104,7 +104,7 @@ def _displace(schedule: "Schedule", letter: "Letter", stage: "Stage") -> list:
     return [forces, brownian.Displacement(stage.index, forces, *plain)]
 
 
-def _jump(schedule: "Schedule", _: "Letter", stage: "Stage") -> list:
+def _jump(schedule: "Schedule", _: "Letter", stage: "Stage") -> list[Any]:
     return schedule.jumps_at(stage)
 
 

@@ -7,13 +7,16 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from typing import Any
 
+from medyanpy._tools.deadlines import Deadline, in_words, seconds_of
 from medyanpy._tools.interrupts import Interrupts
 from medyanpy._tools.names import Guarded, plainly_called
 from medyanpy._tools.outputs import Lock
 from medyanpy._tools.progress import Progress
+from medyanpy._tools.tables import Displayed, Page, Table, amount
 from medyanpy._tools.validation import file_path, whole_number
 from medyanpy.context import Context
 from medyanpy.engine.minimize import Minimization, minimize
+from medyanpy.engine.summary import said_of, tables_of
 from medyanpy.engine.worksheet import Worksheet, look
 from medyanpy.errors import MedyanError, ParameterError, SimulationError
 from medyanpy.files.checkpoint import load_into, read_checkpoint, write_checkpoint
@@ -28,6 +31,10 @@ from medyanpy.topology import Topology
 __all__ = ["Simulation"]
 
 
+# Steps are counted by 63 bits.
+_MOST = 2**63 - 1
+
+
 @dataclass
 class _Owed:
     """Who is to report at a step, and what they need; those who have reported are taken off."""
@@ -36,7 +43,7 @@ class _Owed:
     plans: list[tuple[Reporter, dict[str, Any]]] = field(default_factory=list)
 
 
-class Simulation(Guarded):
+class Simulation(Displayed, Guarded):
     """A system, an integrator and a context, run together and reported on.
 
     Parameters
@@ -127,7 +134,7 @@ class Simulation(Guarded):
         ----------
         n : int, >= 0
         progress : bool, optional
-            Show a progress bar on standard error; where not given, if it is a terminal.
+            Show a progress bar; where not given, in notebooks, and if standard error is a terminal.
 
         Raises
         ------
@@ -145,15 +152,99 @@ class Simulation(Guarded):
         next is taken. SIGINT (Ctrl-C) and SIGTERM come while steps are taken, not while reporters are at work.
         """
         n = whole_number("step: n", n, at_least=0)
-        target = self.current_step + n
+        with Progress(n, progress) as bar:
+            self._go("step", self.current_step + n, bar)
+
+    def run_until(self, step: int, *, walltime: float | str | None = None, progress: bool | None = None) -> bool:
+        """Take steps until so many have been taken in all, or time is up.
+
+        Parameters
+        ----------
+        step : int, >= current_step
+            The `current_step` to reach; where it is reached already, nothing is done.
+        walltime : float, s, > 0, or str, optional
+            How long it may take from now, by the clock on the wall: seconds, or text such as ``"50m"``, ``"1h30m"`` or
+            ``"1-02:30:00"``. No step is begun that would come too late, going by those before. At least one is taken.
+        progress : bool, optional
+            As of `step`.
+
+        Returns
+        -------
+        bool
+            Whether the step has been reached. If not, all reporters that were due have reported nevertheless, and the
+            run can go on: with `run_until` again, or from a checkpoint in another process.
+
+        Raises
+        ------
+        ParameterError
+            A step that is past, or a walltime that is none. A walltime shorter than a single step with its reports:
+            that step has been taken and reported by then.
+        SimulationError, OutputError
+            As of `step`.
+
+        Examples
+        --------
+        >>> import medyanpy as mp
+        >>> topology = mp.Topology()
+        >>> pair = topology.add_beads([[0.0, 0, 0], [1.5, 0, 0]], mass=1.0)
+        >>> simulation = mp.Simulation(mp.System(topology), mp.VerletIntegrator(0.01))
+        >>> simulation.run_until(100, walltime="1h30m")
+        True
+        >>> simulation.run_until(100)
+        True
+        """
+        target = whole_number("run_until: step", step, at_least=0, at_most=_MOST)
+        if target < self.current_step:
+            raise ParameterError(
+                f"run_until: step = {target} but the simulation is at step {self.current_step} already"
+            )
+        deadline = None if walltime is None else Deadline(seconds_of("run_until: walltime", walltime))
+        self._go_in_time("run_until", target, deadline, target - self.current_step, progress)
+        return self.current_step == target
+
+    def run_for(self, walltime: float | str, *, progress: bool | None = None) -> int:
+        """Take as many steps as there is time for.
+
+        Parameters
+        ----------
+        walltime, progress
+            As of `run_until`.
+
+        Returns
+        -------
+        int
+            Steps taken, at least one.
+
+        Raises
+        ------
+        ParameterError, SimulationError, OutputError
+            As of `run_until`.
+        """
+        before = self.current_step
+        self._go_in_time("run_for", _MOST, Deadline(seconds_of("run_for: walltime", walltime)), None, progress)
+        return self.current_step - before
+
+    def _go_in_time(
+        self, name: str, target: int, deadline: Deadline | None, total: int | None, progress: bool | None
+    ) -> None:
+        before = self.current_step
+        with Progress(total, progress, deadline) as bar:
+            self._go(name, target, bar)
+        if deadline is not None and deadline.left < 0.0 and self.current_step == before + 1 < target:
+            raise ParameterError(
+                f"{name}: walltime = {in_words(deadline.seconds)} is shorter than one step with its reports, which "
+                f"took {in_words(deadline.elapsed)}; that one has been taken: give more time for others"
+            )
+
+    def _go(self, name: str, target: int, bar: Progress) -> None:
+        """Take steps up to the target, or until the deadline of the bar, reporting on the way."""
         with (
-            self.context.turn.taken("step", in_reports=False),
+            self.context.turn.taken(name, in_reports=False),
             Interrupts(wanted=bool(self.reporters)) as interrupts,
-            Progress(n, progress) as bar,
         ):
             try:
                 self._report()
-                while self.current_step < target:
+                while self.current_step < target and not bar.time_is_up:
                     self._plan(target)
                     try:
                         interrupts.let_through()
@@ -237,7 +328,9 @@ class Simulation(Guarded):
         """
         return look(self.context.system, self.context.integrator)
 
-    def minimize_energy(self, tolerance: float | None = None, max_iterations: int = 10_000) -> Minimization:
+    def minimize_energy(
+        self, tolerance: float | None = None, max_iterations: int = 10_000, *, progress: bool | None = None
+    ) -> Minimization:
         """Move beads to where forces are small, and set no velocities.
 
         Parameters
@@ -248,6 +341,8 @@ class Simulation(Guarded):
             temperature 0.001 of the root mean square force at the start.
         max_iterations : int, >= 0
             Stop after so many evaluations of the forces; 0 for no bound.
+        progress : bool, optional
+            As of `step`.
 
         Returns
         -------
@@ -265,7 +360,7 @@ class Simulation(Guarded):
         In-triangle points slide over the mesh as they do in G, and vertices feel what points push on them.
         """
         with self.context.turn.taken("minimize_energy", in_reports=False):
-            return minimize(self.context, tolerance, max_iterations)
+            return minimize(self.context, tolerance, max_iterations, progress)
 
     def save_checkpoint(self, path: Any) -> None:
         """Write all that is needed to go on with the same bits, on any number of threads, here or elsewhere.
@@ -399,7 +494,20 @@ class Simulation(Guarded):
         OutputError
             The first checkpoint cannot be written.
         """
-        what = "Simulation.resume_or_start"
+        return cls._gone_on("Simulation.resume_or_start", path, start, threads, functions, reporters)
+
+    @classmethod
+    def _gone_on(
+        cls,
+        what: str,
+        path: Any,
+        start: Callable[[], "Simulation"],
+        threads: int | None,
+        functions: Mapping[str, Callable[..., Any]] | None,
+        reporters: bool | None,
+        writer_needed: bool = True,
+    ) -> "Simulation":
+        """`resume_or_start`, also for who writes checkpoints without a reporter."""
         path = new_file(what, path, overwrite=True)
         lock = Lock(what, path)
         with ExitStack() as stack:
@@ -410,14 +518,14 @@ class Simulation(Guarded):
                 raise ParameterError(f"{what}: start must return a Simulation, not {type(simulation).__name__}")
             stack.callback(simulation._close_quietly)
             writers = [r for r in simulation.reporters if isinstance(r, CheckpointReporter) and r.writes(path)]
-            if not writers:
+            if writer_needed and not writers:
                 raise ParameterError(
                     f"{what}: no reporter of {'the checkpoint' if there else 'what start returned'} writes checkpoints "
                     f"to {path}; without one a run that is killed starts from there each time: append "
                     f"mp.reporters.CheckpointReporter({str(path)!r}, interval) in start"
                 )
             if not there:
-                first = writers[0].path_at(simulation.current_step)
+                first = writers[0].path_at(simulation.current_step) if writers else path
                 simulation.save_checkpoint(first)
                 try:
                     # What would be refused when the script is started again is refused now.
@@ -428,6 +536,20 @@ class Simulation(Guarded):
             stack.pop_all()
         simulation._free = weakref.finalize(simulation, lock.release)
         return simulation
+
+    def _page(self) -> Page:
+        tables, notes = tables_of(self.context)
+        # Those of others may have been made without the constructor of theirs.
+        reporters = [
+            (type(r).__name__, getattr(r, "writes_to", "–"), amount(getattr(r, "interval", None)))
+            for r in self._reporters
+        ]
+        head = ("reporters", "writes to", "every (steps)")
+        return Page("Simulation", said_of(self.context), [*tables, Table("reporters", reporters, head)], notes)
+
+    def __repr__(self) -> str:
+        reporters = ", ".join(type(reporter).__name__ for reporter in self._reporters) or "none"
+        return f"Simulation({said_of(self.context)}; {self.system!r}, {self.integrator!r}, reporters: {reporters})"
 
     def __reduce__(self):
         raise TypeError(

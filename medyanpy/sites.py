@@ -12,6 +12,7 @@ from medyanpy.errors import ParameterError, TopologyError, foreign_errors, shown
 from medyanpy.handles import Handle, bead_numbers, handles_in
 
 if TYPE_CHECKING:
+    from medyanpy.layout import Layout
     from medyanpy.state import State
     from medyanpy.topology import Topology
 
@@ -56,6 +57,13 @@ class Sites:
     """
 
     __slots__ = ("_anchors", "_arms", "_beads", "_handles", "_start", "_weights")
+
+    _start: np.ndarray
+    _beads: np.ndarray
+    _weights: np.ndarray
+    _anchors: np.ndarray
+    _arms: np.ndarray | None
+    _handles: tuple[Handle, ...]
 
     def __init__(self) -> None:
         raise ParameterError("Sites: make them by Sites.beads, Sites.weighted or Sites.anchors")
@@ -316,7 +324,7 @@ class Sites:
         ]
         return f"Sites({len(self)}{': ' if parts else ''}{', '.join(parts)})"
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return Sites._of, (self._start, self._beads, self._weights, self._anchors, self._handles, self._arms)
 
     def positions(self, state: "State") -> np.ndarray:
@@ -374,6 +382,15 @@ class Sites:
         out[alone] = self._beads[self._start[:-1][alone]]
         return out
 
+    @property
+    def main_beads(self) -> np.ndarray:
+        """(n,) the bead of each site with the greatest weight, the first of equal ones; -1 of anchors."""
+        counts = np.diff(self._start)
+        order = np.lexsort((-self._weights, np.repeat(np.arange(len(self)), counts)))
+        out = np.full(len(self), -1)
+        out[counts > 0] = self._beads[order[self._start[:-1][counts > 0]]]
+        return out
+
     def naming(self, gone: np.ndarray) -> np.ndarray:
         """(n,) which sites name a bead of some, (rows,) bool."""
         out = np.zeros(len(self), bool)
@@ -404,7 +421,7 @@ class Sites:
                 k = int(np.argmax(bare))
                 raise TopologyError(f"{what}[{with_arm[k]}] has an arm on bead {body[k]}, which has no orientation")
 
-    def bind(self, layout) -> SiteTable:
+    def bind(self, layout: "Layout") -> SiteTable:
         """The table of these sites on the arrays of one Context; `check` has been passed."""
         counts = np.diff(self._start)
         has_beads = counts > 0
@@ -423,9 +440,16 @@ class Sites:
             oriented[with_arm] = place[self._start[:-1][with_arm]] - layout.first_oriented
         return SiteTable(self._start.astype(np.int32), place, weights, self._anchors, oriented, arms)
 
-    def on_points(self, layout) -> bool:
+    def on_points(self, layout: "Layout") -> bool:
         """Whether any in-triangle point takes part."""
         return bool((layout.internal(self._beads) >= layout.n_cartesian).any())
+
+
+def joined_beads(a: Sites, b: Sites) -> np.ndarray:
+    """(k, 2) the beads that links between sites (n,) join, each the main one of its site; without those between a site
+    and an anchor, or sites with the same main bead."""
+    pairs = np.column_stack([a.main_beads, b.main_beads])
+    return pairs[(pairs >= 0).all(axis=1) & (pairs[:, 0] != pairs[:, 1])]
 
 
 def as_sites(what: str, value: Any) -> Sites:

@@ -7,6 +7,7 @@ import numpy as np
 
 from medyanpy import units
 from medyanpy._tools.names import Named
+from medyanpy._tools.tables import Displayed, Page, Table, amount, quantity
 from medyanpy._tools.validation import one_or_many
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.handles import found_ids
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     from medyanpy.jumps._base import Counts
 
 __all__ = ["InTriangle", "State"]
+
+_WORK = ("heat", "shadow_work", "protocol_work", "chemical_work")
 
 
 @dataclass(frozen=True)
@@ -36,7 +39,7 @@ class InTriangle:
 
 
 @dataclass(frozen=True)
-class State(Named):
+class State(Displayed, Named):
     """A snapshot; its arrays are read-only and have a row per bead, in topology order.
 
     What `Context.get_state` was not asked for raises ParameterError when it is looked at.
@@ -306,9 +309,36 @@ class State(Named):
     def temperatures(self) -> dict[str, float]:
         return dict(self._part("temperatures", "energy"))
 
+    def _page(self) -> Page:
+        parts = self._parts
+        tables = []
+        if self.has("energies"):
+            tables.append(Table("", [
+                ("temperature", quantity(self.temperature, "K")),
+                ("potential energy", quantity(self.potential_energy, "pN nm")),
+                ("kinetic energy", quantity(self.kinetic_energy, "pN nm")),
+                ("total energy", quantity(self.total_energy, "pN nm")),
+                *((name.replace("_", " "), quantity(parts[name], "pN nm")) for name in _WORK if name in parts),
+            ]))  # fmt: skip
+            energies = [(name, amount(energy)) for name, energy in self.energies.items()]
+            tables.append(Table("forces", energies, ("forces", "energy (pN nm)")))
+            temperatures = self.temperatures
+            kinetic = [(n, amount(e), amount(temperatures.get(n))) for n, e in self.kinetic_energies.items()]
+            tables.append(Table("beads", kinetic, ("beads", "kinetic energy (pN nm)", "temperature (K)")))
+        jumps = [(name, amount(tried), amount(happened)) for name, (tried, happened) in self.counts.items()]
+        tables.append(Table("jumps", jumps, ("jumps", "tried", "happened")))
+        arrays = [(name, _shape(value)) for name, value in parts.items() if isinstance(value, np.ndarray)]
+        arrays += [(f"faces[{name!r}]", _shape(value)) for name, value in parts.get("faces", {}).items()]
+        tables.append(Table("arrays", arrays))
+        return Page("State", f"step {self.step:,}, {self.time:.6g} s, {self._who[0]:,} beads", tables)
+
     def has(self, name: str) -> bool:
         """Whether `name` (positions, velocities, forces, energies) was asked for."""
         return name in self._parts
+
+
+def _shape(a: np.ndarray) -> str:
+    return " × ".join(f"{n:,}" for n in a.shape)
 
 
 def _frozen(a: np.ndarray) -> np.ndarray:

@@ -2,9 +2,10 @@
 
 import weakref
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 from medyanpy._tools.names import Guarded, look_up
+from medyanpy._tools.tables import Displayed, Page, Table, amount, named
 from medyanpy.errors import ParameterError, TopologyError, UnknownNameError
 from medyanpy.forces import Force
 from medyanpy.hydrodynamics import RotnePrager
@@ -13,11 +14,15 @@ from medyanpy.topology import Topology
 
 __all__ = ["System"]
 
+# What was given is given back as what it is.
+_Force = TypeVar("_Force", bound=Force)
+_Jump = TypeVar("_Jump", bound=Jump)
+
 # The number of a jump is 8 bits of the counter of its random numbers.
 _MOST_JUMPS = 256
 
 
-class System(Guarded):
+class System(Displayed, Guarded):
     """A topology together with the forces that act on it, the jumps that happen in it, and the fluid between its beads.
 
     Parameters
@@ -59,7 +64,7 @@ class System(Guarded):
         self._jumps: list[Jump] = []
         self._jump_names: list[str] = []
         self._hydrodynamics: RotnePrager | None = None
-        self._contexts: weakref.WeakSet = weakref.WeakSet()
+        self._contexts: weakref.WeakSet[Any] = weakref.WeakSet()
         topology._systems.add(self)
 
     @property
@@ -121,7 +126,7 @@ class System(Guarded):
         """Whether a force or jump, or one of this name, is part of it."""
         return any(what is one or what == name for name, one in self._named())
 
-    def add_force(self, force: Force) -> Force:
+    def add_force(self, force: _Force) -> _Force:
         """Let a force act, and return it.
 
         Raises
@@ -137,7 +142,7 @@ class System(Guarded):
             raise ParameterError(f"add_force: {force!r} is in this system already")
         return self._add(force, None)
 
-    def _add(self, force: Force, unique_name: str | None) -> Force:
+    def _add(self, force: _Force, unique_name: str | None) -> _Force:
         """Add a force, under the name it had in the system this one is made after."""
         self._refuse_if_in_use("add_force")
         for handle in force.handles:
@@ -158,7 +163,7 @@ class System(Guarded):
             name = f"{what.name} {k}"
         return name
 
-    def add_jump(self, jump: Jump) -> Jump:
+    def add_jump(self, jump: _Jump) -> _Jump:
         """Let a jump happen, and return it. Words need the letter J then.
 
         Raises
@@ -176,7 +181,7 @@ class System(Guarded):
             raise ParameterError(f"add_jump: a system has {_MOST_JUMPS} jumps at most")
         return self._add_jump(jump, None)
 
-    def _add_jump(self, jump: Jump, unique_name: str | None) -> Jump:
+    def _add_jump(self, jump: _Jump, unique_name: str | None) -> _Jump:
         self._refuse_if_in_use("add_jump")
         for handle in jump.handles:
             if handle.topology is not self.topology:
@@ -268,12 +273,25 @@ class System(Guarded):
                 "it, or inside `with topology.edit():`. Numbers of a force may change at any time with force.set(...)"
             )
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         """A pickle or copy is in use by no Context."""
         return _made_anew, (
             type(self), self.topology, tuple(self._forces), tuple(self._names), tuple(self._jumps),
             tuple(self._jump_names), self._hydrodynamics,
         )  # fmt: skip
+
+    def _page(self) -> Page:
+        beads = self.topology._table()
+        others = [
+            Table(what, [(named(name, one), *one._row()) for name, one in zip(names, all_of_them, strict=True)], head)
+            for what, names, all_of_them, head in (
+                ("forces", self._names, self._forces, ("forces", "on", "numbers")),
+                ("jumps", self._jump_names, self._jumps, ("jumps", "on", "numbers")),
+            )
+        ]
+        fluid = [] if self._hydrodynamics is None else [("hydrodynamics", repr(self._hydrodynamics))]
+        said = f"{amount(self.topology.n_beads)} beads, {amount(len(self._forces))} forces"
+        return Page("System", said, [beads, *others, Table("fluid", fluid)])
 
     def __repr__(self) -> str:
         fluid = "" if self._hydrodynamics is None else f", hydrodynamics: {self._hydrodynamics!r}"

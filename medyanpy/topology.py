@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from medyanpy._tools.names import Guarded, look_up
+from medyanpy._tools.tables import Displayed, Page, Table, amount, of_all
 from medyanpy._tools.validation import array, one_or_many, whole_number
 from medyanpy.beads import (
     COLUMNS,
@@ -42,7 +43,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-class Topology(Guarded):
+class Topology(Displayed, Guarded):
     """Everything that is simulated, before any force acts on it.
 
     Each ``add_*`` method returns a handle; ``handle.beads`` are the numbers of its beads in every array that
@@ -84,9 +85,9 @@ class Topology(Guarded):
         self.row_counts: dict[str, int] = {}
         #: By the same: the beads that have them, ascending; looked up when asked for.
         self._beads_with: dict[str, np.ndarray] = {}
-        self._contexts: weakref.WeakSet = weakref.WeakSet()
+        self._contexts: weakref.WeakSet[Any] = weakref.WeakSet()
         #: What names beads by their rows is asked before some go away.
-        self._systems: weakref.WeakSet = weakref.WeakSet()
+        self._systems: weakref.WeakSet[Any] = weakref.WeakSet()
         self._is_edited = False
         #: What is solved jointly, once it has been asked for, until handles change.
         self._joint: tuple[Joint | None] | None = None
@@ -192,6 +193,18 @@ class Topology(Guarded):
             others = {key: number[value] for key, value in arguments.items() if isinstance(value, Handle)}
             objects.append((type(handle), {k: v for k, v in arguments.items() if k not in others}, others))
         return _made_anew, (type(self), tuple(objects), self.numbering())
+
+    def _page(self) -> Page:
+        return Page("Topology", f"{self._n_beads:,} beads", [self._table()])
+
+    def _table(self) -> Table:
+        """A row for each handle."""
+        head = ("beads", "kind", "number", "mass (pN s²/nm)", "friction (pN s/nm)", "fixed")
+        rows = [
+            (h.name, h.kind, amount(len(h)), of_all(h.mass), of_all(h.friction), amount(int(h.fixed_beads.sum())))
+            for h in self._handles
+        ]
+        return Table("beads", rows, head)
 
     def __repr__(self) -> str:
         parts = ", ".join(f"{h.contents} of {h.name!r}" for h in self._handles)

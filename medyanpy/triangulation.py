@@ -41,12 +41,12 @@ class Triangulation:
 
     def __init__(self, first_places: Mapping[Membrane, int]) -> None:
         self._first_places = dict(first_places)
-        self.may_change = False
+        self.may_change: bool = False
         #: Of membranes whose faces are not those of their meshes, once asked for.
         self._now: dict[Membrane, Connectivity] = {}
         self._changed: set[Membrane] = set()
-        self.faces = self.at_first()
-        self.opposite = np.empty_like(self.faces)
+        self.faces: np.ndarray = self.at_first()
+        self.opposite: np.ndarray = np.empty_like(self.faces)
         self._touched = np.zeros(len(self.faces), bool)
         self.triangles = Triangles(self.faces, self.opposite, *self._joined())
 

@@ -317,7 +317,7 @@ LAWS = [
     ("worm-like chains with", "_kernels/fixman.pxi", "_slopes", "-t.kT * t.q[BLOCK * row + i] * inverse[i]", "-0.5 * t.kT * t.q[BLOCK * row + i] * inverse[i]"),
     ("chains of stiff springs", "_kernels/constraints.pxi", "_one_batch", "p.noise if t.action == NORMAL else p.v", "p.noise"),
     ("constraints of a user's own with frictions", "beads/joint.py", "before_o", "() if self._is_even", "() if True"),
-    ("persistence lengths of sampled", "analysis/filaments.py", "_jackknife", "np.sqrt((parts - 1) / parts *", "np.sqrt((parts - 1) / parts / 4.0 *"),
+    ("persistence lengths of sampled", "analysis/estimates.py", "jackknife", "np.sqrt((parts - 1) / parts *", "np.sqrt((parts - 1) / parts / 4.0 *"),
     ("torsional waves", "_kernels/filament_twisting.pyx", "_angles", "slope = modulus[k] * angle if", "slope = 0.99 * modulus[k] * angle if"),
     ("torsional equipartition", "forces/filaments.py", "bind", "handle.link_lengths**2 / handle.directors.mass", "1e3 * handle.link_lengths**2 / handle.directors.mass"),
     ("constrained filaments keep their", "_kernels/thermostat.pyx", "_along", "a.across[2 * i + 1] * g[c]", "0.9 * a.across[2 * i + 1] * g[c]"),

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import medyanpy as mp
-from medyanpy import cli
 from medyanpy.cli import main
+from medyanpy.cli.demo import DEMOS
 from medyanpy.demo import filaments as filament_demo
 from medyanpy.demo import network as network_demo
 from medyanpy.demo import points as demo
@@ -239,9 +239,9 @@ def test_a_demo_that_measured_something_else_ends_with_1(tmp_path, capsys, monke
     assert not json.loads((tmp_path / "wrong" / "summary.json").read_text())["ok"]
 
 
-@pytest.mark.parametrize("which", cli._DEMOS)
+@pytest.mark.parametrize("which", DEMOS)
 def test_no_demo_ends_with_0_where_its_table_says_check(which, capsys, monkeypatch):
-    run, _ = cli._DEMOS[which]
+    run, _ = DEMOS[which]
     lines = [report.bound_line("good", 1.0, 2.0), report.bound_line("bad", 3.0, 2.0)]
     monkeypatch.setattr(f"medyanpy.demo.{run}", lambda **options: report.Demo(None, mp.Topology(), lines, {}))
     assert main(["demo", which]) == 1

@@ -1,11 +1,14 @@
 """Importing the package is light. How long it takes is timed in benchmarks/bench_frame.py."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
+
+import pytest
 
 import medyanpy as mp
 
@@ -51,19 +54,53 @@ def imported_in(folder):
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
 
+def without_kernels(folder):
+    """The package in a folder, as it is before it is built."""
+    ignore = shutil.ignore_patterns("*.so", "*.pyd", "__pycache__")
+    shutil.copytree(CHECKOUT / "medyanpy", folder / "medyanpy", ignore=ignore)
+
+
 def test_the_source_folder_says_what_to_do(tmp_path):
     """In the last line, which is what one reads; and nothing above it leads elsewhere."""
-    ignore = shutil.ignore_patterns("*.so", "*.pyd", "__pycache__")
-    shutil.copytree(CHECKOUT / "medyanpy", tmp_path / "medyanpy", ignore=ignore)
+    without_kernels(tmp_path)
+    shutil.copy(CHECKOUT / "meson.build", tmp_path)
     done = imported_in(tmp_path)
     assert done.returncode == 1
     last = done.stderr.splitlines()[-1]
-    assert last.startswith("ImportError: medyanpy's compiled kernels are missing")
+    assert last.startswith("ImportError: medyanpy's compiled kernels are missing: this is its source folder")
     assert "pip install ." in last
     assert "python -P" in last
     assert "circular" not in done.stderr
     assert "During handling" not in done.stderr
     assert "direct cause" not in done.stderr
+
+
+def test_a_package_without_kernels_is_not_taken_for_the_source_folder(tmp_path):
+    """What was installed for another Python has no kernels either."""
+    without_kernels(tmp_path)
+    done = imported_in(tmp_path)
+    assert done.returncode == 1
+    last = done.stderr.splitlines()[-1]
+    assert "source folder" not in last
+    assert sys.implementation.cache_tag in last
+    assert "pip install --force-reinstall medyanpy" in last
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names the library of this system")
+def test_a_missing_openmp_library_is_named(tmp_path):
+    """With the command that installs it."""
+    package = shutil.copytree(Path(mp.__file__).parent, tmp_path / "medyanpy")
+    library = package / "_kernels" / f"parallel{EXTENSION_SUFFIXES[0]}"
+    linked = re.search(rb"libgomp[\w.-]*?\.so\.1", library.read_bytes())
+    if linked is None:
+        pytest.skip("built with another compiler's OpenMP")
+    library.write_bytes(library.read_bytes().replace(linked[0], linked[0][:-1] + b"9"))
+    done = imported_in(tmp_path)
+    assert done.returncode == 1
+    last = done.stderr.splitlines()[-1]
+    assert "apt install libgomp1" in last
+    assert linked[0][:-1].decode() + "9" in last
+    assert "source folder" not in done.stderr
 
 
 def test_a_kernel_that_cannot_be_loaded_says_so_itself(tmp_path):

@@ -37,7 +37,7 @@ LAYERS = [
     {"files"},
     {"reporters"},
     {"simulation"},
-    {"testing", "trajectory"},
+    {"runs", "testing", "trajectory"},
     {"visualize", "analysis"},
     {"demo"},
     {"figures"},

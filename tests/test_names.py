@@ -284,7 +284,7 @@ def test_names_that_do_not_exist_are_told_what_was_probably_meant(number):
     assert not hasattr(what, name)
     assert getattr(what, name, 3) == 3
     # Names that Python looks for everywhere are not for people.
-    for protocol in ("__array_interface__", "_repr_html_", "__deepcopy__"):
+    for protocol in ("__array_interface__", "_repr_latex_", "__deepcopy__"):
         assert not hasattr(what, protocol)
 
 

@@ -39,7 +39,7 @@ def sources():
     for path in SOURCE.rglob("*"):
         if path.name == "translate.py":  # of the build alone
             continue
-        if path.suffix in (".py", ".pyx", ".pxd", ".pxi", ".pyi", ".h", ".json") or path.name == "py.typed":
+        if path.suffix in (".py", ".pxd", ".pyi", ".h", ".json") or path.name == "py.typed":
             yield PurePosixPath("medyanpy", path.relative_to(SOURCE).as_posix())
 
 
@@ -61,7 +61,7 @@ def test_nothing_is_missing(installed, built):
 
 
 def test_nothing_is_there_that_should_not_be(installed, built):
-    """No C, no build files, no tests, no caches of modules that are gone."""
+    """No C, no sources of kernels, no build files, no tests, no caches of modules that are gone."""
     wanted = {*sources(), *extensions(built, installed), PurePosixPath("medyanpy/_version.py")}
     for path in set(installed) - wanted:
         if path.parts[0] == "medyanpy":

@@ -2,14 +2,17 @@
 
 import inspect
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from medyanpy._tools.names import Named
-from medyanpy.errors import ParameterError
+from medyanpy.errors import ParameterError, shown
 
 __all__ = ["Described", "Recorded", "kept", "made_anew", "scalar_if_one"]
+
+# Arrays of no more numbers are shown as they are.
+_FEW = 6
 
 
 class Recorded(Named):
@@ -18,7 +21,9 @@ class Recorded(Named):
     Subclasses need no code of their own for this, whatever the signature of their ``__init__``.
     """
 
-    def __new__(cls, *args: Any, **kwargs: Any):
+    _arguments: dict[str, Any]
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         self = super().__new__(cls)
         try:
             bound = cls.__signature__.bind(*args, **kwargs)
@@ -38,6 +43,23 @@ class Recorded(Named):
                 f"{type(self).__qualname__} does not know the arguments it was made of: "
                 "a __new__ of its own must call that of its base class"
             ) from None
+
+    def __repr__(self) -> str:
+        """The call that makes it, without what is as it is by default."""
+        name, given = type(self).__name__, vars(self).get("_arguments", {})
+        said = []
+        for key, parameter in type(self).__signature__.parameters.items():
+            if key not in given:
+                continue
+            if parameter.kind is parameter.VAR_POSITIONAL:
+                said += map(_said, given[key])
+            elif parameter.kind is parameter.VAR_KEYWORD:
+                said += [f"{k}={_said(v)}" for k, v in given[key].items()]
+            elif parameter.default is parameter.empty and parameter.kind is not parameter.KEYWORD_ONLY:
+                said.append(_said(given[key]))
+            elif not _is(given[key], parameter.default):
+                said.append(f"{key}={_said(given[key])}")
+        return f"{name}({', '.join(said)})"
 
     def _rest_now(self) -> dict[str, Any]:
         """Numbers that are not among the arguments; usually none."""
@@ -59,7 +81,7 @@ class Described(Recorded):
     #: What documents write before the name of a class, where the name alone is that of another.
     _qualifier = ""
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         return made_anew, (type(self), self._arguments_now(), self._rest_now())
 
 
@@ -94,6 +116,26 @@ def made_anew(cls: type[Recorded], arguments: Mapping[str, Any], rest: Mapping[s
     return made
 
 
+def _is(value: Any, default: Any) -> bool:
+    """Whether an argument is what it is by default; arrays are no truth."""
+    if isinstance(value, np.ndarray):
+        return isinstance(default, list | tuple | np.ndarray) and np.array_equal(value, np.asarray(default))
+    return value is default or (type(value) is type(default) and bool(value == default))
+
+
+def _said(value: Any) -> str:
+    """An argument in a repr, which is to stay one line."""
+    if isinstance(value, np.ndarray):
+        return str(value.tolist()) if value.size <= _FEW else f"array of shape {value.shape}"
+    if hasattr(value, "write") and hasattr(value, "name"):
+        return str(value.name)
+    if isinstance(value, float):
+        return f"{value:g}"
+    if callable(value) and hasattr(value, "__name__"):
+        return str(value.__name__)
+    return shown(value)
+
+
 def scalar_if_one(value: Any) -> Any:
     """The number of an array that repeats one (`validation.per_item` makes such views), or the value as it is."""
     if isinstance(value, np.ndarray) and value.ndim == 1 and value.size and value.strides == (0,):
@@ -109,6 +151,7 @@ def kept(value: Any) -> Any:
         return out
     if isinstance(value, list | tuple):
         if _holds_numbers(value):
+            out: np.ndarray | None
             try:
                 out = np.array(value)
             except (ValueError, OverflowError):  # Rows of different lengths: the constructor says so.

@@ -1,13 +1,15 @@
 """What this installation is and uses."""
 
 import platform
+import re
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 
-from medyanpy._kernels import selected
+from medyanpy._kernels import parallel, selected  # type: ignore[attr-defined]
 from medyanpy._tools.threads import available_threads
 from medyanpy._version import __version__
 
-__all__ = ["information"]
+__all__ = ["information", "told"]
 
 # What each optional part serves.
 _PARTS = {
@@ -19,30 +21,63 @@ _PARTS = {
     "tqdm": "progress bars",
     "scikit-image": "meshes and pictures of implicit surfaces",
     "gemmi": "structures of proteins",
-    "MDAnalysis": "analysis of trajectories elsewhere",
+    "MDAnalysis": "viewers: analysis of trajectories elsewhere",
+    "gsd": "viewers: export to GSD",
+    "ovito": "viewers: reads run.h5",
+    "pyvista": "viewers: scenes that turn; ParaView's files",
+    "ipywidgets": "notebooks",
+    "distributed": "ensembles past one machine, by Dask",
+    "argcomplete": "completion of the command line",
 }
+# Of the versions of the OpenMP specification, by their dates.
+_OPENMP = {201511: "4.5", 201811: "5.0", 202011: "5.1", 202111: "5.2"}
+_LIBRARIES = re.compile(r"/(lib(?:gomp|omp|iomp5)[^/\s]*\.(?:so|dylib)[^/\s]*)$", re.MULTILINE)
 
 
-def _instruction_set() -> str:
-    """The variant in use, and what else MEDYANPY_ISA could choose."""
+def _openmp_library() -> str | None:
+    """The file that is loaded, where the system tells."""
+    try:
+        found = _LIBRARIES.findall(Path("/proc/self/maps").read_text())
+    except OSError:
+        return None
+    return found[0] if found else None
+
+
+def _version_of(name: str) -> str | None:
+    try:
+        return version(name)
+    except PackageNotFoundError:
+        return None
+
+
+def information() -> dict[str, str | int | list[str] | None]:
+    """Versions, threads and parts, by name; None for what is not there or not known. Versions are looked up, nothing is
+    imported."""
+    return {
+        "medyanpy": __version__,
+        "Python": platform.python_version(),
+        "NumPy": version("numpy"),
+        "machine": f"{platform.machine()}, {platform.system()}",
+        "instruction set": selected.isa,
+        "instruction sets built": list(selected.built),
+        "OpenMP": _OPENMP.get(parallel.OPENMP_VERSION, str(parallel.OPENMP_VERSION)),
+        "OpenMP library": _openmp_library(),
+        "threads": available_threads(),
+        "folder": str(Path(__file__).resolve().parents[1]),
+        **{name: _version_of(name) for name in _PARTS},
+    }
+
+
+def told() -> list[tuple[str, str]]:
+    """The same as rows for people."""
+    found = information()
     others = [name for name in selected.built if name != selected.isa]
-    return selected.isa + (f" (MEDYANPY_ISA chooses; also built: {', '.join(others)})" if others else "")
-
-
-def information() -> list[tuple[str, str]]:
-    """Rows of name and value. Versions are looked up, nothing is imported."""
-    rows = [
-        ("medyanpy", __version__),
-        ("Python", platform.python_version()),
-        ("NumPy", version("numpy")),
-        ("machine", f"{platform.machine()}, {platform.system()}"),
-        ("instruction set", _instruction_set()),
-        ("threads", str(available_threads())),
-    ]
-    for name, use in _PARTS.items():
-        try:
-            found = version(name)
-        except PackageNotFoundError:
-            found = "not installed"
-        rows.append((name, f"{found} ({use})"))
-    return rows
+    isa = selected.isa + (f" (MEDYANPY_ISA chooses; also built: {', '.join(others)})" if others else "")
+    library = found["OpenMP library"]
+    said: dict[str, str] = {
+        "instruction set": isa,
+        "OpenMP": f"on, {found['OpenMP']}" + (f", {library}" if library else ""),
+        **{name: f"{found[name] or 'not installed'} ({use})" for name, use in _PARTS.items()},
+    }
+    kept = [name for name in found if name not in ("instruction sets built", "OpenMP library")]
+    return [(name, said.get(name, str(found[name]))) for name in kept]

@@ -10,13 +10,15 @@ import inspect
 from abc import ABCMeta
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from types import FunctionType
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
 import numpy as np
 
 from medyanpy.errors import ArgumentError, ParameterError, PublicNameError, shown
 
 __all__ = ["OPENMM", "Guarded", "Named", "did_you_mean", "look_up", "module_names", "plainly_called"]
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 _TABLE = "the table of names in docs/coming_from_openmm.md"
 
@@ -106,7 +108,9 @@ def module_names(module: str, names: Callable[[], Iterable[str]]) -> Callable[[s
 # Calls ---------------------------------------------------------------------------------------------------------------
 
 
-def _wrong_call(what: str, signature: inspect.Signature, given: tuple, named: Mapping[str, Any], hint: str) -> str:
+def _wrong_call(
+    what: str, signature: inspect.Signature, given: tuple[Any, ...], named: Mapping[str, Any], hint: str
+) -> str:
     """What is wrong with the arguments of a call that its signature does not allow."""
     parameters = signature.parameters.values()
     by_place = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
@@ -161,7 +165,7 @@ class _PlainArguments:
             if isinstance(p.annotation, Hashable) and p.annotation in _PLAIN
         ]
 
-    def check(self, given: tuple, named: Mapping[str, Any]) -> None:
+    def check(self, given: tuple[Any, ...], named: Mapping[str, Any]) -> None:
         for place, name, fits, meant in self._wanted:
             if name in named:
                 value = named[name]
@@ -173,7 +177,7 @@ class _PlainArguments:
                 raise ParameterError(f"{self._what}: {name} must be {meant}, not {shown(value)}")
 
 
-def plainly_called(function: FunctionType) -> FunctionType:
+def plainly_called(function: _Function) -> _Function:
     """A function, or a method of a class that is not `Named`, that refuses what its annotations exclude: see above."""
     plain = _PlainArguments(function.__qualname__.removesuffix(".__init__"), inspect.signature(function))
 
@@ -182,10 +186,10 @@ def plainly_called(function: FunctionType) -> FunctionType:
         plain.check(args, kwargs)
         return function(*args, **kwargs)
 
-    return call
+    return cast(_Function, call)
 
 
-def _spoken(function: FunctionType) -> FunctionType:
+def _spoken(function: FunctionType) -> Callable[..., Any]:
     """A method whose wrong calls say what was probably meant."""
     plain = _PlainArguments(function.__name__, inspect.signature(function), 1)
 
@@ -210,7 +214,12 @@ def _spoken(function: FunctionType) -> FunctionType:
 class _Named(ABCMeta):
     """The class of `Named` classes: looks at calls, and knows when an object has been made."""
 
-    def __new__(mcs, name, bases, namespace, **options):
+    __signature__: inspect.Signature
+    _plain: _PlainArguments
+
+    def __new__(
+        mcs: "type[_Named]", name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: Any
+    ) -> "_Named":
         # Of methods without options there is little to get wrong, and a call of `Context.step(1)` is to cost nothing.
         public = {
             key: _spoken(value)
@@ -221,35 +230,38 @@ class _Named(ABCMeta):
         }
         return super().__new__(mcs, name, bases, {**namespace, **public}, **options)
 
-    def __init__(cls, name, bases, namespace, **options):
+    def __init__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **options: Any) -> None:
         super().__init__(name, bases, namespace, **options)
-        signature = inspect.signature(cls.__init__)
+        signature = inspect.signature(cls.__init__)  # type: ignore[misc]
         # Without self. Also what help() shows: it would show __call__ below otherwise.
         cls.__signature__ = signature.replace(
             parameters=list(signature.parameters.values())[1:], return_annotation=inspect.Signature.empty
         )
         cls._plain = _PlainArguments(name, cls.__signature__)
 
-    def __call__(cls, *args, **kwargs):
-        cls._plain.check(args, kwargs)
-        try:
-            made = super().__call__(*args, **kwargs)
-        except TypeError:
+    if not TYPE_CHECKING:
+        # Who checks types is to see the constructors themselves.
+
+        def __call__(cls, *args: Any, **kwargs: Any) -> Any:
+            cls._plain.check(args, kwargs)
             try:
-                cls.__signature__.bind(*args, **kwargs)
+                made = super().__call__(*args, **kwargs)
             except TypeError:
-                hint = cls._call_hint(args)
-                raise ArgumentError(_wrong_call(cls.__name__, cls.__signature__, args, kwargs, hint)) from None
-            raise
-        made.__dict__["_made"] = True
-        return made
+                try:
+                    cls.__signature__.bind(*args, **kwargs)
+                except TypeError:
+                    hint = cls._call_hint(args)
+                    raise ArgumentError(_wrong_call(cls.__name__, cls.__signature__, args, kwargs, hint)) from None
+                raise
+            made.__dict__["_made"] = True
+            return made
 
 
 class Named(metaclass=_Named):
     """Objects whose wrong calls and unknown names say what was probably meant."""
 
     @classmethod
-    def _call_hint(cls, given: tuple) -> str:
+    def _call_hint(cls, given: tuple[Any, ...]) -> str:
         """What a constructor call with too many arguments without a name should have been; empty where unknown."""
         return ""
 

@@ -10,12 +10,13 @@ import numpy as np
 from medyanpy._tools.described import Described, scalar_if_one
 from medyanpy._tools.domains import Domain, domain_table
 from medyanpy._tools.names import Guarded, did_you_mean
+from medyanpy._tools.tables import Displayed, Page, Table, of_all
 from medyanpy.errors import ParameterError
 
 __all__ = ["Parameterized"]
 
 
-class Parameterized(Described, Guarded, ABC):
+class Parameterized(Displayed, Described, Guarded, ABC):
     """Something with a name, and with numbers that may change while contexts use it.
 
     Its numbers are attributes: reading one gives the number as it is now, and assigning to one of `changeable` is the
@@ -33,7 +34,7 @@ class Parameterized(Described, Guarded, ABC):
             cls.changeable = tuple(cls.domains)
 
     def __init__(self, *, name: str | None = None) -> None:
-        self.name = type(self).__name__ if name is None else name
+        self.name: str = type(self).__name__ if name is None else name
         #: The numbers as they were taken; of which items those are that each has one of; what one for all was given.
         self._values: dict[str, Any] = {}
         self._belong: dict[str, np.ndarray] = {}
@@ -95,6 +96,34 @@ class Parameterized(Described, Guarded, ABC):
     def version(self) -> int:
         """Raised whenever a number changes."""
         return self._version
+
+    def _acts_on(self) -> str:
+        """The names of the handles that it was given; empty where it was given none."""
+        return ", ".join(handle.name for handle in getattr(self, "handles", ()))
+
+    def _row(self) -> tuple[str, str]:
+        """On what it acts, and its numbers: for tables of many."""
+        said = (f"{name} {of_all(value)} {self._unit(name)}".rstrip() for name, value in self._numbers.items())
+        return self._acts_on() or "–", ", ".join(said)
+
+    def _unit(self, name: str) -> str:
+        domain = self.domains.get(name)
+        return "" if domain is None else domain.unit
+
+    def _page(self) -> Page:
+        numbers = [
+            (name, of_all(value), self._unit(name), "yes" if name in self.changeable else "no")
+            for name, value in self._numbers.items()
+        ]
+        called = "" if self.name == type(self).__name__ else repr(self.name)
+        about = [(key, str(value)) for key, value in self._identity().items() if key != "name"]
+        on = self._acts_on()
+        return Page(
+            type(self).__name__,
+            called,
+            [Table("numbers", numbers, ("numbers", "value", "unit", "can be set")),
+             Table("", [*([("acts on", on)] if on else []), *about])],
+        )
 
     def __repr__(self) -> str:
         numbers = ", ".join(f"{k}={_short(v)}" for k, v in self._numbers.items())
@@ -242,7 +271,7 @@ class Parameterized(Described, Guarded, ABC):
         taken = {key for place in self._places(self._arguments_now()) for key in place}
         return {key: value for key, value in self._changeable_now().items() if key not in taken}
 
-    def _take_rest(self, arguments, rest) -> None:
+    def _take_rest(self, arguments: Mapping[str, Any], rest: Mapping[str, Any]) -> None:
         if rest:
             self.set(**rest)
             self._version = 0

@@ -44,7 +44,8 @@ def from_matrices(R: np.ndarray) -> np.ndarray:
     q = table[np.arange(len(R)), np.argmax(square, axis=1)]
     q /= np.linalg.norm(q, axis=1)[:, None]
     flips = np.where(np.einsum("ij,ij->i", q[1:], q[:-1]) < 0.0, -1.0, 1.0)
-    return q * np.cumprod(np.concatenate([[1.0], flips]))[:, None]
+    out: np.ndarray = q * np.cumprod(np.concatenate([[1.0], flips]))[:, None]
+    return out
 
 
 def smallest_turn(a: np.ndarray, b: np.ndarray) -> np.ndarray:
@@ -54,4 +55,5 @@ def smallest_turn(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     if opposite.any():
         axis = np.cross(a[opposite], np.eye(3)[np.argmin(np.abs(a[opposite]), axis=1)])
         q[opposite] = np.column_stack([np.zeros(len(axis)), axis])
-    return q / np.linalg.norm(q, axis=1)[:, None]
+    out: np.ndarray = q / np.linalg.norm(q, axis=1)[:, None]
+    return out

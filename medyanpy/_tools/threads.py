@@ -3,12 +3,17 @@
 import math
 import os
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 
 from medyanpy._tools.validation import whole_number
 from medyanpy.errors import ParameterError
 
-__all__ = ["available_threads", "choose_threads"]
+__all__ = ["available_threads", "choose_threads", "threads_by_default"]
+
+_by_default: ContextVar[int | None] = ContextVar("threads", default=None)
 
 
 def _cgroup_quota() -> float:
@@ -43,11 +48,22 @@ def available_threads() -> int:
 
 def choose_threads(threads: int | None) -> int:
     """`threads` checked, or the default for this machine; ParameterError where the machine refuses so many."""
+    threads = _by_default.get() if threads is None else threads
     if threads is None:
         return available_threads()
     threads = whole_number("threads", threads, at_least=1, at_most=1024)
     _try_out(threads)
     return threads
+
+
+@contextmanager
+def threads_by_default(threads: int | None) -> Iterator[None]:
+    """A block in which `threads` are used where nobody says; None changes nothing."""
+    token = _by_default.set(_by_default.get() if threads is None else choose_threads(threads))
+    try:
+        yield
+    finally:
+        _by_default.reset(token)
 
 
 #: So many have been there at once.

@@ -38,7 +38,7 @@ class Turn:
         self._reporting = False
         # The thread that takes a snapshot while nobody else has a turn.
         self._server: int | None = None
-        self.requests: deque = deque()
+        self.requests: deque[Any] = deque()
 
     def take(self, name: str, *, in_reports: bool = True) -> None:
         """Begin `name`, or raise ContextInUseError."""
@@ -161,7 +161,7 @@ class _Request:
             self.done.set()
 
 
-def one_at_a_time(method: Callable | None = None, *, in_reports: bool = True) -> Callable:
+def one_at_a_time(method: Callable[..., Any] | None = None, *, in_reports: bool = True) -> Callable[..., Any]:
     """A method of something with a `turn` that is called by one user at a time."""
     if method is None:
         return lambda method: one_at_a_time(method, in_reports=in_reports)

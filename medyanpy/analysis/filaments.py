@@ -5,46 +5,26 @@ list), positions of shape (n, 3), or positions of many frames, (m, n, 3). Rows o
 topology, or the nodes of the filaments alone. With one frame results have no axis of frames.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from medyanpy._tools.validation import array, number
+from medyanpy.analysis.estimates import PARTS, Estimate, cuts, jackknife
+from medyanpy.analysis.frames import are_frames
 from medyanpy.beads import Filaments
 from medyanpy.errors import ParameterError, TopologyError
-from medyanpy.files.trajectory import Trajectory
+from medyanpy.files.trajectory import Frames, Trajectory
 
 __all__ = [
-    "Estimate",
     "TangentCorrelation",
     "contour_curvature",
     "end_to_end",
     "persistence_length",
     "tangent_correlation",
 ]
-
-# Errors are estimated from about this many independent parts of the data at least.
-_PARTS = 20
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """A number and its standard error.
-
-    Attributes
-    ----------
-    value, error : float, finite
-        In the unit of what was measured.
-    """
-
-    value: float
-    error: float
-
-    def __repr__(self) -> str:
-        return f"Estimate({self.value:.6g} ± {self.error:.2g})"
 
 
 @dataclass(frozen=True)
@@ -128,7 +108,7 @@ def contour_curvature(source: Any, filaments: Filaments) -> np.ndarray:
     filaments = _filaments("contour_curvature", filaments)
     before, after = filaments.links_at_joints
 
-    def curvature(x):
+    def curvature(x: np.ndarray) -> np.ndarray:
         tangent, length = _tangents(x, filaments)
         return np.linalg.norm(tangent[after] - tangent[before], axis=1) / (0.5 * (length[before] + length[after]))
 
@@ -163,7 +143,7 @@ def tangent_correlation(source: Any, filaments: Filaments, max_separation: float
     independent: give frames that are far enough apart, or so many that a block is longer than what it remembers.
     """
     sums, counts, separation, pairs = _pair_sums("tangent_correlation", source, filaments, max_separation)
-    lost, error = _jackknife(sums, counts, lambda total, n: total / n)
+    lost, error = jackknife(sums, counts, lambda total, n: total / n)
     return TangentCorrelation(separation, 1.0 - lost, error, pairs)
 
 
@@ -225,7 +205,7 @@ def persistence_length(source: Any, filaments: Filaments, max_separation: float 
     what = "persistence_length"
     filaments = _open(what, filaments)
     sums, counts, separation, _ = _pair_sums(what, source, filaments, max_separation)
-    lost, error = _jackknife(sums, counts, lambda total, n: total / n)
+    lost, error = jackknife(sums, counts, lambda total, n: total / n)
     use = np.arange(1, len(separation))
     if max_separation is None:
         short = (lost > 1.0 - np.exp(-1.0)) | ~(error < 0.2 * (1.0 - lost))
@@ -246,12 +226,12 @@ def persistence_length(source: Any, filaments: Filaments, max_separation: float 
     # Var(ln C) = Var(C)/C²; a single part tells no errors.
     weight = ((1.0 - lost[use]) / error[use]) ** 2 if (error[use] > 0.0).all() else np.ones(len(use))
 
-    def fitted(total, n):
+    def fitted(total: np.ndarray, n: np.ndarray) -> np.ndarray:
         logarithm = np.log1p(-np.minimum(total[..., use] / n[..., use], 1.0 - 1e-9))
         with np.errstate(divide="ignore"):
             return -(weight * s * s).sum() / (weight * s * logarithm).sum(axis=-1)
 
-    value, spread = _jackknife(sums, counts, fitted, correct_bias=True)
+    value, spread = jackknife(sums, counts, fitted, correct_bias=True)
     return Estimate(float(value), float(spread))
 
 
@@ -272,11 +252,11 @@ def _open(what: str, filaments: Any) -> Filaments:
 
 def _frames(source: Any, what: str, filaments: Filaments) -> tuple[bool, Iterator[np.ndarray]]:
     """Whether there is one frame only; and the positions of the nodes in every frame."""
-    if isinstance(source, Trajectory):
+    if isinstance(source, Trajectory | Frames):
         return False, (_nodes_of(frame, what, filaments) for frame in source)
     if hasattr(source, "positions"):
         return True, iter([_nodes_of(source, what, filaments)])
-    if isinstance(source, list | tuple) and source and all(hasattr(frame, "positions") for frame in source):
+    if are_frames(source):
         return False, (_nodes_of(frame, what, filaments) for frame in source)
     x = np.asarray(source)
     if x.ndim == 2:
@@ -309,7 +289,9 @@ def _nodes(x: Any, what: str, filaments: Filaments) -> np.ndarray:
     return array(f"{what}: positions", x, (None, 3))
 
 
-def _collect(source: Any, what: str, filaments: Filaments, compute) -> np.ndarray:
+def _collect(
+    source: Any, what: str, filaments: Filaments, compute: Callable[[np.ndarray], np.ndarray]
+) -> np.ndarray:
     one, frames = _frames(source, what, filaments)
     rows = [compute(x) for x in frames]
     if not rows:
@@ -386,27 +368,6 @@ def _pair_sums(
         raise ParameterError(f"{what}: there are no frames")
     in_frame = [np.bincount(pairs.filament[pairs.at(k)[0]], minlength=n_filaments) for k in range(len(separation))]
     counts = np.stack(in_frame, axis=1)
-    blocks = min(len(per_frame), -(-_PARTS // n_filaments))
-    cuts = list(pairwise(np.linspace(0, len(per_frame), blocks + 1).round().astype(int)))
-    sums = np.concatenate([np.sum(per_frame[a:b], axis=0) for a, b in cuts])
-    return sums, np.concatenate([counts * (b - a) for a, b in cuts]), np.array(separation), counts.sum(axis=0)
-
-
-def _jackknife(sums: np.ndarray, counts: np.ndarray, estimate, correct_bias: bool = False):
-    """An estimate from the totals of independent parts, and its standard error (NaN of a single part)."""
-    total, n = sums.sum(axis=0), counts.sum(axis=0)
-    whole = estimate(total, n)
-    parts = len(sums)
-    # Parts that hold no pair of some separation change nothing there; without the others nothing may be left.
-    rest = n - counts
-    left = np.where(rest > 0, total - sums, total)
-    without = estimate(left, np.where(rest > 0, rest, n))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        mean = without.mean(axis=0)
-        error = np.sqrt((parts - 1) / parts * ((without - mean) ** 2).sum(axis=0)) if parts > 1 else np.nan * whole
-    # A separation that one part alone knows has no error that could be estimated.
-    if np.ndim(whole):
-        error = np.where((counts > 0).sum(axis=0) > 1, error, np.nan)
-    if correct_bias and parts > 1 and np.isfinite(mean):
-        whole = parts * whole - (parts - 1) * mean
-    return whole, error
+    blocks = cuts(len(per_frame), -(-PARTS // n_filaments))
+    sums = np.concatenate([np.sum(per_frame[a:b], axis=0) for a, b in blocks])
+    return sums, np.concatenate([counts * (b - a) for a, b in blocks]), np.array(separation), counts.sum(axis=0)

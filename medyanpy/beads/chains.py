@@ -109,7 +109,7 @@ class Chains:
         return self.links
 
     def beside_frames(self) -> dict[str, Any]:
-        return {**super().beside_frames(), "links": self.links}
+        return {**super().beside_frames(), "links": self.links, "starts": self.starts, "closed": self.closed}
 
     @property
     def link_starts(self) -> np.ndarray:

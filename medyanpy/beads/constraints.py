@@ -44,7 +44,7 @@ class Constraints(Handle):
     def __init__(self, topology, name, texts, members, parameters, length, tolerance) -> None:
         nobody = np.empty(0)
         super().__init__(topology, name, topology.n_beads, nobody, nobody)
-        self.positions = np.empty((0, 3))
+        self.positions: np.ndarray = np.empty((0, 3))
         self.texts = texts
         self.members = members
         self.parameters = parameters

@@ -208,7 +208,7 @@ class LinkErrors(Reporter):
         filaments = self._filaments
         a, b = filaments.beads[filaments.links.T]
         lengths = np.linalg.norm(state.positions[b] - state.positions[a], axis=1)
-        self.largest = max(self.largest, float(np.abs(lengths / filaments.link_lengths - 1.0).max()))
+        self.largest: float = max(self.largest, float(np.abs(lengths / filaments.link_lengths - 1.0).max()))
 
 
 # Measured against expected ----------------------------------------------------------------------------------

@@ -153,13 +153,13 @@ class Report:
         stream: TextIO | None,
         outputs: Sequence[str] = OUTPUTS,
     ) -> None:
-        self.started = time.perf_counter()
+        self.started: float = time.perf_counter()
         self.out = Path(out)
-        self.seed = check_seed("seed", seed)
+        self.seed: int = check_seed("seed", seed)
         self.threads = choose_threads(threads)
         self._may_choose = threads is None
         self._stream = stream
-        self.outputs = tuple(outputs)
+        self.outputs: tuple[str, ...] = tuple(outputs)
         existing = [name for name in self.outputs if (self.out / name).exists()]
         if existing and not overwrite:
             raise ParameterError(
@@ -173,7 +173,7 @@ class Report:
 
     def begin(self, steps: int, about: str, what: str = "mesh") -> None:
         """Make the folder and say what there is; nothing else that was given is wrong."""
-        self.steps = whole_number("steps", steps, at_least=1)
+        self.steps: int = whole_number("steps", steps, at_least=1)
         self.out.mkdir(parents=True, exist_ok=True)
         self.say(f"medyanpy {__version__}")
         self.say(f"{what:<10}{about}")

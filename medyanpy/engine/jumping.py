@@ -38,7 +38,7 @@ class Jumping:
     def __init__(self, system: "System", layout: "Layout", integrator: "SplittingIntegrator") -> None:
         self.names, self.jumps = system.jump_names, system.jumps
         self.integrator, self._layout = integrator, layout
-        self.clock = np.zeros(3)
+        self.clock: np.ndarray = np.zeros(3)
         if self.jumps and not isinstance(integrator.kick, Explicit):
             raise ParameterError(
                 f"{self.names[0]}: jumps change forces between kicks, whose equations {integrator.kick!r} makes once: "
@@ -125,6 +125,17 @@ class Jumping:
                         f"{array.shape} here: it is of other sites, or another jump"
                     )
             jump.check_state(operation, given)
+
+    def with_shown(
+        self, arrays: Mapping[str, np.ndarray], shown: Mapping[str, Mapping[str, Any]]
+    ) -> dict[str, np.ndarray]:
+        """Arrays of a state with those of jumps of which it holds nothing but what states show, as frames do."""
+        out = dict(arrays)
+        for name, jump, operation in zip(self.names, self.jumps, self.operations, strict=True):
+            if name in shown and not any(f"jump {name}, {key}" in arrays for key in operation.arrays()):
+                made = jump.arrays_shown(operation, shown[name])
+                out |= {f"jump {name}, {key}": array for key, array in made.items()}
+        return out
 
     def take(self, arrays: Mapping[str, np.ndarray]) -> None:
         """Go on from such arrays, which have been checked; jumps that have none there stay as they are."""

@@ -1,15 +1,20 @@
 """Energy minimisation by FIRE, made of the letters that the integrators are made of."""
 
 from math import sqrt
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from medyanpy._kernels.kick import Kick
 from medyanpy._kernels.program import Sequence
+from medyanpy._tools.progress import Bar
 from medyanpy._tools.validation import number, whole_number
 from medyanpy.engine.schedule import Schedule
 from medyanpy.errors import ConvergenceWarning, warn_outside
 from medyanpy.flows import Stage
+
+if TYPE_CHECKING:
+    from medyanpy.context import Context
 
 __all__ = ["Minimization", "minimize"]
 
@@ -57,8 +62,8 @@ class Relaxation:
         self.forces = schedule.make_force_sum(list(schedule.bound))
         self.kick = Sequence(schedule.around(Stage(0, "B", 1.0, None), [Kick(self.forces, 1.0)]))
         self.program.remember(store.places())
-        self.shortest_length = store.shortest_length()
-        self.largest_move = _LARGEST_MOVE * self.shortest_length
+        self.shortest_length: float = store.shortest_length()
+        self.largest_move: float = _LARGEST_MOVE * self.shortest_length
         self.force = self._force()
 
     def _perform(self, operation) -> None:
@@ -99,7 +104,7 @@ class Relaxation:
         move = self.schedule.operations(Stage(0, "A", h, None))
         fly = self.schedule.operations(Stage(1, "G", h, None))
         self._perform(Sequence([*move, *fly]))
-        self.force = self._force()
+        self.force: np.ndarray = self._force()
 
 
 class Minimization(float):
@@ -140,7 +145,9 @@ class Minimization(float):
     __str__ = __repr__
 
 
-def minimize(context, tolerance: float | None, max_iterations: int) -> Minimization:
+def minimize(
+    context: "Context", tolerance: float | None, max_iterations: int, progress: bool | None = None
+) -> Minimization:
     """Run FIRE on a context; see `Simulation.minimize_energy`."""
     if tolerance is not None:
         tolerance = number("minimize_energy: tolerance", tolerance, above=0.0)
@@ -150,7 +157,8 @@ def minimize(context, tolerance: float | None, max_iterations: int) -> Minimizat
         relaxation = Relaxation(context._schedule)
         if tolerance is None:
             tolerance = _default_tolerance(relaxation)
-        largest, iterations = _relax(relaxation, tolerance, bound)
+        with Bar(None, "iteration", progress) as bar:
+            largest, iterations = _relax(relaxation, tolerance, bound, bar)
     after = context.get_state(energy=True).potential_energy
     report = Minimization(largest, tolerance, iterations, before, after)
     if not report.converged:
@@ -175,7 +183,7 @@ def _default_tolerance(r: Relaxation) -> float:
     return max(wanted, _ROUNDING * largest)
 
 
-def _relax(r: Relaxation, tolerance: float, bound: int) -> tuple[float, int]:
+def _relax(r: Relaxation, tolerance: float, bound: int, bar: Bar) -> tuple[float, int]:
     """FIRE. If a force fails, positions go back to the last for which all forces could be computed."""
     largest = float(np.abs(r.force).max(initial=0.0))
     h = first = 0.1 * sqrt(r.largest_move / largest) if largest > 0.0 else 0.0
@@ -204,4 +212,6 @@ def _relax(r: Relaxation, tolerance: float, bound: int) -> tuple[float, int]:
             r.schedule.store.positions_changed()
         largest = float(np.abs(r.force).max())
         iterations += 1
+        bar.say("largest force {:.3g} of {:.3g} pN", largest, tolerance)
+        bar.update()
     return largest, iterations

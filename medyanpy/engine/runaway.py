@@ -39,7 +39,7 @@ class Account:
     """
 
     def __init__(self) -> None:
-        self.array = np.array([-1.0, 0.0, 0.0, _CLOSED, 20.0])
+        self.array: np.ndarray = np.array([-1.0, 0.0, 0.0, _CLOSED, 20.0])
 
     @property
     def factor(self) -> float | None:

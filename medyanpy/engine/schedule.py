@@ -92,7 +92,7 @@ class Schedule:
         self.meter: WorkMeter | None = None
         integrator.kick.check_context(self)
         self.account = Account()
-        self.length = store.shortest_length()
+        self.length: float = store.shortest_length()
         self._bind_forces()
         self.compile()
 

@@ -76,8 +76,8 @@ class Store:
         self.x, self.v, self.orientation, self.spin, self.triangle, self.barycentric = (
             self.arrays[name] for name in ("x", "v", "orientation", "spin", "triangle", "barycentric")
         )
-        self.mass = layout.gather("mass")
-        self.inverse_mass = np.divide(1.0, self.mass, out=np.zeros(layout.n), where=self.mass > 0.0)
+        self.mass: np.ndarray = layout.gather("mass")
+        self.inverse_mass: np.ndarray = np.divide(1.0, self.mass, out=np.zeros(layout.n), where=self.mass > 0.0)
         for handle in layout.handles:
             self.inverse_mass[layout.slice_of(handle)][layout.in_order(handle, handle.fixed_beads)] = 0.0
         self._make_room()
@@ -97,14 +97,14 @@ class Store:
         #: What points push on the corners of their triangles is added up here.
         n, (of_vertices, of_points) = layout.n_vertices if moving else 0, layout.numbers_of_membranes()
         self.corners = Accumulator(n, self.threads, of_vertices[:n], of_points)
-        self.before = np.empty((layout.n_vertices if moving else 0, 3))
+        self.before: np.ndarray = np.empty((layout.n_vertices if moving else 0, 3))
         self._place_initially()
 
-        self.ranges = np.array(
+        self.ranges: np.ndarray = np.array(
             [(layout.block_of(h).start, layout.block_of(h).stop) for h in layout.handles], np.int64
         )
         #: Kinetic energies by handle after the word's last O in the last step of a run; nan if not measured.
-        self.after_o = np.full(len(layout.handles), np.nan)
+        self.after_o: np.ndarray = np.full(len(layout.handles), np.nan)
 
     def _make_room(self) -> None:
         """Who is there, and what mass whoever is born will have."""
@@ -114,13 +114,13 @@ class Store:
         self.mass_of_the_living, self.inverse_of_the_living = self.mass, self.inverse_mass
         if not (layout.has_room or layout.is_renumbered):
             return
-        self.ids = layout.ids
-        self.alive = (self.ids >= 0).astype(np.int8)
-        self.next_id = np.array([layout.topology._next_id], np.int64)
+        self.ids: np.ndarray = layout.ids
+        self.alive: np.ndarray = (self.ids >= 0).astype(np.int8)
+        self.next_id: np.ndarray = np.array([layout.topology._next_id], np.int64)
         self.room = Room(self.alive, self.ids, self.next_id)
-        self.mass_of_the_living = self.of_the_living("mass", self.mass)
+        self.mass_of_the_living: np.ndarray = self.of_the_living("mass", self.mass)
         born = self.mass_of_the_living > self.mass
-        self.inverse_of_the_living = self.inverse_mass.copy()
+        self.inverse_of_the_living: np.ndarray = self.inverse_mass.copy()
         self.inverse_of_the_living[born] = 1.0 / self.mass_of_the_living[born]
 
     def of_the_living(self, name: str, values: np.ndarray) -> np.ndarray:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from medyanpy._tools.tables import aligned
 from medyanpy.beads import Constraints, Membrane
 from medyanpy.engine.needles import flattest, heights
 from medyanpy.errors import ThermostatWarning, TimestepWarning, UnitsWarning, warn_outside
@@ -141,8 +142,8 @@ class Worksheet:
             ) if b.moving else (b.name, f"{b.n} {b.kind}", "fixed", "", "", "", _number(b.length))
             for b in self.beads
         ]  # fmt: skip
-        lines += _table([head, *rows])
-        lines += ["", *_table([
+        lines += aligned([head, *rows])
+        lines += ["", *aligned([
             ("forces", "longest timestep (s)", "timestep / longest"),
             *((f.name, *_limit(f)) for f in (*self.forces, *([self.together] if len(self.forces) > 1 else []))),
         ])]  # fmt: skip
@@ -454,8 +455,3 @@ def _range(values: tuple[float, float]) -> str:
 
 def _limit(row: ForceRow) -> tuple[str, str]:
     return ("cannot tell", "-") if row.limit is None else (_number(row.limit), _number(row.share))
-
-
-def _table(rows: list[tuple[str, ...]]) -> list[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return ["  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows]

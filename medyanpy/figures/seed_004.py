@@ -48,7 +48,7 @@ class Run:
         )
         system = System(topology)
         system.add_force(RodElasticity(self.rod, **SECTION.stiffness))
-        self.context = Context(system, SplittingIntegrator("ABA", dt), threads=1)
+        self.context: Context = Context(system, SplittingIntegrator("ABA", dt), threads=1)
 
     def step(self, n: int) -> None:
         self.context.step(n)
@@ -293,7 +293,7 @@ class Narrow:
         area, inertia = SECTION.linear_density, np.array(SECTION.inertia_density)
         c, ds = SECTION.stiffness, LENGTH / segments
         stiff = np.array([c["shear"], c["shear"], c["extension"], c["bending"], c["bending"], c["twist"]])
-        self.y = y.astype(kind)
+        self.y: np.ndarray = y.astype(kind)
         self.mass, self.inertia = kind(area * ds), (inertia * ds).astype(kind)
         self.c, self.ds, self.dt = stiff.astype(kind), kind(ds), kind(dt)
         self.kind, self.rescale = kind, rescale

@@ -39,7 +39,7 @@ from medyanpy.letters import LETTERS
 if TYPE_CHECKING:
     import zipfile
 
-__all__ = ["Checkpoint", "is_checkpoint", "load_into", "read_checkpoint", "write_checkpoint"]
+__all__ = ["Checkpoint", "is_checkpoint", "load_into", "read_checkpoint", "read_head", "write_checkpoint"]
 
 FORMAT = "medyanpy checkpoint"
 # 3 may hold a time that is not the steps times the timestep.
@@ -203,6 +203,27 @@ def read_checkpoint(path: Path) -> Checkpoint:
         if not isinstance(reporters, list):
             raise ParameterError(f"{path}: reporters must be a list, not {shown(reporters)}")
         return Checkpoint(path, content, arrays, step, since, reporters)
+
+
+def read_head(path: Path) -> dict[str, Any]:
+    """The text of a checkpoint, without its arrays and its checksum: enough to see how far it is.
+
+    Raises
+    ------
+    ParameterError
+        As `read_checkpoint`.
+    """
+    import zipfile
+
+    with foreign_errors(f"{path} is not a checkpoint, or is damaged"), open(path, "rb") as file:
+        size = _sum_at_end(file)[0]
+        with zipfile.ZipFile(file) as archive:
+            _check_members(archive, size)
+            head = tree_of(archive.read(_HEAD).decode(), str(path))
+        check_format(head, str(path), FORMAT, VERSION)
+        if type(head["step"]) is not int or not isinstance(head.get("reporters", []), list):
+            raise ValueError("its step is none, or its reporters are no list")
+        return dict(head)
 
 
 def _since(given: Any, step: int, path: Path) -> tuple[float, int]:

@@ -16,7 +16,8 @@ from medyanpy.columns import BEADS
 from medyanpy.errors import ParameterError, foreign_errors
 from medyanpy.files import hdf5
 from medyanpy.files.documents import deserialize
-from medyanpy.sites import Sites
+from medyanpy.files.embedded import read_document
+from medyanpy.sites import Sites, joined_beads
 from medyanpy.surfaces import Surface
 
 __all__ = ["LINKED", "Element", "Segment", "TrajectoryHandle"]
@@ -42,8 +43,17 @@ class TrajectoryHandle:
     points : slice, (n,) int array or None
         Of in-triangle points: their rows in ``frame.triangles`` and ``frame.barycentric``.
     links : (l, 2) int array or None
-        Of filaments: pairs of their own nodes, counted from their first. Where filaments come and go, see
+        Of filaments and rods: pairs of their own nodes, counted from their first. Where filaments come and go, see
         `Frame.beside`.
+    starts : (f + 1,) int array or None
+        Of filaments and rods: where the nodes of each start, counted from their first; the last is their number.
+        Where filaments come and go it is not known beside the frames, and None: `Frame.chains` tells it of each.
+    closed : bool
+        Whether filaments are rings.
+    radius : (n,) float array or None, nm
+        Of balls, and of nodes of rods as they are drawn.
+    semi_axes : (n, 3) float array or None, nm
+        Of rigid bodies as they are drawn.
     surface : Surface or None
         That surface points are held to; None for other kinds, and for a PythonSurface.
     in_space : bool
@@ -71,11 +81,11 @@ class TrajectoryHandle:
 
     @property
     def fixed(self) -> bool:
-        return self.beside["fixed"]
+        return bool(self.beside["fixed"])
 
     @property
     def in_space(self) -> bool:
-        return self.beside.get("in_space", True)
+        return bool(self.beside.get("in_space", True))
 
     @property
     def faces(self) -> np.ndarray | None:
@@ -88,6 +98,32 @@ class TrajectoryHandle:
     @property
     def links(self) -> np.ndarray | None:
         return self.beside.get("links")
+
+    @property
+    def starts(self) -> np.ndarray | None:
+        starts = self.beside.get("starts")
+        if starts is None and self.links is not None:
+            # Of files of before: the nodes of each follow each other, and are two at least.
+            goes_on = np.zeros(len(self) + 1, bool)
+            goes_on[self.links[self.links[:, 1] == self.links[:, 0] + 1, 1]] = True
+            found = np.flatnonzero(~goes_on)
+            n_links = len(self) if self.closed else len(self) + 1 - len(found)
+            starts = found if (np.diff(found) > 1).all() and len(self.links) == n_links else None
+        return starts
+
+    @property
+    def closed(self) -> bool:
+        links = self.links
+        # Of files of before: rings lead back.
+        return bool(self.beside.get("closed", links is not None and len(links) and (links[:, 1] < links[:, 0]).any()))
+
+    @property
+    def radius(self) -> np.ndarray | None:
+        return self.beside.get("radius")
+
+    @property
+    def semi_axes(self) -> np.ndarray | None:
+        return self.beside.get("semi_axes")
 
     @property
     def surface(self) -> Surface | None:
@@ -103,7 +139,9 @@ class TrajectoryHandle:
 
     @property
     def row_numbers(self) -> np.ndarray:
-        """(n,) `rows` as numbers."""
+        """(n,) `rows` as numbers; none of beads without rows there."""
+        if self.rows is None:
+            return np.empty(0, np.int64)
         return np.arange(self.rows.start, self.rows.stop) if isinstance(self.rows, slice) else self.rows
 
     def __len__(self) -> int:
@@ -144,6 +182,12 @@ class Segment:
         What frames hold, by name: what this package knows, there or not, and what else the file has.
     sites : dict of str to list
         Between which sites each jump binds links.
+    seed : int or None
+        Of the integrator.
+    energies : dict of str to str
+        What the energy of each force is called in frames, by the name of the force.
+    comes_and_goes : bool
+        Whether beads do.
     n_beads : int
         Rows of beads.
     follows : (int, int) or None
@@ -179,7 +223,11 @@ class Segment:
                     self.sites = _read_sites(file, self.elements)
                     self.n_beads = len(file["particles/all/mass"])
                     self.follows = hdf5.segment_of(file)
-                    self._comes_and_goes = f"{hdf5.IDS}/value" in file
+                    self.seed = int(own.attrs["seed"]) if "seed" in own.attrs else None
+                    self.energies = {
+                        name: hdf5.ENERGY_OF + name for name in hdf5.energies_in(file).values()
+                    }
+                    self.comes_and_goes = f"{hdf5.IDS}/value" in file
             self._file, self._there = new, there
             self.refresh()
             stack.pop_all()
@@ -228,16 +276,60 @@ class Segment:
         if name == "ids":
             return (self.n_beads,)
         with foreign_errors(f"{self.path} is damaged: {name}"):
-            return self._dataset(name).shape[1:]
+            return tuple(self._dataset(name).shape[1:])
 
     def read(self, name: str, rows: Any) -> np.ndarray:
         """Part of what frames hold under a name: a frame, a slice, or these and rows of beads."""
-        if name == "ids" and not self._comes_and_goes:
+        if name == "ids" and not self.comes_and_goes:
             frames, *beads = rows if isinstance(rows, tuple) else (rows,)
             one = np.arange(self.n_beads)[tuple(beads)]
             return one if isinstance(frames, int) else np.tile(one, (len(range(*frames.indices(len(self)))), 1))
         with foreign_errors(f"{self.path} is damaged: {name}"):
-            return self._dataset(name)[rows]
+            return np.asarray(self._dataset(name)[rows])
+
+    def document(self) -> dict[str, Any]:
+        """The tree of what was simulated.
+
+        Raises
+        ------
+        ParameterError
+            The file holds none.
+        """
+        return read_document(self._file, self.path)
+
+    def bonds(self, k: int) -> np.ndarray:
+        """(b, 2) rows of beads that are joined in a frame."""
+        ids = self.read("ids", k)
+        if self.holds("bonds"):
+            found = self.read("bonds", k)
+        else:
+            with foreign_errors(f"{self.path} is damaged: bonds"):
+                place = f"{hdf5.CONNECTIVITY}/bonds"
+                if place not in self._file:
+                    return self._bonds_of_before(k)
+                found = self._file[place][()]
+        found = found[(found >= 0).all(axis=1)]
+        if not self.comes_and_goes:
+            return found.astype(np.int64)
+        order = np.argsort(ids, kind="stable")
+        rows = order[np.searchsorted(ids[order], found).clip(max=len(ids) - 1)]
+        return np.asarray(rows[(ids[rows] == found).all(axis=1)])
+
+    def _bonds_of_before(self, k: int) -> np.ndarray:
+        """Of files that do not hold them: links of chains, and those that jumps have bound."""
+        found = [np.empty((0, 2), np.int64)]
+        for handle in self.handles.values():
+            links = handle.links
+            if self.holds(hdf5.LINKS_OF + handle.name):
+                links = self.read(hdf5.LINKS_OF + handle.name, k)
+                links = links[links[:, 0] >= 0]
+            if links is not None:
+                found.append(handle.beads[links])
+        for name, sites in self.sites.items():
+            rows = self.read(name, k)
+            rows = rows[rows[:, 0] >= 0]
+            found.append(joined_beads(*(side[rows[:, j]] for j, side in enumerate(sites))))
+        return np.concatenate(found)
 
     def close(self) -> None:
         if self._file:
@@ -266,7 +358,7 @@ def _read_handles(file: Any) -> Iterator[tuple[str, TrajectoryHandle]]:
         beside = {key: _read_beside(dataset) for key, dataset in group.items() if key != "rows"}
         beside |= {key: value for key, value in group.attrs.items() if key not in _HEAD}
         beside["fixed"] = bool(group.attrs["fixed"])
-        own, rows = mass[beads], None
+        own, rows = mass[beads], None  # type: np.ndarray, slice | np.ndarray | None
         if of:
             rows = np.searchsorted(beads_with[of], beads)
             if (np.diff(rows) == 1).all():

@@ -2,22 +2,29 @@
 
 import os
 import time as clock
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
-from medyanpy._tools.names import plainly_called
+from medyanpy._tools.names import look_up, plainly_called
+from medyanpy._tools.tables import Displayed, Page, Table, amount, quantity
 from medyanpy._tools.validation import array, file_path, one_or_many
+from medyanpy.beads import COLUMNS
 from medyanpy.columns import BEADS
 from medyanpy.errors import ParameterError, TopologyError, foreign_errors
 from medyanpy.files import hdf5
+from medyanpy.files.documents import text_of
+from medyanpy.files.embedded import rebuilt
 from medyanpy.files.segments import Segment, TrajectoryHandle
 from medyanpy.handles import found_ids
+from medyanpy.integrators import SplittingIntegrator
 from medyanpy.sites import Sites
+from medyanpy.state import State
+from medyanpy.system import System
 
-__all__ = ["Frame", "Trajectory", "TrajectoryHandle"]
+__all__ = ["Frame", "Frames", "Trajectory", "TrajectoryHandle"]
 
 # In messages.
 _BEADS_OF = {BEADS: "beads", "intriangle": "in-triangle points", "oriented": "oriented beads"}
@@ -54,6 +61,12 @@ class Frame:
         Of the same, in the frame of each body; ParameterError if velocities were not written.
     potential_energy, kinetic_energy : float, pN nm
     temperature : float, kelvin
+    energies : dict of str to float, pN nm
+        Potential energy of every force, by its name; ParameterError of files that do not hold them.
+    bonds : (b, 2) int array
+        Rows of beads that are joined two by two: links of filaments and rods, `HarmonicBonds`, links of forces and
+        those that jumps have bound, each between the main beads of its sites. Edges of meshes are none. Of files that
+        do not hold them, links of filaments and rods and of jumps.
     faces : dict of str to (F, 3) int32 array
         Triangles of every membrane in this frame, by its own vertices.
     jumps : list of str
@@ -66,6 +79,8 @@ class Frame:
         self._trajectory = trajectory
         self._index = index
         self._segment = trajectory._segment_of(index)
+        # Among the frames of its segment.
+        self._own_index = trajectory._index_in(self._segment, index)
         self.step = int(trajectory.steps[index])
         self.time = float(trajectory.times[index])
 
@@ -83,7 +98,7 @@ class Frame:
 
     def living(self, handle: TrajectoryHandle) -> np.ndarray:
         """(k,) rows of the beads of a handle that are alive in this frame, ascending."""
-        return handle.beads[self.alive[handle.beads]]
+        return np.asarray(handle.beads[self.alive[handle.beads]])
 
     def rows_of_ids(self, ids: Any) -> np.ndarray:
         """Rows of beads by their permanent ids, as `State.rows_of_ids`.
@@ -102,7 +117,8 @@ class Frame:
             An id of no bead that is alive in this frame.
         """
         wanted = one_or_many("rows_of_ids: ids", ids, dtype=np.int64, error=TopologyError)
-        return found_ids("rows_of_ids", wanted, self.ids, None)
+        rows: np.ndarray = found_ids("rows_of_ids", wanted, self.ids, None)
+        return rows
 
     def column(self, name: str) -> np.ndarray:
         """What a kind of bead declares under a name, as `State.column`.
@@ -190,6 +206,142 @@ class Frame:
             raise ParameterError(f"{self._segment.path}: {jump!r} is no jump that binds links; those are: {known}")
         return sites[jump]
 
+    @property
+    def bonds(self) -> np.ndarray:
+        self._trajectory._check_open()
+        return self._segment.bonds(self._own_index)
+
+    def chains(self, handle: TrajectoryHandle) -> list[np.ndarray]:
+        """The rows of the nodes of each filament or rod of a handle, as they are in this frame, from start to end.
+
+        Parameters
+        ----------
+        handle : TrajectoryHandle
+            Of filaments or rods, of this frame.
+
+        Returns
+        -------
+        list of (n_i,) int arrays
+            Of rings each node once.
+
+        Raises
+        ------
+        ParameterError
+            Beads that no links join.
+        """
+        links = self.beside(handle).get("links")
+        if links is None:
+            raise ParameterError(f"chains: the {handle.kind} of {handle.name!r} are no filaments or rods")
+        following = np.full(len(handle), -1)
+        following[links[:, 0]] = links[:, 1]
+        starts = np.setdiff1d(links[:, 0], links[:, 1])
+        left = np.zeros(len(handle), bool)
+        left[links] = True
+        out = []
+        # First those that start somewhere, then rings.
+        for node in (*starts.tolist(), *np.unique(links[:, 0]).tolist()):
+            chain = []
+            while node >= 0 and left[node]:
+                left[node] = False
+                chain.append(node)
+                node = int(following[node])
+            if chain:
+                out.append(handle.beads[chain])
+        return out
+
+    @property
+    def energies(self) -> dict[str, float]:
+        names = self._segment.energies
+        if not names and "interval" not in self._segment.elements:
+            raise ParameterError(
+                f"{self._segment.path} holds no energies of single forces: it was written by a version that wrote none"
+            )
+        for name in names.values():
+            if not self._segment.holds(name):
+                raise ParameterError(f"{self._segment.path} is damaged: {name} is not there")
+        return {force: self._number(name) for force, name in names.items()}
+
+    @property
+    def document(self) -> str:
+        """What was simulated when the file of this frame was begun, as `Trajectory.document`."""
+        return text_of(self._segment.document())
+
+    def system(self, functions: Mapping[str, Callable[..., Any]] | None = None) -> tuple[System, SplittingIntegrator]:
+        """What was simulated when the file of this frame was begun, as `Trajectory.system`."""
+        return rebuilt(self._segment.document(), functions, self._segment.path)
+
+    def state(self) -> State:
+        """This frame as a State, which `Context.set_state` takes, as far as the file holds it.
+
+        Returns
+        -------
+        State
+            With positions and what goes with them: orientations, triangles and weights of in-triangle points, triangles
+            of membranes, links that jumps have bound; with velocities and angular momenta if they were written, which
+            `Context.set_state` needs; with the energies of forces. What jumps have tried, and which number a link has,
+            frames do not hold: links are bound anew in their order. Of a run with segments it has the rows of the file
+            of this frame, as the system of `system` has. To the bit, where precision is double.
+
+        Raises
+        ------
+        ParameterError
+            A file that is damaged or closed.
+
+        Examples
+        --------
+        >>> import medyanpy as mp, tempfile, pathlib
+        >>> topology = mp.Topology()
+        >>> beads = topology.add_beads([[0.0, 0, 0], [1.0, 0, 0]], mass=1.0)
+        >>> simulation = mp.Simulation(mp.System(topology), mp.VerletIntegrator(0.5))
+        >>> simulation.context.set_velocities([[0.0, 2.0, 0.0], [0.0, 0.0, 0.0]])
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "run.h5"
+        >>> with mp.reporters.TrajectoryReporter(path, 10, velocities=True) as reporter:
+        ...     simulation.reporters.append(reporter)
+        ...     simulation.step(10)
+        >>> with mp.Trajectory(path) as trajectory:
+        ...     system, integrator = trajectory.system()
+        ...     other = mp.Simulation(system, integrator)
+        ...     other.context.set_state(trajectory[-1].state())
+        >>> other.step(10)
+        >>> simulation.step(10)
+        >>> (other.context.get_state(positions=True).positions ==
+        ...     simulation.context.get_state(positions=True).positions).all()
+        np.True_
+        """
+        self._trajectory._check_open()
+        segment, k = self._segment, self._own_index
+        of_beads = {BEADS, *(handle.rows_of for handle in self.handles.values())} - {""}
+        parts: dict[str, Any] = {}
+        for name, element in segment.elements.items():
+            if element.of in of_beads and name != "ids" and segment.holds(name):
+                parts[name] = _as_held(name, segment.read(name, k))
+        for column in COLUMNS:
+            there = "velocities" in parts if column.is_momentum else True
+            if there and column.of not in of_beads:
+                parts[column.name] = column.empty(0).reshape(0, *column.shown_shape)
+        ids = segment.read("ids", k).astype(np.int64)
+        n = len(ids)
+        parts["who"] = n, ids, ids >= 0, int(ids.max(initial=-1)) + 1
+        if not segment.comes_and_goes:
+            parts["who"] = n, None, None, n
+        parts["jumps"] = {jump: {"links": self.links(jump)} for jump in self.jumps}
+        parts["discrete"], parts["counts"], parts["faces"] = {}, {}, self.faces
+        if "interval" in segment.elements:
+            parts["energies"] = self.energies
+        for value in parts.values():
+            if isinstance(value, np.ndarray):
+                value.flags.writeable = False
+        return State(self.step, self.time, parts)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Frame):
+            return NotImplemented
+        mine, theirs = ((one._trajectory, one._segment) for one in (self, other))
+        return self._index == other._index and all(a is b for a, b in zip(mine, theirs, strict=True))
+
+    def __hash__(self) -> int:
+        return hash((id(self._trajectory), self._index))
+
     def _number(self, name: str) -> float:
         value = self._trajectory._read(name, self._index)
         with foreign_errors(f"{self._segment.path} is damaged: {name}"):
@@ -235,7 +387,82 @@ class Frame:
         return f"Frame(step {self.step}, {self.time:g} s)"
 
 
-class Trajectory:
+def _as_held(name: str, values: np.ndarray) -> np.ndarray:
+    """What a state holds of what a frame does: double precision, in which weights sum to 1 again."""
+    if values.dtype != np.float32:
+        return np.array(values)
+    values = values.astype(np.float64)
+    return values / values.sum(axis=1, keepdims=True) if name == "barycentric" else values
+
+
+class Frames(Sequence[Frame]):
+    """Some frames of a trajectory, as a slice gives them; what is asked for is read then.
+
+    Attributes
+    ----------
+    steps : (m,) int64 array
+    times : (m,) float array, s
+        Of every frame.
+
+    Examples
+    --------
+    ``trajectory[100::10]`` are every tenth frame from the hundredth on, ``trajectory[100::10].read("positions",
+    beads="proteins")`` the positions of some beads in all of them.
+    """
+
+    def __init__(self, trajectory: "Trajectory", index: range) -> None:
+        self._trajectory = trajectory
+        self._index = index
+
+    @property
+    def _slice(self) -> slice:
+        start, stop, step = self._index.start, self._index.stop, self._index.step
+        return slice(start, None if stop < 0 else stop, step)
+
+    @property
+    def steps(self) -> np.ndarray:
+        return self._trajectory.steps[self._slice]
+
+    @property
+    def times(self) -> np.ndarray:
+        return self._trajectory.times[self._slice]
+
+    def read(self, name: str, beads: "TrajectoryHandle | str | Any" = None) -> np.ndarray:
+        """All of these frames at once, as `Trajectory.read`."""
+        return self._trajectory.read(name, self._slice, beads)
+
+    def __len__(self) -> int:
+        return len(self._index)
+
+    @overload
+    def __getitem__(self, index: int) -> Frame: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> "Frames": ...
+
+    def __getitem__(self, index: int | slice) -> "Frame | Frames":
+        if isinstance(index, slice):
+            return Frames(self._trajectory, self._index[index])
+        try:
+            return self._trajectory[self._index[index]]
+        except IndexError:
+            raise IndexError(f"frame {index} of {self!r}: there is no such frame") from None
+
+    def __iter__(self) -> Iterator[Frame]:
+        for i in self._index:
+            yield self._trajectory[i]
+
+    def __add__(self, other: Sequence[Frame]) -> list[Frame]:
+        return [*self, *other] if isinstance(other, Sequence) else NotImplemented
+
+    def __radd__(self, other: Sequence[Frame]) -> list[Frame]:
+        return [*other, *self] if isinstance(other, Sequence) else NotImplemented
+
+    def __repr__(self) -> str:
+        return f"Frames({len(self)} of {self._trajectory!r})"
+
+
+class Trajectory(Displayed, Sequence[Frame]):
     """The frames of a file that TrajectoryReporter wrote, is writing, or was killed while writing.
 
     With those of its segments, ``run.part0002.h5`` and so on after ``run.h5``: arrays have the rows of the last, and
@@ -262,6 +489,11 @@ class Trajectory:
     timestep : float, s
     word : str
         Of the integrator.
+    seed : int or None
+        Of its random numbers; None of a file that does not hold it.
+    document : str
+        What was simulated, as `medyanpy.serialize` wrote it when the last segment was begun: beads, forces with their
+        numbers of then, and integrator. ParameterError, with the reason, where that could not be written.
 
     Raises
     ------
@@ -286,7 +518,7 @@ class Trajectory:
     """
 
     @plainly_called
-    def __init__(self, path: str | os.PathLike) -> None:
+    def __init__(self, path: "str | os.PathLike[str]") -> None:
         hdf5.import_h5py()
         self._path = file_path("Trajectory: path", path)
         self._segments: list[Segment] = []
@@ -311,6 +543,37 @@ class Trajectory:
     @property
     def word(self) -> str:
         return self._last.word
+
+    @property
+    def seed(self) -> int | None:
+        return self._last.seed
+
+    @property
+    def document(self) -> str:
+        self._check_open()
+        return text_of(self._last.document())
+
+    def system(self, functions: Mapping[str, Callable[..., Any]] | None = None) -> tuple[System, SplittingIntegrator]:
+        """What was simulated, made anew: beads where they started, forces with the numbers that they had when the last
+        segment was begun, and the integrator.
+
+        Parameters
+        ----------
+        functions : dict of str to callable, optional
+            As of `medyanpy.deserialize`: the Python functions of forces that call one.
+
+        Returns
+        -------
+        System, SplittingIntegrator
+            In use by no Context; `Frame.state` sets one of them to a frame.
+
+        Raises
+        ------
+        ParameterError
+            A file that holds no document, says why; or as `medyanpy.deserialize`.
+        """
+        self._check_open()
+        return rebuilt(self._last.document(), functions, self._last.path)
 
     @property
     def handles(self) -> dict[str, TrajectoryHandle]:
@@ -380,6 +643,9 @@ class Trajectory:
         """The one that holds a frame."""
         return self._segments[int(np.searchsorted(self._ends, index, side="right"))]
 
+    def _index_in(self, segment: Segment, index: int) -> int:
+        return index - int(self._ends[self._segments.index(segment)]) + len(segment)
+
     def _shape(self, name: str) -> tuple[int, ...]:
         """Of what a frame holds under a name: as wide as the widest.
 
@@ -398,7 +664,9 @@ class Trajectory:
         if not element.of:
             raise ParameterError(f"{self._path} is damaged: it holds no {name}")
         there = element.of == BEADS or any(h.rows_of == element.of for h in self.handles.values())
-        why = "TrajectoryReporter was not asked to" if there else f"there are no {_BEADS_OF[element.of]}"
+        why = "TrajectoryReporter was not asked to"
+        if not there:
+            why = f"there are no {_BEADS_OF.get(element.of, element.of)}"
         raise ParameterError(f"{self._path} holds no {name}: {why}")
 
     def _read(self, name: str, frames: int | slice, rows: slice = _ALL) -> np.ndarray:
@@ -407,10 +675,10 @@ class Trajectory:
         beads = () if rows is _ALL else (rows,)
         if isinstance(frames, int):
             segment = self._segment_of(frames)
-            k = frames - int(self._ends[self._segments.index(segment)]) + len(segment)
+            k = self._index_in(segment, frames)
             if segment.holds(name) and segment.shape(name) == shape:
                 return segment.read(name, (k, *beads))
-            return self._read(name, slice(frames, frames + 1), rows)[0]
+            return np.asarray(self._read(name, slice(frames, frames + 1), rows)[0])
         index, step, parts = np.arange(len(self))[frames], frames.step or 1, []
         for segment, end in zip(self._segments, self._ends, strict=True):
             own = index[(index < end) & (index >= end - len(segment))] - (end - len(segment))
@@ -429,7 +697,9 @@ class Trajectory:
         return out
 
     @plainly_called
-    def read(self, name: str, frames: slice = slice(None), beads: Any = None) -> np.ndarray:
+    def read(
+        self, name: str, frames: slice = slice(None), beads: "TrajectoryHandle | str | Any" = None
+    ) -> np.ndarray:
         """Many frames at once.
 
         Parameters
@@ -437,8 +707,8 @@ class Trajectory:
         name : str
             An attribute of `Frame`, such as ``"positions"``.
         frames : slice
-        beads : TrajectoryHandle or (k,) int, optional
-            Only these beads; or, as numbers, these rows.
+        beads : TrajectoryHandle, str or (k,) int, optional
+            Only these beads, by their handle or its name; or, as numbers, these rows.
 
         Returns
         -------
@@ -459,6 +729,8 @@ class Trajectory:
             start, stop, step = (index[-1], index[0] + 1, -step) if len(index) else (0, 0, 1)
         if beads is not None:
             shape = self._shape(name)
+            if isinstance(beads, str):
+                beads = look_up(self.handles, beads, "handle", ParameterError)
             if isinstance(beads, TrajectoryHandle):
                 beads = self._rows_of(name, beads)
             rows = array("read: beads", beads, (None,), dtype=np.int64)
@@ -487,10 +759,16 @@ class Trajectory:
     def __len__(self) -> int:
         return len(self.steps)
 
-    def __getitem__(self, index: Any) -> Any:
-        """A frame, or a list of frames for a slice; nothing but their steps and times is read before it is used."""
+    @overload
+    def __getitem__(self, index: int) -> Frame: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Frames: ...
+
+    def __getitem__(self, index: int | slice) -> Frame | Frames:
+        """A frame or, for a slice, a sequence of them; nothing but steps and times is read before it is used."""
         if isinstance(index, slice):
-            return [Frame(self, i) for i in range(len(self))[index]]
+            return Frames(self, range(len(self))[index])
         try:
             return Frame(self, range(len(self))[index])
         except IndexError:
@@ -510,6 +788,29 @@ class Trajectory:
 
     def __exit__(self, *exception: object) -> None:
         self.close()
+
+    def _page(self) -> Page:
+        n, size = len(self), sum(path.stat().st_size for path in self.paths)
+        about = [
+            ("frames", amount(n)),
+            *([("steps", f"{self.steps[0]:,} to {self.steps[-1]:,}")] if n else []),
+            *([("time", f"{self.times[0]:.6g} to {self.times[-1]:.6g} s")] if n else []),
+            ("word", self.word),
+            ("timestep", quantity(self.timestep, "s")),
+            ("size", f"{size / 1e6:.3g} MB in {len(self.paths)} file{'s' * (len(self.paths) > 1)}"),
+        ]
+        beads = [(name, handle.kind, amount(len(handle))) for name, handle in self.handles.items()]
+        held = [
+            (name, " × ".join(f"{k:,}" for k in self._shape(name)) or "number")
+            for name in self._last.elements
+            if any(segment.holds(name) for segment in self._segments)
+        ] if self._last.is_open else []  # fmt: skip
+        state = "" if self._last.is_open else " (closed)"
+        return Page("Trajectory", f"{self._path}{state}", [
+            Table("", about),
+            Table("beads", beads, ("beads", "kind", "number")),
+            Table("in each frame", held, ("in each frame", "shape")),
+        ])  # fmt: skip
 
     def __repr__(self) -> str:
         return f"Trajectory({str(self._path)!r}, {len(self)} frames of {self.n_beads} beads)"

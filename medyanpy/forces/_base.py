@@ -16,6 +16,7 @@ from medyanpy.topology import Topology
 if TYPE_CHECKING:
     from medyanpy._kernels.program import Operation
     from medyanpy.layout import Layout
+    from medyanpy.state import State
 
 __all__ = ["Domain", "Force", "bead_numbers", "domain_table", "handles_in"]
 
@@ -48,10 +49,12 @@ class Force(Parameterized):
     energy_tells_work: bool = True
     #: Whether `squared_frequencies` are what they bound.
     exact_frequencies: bool = False
+    #: Whether what it joins may change while a simulation runs.
+    joins_anew: bool = False
 
     def __init__(self, *, name: str | None = None, group: int = 0) -> None:
         super().__init__(name=name)
-        self.group = whole_number(f"{self.name}: group", group, at_least=0, at_most=31)
+        self.group: int = whole_number(f"{self.name}: group", group, at_least=0, at_most=31)
 
     def _identity(self) -> dict[str, Any]:
         return {**super()._identity(), "group": self.group}
@@ -60,6 +63,15 @@ class Force(Parameterized):
     def handles(self) -> tuple[Handle, ...]:
         """The handles this force was given: a System refuses those of another topology."""
         return ()
+
+    @property
+    def joined(self) -> np.ndarray:
+        """(b, 2) rows of beads that it joins two by two, which files and viewers show as bonds; none of most forces."""
+        return np.empty((0, 2), np.int64)
+
+    def joined_in(self, state: "State") -> np.ndarray:
+        """The same as it was in a state."""
+        return self.joined
 
     def _count(self):
         return tuple(handle._version for handle in self.handles)

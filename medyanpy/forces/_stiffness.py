@@ -88,9 +88,9 @@ class Start:
         self.overdamped = overdamped
         n = self.n = topology.n_beads
         oriented = topology.oriented_handles
-        self.n_rows = n + topology.n_rows("oriented")
+        self.n_rows: int = n + topology.n_rows("oriented")
         #: Rows asleep are nowhere near anything.
-        self.positions = np.full((n, 3), np.nan) if topology.has_room else np.empty((n, 3))
+        self.positions: np.ndarray = np.full((n, 3), np.nan) if topology.has_room else np.empty((n, 3))
         inverse = np.zeros(self.n_rows)
         for handle in topology.handles:
             rows = handle.beads
@@ -113,7 +113,7 @@ class Start:
             else:
                 inverse[rows] = 1.0 / handle.inertia.min(axis=1)
             inverse[rows[handle.held[:, 1]]] = 0.0
-        self.lightness = np.sqrt(inverse)
+        self.lightness: np.ndarray = np.sqrt(inverse)
 
     @cached_property
     def there(self) -> np.ndarray:

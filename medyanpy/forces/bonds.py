@@ -71,6 +71,11 @@ class HarmonicBonds(NamedTerms):
         """(B, 2) bead numbers."""
         return self._pairs
 
+    @property
+    def joined(self) -> np.ndarray:
+        # Edges of a mesh are shown as such.
+        return super().joined if self.handles else self._pairs
+
     def squared_frequencies(self, start):
         check_beads(self.name, self._pairs, start.topology)
         return start.bonds(self._pairs, self._numbers["stiffness"])

@@ -1,5 +1,6 @@
 """Soft repulsion between everything that has a shape: balls, filaments, rods, membranes."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -113,7 +114,7 @@ class SoftCollisions(ShapeForce):
     25.0
     """
 
-    domains = domain_table(
+    domains: Mapping[str, Domain] = domain_table(
         stiffness=Domain("pN/nm", at_least=0.0, per="handles"),
         radius=Domain("nm", above=0.0, per="handles", optional=True),
         switchover=Domain(at_least=0.0),

@@ -1,5 +1,6 @@
 """Repulsion between ellipsoids and everything that has a shape: balls, filaments, rods, membranes."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -101,7 +102,7 @@ class EllipsoidCollisions(ShapeForce):
     4.0
     """
 
-    domains = domain_table(
+    domains: Mapping[str, Domain] = domain_table(
         epsilon=Domain("pN nm", at_least=0.0),
         semi_axes=Domain("nm", above=0.0, per="_body_numbers", size=3),
         radius=Domain("nm", at_least=0.0, per="shapes", optional=True),

@@ -1,5 +1,6 @@
 """Repulsion of ellipsoids."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -90,7 +91,7 @@ class EllipsoidRepulsion(PairForce):
     4.0
     """
 
-    domains = domain_table(
+    domains: Mapping[str, Domain] = domain_table(
         epsilon=Domain("pN nm", at_least=0.0),
         semi_axes=Domain("nm", above=0.0, per="_beads_a", size=3),
         semi_axes_b=Domain("nm", above=0.0, per="_beads_b", size=3, optional=True),

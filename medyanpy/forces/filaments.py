@@ -1,5 +1,6 @@
 """What filaments resist: bending, stretching, twisting; and what makes stiff constraints sample as stiff springs do."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -123,7 +124,7 @@ class FilamentBending(_JointForce):
     FilamentBending(bending_modulus=70000, rest_angle=0)
     """
 
-    domains = domain_table(
+    domains: Mapping[str, Domain] = domain_table(
         bending_modulus=Domain("pN nm²", at_least=0.0, per="joints"),
         rest_angle=Domain("radians", at_least=0.0, below=np.pi, per="joints"),
     )
@@ -206,7 +207,7 @@ class FilamentStretching(_FilamentForce):
     FilamentStretching(stretching_modulus=40000)
     """
 
-    domains = domain_table(stretching_modulus=Domain("pN", at_least=0.0, per="filaments.links"))
+    domains: Mapping[str, Domain] = domain_table(stretching_modulus=Domain("pN", at_least=0.0, per="filaments.links"))
 
     def __init__(
         self, filaments: Filaments, stretching_modulus: Any, *, name: str | None = None, group: int = 0
@@ -287,7 +288,7 @@ class FilamentTwisting(_JointForce):
     FilamentTwisting(twist_modulus=80000, rest_twist=0)
     """
 
-    domains = domain_table(
+    domains: Mapping[str, Domain] = domain_table(
         twist_modulus=Domain("pN nm²", at_least=0.0, per="joints"),
         rest_twist=Domain("radians", per="joints"),
     )
@@ -395,7 +396,7 @@ class FixmanPotential(_FilamentForce):
     FixmanPotential(kT=4)
     """
 
-    domains = domain_table(kT=Domain("pN nm", above=0.0))
+    domains: Mapping[str, Domain] = domain_table(kT=Domain("pN nm", above=0.0))
 
     def __init__(
         self,

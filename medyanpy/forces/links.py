@@ -2,6 +2,7 @@
 
 import weakref
 from abc import abstractmethod
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.forces._base import Domain, Force, domain_table
 from medyanpy.forces._stiffness import Coordinates, Start
 from medyanpy.forces.bonds import bind_rows
-from medyanpy.sites import Sites, as_sites
+from medyanpy.sites import Sites, as_sites, joined_beads
 
 if TYPE_CHECKING:
     from medyanpy.state import State
@@ -296,13 +297,14 @@ class Links(_SiteTerms):
     1.0
     """
 
-    domains = domain_table(
+    domains: Mapping[str, Domain] = domain_table(
         stiffness=Domain("pN/nm", at_least=0.0, per="ids"),
         length=Domain("nm", at_least=0.0, per="ids"),
     )
     ends = ("a", "b")
     apart = ((0, 1),)
     noun = "link"
+    joins_anew = True
 
     def __init__(
         self,
@@ -318,6 +320,7 @@ class Links(_SiteTerms):
         _next_id: int | None = None,
     ) -> None:
         self._one_sided = bool(one_sided)
+        self._joined: tuple[tuple[Sites, ...], np.ndarray] | None = None
         super().__init__((a, b), {"stiffness": stiffness, "length": length}, _ids, _next_id, name=name, group=group)
 
     @property
@@ -363,6 +366,16 @@ class Links(_SiteTerms):
             As for the force itself; in all cases nothing changes.
         """
         self._move(ids, (a, b))
+
+    @property
+    def joined(self) -> np.ndarray:
+        # Asked for with every frame of a trajectory; sites are never changed.
+        if self._joined is None or self._joined[0] is not self._sites:
+            self._joined = self._sites, joined_beads(*self._sites)
+        return self._joined[1]
+
+    def joined_in(self, state: "State") -> np.ndarray:
+        return joined_beads(*state.links(self)._given)
 
     def lengths(self, state: "State") -> np.ndarray:
         """How long the links are in a state: those of ``state.links(self)``, in this order.
@@ -428,7 +441,7 @@ class LinkEnds:
     def __init__(self, force: Links, coming: list[tuple[Sites, Sites, np.ndarray]]) -> None:
         # Sites are never changed: they are put together when somebody asks.
         self._given, self._coming = force._sites, coming
-        self.ids = force.ids
+        self.ids: np.ndarray = force.ids
         self.bound = [rows for _, _, rows in coming]
         self._numbers, self._defaults = force._numbers, dict(force._defaults)
 
@@ -463,7 +476,7 @@ class LinkEnds:
 class _Angles(_SiteTerms):
     """What both kinds of angles have in common: all but which sites make the two directions."""
 
-    domains = domain_table(
+    domains: Mapping[str, Domain] = domain_table(
         stiffness=Domain("pN nm", at_least=0.0, per="ids"),
         angle=Domain("radians", at_least=0.0, at_most=np.pi, per="ids"),
     )
@@ -728,7 +741,7 @@ class NormalLinks(_SiteTerms):
     128.000000
     """
 
-    domains = domain_table(stiffness=Domain("pN nm", at_least=0.0, per="ids"))
+    domains: Mapping[str, Domain] = domain_table(stiffness=Domain("pN nm", at_least=0.0, per="ids"))
     ends = ("a", "b", "point")
     apart = ((0, 1),)
     noun = "direction"

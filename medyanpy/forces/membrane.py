@@ -1,5 +1,6 @@
 """What a membrane resists: bending, and changes of its area and volume."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +12,7 @@ from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.forces._base import Domain, Force, domain_table, expect_handle
 from medyanpy.forces._stars import Stars
 from medyanpy.forces._stiffness import Start, added_up, cotangent_weights, triangle_geometry
+from medyanpy.mesh import geometry
 
 __all__ = ["MembraneArea", "MembraneBending", "MembraneTension", "MembraneVolume"]
 
@@ -42,15 +44,6 @@ class _MembraneForce(Force):
         return (self._membrane,)
 
     # How stiff -----------------------------------------------------------------------------------------------
-
-    def _area_gradients(self) -> np.ndarray:
-        """(V, 3) nm; of the total area."""
-        mesh = self._membrane.mesh
-        corner = mesh.vertices[mesh.faces]
-        sides = np.roll(corner, 1, axis=1) - np.roll(corner, -1, axis=1)
-        out = np.zeros_like(mesh.vertices)
-        np.add.at(out, mesh.faces, 0.5 * np.cross(mesh.face_normals[:, None], sides))
-        return out
 
     def _of_area(self, start: Start, gradients: np.ndarray, stiffness: float) -> np.ndarray:
         """The one mode that a total of all vertices makes stiff."""
@@ -147,7 +140,7 @@ class MembraneBending(_MembraneForce):
     1.001
     """
 
-    domains = domain_table(
+    domains: Mapping[str, Domain] = domain_table(
         bending_modulus=Domain("pN nm", at_least=0.0, per="membrane.beads"),
         spontaneous_curvature=Domain("1/nm", per="membrane.beads"),
     )
@@ -310,7 +303,7 @@ class MembraneArea(_MembraneForce):
         super().__init__(membrane, name=name, group=group)
         self._per_triangle = bool(per_triangle)
         if per_triangle:
-            self.domains = self._domains_per_triangle
+            self.domains: Mapping[str, Domain] = self._domains_per_triangle
         self._declare(area_modulus=area_modulus, area=area)
 
     @property
@@ -327,7 +320,8 @@ class MembraneArea(_MembraneForce):
         mesh, (k, rest) = self._membrane.mesh, self._named("area_modulus", "area")
         if not self._per_triangle:
             stretched = k * (mesh.area - rest) / rest
-            return self._of_area(start, self._area_gradients(), k / rest) + self._tense(start, stretched)
+            gradients = geometry.area_gradients(mesh.vertices, mesh.faces)
+            return self._of_area(start, gradients, k / rest) + self._tense(start, stretched)
         area, side, _ = triangle_geometry(mesh.vertices, mesh.faces)
         growth = start.coordinates(self._membrane.beads[mesh.faces], 0.5 * side)
         return start.springs(growth, k / rest) + self._tense(start, k * (area - rest) / rest)
@@ -377,7 +371,7 @@ class MembraneTension(_MembraneForce):
     MembraneTension(tension=0.02)
     """
 
-    domains = domain_table(tension=Domain("pN/nm"))
+    domains: Mapping[str, Domain] = domain_table(tension=Domain("pN/nm"))
 
     def __init__(
         self, membrane: Membrane, tension: float, *, name: str | None = None, group: int = 0
@@ -435,7 +429,7 @@ class MembraneVolume(_MembraneForce):
     MembraneVolume(volume_modulus=0.8, volume=5e+08)
     """
 
-    domains = domain_table(
+    domains: Mapping[str, Domain] = domain_table(
         volume_modulus=Domain("pN/nm²", at_least=0.0),
         volume=Domain("nm³", above=0.0, optional=True),
     )

@@ -1,6 +1,6 @@
 """Fields on a membrane: energies of in-triangle points by their triangle and weights."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -94,7 +94,7 @@ class MembraneField(_OnMembrane):
     MembraneField(values=array of 162)
     """
 
-    domains = domain_table(values=Domain("pN nm", per="points.membrane.beads"))
+    domains: Mapping[str, Domain] = domain_table(values=Domain("pN nm", per="points.membrane.beads"))
 
     def __init__(self, points: InTrianglePoints, values: Any, *, name: str | None = None, group: int = 0) -> None:
         super().__init__(points, name=name, group=group)

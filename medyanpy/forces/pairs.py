@@ -1,5 +1,6 @@
 """Energies of all pairs of beads, or of those that come near each other."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -85,7 +86,7 @@ class SoftSphere(PairForce):
     6.0
     """
 
-    domains = domain_table(
+    domains: Mapping[str, Domain] = domain_table(
         stiffness=Domain("pN/nm", at_least=0.0),
         diameter=Domain("nm", above=0.0, optional=True),
         skin=SKIN,
@@ -211,7 +212,9 @@ class WCA(PairForce):
     4.0
     """
 
-    domains = domain_table(epsilon=Domain("pN nm", at_least=0.0), sigma=Domain("nm", above=0.0), skin=SKIN)
+    domains: Mapping[str, Domain] = domain_table(
+        epsilon=Domain("pN nm", at_least=0.0), sigma=Domain("nm", above=0.0), skin=SKIN
+    )
 
     def __init__(
         self,
@@ -300,7 +303,7 @@ class LennardJones(PairForce):
     -0.37307
     """
 
-    domains = domain_table(
+    domains: Mapping[str, Domain] = domain_table(
         epsilon=Domain("pN nm", at_least=0.0),
         sigma=Domain("nm", above=0.0),
         cutoff=Domain("nm", above=0.0, optional=True),
@@ -396,7 +399,7 @@ class Coulomb(PairForce):
     -198.9
     """
 
-    domains = domain_table(
+    domains: Mapping[str, Domain] = domain_table(
         charges=Domain("elementary charges", per="_beads_a"),
         constant=Domain("pN nm²", above=0.0),
     )
@@ -494,7 +497,7 @@ class Ricker(PairForce):
     -8.0
     """
 
-    domains = domain_table(
+    domains: Mapping[str, Domain] = domain_table(
         depth=Domain("pN nm", at_least=0.0),
         distance=Domain("nm", above=0.0),
         cutoff=Domain("nm", above=0.0, optional=True),

@@ -87,6 +87,11 @@ class LinkLengthPenalty(NamedTerms):
         """(B, 2) bead numbers."""
         return self._pairs if self._filaments is None else self._filaments.beads[self._filaments.links]
 
+    @property
+    def joined(self) -> np.ndarray:
+        # Links of filaments are joined already.
+        return super().joined if self.handles else self._pairs
+
     def _keys(self, per):
         return None if self._filaments is None else self._filaments.ids[self._filaments.links[:, 0]]
 

@@ -1,5 +1,6 @@
 """Elastic rods: what they resist, loads on their ends, and their excluded volume."""
 
+from collections.abc import Mapping
 from math import ceil, pi
 from typing import Any
 
@@ -109,7 +110,7 @@ class RodElasticity(_RodForce):
     0.806
     """
 
-    domains = domain_table(
+    domains: Mapping[str, Domain] = domain_table(
         shear=Domain("pN", above=0.0, per="rod.links", size=2, or_number=True),
         extension=Domain("pN", above=0.0, per="rod.links"),
         bending=Domain("pN nm²", above=0.0, per="rod.links", size=2, or_number=True),
@@ -236,7 +237,7 @@ class RodLoad(_RodForce):
     RodLoad(force=(0.0, 0.0, 0.0), couple=(0.0, 0.005, 0.0))
     """
 
-    domains = domain_table(force=Domain("pN", size=3), couple=Domain("pN nm", size=3))
+    domains: Mapping[str, Domain] = domain_table(force=Domain("pN", size=3), couple=Domain("pN nm", size=3))
 
     def __init__(
         self,

@@ -80,13 +80,13 @@ class RotnePrager(Described, Guarded):
         tolerance: float = 1e-4,
     ) -> None:
         what = type(self).__name__
-        self.viscosity = number(f"{what}: viscosity", viscosity, above=0.0)
+        self.viscosity: float = number(f"{what}: viscosity", viscosity, above=0.0)
         self.handles = _handles(what, handles)
         self.wall = wall
         self._frame = wall_frame(what, wall)
-        self.velocity_gradient = _kept(f"{what}: velocity_gradient", velocity_gradient, (3, 3))
-        self.velocity = _kept(f"{what}: velocity", velocity, (3,))
-        self.tolerance = number(f"{what}: tolerance", tolerance, above=0.0, at_most=0.01)
+        self.velocity_gradient: np.ndarray = _kept(f"{what}: velocity_gradient", velocity_gradient, (3, 3))
+        self.velocity: np.ndarray = _kept(f"{what}: velocity", velocity, (3,))
+        self.tolerance: float = number(f"{what}: tolerance", tolerance, above=0.0, at_most=0.01)
         self._check_flow(what)
         self.check()
 

@@ -59,7 +59,7 @@ class Jump(Parameterized):
 
     def __init__(self, *, every: int = 1, name: str | None = None) -> None:
         super().__init__(name=name)
-        self.every = whole_number(f"{self.name}: every", every, at_least=1, at_most=2**31 - 1)
+        self.every: int = whole_number(f"{self.name}: every", every, at_least=1, at_most=2**31 - 1)
         self._contexts: weakref.WeakSet[Context] = weakref.WeakSet()
 
     # For users ----------------------------------------------------------------------------------------------
@@ -138,6 +138,17 @@ class Jump(Parameterized):
 
     def shown(self, operation: "JumpOperation") -> Mapping[str, Any]:
         """What a State holds of the discrete state, by name: arrays that nobody writes to any more."""
+        return {}
+
+    def arrays_shown(self, operation: "JumpOperation", shown: Mapping[str, Any]) -> Mapping[str, np.ndarray]:
+        """Arrays of a state that `shown` would say this of, as frames of trajectories hold it, for
+        `Context.set_state`; none where that cannot be told: then the state stays as it is.
+
+        Raises
+        ------
+        TopologyError
+            What cannot be of this jump.
+        """
         return {}
 
     def in_frames(self) -> "tuple[str, int] | None":

@@ -1,5 +1,6 @@
 """Links that bind and let go."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -105,7 +106,7 @@ class LinkBinding(Jump):
     LinkEnds(1: 0 given, 1 bound)
     """
 
-    domains = domain_table(
+    domains: Mapping[str, Domain] = domain_table(
         off_rate=Domain("1/s", above=0.0),
         on_rate=Domain("1/s", at_least=0.0, optional=True),
         dissociation_constant=Domain("1/nm³", above=0.0, optional=True),
@@ -142,7 +143,7 @@ class LinkBinding(Jump):
         self._a = as_sites(f"{self.name}: a", a)
         self._b = None if b is None else as_sites(f"{self.name}: b", b)
         self._rates = rates
-        self.driven = rates is not None
+        self.driven: bool = rates is not None
         self._reach = number(f"{self.name}: reach", reach, at_least=10.0, at_most=200.0)
         self._partners = whole_number(f"{self.name}: partners", partners, at_least=1, at_most=64)
         self._pool = None if pool is None else whole_number(f"{self.name}: pool", pool, at_most=2**31 - 1)
@@ -356,6 +357,25 @@ class LinkBinding(Jump):
         rows = np.column_stack(self.ids(operation, *pairs.T))
         rows.flags.writeable = False
         return {"links": rows}
+
+    def arrays_shown(self, operation, shown):
+        pairs = self._checked_pairs(shown["links"])
+        arrays = {name: array.copy() for name, array in operation.arrays().items()}
+        n, p = len(self._table.sites), self._partners
+        arrays["other"][...], arrays["id"][...], arrays["end"][...] = -1, -1, p * np.arange(n)
+        # In their order, as the letter binds them: each is at both of its ends.
+        ends = np.column_stack([self._table.of_a[pairs[:, 0]], self._table.of_b[pairs[:, 1]]])
+        for link, (i, j) in enumerate(ends.tolist()):
+            for site, other in ((i, j), (j, i)):
+                slot = int(arrays["end"][site])
+                if slot == p * (site + 1):
+                    raise TopologyError(f"{self.name}: a site is said to have more than {p} links")
+                arrays["other"].ravel()[slot], arrays["id"].ravel()[slot] = other, link
+                arrays["end"][site] += 1
+        arrays["numbers"][...] = len(ends), max(len(ends), int(arrays["numbers"][1]))
+        # Pairs in reach are listed anew.
+        arrays["listed"][...] = 0
+        return arrays
 
     def in_frames(self):
         one, other = len(self._a), len(self.b)

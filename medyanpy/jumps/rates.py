@@ -26,9 +26,9 @@ class DrivenRates(Described):
     """
 
     window: tuple[float, float] | None = None
-    catch_share = 0.0
-    slip = float("inf")
-    catch = float("inf")
+    catch_share: float = 0.0
+    slip: float = float("inf")
+    catch: float = float("inf")
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(f'{k}={v:g}' for k, v in self._arguments.items() if v is not None)})"
@@ -48,7 +48,7 @@ class Bell(DrivenRates):
     """
 
     def __init__(self, force: float) -> None:
-        self.slip = number("Bell: force", force, above=0.0)
+        self.slip: float = number("Bell: force", force, above=0.0)
 
 
 class CatchSlip(DrivenRates):
@@ -68,9 +68,9 @@ class CatchSlip(DrivenRates):
     """
 
     def __init__(self, catch_share: float, catch: float, slip: float) -> None:
-        self.catch_share = number("CatchSlip: catch_share", catch_share, at_least=0.0, at_most=1.0)
-        self.catch = number("CatchSlip: catch", catch, above=0.0)
-        self.slip = number("CatchSlip: slip", slip, above=0.0)
+        self.catch_share: float = number("CatchSlip: catch_share", catch_share, at_least=0.0, at_most=1.0)
+        self.catch: float = number("CatchSlip: catch", catch, above=0.0)
+        self.slip: float = number("CatchSlip: slip", slip, above=0.0)
 
 
 class FlatWindow(DrivenRates):
@@ -95,4 +95,4 @@ class FlatWindow(DrivenRates):
             raise ParameterError(f"FlatWindow: lower = {lower:g} but must be < upper = {upper:g}")
         self.window = (lower, upper)
         if force is not None:
-            self.slip = number("FlatWindow: force", force, above=0.0)
+            self.slip: float = number("FlatWindow: force", force, above=0.0)

@@ -140,6 +140,29 @@ class MeshAttributes:
         """
         return read_only(geometry.radius_ratios(self.vertices, self.faces))
 
+    @cached_property
+    def mean_curvatures(self) -> np.ndarray:
+        r"""(V,) float64, 1/nm: mean curvature at vertices, positive where the surface bulges along its normals; nan on
+        borders.
+
+        .. math:: H_v = \frac12 \frac{\nabla_v A \cdot \nabla_v V}{|\nabla_v V|^2}
+
+        with the gradients of area and volume, as `MembraneBending` has it: +1/R on a sphere with outward normals.
+        """
+        return read_only(geometry.mean_curvatures(self.vertices, self.faces))
+
+    @cached_property
+    def gaussian_curvatures(self) -> np.ndarray:
+        r"""(V,) float64, 1/nm^2: Gaussian curvature at each vertex, the product of the principal curvatures; nan on
+        borders.
+
+        .. math:: K_v = \frac{2\pi - \sum_{f \ni v} \theta_f}{A_v}
+
+        with the angles of the faces at the vertex, and a third of their area. Times the areas it adds up to
+        :math:`2\pi\chi` over a closed mesh.
+        """
+        return read_only(geometry.gaussian_curvatures(self.vertices, self.faces))
+
     @property
     def bounding_box(self) -> np.ndarray:
         """(2, 3) float64, nm: lowest and highest coordinates."""

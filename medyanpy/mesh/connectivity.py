@@ -34,7 +34,7 @@ class Connectivity:
 
     def __init__(self, faces: np.ndarray, n_vertices: int) -> None:
         self.faces = faces
-        self.n_vertices = int(n_vertices)
+        self.n_vertices: int = int(n_vertices)
 
     @property
     def n_faces(self) -> int:

@@ -59,6 +59,69 @@ def radius_ratios(vertices: np.ndarray, faces: np.ndarray) -> np.ndarray:
     return np.minimum(ratio, 1.0)
 
 
+def unpaired(faces: np.ndarray) -> np.ndarray:
+    """(F, 3) bool: sides of faces, from corner i to the next, that no face has in the other direction: borders."""
+    n = int(faces.max(initial=0)) + 1
+    tail = faces.astype(np.int64)
+    head = np.roll(tail, -1, axis=1)
+    return ~np.isin(tail * n + head, head * n + tail)
+
+
+def corner_sums(vertices: np.ndarray, faces: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """(V, ...): what the corners (F, 3, ...) at each vertex add up to."""
+    n, corners = len(vertices), faces.ravel()
+    columns = values.reshape(len(corners), -1).T
+    sums = [np.bincount(corners, column, minlength=n) for column in columns]
+    return np.stack(sums, axis=1).reshape(n, *values.shape[2:])
+
+
+def area_gradients(vertices: np.ndarray, faces: np.ndarray) -> np.ndarray:
+    """(V, 3) nm: how the area of all faces grows when a vertex moves."""
+    corner, vectors = vertices[faces], area_vectors(vertices, faces)
+    normals = vectors / np.sqrt(squared_lengths(vectors))[:, None]
+    opposite = np.roll(corner, 1, axis=1) - np.roll(corner, -1, axis=1)
+    return corner_sums(vertices, faces, 0.5 * np.cross(normals[:, None], opposite))
+
+
+def mean_curvatures(vertices: np.ndarray, faces: np.ndarray) -> np.ndarray:
+    """(V,) 1/nm: half the sum of the principal curvatures, positive where the surface bulges along its normals; nan on
+    borders.
+
+    From the gradients of area and volume (M. Meyer et al. 2003), as the bending energy has it
+    (_kernels/membrane_bending.pyx): a.g/(2 g.g), and 0 where g = 0.
+    """
+    a = area_gradients(vertices, faces)
+    vectors = area_vectors(vertices, faces)
+    g = corner_sums(vertices, faces, np.repeat(vectors[:, None] / 6.0, 3, axis=1))
+    square = squared_lengths(g)
+    out = 0.5 * np.einsum("ij,ij->i", a, g) / np.where(square > 0.0, square, 1.0)
+    return _without_borders(out, faces)
+
+
+def gaussian_curvatures(vertices: np.ndarray, faces: np.ndarray) -> np.ndarray:
+    """(V,) 1/nm^2: the product of the principal curvatures; nan on borders.
+
+    What the angles round a vertex lack of 2 pi, over a third of the area of its faces (M. Meyer et al. 2003): over a
+    closed mesh it adds up to 2 pi times the Euler characteristic (Gauss and Bonnet).
+    """
+    corner = vertices[faces]
+    one, other = np.roll(corner, -1, axis=1) - corner, np.roll(corner, 1, axis=1) - corner
+    double_area = np.sqrt(squared_lengths(area_vectors(vertices, faces)))
+    angle = np.arctan2(double_area[:, None], np.einsum("fki,fki->fk", one, other))
+    area = corner_sums(vertices, faces, np.repeat(double_area[:, None] / 6.0, 3, axis=1))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        out = (2.0 * np.pi - corner_sums(vertices, faces, angle)) / area
+    return _without_borders(out, faces)
+
+
+def _without_borders(values: np.ndarray, faces: np.ndarray) -> np.ndarray:
+    """Values of vertices, nan where the faces make no full ring."""
+    alone = unpaired(faces)
+    values[faces[alone]] = np.nan
+    values[np.roll(faces, -1, axis=1)[alone]] = np.nan
+    return values
+
+
 def winding_number(point: np.ndarray, vertices: np.ndarray, faces: np.ndarray) -> float:
     """How often a closed surface goes round a point: about 0 outside, +1 or -1 inside.
 

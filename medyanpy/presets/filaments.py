@@ -151,7 +151,7 @@ class FilamentMaterial:
         """
         name = self.name
         one = not isinstance(nodes, list | tuple) or (len(nodes) > 0 and np.ndim(nodes[0]) == 1)
-        parts: Iterable = [nodes] if one else nodes
+        parts: Iterable[Any] = [nodes] if one else nodes
         parts = [array(f"{name}: nodes of filament {i}", x, (None, 3)) for i, x in enumerate(parts)]
         if relaxation_time is not None:
             number(f"{name}: relaxation_time", relaxation_time, above=0.0)

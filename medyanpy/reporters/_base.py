@@ -101,6 +101,17 @@ class Reporter(Recorded):
         """Bring files back to a mark that `check_mark` let pass. Here nothing: what is to be cut off is known by steps,
         when `describe_next_report` is called."""
 
+    @property
+    def writes_to(self) -> str:
+        """Its files, below the working directory by their names there, and streams: for people to read."""
+        given = [self._arguments.get(name) for name in self.files]
+        said = [
+            str(getattr(one, "name", "a stream")) if hasattr(one, "write") else _nearby(one)
+            for one in given
+            if one is not None
+        ]
+        return ", ".join(said) or "–"
+
     def _paths(self) -> list[Path]:
         """Of all files; streams have none."""
         return [Path(self._arguments[name]) for name in self.files if isinstance(self._arguments[name], str)]
@@ -114,6 +125,14 @@ class Reporter(Recorded):
 
     def __exit__(self, *exception: object) -> None:
         self.close()
+
+
+def _nearby(path: Any) -> str:
+    """A path from the working directory, if it is below it."""
+    try:
+        return str(Path(path).relative_to(os.getcwd()))
+    except (OSError, ValueError):
+        return str(path)
 
 
 def new_file(

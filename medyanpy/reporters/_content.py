@@ -14,18 +14,30 @@ from medyanpy.beads import Membrane
 from medyanpy.columns import VELOCITIES, Column
 from medyanpy.errors import ParameterError
 from medyanpy.files.documents import serialize
+from medyanpy.files.embedded import write_document
 from medyanpy.files.hdf5 import (
+    BONDS,
+    CONNECTIVITY,
+    EDGES,
     ENERGIES,
+    ENERGIES_AT,
+    ENERGY_OF,
     FACES_OF,
     FIRST_ROW,
     FORMATS,
     IDS,
+    INTERVAL,
     LINKS_OF,
     HandleRows,
     element_paths,
+    energies_in,
+    import_h5py,
     read_handle_rows,
+    refer_to_particles,
 )
 from medyanpy.handles import Handle
+from medyanpy.mesh.connectivity import Connectivity
+from medyanpy.sites import joined_beads
 from medyanpy.surfaces import PythonSurface, Surface
 
 if TYPE_CHECKING:
@@ -40,6 +52,14 @@ _CHUNK = 2**20
 _MOST_FRAMES = 64
 # HDF5 cannot hold chunks beyond 4 GiB: very large frames are cut by beads.
 _MOST_BEADS = 2**22
+# Where links have come or gone there is room for this many, or as often four times as many as it takes to have as many
+# again: what does not fit begins another file.
+_ROOM_FOR_LINKS, _MORE_LINKS = 64, 4
+# HDF5 has all names of an enumeration in one message of its object headers, which are not longer than 64 KiB.
+_MOST_NAMES = 2**15
+
+
+_PACKED = {"compression": "gzip", "compression_opts": 1, "shuffle": True}
 
 
 class Element(NamedTuple):
@@ -63,13 +83,29 @@ class Content:
     simulation : Simulation
     real : dtype
         Of numbers that are no energies.
+    interval : int
+        Steps between frames.
     velocities, faces : bool
         Whether frames hold these.
+    links : bool
+        Whether frames hold the bonds that links of forces make, as these have come or gone.
+    like : h5py.File, optional
+        A file that is gone on in: of energies of forces, intervals, bonds and edges frames hold what is there.
     """
 
-    def __init__(self, simulation: "Simulation", real: np.dtype, *, velocities: bool, faces: bool) -> None:
+    def __init__(
+        self,
+        simulation: "Simulation",
+        real: np.dtype,
+        interval: int,
+        *,
+        velocities: bool,
+        faces: bool,
+        links: bool = False,
+        like: "h5py.File | None" = None,
+    ) -> None:
         topology, layout = simulation.topology, simulation.context.layout
-        self._simulation = simulation
+        self._simulation, self._interval = simulation, interval
         self.velocities, self.faces = velocities, faces
         numbered = list(enumerate(topology.handles))
         wanted = [c for c in topology.columns if c.in_trajectory and (velocities or not c.is_momentum)]
@@ -83,19 +119,98 @@ class Content:
         #: The name of each jump that has something in frames, what it is, and the most rows it can have.
         self._jumps: dict[str, tuple[str, str, int]] = {}
         for k, (name, jump) in enumerate(zip(simulation.system.jump_names, simulation.system.jumps, strict=True)):
-            if jump.in_frames() is not None:
-                self._jumps[f"medyanpy/jumps/{k}"] = (name, *jump.in_frames())
+            if (shown := jump.in_frames()) is not None:
+                self._jumps[f"medyanpy/jumps/{k}"] = (name, *shown)
+        #: The name of each force whose energy frames hold.
+        names = dict(enumerate(simulation.system.force_names))
+        self._energies = {f"{ENERGIES_AT}/{k}": name for k, name in names.items()}
+        if like is not None:
+            self._energies = energies_in(like)
+        self._has_interval = like is None or INTERVAL in like
+        self._set_connectivity(links, like)
         #: All that depends on time, by path.
         self.elements = self._all_elements(real)
+
+    def _set_connectivity(self, links: bool, like: "h5py.File | None") -> None:
+        """What joins beads: what stays, and the most rows of what changes."""
+        topology, forces = self._simulation.topology, self._simulation.system.forces
+        chains = list(self._chains.values())
+        found = [np.empty((0, 2), np.int64)]
+        for handle in topology.handles:
+            beside = handle.beside_frames()
+            if handle not in chains and "links" in beside:
+                found.append(handle.beads[beside["links"]])
+        found += [force.joined for force in forces if not force.joins_anew]
+        self._fixed_bonds = np.unique(np.sort(np.concatenate(found), axis=1), axis=0)
+        self._links = [force for force in forces if force.joins_anew]
+        #: What links of forces joined when this was made, which stays as it is where frames do not hold it.
+        self._linked = [force.joined for force in self._links]
+        self._sides = {
+            name: list(self._simulation.system[name].beside_frames().values()) for name, *_ in self._jumps.values()
+        }
+        most = len(self._fixed_bonds) + sum(chain.capacity for chain in chains)
+        most += sum(most for _, _, most in self._jumps.values())
+        linked = sum(map(len, self._linked))
+        room = linked
+        if links:
+            room = _ROOM_FOR_LINKS
+            while room < 2 * linked:
+                room *= _MORE_LINKS
+        #: Rows of bonds in frames; None where they stay, and stand beside the frames; and of a file of before, that
+        #: has neither, no bonds at all.
+        self._most_bonds = most + room if links or self._comes_and_goes or self._jumps or chains else None
+        self._knows_bonds = True
+        #: Whether frames hold links of forces as these come and go.
+        self.links = links
+        if like is not None:
+            self.links = BONDS in like and bool(like[BONDS].attrs["links_change"])
+            self._knows_bonds = CONNECTIVITY in like
+            self._most_bonds = like[BONDS]["value"].shape[1] if BONDS in like else None
+        self._room_for_links = None if self._most_bonds is None else self._most_bonds - most
+
+    @property
+    def tells_all_energies(self) -> bool:
+        """Whether frames hold the energies of the forces that there are; files of before hold none."""
+        names = list(self._simulation.system.force_names)
+        return not self._has_interval or list(self._energies.values()) == names
+
+    @property
+    def links_have_changed(self) -> bool:
+        """Whether links of forces have come or gone so that frames cannot tell."""
+        if not self._knows_bonds:
+            return False
+        if self._room_for_links is not None:
+            return sum(len(force) for force in self._links) > self._room_for_links
+        now = [force.joined for force in self._links]
+        return not all(a is b or np.array_equal(a, b) for a, b in zip(now, self._linked, strict=True))
+
+    def _bonds(self, state: "State | None" = None) -> np.ndarray:
+        """(b, 2) rows of beads that are joined now, or were in a state, to where nothing changes."""
+        found = [self._fixed_bonds]
+        if state is None:
+            return np.concatenate(found + self._linked)
+        found += [handle.all_rows[handle.beside_rows()["links"]] for handle in self._chains.values()]
+        found += [force.joined_in(state) for force in self._links]
+        for name, key, _ in self._jumps.values():
+            rows = state.jumps[name][key]
+            found.append(joined_beads(*(sites[rows[:, k]] for k, sites in enumerate(self._sides[name]))))
+        return np.concatenate(found)
+
+    def _edges(self, faces: "dict[str, np.ndarray] | None" = None) -> np.ndarray:
+        """(e, 2) rows of vertices that edges join, of the meshes that membranes started with or of these triangles."""
+        found = [np.empty((0, 2), np.int64)]
+        for h in self._simulation.topology.membranes:
+            found.append(h.beads[h.mesh.edges if faces is None else Connectivity(faces[h.name], len(h)).edges])
+        return np.concatenate(found)
 
     def _all_elements(self, real: np.dtype) -> dict[str, Element]:
         topology = self._simulation.topology
         out: dict[str, Element] = {}
         for c in self._columns:
             shape = (topology.n_rows(c.of), *c.shown_shape)
-            number = c.dtype is np.float64
-            dtype = real if number else np.dtype(c.dtype).newbyteorder("<")
-            fill = (np.nan if number else -1) if self._comes_and_goes else None
+            is_real = c.dtype is np.float64
+            dtype = real if is_real else np.dtype(c.dtype).newbyteorder("<")
+            fill = (np.nan if is_real else -1) if self._comes_and_goes else None
             out[c.path] = Element(shape, dtype, c.unit, c.name, c.drawn, fill)
         if self._comes_and_goes:
             # H5MD 1.1: the fill value of ids says that there is no particle.
@@ -109,6 +224,19 @@ class Content:
             out[path] = Element((chains.capacity, 2), pairs, name=LINKS_OF + chains.name, fill=-1)
         for path, (name, _, most) in self._jumps.items():
             out[path] = Element((most, 2), pairs, name=name, fill=-1)
+        for path, name in self._energies.items():
+            out[path] = Element((), np.dtype("<f8"), "pN nm", name=ENERGY_OF + name)
+        if self._has_interval:
+            # MDAnalysis takes a time between frames from here, as a number of the unit of its times: it converts those
+            # of frames to ps, unless there are velocities, whose unit it does not know.
+            out[INTERVAL] = Element((), np.dtype("<f8"), "s" if self.velocities else "ps", name="interval")
+        if self._knows_bonds:
+            # H5MD 1.1: tuples with a fill value are none.
+            number = np.dtype("<i8" if self._comes_and_goes else "<i4")
+            if self._most_bonds is not None:
+                out[BONDS] = Element((self._most_bonds, 2), number, name="bonds", fill=-1)
+            if self.faces:
+                out[EDGES] = Element(self._edges().shape, number, name="mesh edges", fill=-1)
         return out
 
     def frame(self, state: "State") -> dict[str, Any]:
@@ -134,9 +262,20 @@ class Content:
             values[path] = state.faces[membrane.name]
         lists = {path: handle.beside_rows()["links"] for path, handle in self._chains.items()}
         lists |= {path: state.jumps[name][key] for path, (name, key, _) in self._jumps.items()}
+        # H5MD 1.1: tuples are of ids.
+        if BONDS in self.elements:
+            lists[BONDS] = state.ids[self._bonds(state)]
+        if EDGES in self.elements:
+            lists[EDGES] = state.ids[self._edges(state.faces)]
         for path, found in lists.items():
-            values[path] = np.full(self.elements[path].shape, -1, np.int32)
+            values[path] = np.full(self.elements[path].shape, -1, self.elements[path].dtype)
             values[path][: len(found)] = found
+        if self._energies:
+            energies = state.energies
+            values |= {path: energies.get(name, np.nan) for path, name in self._energies.items()}
+        if self._has_interval:
+            between = self._interval * self._simulation.integrator.timestep
+            values[INTERVAL] = between if self.elements[INTERVAL].unit == "s" else between * 1e12
         return values
 
     # Writing ------------------------------------------------------------------------------------------------
@@ -154,7 +293,7 @@ class Content:
         for path, element in self.elements.items():
             group, shape = file.create_group(path), element.shape
             # Numbers that are not compressed may be added one by one.
-            packed = {"compression": "gzip", "compression_opts": 1, "shuffle": True} if shape else {}
+            packed = _PACKED if shape else {}
             chunk = (frames, *(min(s, _MOST_BEADS) for s in shape)) if shape else (512,)
             value = group.create_dataset(
                 "value", shape=(0, *shape), maxshape=(None, *shape), dtype=element.dtype, chunks=chunk,
@@ -179,6 +318,36 @@ class Content:
             for side, arrays in self._sites_of(path).items():
                 for key, value in arrays.items():
                     file[path].create_dataset(f"{side}/{key}", data=value)
+        self._link_for_others(file)
+
+    def _link_for_others(self, file: "h5py.File") -> None:
+        """Under the names at which readers of H5MD look."""
+        file["particles/trajectory"] = file["particles/all"]
+        if self._has_interval:
+            file["observables/dt"] = file[INTERVAL]
+        energies = file.create_group("observables/energies")
+        for k, (path, name) in enumerate(self._energies.items()):
+            # No part of a path.
+            plain = name if name.strip(".") and "/" not in name and "\0" not in name else f"force {k}"
+            energies[plain if plain not in energies else f"force {k}"] = file[path]
+        if BONDS in self.elements:
+            file[BONDS].attrs["links_change"] = self.links
+        tuples = file.create_group(CONNECTIVITY)
+        ids = self._ids()
+        for path, pairs in ((BONDS, self._bonds()), (EDGES, self._edges())):
+            name = path.rsplit("/", 1)[1]
+            if path in self.elements:
+                tuples[name] = file[path]
+            else:
+                tuples.create_dataset(name, data=ids[pairs], **_PACKED if len(pairs) else {})
+        refer_to_particles(file)
+
+    def _ids(self) -> np.ndarray:
+        """(n,) permanent ids of rows, -1 where nobody is."""
+        out = np.full(self._simulation.topology.n_beads, -1, np.int64 if self._comes_and_goes else np.int32)
+        for handle in self._simulation.topology.handles:
+            out[handle.beads] = handle.ids
+        return out
 
     def _describe(self, file: "h5py.File", follows: tuple[int, int] | None) -> None:
         topology, integrator = self._simulation.topology, self._simulation.integrator
@@ -193,10 +362,15 @@ class Content:
         box.attrs["dimension"] = 3
         box.attrs["boundary"] = ["none", "none", "none"]
         species, mass = np.empty(topology.n_beads, np.int32), np.full(topology.n_beads, np.nan)
+        radius = np.full(topology.n_beads, np.nan)
         for k, handle in enumerate(topology.handles):
+            beside = handle.beside_rows()
             species[handle.all_rows] = k
-            mass[handle.all_rows] = _plain(handle.beside_rows()["mass"][0])
-        beads.create_dataset("species", data=species)
+            mass[handle.all_rows] = _plain(beside["mass"][0])
+            if "radius" in beside:
+                radius[handle.all_rows] = _plain(beside["radius"][0])
+        beads.create_dataset("species", data=species, dtype=_kinds(topology.handles))
+        beads.create_dataset("radius", data=radius, **_PACKED).attrs["unit"] = "nm"
         if not self._comes_and_goes:
             beads.create_dataset("id", data=np.arange(topology.n_beads, dtype=np.int32))
         beads.create_dataset("mass", data=mass).attrs["unit"] = "pN s+2 nm-1"
@@ -209,6 +383,7 @@ class Content:
         if integrator.kT is not None:
             own.attrs["kT"] = integrator.kT
         own.attrs["seed"] = np.uint64(integrator.seed)
+        write_document(file, self._simulation)
         if follows is not None:
             own.attrs["frames_before"], own.attrs["step_before"] = follows
         handles = own.create_group("handles")
@@ -224,7 +399,8 @@ class Content:
                 group.attrs["rows_of"] = handle.rows_of()
                 if follow:
                     first = topology.rows_in(handle.rows_of(), row.rows[:1])
-                    group.attrs[FIRST_ROW.get(handle.rows_of(), "first_row")] = first.start
+                    number = first.start if isinstance(first, slice) else first[0]
+                    group.attrs[FIRST_ROW.get(handle.rows_of(), "first_row")] = number
             for name, value in handle.beside_rows().items():
                 if name != "mass":
                     _write_beside(group, name, value)
@@ -268,12 +444,27 @@ class Content:
             same = all(np.array_equal(a, there[side].get(key)) for side in "ab" for key, a in here[side].items())
             if file[path].attrs["name"] != name or not same:
                 return f"the sites of {name} are others"
+        if self._knows_bonds and BONDS not in file and not np.array_equal(
+            file[f"{CONNECTIVITY}/bonds"][()], self._ids()[self._bonds()]
+        ):
+            return "its bonds are others"
+        if self.links_have_changed:
+            return f"it has room for {self._room_for_links} links"
         if not self.faces and "medyanpy/faces" in file:
             return "it has triangles in its frames; append with faces=True"
         if not self.velocities and VELOCITIES.path in file:
             return "it has velocities; append with velocities=True"
         more = set(element_paths(file)) - set(self.elements)
         return f"it has {min(more)} in its frames, which the simulation has not" if more else ""
+
+
+def _kinds(handles: tuple[Handle, ...]) -> np.dtype:
+    """Numbers of handles with their names, as far as HDF5 can hold these."""
+    names = {handle.name: k for k, handle in enumerate(handles)}
+    if sum(len(name.encode()) + 16 for name in names) > _MOST_NAMES or any("\0" in name for name in names):
+        return np.dtype(np.int32)
+    kinds: np.dtype = import_h5py().enum_dtype(names, basetype=np.int32)
+    return kinds
 
 
 def _handle_rows(handles: tuple[Handle, ...]) -> list[HandleRows]:
@@ -320,7 +511,7 @@ def _same(there: Any, here: Any) -> bool:
     if isinstance(here, Surface):
         return isinstance(here, PythonSurface) or there == serialize(here)
     if not isinstance(here, np.ndarray):
-        return there == here
+        return bool(there == here)
     if not isinstance(there, np.ndarray) or there.shape != here.shape:
         return False
     known = ~np.ma.getmaskarray(here)

@@ -9,6 +9,8 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TextIO
 
+import numpy as np
+
 from medyanpy._tools.outputs import check_in_place, hold, let_go, unwritable
 from medyanpy._tools.validation import whole_number
 from medyanpy.errors import OutputError, ParameterError, shortened
@@ -19,7 +21,7 @@ from medyanpy.topology import Topology
 if TYPE_CHECKING:
     from medyanpy.simulation import Simulation
 
-__all__ = ["TableReporter"]
+__all__ = ["TableReporter", "read_table"]
 
 
 class TableReporter(Reporter):
@@ -225,3 +227,45 @@ def _has_no_rows(path: Path) -> bool:
     """Whether a file holds the titles of a table, and nothing below."""
     with open(path, "rb") as file:
         return file.readline().startswith(b'#"') and not file.read(1)
+
+
+def read_table(what: str, path: Path) -> dict[str, np.ndarray]:
+    """What a table holds now, also while it is being written: the numbers, or the texts, below every title.
+
+    Raises
+    ------
+    ParameterError
+        No file, none that a `TableReporter` has written, or one that is damaged.
+    """
+    try:
+        with open(path, encoding="utf-8") as file:
+            # A last line without an end is one that is being written, or that a crash left unfinished.
+            lines = [line for line in file if line.endswith("\n")]
+    except OSError as cause:
+        raise ParameterError(f"{what}: cannot read {path}: {cause.strerror}") from cause
+    except UnicodeDecodeError as cause:
+        raise ParameterError(f"{what}: {path} is no table of a reporter: it is no text") from cause
+    head = lines[0].rstrip("\n") if lines else ""
+    if not (head.startswith('#"') and head.endswith('"') and len(head) > 3):
+        begins = f"it begins with {shortened(head, 60)!r}" if head else "it has no titles yet"
+        raise ParameterError(f"{what}: {path} is no table of a reporter: {begins}")
+    # What stands between the first two titles.
+    separator = (head.split('"') + [","])[2] or ","
+    titles = head[2:-1].split(f'"{separator}"')
+    cells: list[list[str]] = []
+    for k, line in enumerate(lines[1:], 2):
+        row = line.rstrip("\n").split(separator)
+        if len(row) != len(titles):
+            raise ParameterError(
+                f"{what}: {path} is damaged: line {k} has {len(row)} columns, and there are {len(titles)} titles"
+            )
+        cells.append(row)
+    columns = zip(*cells, strict=True) if cells else [()] * len(titles)
+    return {title: _numbers_or_texts(column) for title, column in zip(titles, columns, strict=True)}
+
+
+def _numbers_or_texts(column: tuple[str, ...]) -> np.ndarray:
+    try:
+        return np.array(column, float)
+    except ValueError:
+        return np.array(column)

@@ -39,7 +39,7 @@ class PrincipalAxes:
         """(4,) unit quaternion, scalar first and not negative, that turns the body frame into its place in space."""
         from scipy.spatial.transform import Rotation
 
-        return np.roll(Rotation.from_matrix(self.axes.T).as_quat(canonical=True), 1)
+        return np.roll(Rotation.from_matrix(self.axes.T.copy()).as_quat(canonical=True), 1)
 
     def to_body(self, positions: Any) -> np.ndarray:
         """(n, 3) body-frame coordinates of points in space, nm."""

@@ -1,6 +1,7 @@
 """What forces and jumps must satisfy, and statistics with a stated rate of false alarms: for our tests and yours."""
 
 from medyanpy.testing.forces import ForceCase, check_flips, check_force
+from medyanpy.testing.installation import Finding, check_installation
 from medyanpy.testing.jumps import JumpCase, check_jump
 from medyanpy.testing.statistics import (
     FALSE_ALARM_RATE,
@@ -17,11 +18,13 @@ from medyanpy.testing.words import thermal
 __all__ = [
     "FALSE_ALARM_RATE",
     "POWER",
+    "Finding",
     "ForceCase",
     "JumpCase",
     "check_chi_square",
     "check_flips",
     "check_force",
+    "check_installation",
     "check_jump",
     "check_mean",
     "check_same_distribution",

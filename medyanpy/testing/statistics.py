@@ -7,6 +7,7 @@ error that the test claims to find with probability `POWER`. SciPy is needed.
 
 import numpy as np
 
+from medyanpy._tools.series import statistical_inefficiency
 from medyanpy.errors import ParameterError
 
 __all__ = [
@@ -245,36 +246,6 @@ def check_chi_square(what: str, counts: np.ndarray, expected: np.ndarray, *, see
     noncentral = special.chndtrinc(stats.chi2.isf(FALSE_ALARM_RATE, freedom), freedom, 1.0 - POWER)
     _assert_seen(what, np.sqrt(noncentral / expected.sum()), sees, f"{expected.sum():.0f} counts")
     return p
-
-
-def statistical_inefficiency(samples: np.ndarray) -> float:
-    """How many samples of a time series count as one: g = 1 + 2 Σ (1 - t/n) ρ(t), at least 1.
-
-    The standard error of the mean is that of independent samples times √g. Correlations ρ are added up in pairs, until
-    a pair is not positive: of a reversible chain all pairs are positive, so what follows is noise (Geyer 1992).
-
-    Parameters
-    ----------
-    samples : (n,) array
-        Looks at one run, in order, at even distances.
-
-    Returns
-    -------
-    float
-        1 for independent samples, 2τ for a correlation time of τ samples.
-    """
-    values = np.asarray(samples, float)
-    n = len(values)
-    off = values - values.mean()
-    if not off.any():
-        return 1.0
-    spectrum = np.fft.rfft(off, 2 * n)
-    rho = np.fft.irfft(np.abs(spectrum) ** 2, 2 * n)[:n]
-    # The sum over n - t products, divided by n: the factor 1 - t/n is in it.
-    rho /= rho[0]
-    pairs = rho[: n - n % 2].reshape(-1, 2).sum(axis=1)
-    end = np.argmax(pairs <= 0.0) if (pairs <= 0.0).any() else len(pairs)
-    return float(max(2.0 * pairs[:end].sum() - 1.0, 1.0))
 
 
 def _usable(what: str, samples: np.ndarray, time_series: bool) -> np.ndarray:

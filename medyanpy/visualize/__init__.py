@@ -4,6 +4,8 @@ A small renderer (orthographic projection, depth buffer, smooth shading, ambient
 Matplotlib sorts polygons and cannot hide what is behind a fold; Matplotlib adds the scale bar and writes the file.
 """
 
-from medyanpy.visualize.figures import draw, movie
+from medyanpy.visualize.figures import draw
+from medyanpy.visualize.interactive import View, export_gltf, export_html, show
+from medyanpy.visualize.movies import movie
 
-__all__ = ["draw", "movie"]
+__all__ = ["View", "draw", "export_gltf", "export_html", "movie", "show"]

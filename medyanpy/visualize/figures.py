@@ -1,20 +1,20 @@
-"""Figures and movies: what users call, the frame round an image, and what they may give."""
+"""Pictures: what users call, and the frame round an image."""
 
-from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from medyanpy._tools.names import plainly_called
-from medyanpy._tools.validation import array, number, whole_number
-from medyanpy.errors import ParameterError
-from medyanpy.files.trajectory import Trajectory
+from medyanpy._tools.validation import array
 from medyanpy.reporters._base import new_file
-from medyanpy.surfaces import Surface
-from medyanpy.visualize.renderer import POINT_COLORS, backdrop_of, bar_share, limits_of, render, window_of
-from medyanpy.visualize.scene import Scene, give_values, objects_of, regions_of, scene_of
+from medyanpy.visualize.arguments import checked_axes, checked_size, need_matplotlib
+from medyanpy.visualize.renderer import POINT_COLORS, Window, bar_share, limits_of, render, window_of
+from medyanpy.visualize.scene import Sheet, Solids, give_values, label_of, objects_of, scene_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from matplotlib.image import AxesImage
 
 
 @plainly_called
@@ -45,10 +45,12 @@ def draw(
         where they have no bounds, the part around the points.
     path : path, optional
         Write the picture there; the ending names the format (``.png``).
-    values : (V,) or (F,) float, optional
-        A number for each vertex or face of the membrane (of all of them, one after the other), shown as colour.
+    values : (V,) or (F,) float, "mean_curvature" or "gaussian_curvature", optional
+        A number for each vertex or face of the membrane (of all of them, one after the other), shown as colour; or what
+        `TriangleMesh.mean_curvatures` and `TriangleMesh.gaussian_curvatures` are of membranes as they are now. Those
+        are unknown on borders, which keep the colour of membranes.
     label : str
-        Of the colour bar.
+        Of the colour bar; of curvatures there is one by default.
     colormap : str
         One of Matplotlib's.
     point_radius : float, nm, > 0, optional
@@ -90,11 +92,11 @@ def draw(
     >>> from medyanpy.visualize import draw
     >>> figure = draw(mp.TriangleMesh.icosphere(500.0, 2), size=(200, 200))
     """
-    size, point_radius = _checked("draw", size, point_radius)
+    size, point_radius = checked_size("draw", size, point_radius)
     if path is not None:
         path = new_file("draw", path, overwrite=overwrite)
-    _need_matplotlib()
-    scene = scene_of(what, _checked_axes("draw", semi_axes))
+    need_matplotlib()
+    scene = scene_of(what, checked_axes("draw", semi_axes))
     past = None
     if trails is not None and len(trails):
         # nan, where nobody was.
@@ -103,180 +105,32 @@ def draw(
     give_values([s for s in surfaces if s.is_membrane], values)
     window = window_of("draw", surfaces, spheres, view, point_radius)
     image = render(surfaces, spheres, window, size, point_radius, colormap, inside)
-    figure, _ = _frame(image, window, surfaces, spheres, label, colormap, title, unit)
+    label = label_of(values, label, unit)
+    figure, _ = framed(image, window, surfaces, spheres, label, colormap, title, unit)
     if path is not None:
         figure.savefig(path, dpi=figure.dpi)
     return figure
 
 
-@plainly_called
-def movie(
-    frames: Any,
-    path: Any,
-    *,
-    trail: int = 0,
-    fps: int = 25,
-    point_radius: float | None = None,
-    inside: bool = False,
-    semi_axes: Mapping[str, Any] | None = None,
-    view: tuple[float, float] | None = None,
-    size: tuple[int, int] = (640, 480),
-    unit: str = "nm",
+def framed(
+    image: np.ndarray,
+    window: Window,
+    surfaces: list[Sheet],
+    spheres: list[Solids],
+    label: str = "",
+    colormap: str = "viridis",
     title: str | None = None,
-    overwrite: bool = False,
-) -> None:
-    """Write a movie: what `draw` draws of each frame, seen from the same place.
-
-    Parameters
-    ----------
-    frames : Trajectory or iterable of what `draw` draws
-        ``trajectory[::10]`` takes every tenth frame; a generator may take steps and give the same simulation again and
-        again. Meshes must have the same number of vertices; beads may come and go.
-    path : path
-        ``.gif``; or ``.mp4`` where ffmpeg is installed.
-    trail : int
-        Points and other beads drawn as spheres show where they were in that many frames before.
-    fps : int, 1 to 60
-        Frames per second. Viewers show GIFs at no more than 50.
-    point_radius, inside, semi_axes, view, size, unit, title, overwrite
-        As of `draw`; the view by default that of the first frame.
-
-    Raises
-    ------
-    ParameterError
-        No frames, frames of different beads, another ending of the path, ``.mp4`` without ffmpeg, a file that exists,
-        or what `draw` refuses.
-
-    Examples
-    --------
-    >>> import medyanpy as mp, tempfile, pathlib
-    >>> topology = mp.Topology()
-    >>> beads = topology.add_beads([[0.0, 0, 0], [9.0, 0, 0]], mass=1.0)
-    >>> simulation = mp.Simulation(mp.System(topology), mp.VerletIntegrator(0.5))
-    >>> simulation.context.set_velocities([[1.0, 0, 0], [0, 1.0, 0]])
-    >>> def run():
-    ...     for _ in range(3):
-    ...         simulation.step(1)
-    ...         yield simulation
-    >>> mp.visualize.movie(run(), pathlib.Path(tempfile.mkdtemp()) / "beads.gif", size=(100, 100))
-    """
-    size, point_radius = _checked("movie", size, point_radius)
-    trail = whole_number("movie: trail", trail)
-    fps = whole_number("movie: fps", fps, at_least=1, at_most=60)
-    given = _checked_axes("movie", semi_axes)
-    path = new_file("movie", path, overwrite=overwrite)
-    _need_matplotlib()
-    writer = _writer(path, fps)
-    if isinstance(frames, Trajectory):
-        # Read again whenever needed: it may be larger than the memory.
-        def scenes() -> Iterator[Scene]:
-            return (scene_of(frame, given) for frame in frames)
-    else:
-        if not isinstance(frames, Iterable):
-            raise ParameterError(f"movie: frames must be a Trajectory or an iterable, not {type(frames).__name__}")
-        scenes = [scene_of(frame, given) for frame in frames].__iter__
-    first = next(scenes(), None)
-    if first is None:
-        raise ParameterError("movie: there are no frames")
-    boxes: dict[Surface, np.ndarray] = {}
-    numbers: dict[tuple[bool, str], set[int]] = {}
-    for k, scene in enumerate(scenes()):
-        if scene.positions.shape != first.positions.shape and scene.ids is None:
-            raise ParameterError(
-                f"movie: frame {k} has {len(scene.positions)} beads, the first has {len(first.positions)}"
-            )
-        for key, n in scene.numbers().items():
-            numbers.setdefault(key, set()).add(n)
-        for surface, box in regions_of(scene).items():
-            low, high = boxes.get(surface, box)
-            boxes[surface] = np.array([np.minimum(low, box[0]), np.maximum(high, box[1])])
-    constant = {key: len(found) == 1 for key, found in numbers.items()}
-    surfaces, spheres = objects_of(first, boxes=boxes, constant=constant)
-    window = window_of("movie", surfaces, spheres, view, point_radius)
-    for scene in scenes():
-        for part in scene.parts:
-            radius = part.radius if part.semi_axes is None else part.semi_axes
-            if radius is None and part.faces is None:
-                radius = point_radius
-            window = window.around(scene.positions[part.beads], radius)
-
-    # What does not move is drawn once.
-    backdrop = None
-    if not any(s.is_membrane for s in surfaces):
-        backdrop = backdrop_of(surfaces, window, size, "viridis", inside)
-
-    def images() -> Iterator[np.ndarray]:
-        past: deque[Scene] = deque(maxlen=trail)
-        for scene in scenes():
-            now = objects_of(scene, scene.past(list(past)), boxes, constant)
-            yield render(*now, window, size, point_radius, "viridis", inside, backdrop)
-            past.append(scene)
-
-    image = images()
-    figure, shown = _frame(next(image), window, surfaces, spheres, title=title, unit=unit)
-    with writer.saving(figure, path, figure.dpi):
-        writer.grab_frame()
-        for pixels in image:
-            shown.set_data(pixels)
-            writer.grab_frame()
-
-
-def _writer(path: Path, fps: int) -> Any:
-    """Of Matplotlib's, for the ending of a path."""
-    from matplotlib.animation import FFMpegWriter, PillowWriter
-
-    match path.suffix.lower():
-        case ".gif":
-            return PillowWriter(fps)
-        case ".mp4":
-            if not FFMpegWriter.isAvailable():
-                raise ParameterError(f"movie: {path.name} needs the program ffmpeg, which is not here; write a .gif")
-            return FFMpegWriter(fps)
-        case other:
-            raise ParameterError(f"movie: the path must end in .gif or .mp4, not {other!r}")
-
-
-def _checked(what: str, size: Any, point_radius: Any) -> tuple[tuple[int, int], float | None]:
-    width, height = (whole_number(f"{what}: size", s, at_least=100, at_most=20_000) for s in size)
-    if point_radius is not None:
-        point_radius = number(f"{what}: point_radius", point_radius, above=0.0)
-    return (width, height), point_radius
-
-
-def _checked_axes(what: str, semi_axes: Any) -> dict[str, np.ndarray]:
-    """Semi-axes by names of handles; how many there must be is known later."""
-    if semi_axes is None:
-        return {}
-    if not isinstance(semi_axes, Mapping):
-        raise ParameterError(f"{what}: semi_axes must be a dict of names of handles, not {type(semi_axes).__name__}")
-    checked = {}
-    for name, given in semi_axes.items():
-        label = f"{what}: semi_axes[{name!r}]"
-        a = array(label, given, (3,) if np.ndim(given) < 2 else (None, 3))
-        if not (a > 0.0).all():
-            raise ParameterError(f"{label} = {a.min():g} but must be > 0")
-        checked[name] = a
-    return checked
-
-
-def _need_matplotlib() -> None:
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError as cause:
-        raise ImportError("pictures need matplotlib, which comes with medyanpy: pip install matplotlib") from cause
-
-
-def _frame(image, window, surfaces, spheres, label="", colormap="viridis", title=None, unit="nm"):
+    unit: str = "nm",
+) -> "tuple[Figure, AxesImage]":
     """A figure of exactly the pixels of the image, with scale bar, legend, colour bar and title; and the artist that
     holds the image."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
+
+    from medyanpy.visualize.pictures import Picture
 
     height, width = image.shape[:2]
     dpi = 200.0
-    figure = Figure(figsize=(width / dpi, height / dpi), dpi=dpi, facecolor="white")
-    FigureCanvasAgg(figure)
+    figure = Picture(figsize=(width / dpi, height / dpi), dpi=dpi, facecolor="white")
     axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
     scale = window.scale((width, height), bar_share(surfaces))
     extent = (0.0, scale * width, 0.0, scale * height)
@@ -293,9 +147,7 @@ def _frame(image, window, surfaces, spheres, label="", colormap="viridis", title
     )
     marks = [
         Line2D([], [], ls="", marker="o", ms=0.75 * text, mfc=POINT_COLORS[k % len(POINT_COLORS)], mec="none",
-               # Of filaments the number of nodes would say nothing.
-               label=s.name if s.links is not None or not s.is_constant
-               else f"{len(s.centers):,} {s.name}".replace(",", "\u2009"))
+               label=s.legend)
         for k, s in enumerate(spheres)
     ]
     if marks:

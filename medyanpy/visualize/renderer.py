@@ -190,19 +190,13 @@ def _triangles(surfaces, window, size, colormap, inside):
         p = window.to_pixels(s.vertices, size, bar_share(surfaces))[s.faces]
         vectors = geometry.area_vectors(s.vertices, s.faces)
         flat = unit(vectors)
-        mean = s.normals
-        if mean is None:
-            mean = np.zeros_like(s.vertices)
-            for k in range(3):
-                np.add.at(mean, s.faces[:, k], vectors)
-            mean = unit(mean)
-        smooth = mean[s.faces]
+        smooth = s.smooth_normals()[s.faces]
         sharp = np.einsum("fkj,fj->fk", smooth, flat) < CREASE
         n = np.where(sharp[:, :, None], flat[:, None, :], smooth) @ camera.T
         facing = flat @ camera[2]
         color = np.broadcast_to(np.array(s.color), n.shape).copy()
         if s.values is not None:
-            color = _color_of(s.values, limits, colormap)
+            color = colors_of(s.values, limits, colormap, s.color)
         keep = (facing < 0.0 if inside else facing > 0.0) if s.closed else np.abs(facing) > 0.0
         # Seen from behind: the other side's normal and colour.
         behind = facing < 0.0
@@ -220,18 +214,26 @@ def limits_of(surfaces: list[Sheet]) -> tuple[float, float]:
     values = [s.values.ravel() for s in surfaces if s.values is not None]
     if not values:
         return 0.0, 1.0
-    low, high = np.percentile(np.concatenate(values), [1.0, 99.0])
+    known = np.concatenate(values)
+    known = known[np.isfinite(known)]
+    if not len(known):
+        return 0.0, 1.0
+    low, high = np.percentile(known, [1.0, 99.0])
     return (float(low), float(high)) if high > low else (float(low) - 0.5, float(low) + 0.5)
 
 
-def _color_of(values: np.ndarray, limits: tuple[float, float], colormap: str) -> np.ndarray:
+def colors_of(
+    values: np.ndarray, limits: tuple[float, float], colormap: str, unknown: tuple[float, float, float]
+) -> np.ndarray:
+    """(..., 3) of values; another where there is none."""
     import matplotlib
 
     try:
         chosen = matplotlib.colormaps[colormap]
     except KeyError as cause:
         raise ParameterError(f"draw: colormap = {colormap!r} but must be one of Matplotlib's") from cause
-    return chosen(np.clip((values - limits[0]) / (limits[1] - limits[0]), 0.0, 1.0))[..., :3]
+    share = np.clip((values - limits[0]) / (limits[1] - limits[0]), 0.0, 1.0)
+    return np.where(np.isfinite(values)[..., None], chosen(np.nan_to_num(share))[..., :3], unknown)
 
 
 def _put_triangles(buffer: Buffer, t: np.ndarray) -> np.ndarray:
@@ -256,28 +258,40 @@ def _put_triangles(buffer: Buffer, t: np.ndarray) -> np.ndarray:
     return inverse
 
 
-def _balls(surfaces, spheres, point_radius, scale, window, size, inside):
-    """Centres in pixels, radii in pixels, and the number of the colour of every sphere."""
+def default_radius(surfaces: list[Sheet], spheres: list[Solids], scale: float) -> float:
+    """nm; of points where none is given, in a picture of so many nm per pixel."""
     n = sum(len(s.centers) for s in spheres if s.are_beads)
     area = sum(
         0.5 * float(np.linalg.norm(geometry.area_vectors(s.vertices, s.faces), axis=1).sum()) for s in surfaces
     )
     # A quarter of the mean distance of neighbours, but not so small that nothing is seen, nor too large.
-    default = 0.25 * np.sqrt(area / max(n, 1)) if area else 9.0 * scale
-    default = float(np.clip(default, 3.0 * scale, 9.0 * scale)) if point_radius is None else point_radius
+    wanted = 0.25 * np.sqrt(area / max(n, 1)) if area else 9.0 * scale
+    return float(np.clip(wanted, 3.0 * scale, 9.0 * scale))
+
+
+def radii_of(s: Solids, default: float) -> np.ndarray:
+    """(n,) nm; radii of spheres, and of tubes where they begin and end."""
+    if s.radius is not None:
+        return np.broadcast_to(s.radius, len(s.centers))
+    # Filaments, whose thickness is not known, are drawn thinner than beads, and what links them thinner still.
+    share = 1.0 if s.links is None else 0.5 if s.are_beads else 0.3
+    return np.full(len(s.centers), share * default)
+
+
+def _balls(surfaces, spheres, point_radius, scale, window, size, inside):
+    """Centres in pixels, radii in pixels, and the number of the colour of every sphere."""
+    default = default_radius(surfaces, spheres, scale) if point_radius is None else point_radius
     centers, radii, which = [np.empty((0, 3))], [np.empty(0)], [np.empty(0, np.int64)]
     camera, fine = window.camera, scale / SUPERSAMPLING
     for k, s in enumerate(spheres):
-        r = np.full(len(s.centers), default) if s.radius is None else np.broadcast_to(s.radius, len(s.centers))
+        r = radii_of(s, default)
         x, shown = _lifted(s.centers, r, s.normals, s, camera, inside)
         ball = shown
         if s.half_axes is not None:
             # Only their trails are here, not thicker than themselves.
             r, ball = np.linalg.norm(s.half_axes, axis=1).min(axis=1), np.zeros(len(x), bool)
         if s.links is not None:
-            # Filaments, whose thickness is not known, are drawn thinner than beads, and what links them thinner still.
-            share = 0.5 if s.are_beads else 0.3
-            x, r = _tubes(x, s.links, share * r if s.radius is None else r, fine)
+            x, r = _tubes(x, s.links, r, fine)
         elif s.past is not None:
             tail, of_tail = _trails(s, x, r, shown, camera, fine, inside)
             x, r = np.concatenate([x[ball], tail]), np.concatenate([r[ball], of_tail])

@@ -1,12 +1,13 @@
 """What there is to draw: sheets of triangles and solids, found in simulations, states, frames and handles."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from medyanpy._tools.names import look_up
 from medyanpy._tools.quaternions import matrices
 from medyanpy._tools.validation import array
 from medyanpy.context import Context
@@ -36,6 +37,7 @@ class Sheet:
     vertices: np.ndarray
     faces: np.ndarray
     closed: bool
+    #: (F, 3) of each corner of each face; nan where there is none.
     values: np.ndarray | None = None
     color: tuple[float, float, float] = MEMBRANE_COLOR
     inside_color: tuple[float, float, float] = INSIDE_COLOR
@@ -43,6 +45,14 @@ class Sheet:
     normals: np.ndarray | None = None
     #: Whether it is simulated and can have values.
     is_membrane: bool = True
+    name: str = "surface"
+
+    def smooth_normals(self) -> np.ndarray:
+        """(V, 3) unit normals of vertices: without better ones, the mean of their faces by area."""
+        if self.normals is not None:
+            return self.normals
+        vectors = geometry.area_vectors(self.vertices, self.faces)
+        return unit(geometry.corner_sums(self.vertices, self.faces, np.repeat(vectors[:, None], 3, axis=1)))
 
 
 @dataclass
@@ -64,6 +74,14 @@ class Solids:
     half_axes: np.ndarray | None = None
     #: Whether there are as many of them in every frame of a movie.
     is_constant: bool = True
+
+    @property
+    def legend(self) -> str:
+        """What a legend says: of filaments the number of nodes would say nothing."""
+        if self.links is not None or not self.is_constant:
+            return self.name
+        number = f"{len(self.centers):,}".replace(",", "\u2009")
+        return f"{number} {self.name}"
 
 
 class _Part(NamedTuple):
@@ -215,7 +233,7 @@ def objects_of(
     numbers stay: each has its colour in all of it."""
     x, parts, links, _ = scene
     membranes = {
-        p.name: Sheet(x[p.beads], p.faces, _is_closed(p.faces)) for p in parts if p.faces is not None
+        p.name: Sheet(x[p.beads], p.faces, _is_closed(p.faces), name=p.name) for p in parts if p.faces is not None
     }
     meshes = {surface: _mesh_of(surface, box) for surface, box in (boxes or regions_of(scene)).items()}
     spheres = []
@@ -319,22 +337,42 @@ def _meshed(surface: Surface, box: np.ndarray | None) -> tuple[TriangleMesh, flo
 
 def _is_closed(faces: np.ndarray) -> bool:
     """Whether every edge has its opposite half."""
-    n = int(faces.max()) + 1
-    a = faces.astype(np.int64)
-    b = np.roll(a, -1, axis=1)
-    return bool(np.isin((a * n + b).ravel(), (b * n + a).ravel()).all())
+    return not geometry.unpaired(faces).any()
+
+
+#: What values may be by name: of vertices, from positions and faces; and what their colour bar says.
+NAMED_VALUES: dict[str, tuple[Callable[[np.ndarray, np.ndarray], np.ndarray], str, int]] = {
+    "mean_curvature": (geometry.mean_curvatures, "mean curvature", -1),
+    "gaussian_curvature": (geometry.gaussian_curvatures, "Gaussian curvature", -2),
+}
+
+
+def label_of(values: Any, label: str, unit: str) -> str:
+    """What a colour bar says where nobody says otherwise."""
+    if label or not isinstance(values, str) or values not in NAMED_VALUES:
+        return label
+    _, said, power = NAMED_VALUES[values]
+    per = f" (1/{unit}{'' if power == -1 else '²'})" if unit else ""
+    return said + per
 
 
 def give_values(surfaces: list[Sheet], values: Any) -> None:
+    """Let membranes have values: given ones, of all vertices or all faces one after the other, or named ones."""
     if values is None:
         return
-    v = array("draw: values", values, (None,))
     of_vertices = sum(len(s.vertices) for s in surfaces)
     of_faces = sum(len(s.faces) for s in surfaces)
-    if len(v) not in (of_vertices, of_faces):
-        raise ParameterError(
-            f"draw: values has {len(v)} numbers, but there are {of_vertices} vertices and {of_faces} faces"
-        )
+    if isinstance(values, str):
+        if not surfaces:
+            raise ParameterError(f"draw: values = {values!r}, but there is no membrane")
+        value_of, *_ = look_up(NAMED_VALUES, values, "name of values", ParameterError)
+        v = np.concatenate([value_of(s.vertices, s.faces) for s in surfaces])
+    else:
+        v = array("draw: values", values, (None,))
+        if len(v) not in (of_vertices, of_faces):
+            raise ParameterError(
+                f"draw: values has {len(v)} numbers, but there are {of_vertices} vertices and {of_faces} faces"
+            )
     start = 0
     for s in surfaces:
         # To each corner of each face.

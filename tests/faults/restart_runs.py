@@ -12,6 +12,7 @@ import h5py
 import numpy as np
 
 import medyanpy as mp
+from medyanpy.cli import main
 
 WORDS = ("B A G O G A B", "O B A G A B O", "B G A O A G B", "B A G A B")
 
@@ -105,6 +106,20 @@ def script(folder, seed, total, save=20):
         run.save_checkpoint(folder / "end.checkpoint")
 
 
+def command(folder, seed, total, save=20, *options):
+    """The same by the command: `medyanpy run` of a script; anything but 0 ends the process as it would a shell's."""
+    file = Path(folder).parent / f"run{seed}.py"
+    here = os.path.dirname(os.path.abspath(__file__))
+    file.write_text(
+        f"import sys\nsys.path.append({here!r})\nfrom restart_runs import start\n\n\n"
+        f"def make(directory):\n    return start(directory, {seed}, {save})\n"
+    )
+    words = ["run", str(file), "--dir", str(folder), "--until", str(total), "--threads", "1", *options]
+    code = main(words)
+    if code:
+        os._exit(code)
+
+
 def left(folder):
     """All that a run has left, but for what clocks on the wall have said and for locks of processes that are gone."""
     out = {}
@@ -130,6 +145,9 @@ def content(path):
 
         def add(name, item):
             for key, value in item.attrs.items():
+                if isinstance(value, h5py.Reference):
+                    # What it points to, wherever that is in the file.
+                    value = file[value].name
                 out[name, key] = np.asarray(value).dtype.str, np.asarray(value).tolist()
             if isinstance(item, h5py.Dataset):
                 value = item[()]

@@ -47,7 +47,7 @@ class Package:
         else:
             kick = KICKS[method](beta) if method in KICKS else None
             integrator = SplittingIntegrator("BAB", h, kick=kick)
-        self.context = Context(self.system, integrator, threads=1)
+        self.context: Context = Context(self.system, integrator, threads=1)
         if at == "places" and integrator.kick.coordinates:
             # x = q - βh²a with the forces at q (docs/kicks.md); the node that is held stays.
             force = self.context.get_state(forces=True).forces.copy()

@@ -118,7 +118,7 @@ class Shake:
     def __init__(self, x, v, kT=None, h=H, seed=1, threads=1):
         word = "BAB" if kT is None else "OBABO"
         integrator = SplittingIntegrator(word, h, kT=kT, seed=seed)
-        self.context = Context(system_of(x), integrator, threads=threads)
+        self.context: Context = Context(system_of(x), integrator, threads=threads)
         self.context.set_velocities(v)
 
     def step(self, n):
@@ -146,7 +146,7 @@ class ZhangSkeelStiff(Shake):
         kick = kicks.ZhangSkeelStiff(beta, stiff=["RigidTrianglePenalty"], positive_definite=positive)
         word = "BAB" if kT is None else "OBABO"
         integrator = SplittingIntegrator(word, h, kT=kT, seed=seed, kick=kick)
-        self.context = Context(system, integrator, threads=threads)
+        self.context: Context = Context(system, integrator, threads=threads)
         # Where x is no place of rest, coordinates and not atoms have their sides at first: with x - beta h^2 a of
         # atoms, sides would be off by beta h^2 times what other forces alone accelerate them by, which is not stable.
         self.context.set_velocities(v)
@@ -162,7 +162,7 @@ class ZhangSkeel(ZhangSkeelStiff):
 
     def __init__(self, x, v, h=H, omega=OMEGA, beta=BETA):
         integrator = SplittingIntegrator("BAB", h, kick=kicks.ZhangSkeel(beta))
-        self.context = Context(system_of(x, omega), integrator, threads=1)
+        self.context: Context = Context(system_of(x, omega), integrator, threads=1)
         self.context.set_velocities(v)
 
 
@@ -176,7 +176,7 @@ class SmallSteps(Shake):
     def __init__(self, x, v, kT=None, seed=1, threads=1, omega=OMEGA):
         word = "BAB" if kT is None else "BAOAB"
         integrator = SplittingIntegrator(word, H / self.parts, kT=kT, seed=seed)
-        self.context = Context(system_of(x, omega), integrator, threads=threads)
+        self.context: Context = Context(system_of(x, omega), integrator, threads=threads)
         self.context.set_velocities(v)
 
     def step(self, n):

@@ -1,0 +1,328 @@
+"""Mean-square displacements of beads, and the diffusion coefficients that they tell."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from medyanpy._tools.validation import number, one_or_many, whole_number
+from medyanpy.analysis.estimates import PARTS, Estimate, cuts, jackknife
+from medyanpy.analysis.frames import Source
+from medyanpy.errors import ParameterError
+
+__all__ = ["MeanSquareDisplacement", "diffusion_coefficient", "mean_square_displacement"]
+
+# Of many beads so many groups are parts of the data.
+_MOST_PARTS = 64
+# Blocks of origins are at least so many lags long: neighbours then share so little that errors are 7 % too small at
+# the most (Brownian motion). Fewer parts than these tell no error.
+_LAGS_IN_BLOCK = 2
+_FEWEST_PARTS = 4
+
+
+@dataclass(frozen=True)
+class MeanSquareDisplacement:
+    """How far beads get in a time, squared.
+
+    Attributes
+    ----------
+    lags : (K,) int array
+        Times as numbers of frames.
+    time : (K,) float array, s
+        The same in seconds.
+    value : (K,) float array, nm²
+        Mean over beads and origins; nan where no bead was there at both ends.
+    error : (K,) float array, nm²
+        Standard errors; nan where the data do not tell them.
+    pairs : (K,) int array
+        From how many pairs of a bead's frames.
+    axes : str
+        Which coordinates were summed.
+    """
+
+    lags: np.ndarray
+    time: np.ndarray
+    value: np.ndarray
+    error: np.ndarray
+    pairs: np.ndarray
+    axes: str
+    _parts: "_Parts" = field(repr=False)
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """(p, b, K) sums over displacements of groups of beads from blocks of origins, and their numbers; how long the
+    shortest block is, in frames."""
+
+    sums: np.ndarray
+    counts: np.ndarray
+    length: int
+
+    def for_lag(self, lag: int) -> int:
+        """How many of the blocks are one, so that they are long enough."""
+        merged = 1
+        while merged < self.sums.shape[1] and merged * self.length < _LAGS_IN_BLOCK * lag:
+            merged *= 2
+        return merged
+
+    def merged(self, how_many: int) -> tuple[np.ndarray, np.ndarray]:
+        """(parts, K) sums and numbers, of so many blocks together."""
+        p, _, k = self.sums.shape
+        shape = (p, -1, how_many, k)
+        sums, counts = (a.reshape(shape).sum(axis=2).reshape(-1, k) for a in (self.sums, self.counts))
+        return sums, counts
+
+
+def mean_square_displacement(
+    source: Any, beads: Any = None, lags: Any = None, *, axes: str = "xyz", interval: float | None = None
+) -> MeanSquareDisplacement:
+    r"""How far beads get in a time, squared: :math:`\langle |x(s + t) - x(s)|^2\rangle` over beads and origins s.
+
+    Parameters
+    ----------
+    source : Trajectory, list of states or frames, or (m, n, 3) float, nm
+        At equal distances in time.
+    beads : handle, list of handles, (k,) int or int, optional
+        Rows, or whose; all beads where none are given. A bead that is born, dies or is taken away counts while it is
+        there, and whoever takes its row later is another.
+    lags : (K,) int or int, >= 0, optional
+        Times as numbers of frames; 1 to half of the frames where none are given.
+    axes : str
+        Which coordinates are summed: ``"xyz"``, or ``"xy"`` for a flat sheet, ``"z"`` and so on.
+    interval : float, s, > 0, optional
+        Between frames, for arrays of positions; the others know their times.
+
+    Returns
+    -------
+    MeanSquareDisplacement
+
+    Raises
+    ------
+    ParameterError
+        One frame, frames at unequal distances, lags beyond the frames, an array without interval.
+    TopologyError
+        Rows that there are not, or that are named twice; beads without places in space.
+
+    Notes
+    -----
+    All lags cost as much as one: sums of products are convolutions, which are computed by fast Fourier transforms
+    (theorem of Wiener and Khinchin). They are right to 1e-15 or so of the largest square of a distance from the middle
+    of a bead's path, not of each value: what goes straight on for 10⁵ frames loses ten digits of its shortest lag.
+
+    Errors are those of the jackknife over parts of the data. Of 20 beads or more, these are single beads, or 64 groups
+    of successive beads with all of their paths: so overlapping origins do no harm, and neighbours that move together,
+    such as the nodes of a filament, are mostly in one part. Of fewer beads, parts are blocks of origins of each, at
+    least twice as long as the lag; a lag with fewer than four parts has no error. Beads, or what is further apart than
+    a block, are taken to be independent: of beads that all move together, such as those of one body, give one.
+
+    References
+    ----------
+    V. Calandrini, E. Pellegrini, P. Calligari, K. Hinsen, G. R. Kneller, Collection SFN 12, 201 (2011).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import medyanpy as mp
+    >>> straight = np.arange(5.0)[:, None, None] * [[3.0, 4.0, 0.0]]     # 5 nm a frame
+    >>> mp.analysis.mean_square_displacement(straight, interval=0.1, lags=[1, 2]).value.round(9).tolist()
+    [25.0, 100.0]
+    """
+    what = "mean_square_displacement"
+    frames = Source(what, source)
+    if frames.one:
+        raise ParameterError(f"{what}: one frame shows no motion: give two or more")
+    rows = frames.rows("beads", beads)
+    if not isinstance(axes, str) or not axes or set(axes) - set("xyz") or len(set(axes)) != len(axes):
+        raise ParameterError(f"{what}: axes = {axes!r} but must be some of the letters xyz, each once")
+    dt = frames.interval(interval)
+    m = len(frames)
+    if m < 2:
+        raise ParameterError(f"{what}: one frame shows no motion: give two or more")
+    wanted = np.arange(1, m // 2 + 1) if lags is None else one_or_many(f"{what}: lags", lags, dtype=np.int64)
+    wrong = (wanted < 0) | (wanted >= m)
+    if wrong.any():
+        i = int(np.argmax(wrong))
+        raise ParameterError(f"{what}: lags[{i}] = {wanted[i]} but must be >= 0 and < {m}, the number of frames")
+    if not len(wanted) or not len(rows):
+        raise ParameterError(f"{what}: there are no {'beads' if len(wanted) else 'lags'}")
+    parts = _sums(frames, rows, wanted, ["xyz".index(axis) for axis in axes])
+    counts = parts.counts.sum(axis=(0, 1))
+    with np.errstate(invalid="ignore"):
+        value = parts.sums.sum(axis=(0, 1)) / counts
+    merges = np.array([parts.for_lag(int(lag)) for lag in wanted])
+    error = np.full(len(wanted), np.nan)
+    for how_many in np.unique(merges):
+        mine = merges == how_many
+        sums, numbers = (a[:, mine] for a in parts.merged(how_many))
+        some = (numbers > 0).sum(axis=0) >= _FEWEST_PARTS
+        mine[mine] = some
+        if some.any():
+            error[mine] = jackknife(sums[:, some], numbers[:, some], lambda total, n: total / n)[1]
+    return MeanSquareDisplacement(wanted, dt * wanted, value, error, counts.astype(np.int64), axes, parts)
+
+
+def diffusion_coefficient(
+    moved: MeanSquareDisplacement,
+    shortest: float = 0.0,
+    longest: float = np.inf,
+    *,
+    dimensions: int | None = None,
+    offset: bool = True,
+) -> Estimate:
+    r"""The diffusion coefficient, from the slope of a mean-square displacement.
+
+    The least-squares fit of :math:`c + 2 d D t` over the times from `shortest` to `longest`, with weights from the
+    errors; c, which a ballistic start or an error of the positions makes, is 0 without `offset`.
+
+    Parameters
+    ----------
+    moved : MeanSquareDisplacement
+    shortest, longest : float, s, >= 0
+        Which times are used. What is to be a diffusion coefficient must not depend on them: look at the curve.
+    dimensions : int, >= 1, optional
+        In how many dimensions d beads move; by default the number of axes. 2 for what diffuses along a surface in
+        space, at times over which it is flat.
+    offset : bool
+        Whether c is fitted, or 0. Without, the fit is sharper, and wrong where the line does not start at 0.
+
+    Returns
+    -------
+    Estimate, nm²/s
+        The error is that of the jackknife over the parts of `mean_square_displacement`, as long as the longest time
+        needs them: not that of the fit, whose points come from the same paths. nan where there are too few.
+
+    Raises
+    ------
+    ParameterError
+        Fewer than two times to fit (without offset, one).
+
+    References
+    ----------
+    X. Michalet, Phys. Rev. E 82, 041914 (2010).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import medyanpy as mp
+    >>> rng = np.random.default_rng(1)
+    >>> steps = rng.normal(0.0, np.sqrt(2.0 * 1e4 * 1e-3), (200, 100, 3))      # D = 1e4 nm²/s, a frame each ms
+    >>> moved = mp.analysis.mean_square_displacement(np.cumsum(steps, axis=0), interval=1e-3)
+    >>> estimate = mp.analysis.diffusion_coefficient(moved, longest=0.02)
+    >>> bool(abs(estimate.value - 1e4) < 5 * estimate.error)
+    True
+    """
+    what = "diffusion_coefficient"
+    if not isinstance(moved, MeanSquareDisplacement):
+        raise ParameterError(f"{what}: {moved!r} is no MeanSquareDisplacement")
+    first = number(f"{what}: shortest", shortest, at_least=0.0)
+    last = np.inf if longest == np.inf else number(f"{what}: longest", longest, above=0.0)
+    d = len(moved.axes) if dimensions is None else whole_number(f"{what}: dimensions", dimensions, at_least=1)
+    t, slack = moved.time, 1e-9
+    use = (t >= first * (1.0 - slack)) & (t <= last * (1.0 + slack)) & (moved.pairs > 0) & (t > 0.0)
+    needed = 2 if offset else 1
+    if len(np.unique(t[use])) < needed:
+        raise ParameterError(
+            f"{what}: {len(np.unique(t[use]))} of the times are from {first:g} to {last:g} s, and {needed} are needed"
+        )
+    t, error = t[use], moved.error[use]
+    # Of times whose error is not known (the longest) the fit makes nothing, as long as others are.
+    known = np.isfinite(error) & (error > 0.0)
+    weight = np.where(known, 1.0 / np.where(known, error, 1.0) ** 2, 0.0)
+    if len(np.unique(t[known])) < needed:
+        weight = np.ones(len(t))
+    middle = (weight @ t) / weight.sum() if offset else 0.0
+    # The slope is this times the values.
+    slope = weight * (t - middle) / (weight @ (t - middle) ** 2)
+    parts = moved._parts
+    used = weight > 0.0
+    sums, counts = (a[:, use][:, used] for a in parts.merged(parts.for_lag(int(moved.lags[use][used].max()))))
+    total, n = sums.sum(axis=0), counts.sum(axis=0)
+    value = float(slope[used] @ (total / n)) / (2.0 * d)
+    parts_there = int((counts > 0).all(axis=1).sum())
+    if parts_there < _FEWEST_PARTS:
+        return Estimate(value, np.nan)
+    _, spread = jackknife(sums, counts, lambda total, n: (total / n) @ slope[used])
+    return Estimate(value, float(spread) / (2.0 * d))
+
+
+# How it is done -----------------------------------------------------------------------------------------------
+
+
+def _sums(frames: Source, rows: np.ndarray, lags: np.ndarray, axes: list[int]) -> _Parts:
+    m, k = len(frames), len(rows)
+    if k < PARTS:
+        # A power of two, so that blocks can be merged in pairs.
+        blocks = 1
+        while blocks * k < PARTS and 2 * blocks <= m:
+            blocks *= 2
+        part_of, parts = np.arange(k), k
+    else:
+        blocks, parts = 1, min(k, _MOST_PARTS)
+        part_of = np.arange(k) * parts // k
+    origins = cuts(m, blocks)
+    sums, counts = np.zeros((parts, blocks, len(lags))), np.zeros((parts, blocks, len(lags)))
+    # Transforms hold about as much again as ten arrays of coordinates.
+    for some in frames.columns(rows, cost=10):
+        x, there, own = _paths(frames, rows[some], axes)
+        part = part_of[some][own]
+        for b, (start, end) in enumerate(origins):
+            for into, found in zip((sums, counts), _convolved(x, there, start, end, lags), strict=True):
+                # Paths are in the order of their rows, so that those of a part follow each other.
+                which, first = np.unique(part, return_index=True)
+                into[which, b] += np.add.reduceat(np.broadcast_to(found, (len(part), len(lags))), first, axis=0)
+    counts = np.rint(counts)
+    # What transforms leave of nothing.
+    sums[counts == 0.0] = 0.0
+    return _Parts(sums, counts, min(end - start for start, end in origins))
+
+
+def _paths(frames: Source, rows: np.ndarray, axes: list[int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """(q, d, m) coordinates of q paths from their middles, 0 where nobody is; (q, m) who is there, or (1, m) where
+    everybody is always; (q,) the rows' numbers. Who takes another's row has a path of his own.
+
+    Space is open, so that places are where beads have got to; in a box their paths would be unwrapped here.
+    """
+    every = slice(None)
+    x = np.moveaxis(frames.positions(every, rows), 0, 2)
+    ids = frames.ids(every, rows).T
+    there = (ids >= 0) & ~np.isnan(x).any(axis=1)
+    x = np.ascontiguousarray(x[:, axes], dtype=float)
+    own = np.arange(len(rows))
+    if there.all() and (ids == ids[:, :1]).all():
+        return x - x.mean(axis=2, keepdims=True), np.ones((1, len(frames)), bool), own
+    who = [(i, bead) for i in own.tolist() for bead in np.unique(ids[i][there[i]]).tolist()]
+    own = np.array([i for i, _ in who], np.int64)
+    there = there[own] & (ids[own] == np.array([bead for _, bead in who], np.int64)[:, None])
+    x = np.where(there[:, None], x[own], 0.0)
+    middle = x.sum(axis=2) / np.maximum(there.sum(axis=1), 1)[:, None]
+    return np.where(there[:, None], x - middle[..., None], 0.0), there, own
+
+
+def _convolved(
+    x: np.ndarray, there: np.ndarray, start: int, end: int, lags: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """(q, K) sums of |x(s + lag) - x(s)|² over origins from start to end of those that are there at both times, and
+    how many these are."""
+    from scipy import fft
+
+    longest = int(lags.max())
+    n = end - start
+    later = slice(start, min(end + longest, there.shape[1]))
+    length = fft.next_fast_len(n + longest, real=True)
+
+    def transform(a: np.ndarray, origins: bool) -> np.ndarray:
+        return np.asarray(fft.rfft(a[..., start:end] if origins else a[..., later], length))
+
+    everything = start == 0 and end == there.shape[1]
+    square = np.sum(x * x, axis=1)
+    mask = there.astype(float)
+    ones, squares = transform(mask, False), transform(square, False)
+    first_ones, first_squares = (ones, squares) if everything else (transform(mask, True), transform(square, True))
+    total = np.conj(first_squares) * ones + np.conj(first_ones) * squares
+    for axis in range(x.shape[1]):
+        coordinate = transform(x[:, axis], False)
+        first = coordinate if everything else transform(x[:, axis], True)
+        total -= 2.0 * np.conj(first) * coordinate
+    sums = np.maximum(fft.irfft(total, length)[:, lags], 0.0)
+    counts = fft.irfft(np.conj(first_ones) * ones, length)[:, lags]
+    return sums, counts

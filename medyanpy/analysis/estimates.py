@@ -1,0 +1,154 @@
+"""Numbers with their errors: what is known of a mean, when samples or parts of the data depend on each other."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from medyanpy._tools.series import statistical_inefficiency
+from medyanpy._tools.validation import array, whole_number
+from medyanpy.errors import ParameterError
+
+__all__ = ["PARTS", "Estimate", "autocorrelation", "average", "cuts", "jackknife", "statistical_inefficiency"]
+
+#: Errors are estimated from about this many independent parts of the data at least.
+PARTS = 20
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number and its standard error.
+
+    Attributes
+    ----------
+    value, error : float, finite
+        In the unit of what was measured.
+    """
+
+    value: float
+    error: float
+
+    def __repr__(self) -> str:
+        return f"Estimate({self.value:.6g} ± {self.error:.2g})"
+
+
+def average(samples: Any) -> Estimate:
+    r"""The mean of a time series, with the standard error of samples that remember each other.
+
+    .. math:: \sigma^2 = \frac{g}{n}\,\frac{s^2}{1 - g/n}
+
+    with the variance s² of the n samples and their `statistical_inefficiency` g. The second denominator makes up for
+    the variance that correlated samples do not show: their mean follows them.
+
+    Parameters
+    ----------
+    samples : (n,) float, finite
+        Looks at one run in equilibrium, in order, at equal distances in time; n at least 2.
+
+    Returns
+    -------
+    Estimate
+        In the unit of the samples. The error is nan where samples remember each other, g > 1, for longer than a fifth
+        of the run: it tells no error then, as with a drift.
+
+    Raises
+    ------
+    ParameterError
+        Fewer than two samples, or such as are not finite.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import medyanpy as mp
+    >>> mp.analysis.average([1.0, 3.0, 2.0, 2.0])
+    Estimate(2 ± 0.41)
+    """
+    values = array("average: samples", samples, (None,))
+    if len(values) < 2:
+        raise ParameterError(f"average: {len(values)} samples tell no error: give two or more")
+    inefficiency = statistical_inefficiency(values)
+    share = inefficiency / len(values)
+    known = inefficiency == 1.0 or share < 0.2
+    error = np.sqrt(share * values.var() / (1.0 - share)) if known else np.nan
+    return Estimate(float(values.mean()), float(error))
+
+
+def autocorrelation(samples: Any, max_lag: int | None = None) -> np.ndarray:
+    r"""How much of its deviation from the mean a quantity keeps.
+
+    .. math:: C_k = \frac{\langle \delta x_t\,\delta x_{t+k}\rangle}{\langle \delta x^2\rangle}, \qquad
+              \delta x = x - \bar x
+
+    Parameters
+    ----------
+    samples : (n,) or (n, k) float, finite
+        At equal distances in time; of k alike quantities, such as a coordinate of k beads, the means are over all.
+        :math:`\bar x` is the mean of all samples.
+    max_lag : int, >= 0 and < n, optional
+        The longest lag; n / 2 where none is given.
+
+    Returns
+    -------
+    (max_lag + 1,) float
+        1 at lag 0.
+
+    Raises
+    ------
+    ParameterError
+        No samples, such as are not finite or all equal, or a lag that is none.
+
+    Examples
+    --------
+    >>> import medyanpy as mp
+    >>> mp.analysis.autocorrelation([1.0, -1.0, 1.0, -1.0], max_lag=2).round(12).tolist()
+    [1.0, -1.0, 1.0]
+    """
+    from scipy import fft
+
+    what = "autocorrelation"
+    x = array(f"{what}: samples", samples, (None,) if np.ndim(samples) == 1 else (None, None))
+    if not x.size:
+        raise ParameterError(f"{what}: there are no samples")
+    n = len(x)
+    x = x.reshape(n, -1)
+    longest = n // 2 if max_lag is None else whole_number(f"{what}: max_lag", max_lag, at_most=n - 1)
+    off = x - x.mean()
+    if not off.any():
+        raise ParameterError(f"{what}: all samples are equal, so that there is nothing to remember")
+    length = fft.next_fast_len(n + longest, real=True)
+    power = np.sum(np.abs(fft.rfft(off, length, axis=0)) ** 2, axis=1)
+    sums = fft.irfft(power, length)[: longest + 1]
+    covariance = sums / (n - np.arange(longest + 1))
+    return np.asarray(covariance / covariance[0])
+
+
+def cuts(n: int, parts: int) -> list[tuple[int, int]]:
+    """Where n things in order are cut into parts of about the same size, no more than there are things."""
+    return list(pairwise(np.linspace(0, n, min(n, parts) + 1).round().astype(int).tolist()))
+
+
+def jackknife(
+    sums: np.ndarray,
+    counts: np.ndarray,
+    estimate: Callable[[np.ndarray, np.ndarray], Any],
+    correct_bias: bool = False,
+) -> tuple[Any, Any]:
+    """An estimate from the totals of independent parts, (p, ...), and its standard error (NaN of a single part)."""
+    total, n = sums.sum(axis=0), counts.sum(axis=0)
+    whole = estimate(total, n)
+    parts = len(sums)
+    # Parts that hold no pair of some separation change nothing there; without the others nothing may be left.
+    rest = n - counts
+    left = np.where(rest > 0, total - sums, total)
+    without = estimate(left, np.where(rest > 0, rest, n))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = without.mean(axis=0)
+        error = np.sqrt((parts - 1) / parts * ((without - mean) ** 2).sum(axis=0)) if parts > 1 else np.nan * whole
+    # A separation that one part alone knows has no error that could be estimated.
+    if np.ndim(whole):
+        error = np.where((counts > 0).sum(axis=0) > 1, error, np.nan)
+    if correct_bias and parts > 1 and np.isfinite(mean):
+        whole = parts * whole - (parts - 1) * mean
+    return whole, error

@@ -1,0 +1,185 @@
+"""Where beads are in frames, whatever these are given as; and how far places are from each other.
+
+Frames are a State, a Frame, several of either in a list, a Trajectory (of which parts are read as they are needed),
+positions (n, 3), or positions of many frames (m, n, 3). Arrays of positions have a row for each bead of the topology;
+nan where nobody is.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from medyanpy._tools.validation import array, dimensions, number, one_or_many
+from medyanpy.errors import ParameterError, TopologyError
+from medyanpy.files.segments import TrajectoryHandle
+from medyanpy.files.trajectory import Trajectory
+from medyanpy.handles import Handle
+
+__all__ = ["Source", "are_frames", "displacement", "tree"]
+
+#: Numbers that are read at once: 64 MiB of them.
+_AT_ONCE = 1 << 23
+
+
+def displacement(start: np.ndarray, end: np.ndarray) -> np.ndarray:
+    """(..., 3) from places to others, nm. All of space is open: the only place that knows this, beside `tree`."""
+    return np.asarray(end - start)
+
+
+def tree(x: np.ndarray) -> Any:
+    """The k-d tree of SciPy of places (n, 3), in which neighbours are looked up; distances are those of
+    `displacement`."""
+    from scipy.spatial import KDTree
+
+    return KDTree(x)
+
+
+class Source:
+    """Frames in one form.
+
+    Attributes
+    ----------
+    what : str
+        For messages: who asks.
+    one : bool
+        A single frame, so that results have no axis of frames.
+    n_rows : int
+        Rows of beads; of states and frames with different numbers, of the longest.
+    """
+
+    def __init__(self, what: str, source: Any) -> None:
+        self.what = what
+        self.one = hasattr(source, "positions") or (isinstance(source, np.ndarray) and source.ndim == 2)
+        self._trajectory = source if isinstance(source, Trajectory) else None
+        self._frames: list[Any] | None = None
+        self._array: np.ndarray | None = None
+        if self._trajectory is not None:
+            self.n_rows, n = self._trajectory.n_beads, len(self._trajectory)
+        elif hasattr(source, "positions") or are_frames(source):
+            self._frames = [source] if self.one else list(source)
+            self.n_rows, n = max(len(frame.positions) for frame in self._frames), len(self._frames)
+        else:
+            self.one = dimensions(f"{what}: positions", source, "(n, 3) or (m, n, 3)") == 2
+            shape = (None, 3) if self.one else (None, None, 3)
+            x = array(f"{what}: positions", source, shape, nan=True)
+            self._array = x[None] if self.one else x
+            n, self.n_rows = self._array.shape[:2]
+        self._n = n
+        if not n:
+            raise ParameterError(f"{what}: there are no frames")
+
+    def __len__(self) -> int:
+        return self._n
+
+    @property
+    def times(self) -> np.ndarray | None:
+        """(m,) s; None of plain arrays."""
+        if self._trajectory is not None:
+            return np.asarray(self._trajectory.times)
+        return None if self._frames is None else np.array([frame.time for frame in self._frames])
+
+    def interval(self, given: float | None) -> float:
+        """s; between successive frames, which must be evenly spaced: as they say, or of arrays as is given."""
+        what, times = self.what, self.times
+        if times is None:
+            if given is None:
+                raise ParameterError(f"{what}: give interval= (s), because positions alone do not tell the time")
+            return number(f"{what}: interval", given, above=0.0)
+        if given is not None:
+            raise ParameterError(f"{what}: interval is for arrays of positions: these frames know their times")
+        if len(times) < 2:
+            raise ParameterError(f"{what}: one frame shows no motion: give two or more")
+        mean = float(times[-1] - times[0]) / (len(times) - 1)
+        off = np.abs(np.diff(times) - mean)
+        if not mean > 0.0 or off.max() > 1e-6 * mean:
+            k = int(np.argmax(off))
+            raise ParameterError(
+                f"{what}: frames must follow each other at equal distances in time, but from frame {k} to {k + 1} it "
+                f"is {times[k + 1] - times[k]:g} s, and {mean:g} s on average"
+            )
+        return mean
+
+    def rows(self, name: str, beads: Any) -> np.ndarray:
+        """(k,) int; the rows of beads: of a handle, also of a trajectory, or of several; numbers as they are; all,
+        where None are given. Each once."""
+        what = f"{self.what}: {name}"
+        if beads is None:
+            if self._trajectory is None:
+                return np.arange(self.n_rows)
+            elsewhere = [handle.beads for handle in self._trajectory.handles.values() if not handle.in_space]
+            return np.delete(np.arange(self.n_rows), np.concatenate([np.empty(0, np.int64), *elsewhere]))
+        handles = [beads] if isinstance(beads, Handle | TrajectoryHandle) else beads
+        if isinstance(handles, list | tuple) and handles and isinstance(handles[0], Handle | TrajectoryHandle):
+            rows = np.concatenate([self._rows_of(what, handle) for handle in handles])
+        else:
+            rows = one_or_many(what, beads, dtype=np.int64, error=TopologyError)
+        wrong = (rows < 0) | (rows >= self.n_rows)
+        if wrong.any():
+            i = int(np.argmax(wrong))
+            raise TopologyError(f"{what}[{i}] = {rows[i]}, but positions have {self.n_rows} rows, counted from 0")
+        found, count = np.unique(rows, return_counts=True)
+        if (count > 1).any():
+            raise TopologyError(f"{what}: bead {found[np.argmax(count > 1)]} is named twice")
+        return rows
+
+    def _rows_of(self, what: str, handle: Any) -> np.ndarray:
+        if not isinstance(handle, Handle | TrajectoryHandle):
+            raise TopologyError(f"{what}: {handle!r} is no handle")
+        if not handle.in_space:
+            raise TopologyError(f"{what}: {handle.name!r} are {handle.kind}, which have no places in space")
+        if isinstance(handle, TrajectoryHandle):
+            return handle.beads
+        if self._array is not None and self.n_rows != handle.topology.n_beads:
+            raise ParameterError(
+                f"{what}: positions have {self.n_rows} rows, but the topology of {handle.name!r} has "
+                f"{handle.topology.n_beads} beads"
+            )
+        # What may be born there; states of before an edit have fewer rows.
+        rows = handle.beads if len(handle) == handle.capacity else handle.all_rows
+        return rows[rows < self.n_rows]
+
+    def positions(self, frames: slice, rows: np.ndarray) -> np.ndarray:
+        """(m, k, 3) of some frames and beads; nan where nobody is."""
+        return self._read("positions", frames, rows)
+
+    def ids(self, frames: slice, rows: np.ndarray) -> np.ndarray:
+        """(m, k) permanent ids of who is there; -1 for nobody."""
+        if self._array is None:
+            return self._read("ids", frames, rows)
+        there = ~np.isnan(self._array[frames][:, rows]).any(axis=2)
+        return np.where(there, rows, -1)
+
+    def _read(self, name: str, frames: slice, rows: np.ndarray) -> np.ndarray:
+        if self._trajectory is not None:
+            return np.asarray(self._trajectory.read(name, frames, rows))
+        if self._array is not None:
+            return np.asarray(self._array[frames][:, rows])
+        assert self._frames is not None
+        chosen = self._frames[frames]
+        shape = (len(chosen), len(rows), 3) if name == "positions" else (len(chosen), len(rows))
+        out = np.full(shape, np.nan if name == "positions" else -1)
+        for k, frame in enumerate(chosen):
+            values = getattr(frame, name)
+            there = rows < len(values)
+            out[k, there] = values[rows[there]]
+        return out
+
+    def each(self, rows: np.ndarray) -> Iterator[np.ndarray]:
+        """(k, 3) positions of some beads in one frame after the other; nan where nobody is."""
+        step = max(1, _AT_ONCE // max(1, 3 * self.n_rows))
+        for start in range(0, len(self), step):
+            yield from self.positions(slice(start, start + step), rows)
+
+    def columns(self, rows: np.ndarray, cost: int = 1) -> Iterator[slice]:
+        """Parts of beads of which all frames are held at once, with `cost` numbers for each coordinate."""
+        step = max(1, _AT_ONCE // max(1, 3 * cost * len(self)))
+        for start in range(0, len(rows), step):
+            yield slice(start, start + step)
+
+
+def are_frames(source: Any) -> bool:
+    """Whether these are states or frames in a list."""
+    return (
+        isinstance(source, list | tuple) and len(source) > 0 and all(hasattr(frame, "positions") for frame in source)
+    )

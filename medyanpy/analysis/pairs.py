@@ -1,0 +1,410 @@
+"""Pairs of beads by their distance: pair correlations, contacts, and how long these last."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from medyanpy._tools.validation import number, whole_number
+from medyanpy.analysis.estimates import PARTS, Estimate, cuts, jackknife
+from medyanpy.analysis.frames import Source, tree
+from medyanpy.errors import ParameterError, TopologyError
+
+__all__ = [
+    "ContactTimes",
+    "Contacts",
+    "RadialDistribution",
+    "contact_counts",
+    "contact_times",
+    "radial_distribution",
+]
+
+
+@dataclass(frozen=True)
+class RadialDistribution:
+    """g(r): how many pairs there are at a distance, beside how many there would be without interactions.
+
+    Attributes
+    ----------
+    edges : (E,) float array, nm
+        Of the K = E - 1 bins: pairs at their lower edge count in the bin below, those at distance 0 in the first.
+    distance : (K,) float array, nm
+        Their middles.
+    value : (K,) float array, dimensionless
+        g; nan where the reference has no pairs.
+    error : (K,) float array, dimensionless
+        Standard errors, from blocks of frames; nan of one frame.
+    pairs : (K,) int array
+        In all frames. Where both groups are one, each pair counts twice: from either end.
+    """
+
+    edges: np.ndarray
+    distance: np.ndarray
+    value: np.ndarray
+    error: np.ndarray
+    pairs: np.ndarray
+
+
+@dataclass(frozen=True)
+class Contacts:
+    """How many beads of one group are near those of another.
+
+    Attributes
+    ----------
+    beads : (k,) int array
+        Rows of the beads of the first group.
+    per_bead : (m, k) or (k,) int array
+        How many of the second group each is in contact with; -1 for rows in which nobody is.
+    total : (m,) int array, or int
+        How many pairs are in contact. A pair of two beads that are in both groups is one.
+    """
+
+    beads: np.ndarray
+    per_bead: np.ndarray
+    total: Any
+
+
+@dataclass(frozen=True)
+class ContactTimes:
+    """When pairs came into contact, and when they parted.
+
+    Attributes
+    ----------
+    pairs : (c, 2) int array
+        Permanent ids of the beads of each contact, of the first group and of the second; where both are in both
+        groups, the lower first.
+    start, end : (c,) float array, s
+        Of each contact: the first frame that shows it, and the first that no longer does, or the last of all.
+    started, ended : (c,) bool array
+        Whether it was seen to begin, and to end: others were there in the first frame, or still are in the last.
+    lifetime : Estimate, s
+        Mean lifetime; see `contact_times`.
+    """
+
+    pairs: np.ndarray
+    start: np.ndarray
+    end: np.ndarray
+    started: np.ndarray
+    ended: np.ndarray
+    lifetime: Estimate
+
+
+def radial_distribution(
+    source: Any,
+    a: Any = None,
+    b: Any = None,
+    *,
+    r_max: float,
+    bins: int = 100,
+    volume: float | None = None,
+    area: float | None = None,
+    ball: float | None = None,
+    sphere: float | None = None,
+    ideal: Any = None,
+) -> RadialDistribution:
+    r"""The pair correlation g(r) of the beads of one group, or between two groups.
+
+    .. math:: g(r) = \frac{\text{pairs at distance } r}{\text{pairs at distance } r \text{ of an ideal gas}}
+
+    In open space nothing says what room beads have, so it must be given what the ideal gas fills: one of the five
+    ways below.
+
+    Parameters
+    ----------
+    source : frames; see `mean_square_displacement`, here also a single State or Frame, or (n, 3) float, nm
+    a, b : handle, list of handles, (k,) int or int, optional
+        The groups; without b, pairs within a; without a, of all beads. The same bead is no pair, also where it is in
+        both groups.
+    r_max : float, nm, > 0
+        Up to which distance.
+    bins : int, >= 1
+        Of equal width.
+    volume : float, nm³, > 0
+        The gas is everywhere around each bead with the density of its beads in this volume. Right for distances that
+        are small beside the place in which beads are: near its border, g falls below what it is inside.
+    area : float, nm², > 0
+        The same for beads on a flat sheet.
+    ball : float, nm, > 0
+        The gas fills a ball of this radius, evenly. Its borders are accounted for.
+    sphere : float, nm, > 0
+        The gas is spread over a sphere of this radius: a vesicle. Distances are chords.
+    ideal : frames, as source
+        The gas itself: points without interactions, spread over any place, such as drawn evenly in a cell or over a
+        membrane, or frames of a run without the forces between them. Give many: their errors are not in the result's.
+
+    Returns
+    -------
+    RadialDistribution
+
+    Raises
+    ------
+    ParameterError
+        None or several of the five, numbers out of bounds, an r_max of which the sphere is larger than the volume (or
+        the circle larger than the area), no frame with a pair.
+    TopologyError
+        As `mean_square_displacement`.
+
+    Notes
+    -----
+    Of N beads there are N (N - 1) pairs from either end, and the gas has as many: g is 1 without interactions for any
+    N, and has no bias of 1/N. Errors are those of the jackknife over 20 blocks of frames, or single frames, where
+    there are fewer: blocks are to be longer than what beads remember.
+
+    In two random points of a ball of radius R, distances up to r have the share
+    :math:`s^3 - \tfrac{9}{16} s^4 + \tfrac{1}{32} s^6`, s = r/R (Hammersley); on a sphere :math:`s^2/4`.
+
+    References
+    ----------
+    J. M. Hammersley, Ann. Math. Statist. 21, 447 (1950).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import medyanpy as mp
+    >>> places = np.random.default_rng(1).normal(size=(20, 400, 3))
+    >>> places *= 300.0 / np.linalg.norm(places, axis=2, keepdims=True)      # on a sphere, without interactions
+    >>> g = mp.analysis.radial_distribution(places, r_max=100.0, bins=5, sphere=300.0)
+    >>> bool((abs(g.value - 1.0) < 5 * g.error).all())
+    True
+    """
+    what = "radial_distribution"
+    frames = Source(what, source)
+    groups = _Groups(frames, a, b)
+    longest = number(f"{what}: r_max", r_max, above=0.0)
+    edges = np.linspace(0.0, longest, whole_number(f"{what}: bins", bins, at_least=1) + 1)
+    given = {"volume": volume, "area": area, "ball": ball, "sphere": sphere, "ideal": ideal}
+    named = [name for name, value in given.items() if value is not None]
+    if len(named) != 1:
+        raise ParameterError(
+            f"{what}: give one of volume=, area=, ball=, sphere= and ideal=, which says what g is relative to, not "
+            f"{' and '.join(named) or 'none'}"
+        )
+    if ideal is None:
+        share = _shares(what, named[0], number(f"{what}: {named[0]}", given[named[0]], above=0.0), edges)
+    else:
+        gas = Source(f"{what}: ideal", ideal)
+        counted, pairs = _counted(_Groups(gas, None, None), edges)
+        if not pairs.sum():
+            raise ParameterError(f"{what}: ideal has no frame with two points")
+        share = counted.sum(axis=0) / pairs.sum()
+    counts, pairs = _counted(groups, edges)
+    if not pairs.sum():
+        raise ParameterError(f"{what}: no frame has a pair of beads of these groups")
+    blocks = cuts(len(frames), PARTS)
+    sums = np.array([counts[i:j].sum(axis=0) for i, j in blocks], float)
+    expected = np.array([pairs[i:j].sum() * share for i, j in blocks])
+    with np.errstate(invalid="ignore", divide="ignore"):
+        value, error = jackknife(sums, expected, lambda total, n: total / n)
+    value, error = (np.where(share > 0.0, found, np.nan) for found in (value, error))
+    return RadialDistribution(edges, 0.5 * (edges[1:] + edges[:-1]), value, error, counts.sum(axis=0))
+
+
+def contact_counts(source: Any, a: Any = None, b: Any = None, *, cutoff: float) -> Contacts:
+    """How many beads are within a distance of each other.
+
+    Parameters
+    ----------
+    source : frames; see `radial_distribution`
+    a, b : handle, list of handles, (k,) int or int, optional
+        The groups, as in `radial_distribution`; a bead is not in contact with itself.
+    cutoff : float, nm, > 0
+        Beads are in contact at this distance and below.
+
+    Returns
+    -------
+    Contacts
+        With an axis of frames, unless one is given.
+
+    Raises
+    ------
+    ParameterError
+        A cutoff that is none, or no frames.
+    TopologyError
+        As `mean_square_displacement`.
+
+    Examples
+    --------
+    >>> import medyanpy as mp
+    >>> contacts = mp.analysis.contact_counts([[0.0, 0, 0], [1, 0, 0], [2, 0, 0], [9, 0, 0]], cutoff=1.5)
+    >>> contacts.per_bead.tolist(), contacts.total
+    ([1, 2, 1, 0], 2)
+    """
+    what = "contact_counts"
+    frames = Source(what, source)
+    groups = _Groups(frames, a, b)
+    reach = number(f"{what}: cutoff", cutoff, above=0.0)
+    per_bead, total = np.full((len(frames), len(groups.a)), -1), np.zeros(len(frames), np.int64)
+    for k, x in enumerate(groups.each()):
+        there, others = groups.there(x)
+        if len(others):
+            near = tree(x[others]).query_ball_point(x[there], reach, return_length=True)
+        else:
+            near = np.zeros(len(there), np.int64)
+        # Itself is always within reach.
+        near = near - groups.is_both[there]
+        per_bead[k, groups.number_in_a[there]] = near
+        both = there[groups.is_both[there]]
+        twice = tree(x[both]).count_neighbors(tree(x[both]), reach) - len(both) if len(both) else 0
+        total[k] = near.sum() - twice // 2
+    if frames.one:
+        return Contacts(groups.a, per_bead[0], int(total[0]))
+    return Contacts(groups.a, per_bead, total)
+
+
+def contact_times(
+    source: Any, a: Any = None, b: Any = None, *, cutoff: float, interval: float | None = None
+) -> ContactTimes:
+    r"""When pairs of beads are in contact, and how long contacts last.
+
+    Parameters
+    ----------
+    source : Trajectory, list of states or frames, or (m, n, 3) float, nm
+        At equal distances in time.
+    a, b : handle, list of handles, (k,) int or int, optional
+        The groups, as in `radial_distribution`.
+    cutoff : float, nm, > 0
+        Beads are in contact at this distance and below.
+    interval : float, s, > 0, optional
+        Between frames, for arrays of positions.
+
+    Returns
+    -------
+    ContactTimes
+        Its lifetime τ is the most likely one of contacts that end at random, at a rate that does not depend on their
+        age: of those in one frame, the share 1 - exp(-Δt/τ) is gone in the next. Contacts that were there from the
+        start or outlast the run count as long as they were seen. nan where none was seen to end; the error is nan
+        where none outlasts a frame.
+
+    Raises
+    ------
+    ParameterError, TopologyError
+        As `mean_square_displacement` and `contact_counts`.
+
+    Notes
+    -----
+    Contacts that begin and end between two frames are not seen, nor are gaps: lifetimes are those of frames, and grow
+    with the distance between these where beads leave and come back.
+    """
+    what = "contact_times"
+    frames = Source(what, source)
+    groups = _Groups(frames, a, b)
+    reach = number(f"{what}: cutoff", cutoff, above=0.0)
+    if frames.one:
+        raise ParameterError(f"{what}: one frame tells no times: give two or more")
+    dt = frames.interval(interval)
+    times = frames.times if frames.times is not None else dt * np.arange(len(frames))
+    began: dict[tuple[int, int], int] = {}
+    found: list[tuple[int, int, int, int]] = []
+    for k, x in enumerate(groups.each()):
+        who = frames.ids(slice(k, k + 1), groups.all)[0]
+        now = groups.close(x, who, reach)
+        for pair in [pair for pair in began if pair not in now]:
+            found.append((*pair, began.pop(pair), k))
+        for pair in now:
+            began.setdefault(pair, k)
+    last = len(frames)
+    found += [(*pair, start, last) for pair, start in began.items()]
+    table = np.array(sorted(found, key=lambda row: (row[2], *row)), np.int64).reshape(-1, 4)
+    first, end = table[:, 2], table[:, 3]
+    ended = end < last
+    end = np.minimum(end, last - 1)
+    lifetime = _lifetime(int(ended.sum()), int((end - first).sum()), dt)
+    return ContactTimes(table[:, :2], times[first], times[end], first > 0, ended, lifetime)
+
+
+# How it is done -----------------------------------------------------------------------------------------------
+
+
+class _Groups:
+    """The beads of two groups, of which some may be in both.
+
+    Attributes
+    ----------
+    a, b : (k,) int arrays
+        Rows.
+    all : (q,) int array
+        Those of either group, ascending; the other attributes have a row for each.
+    is_both, number_in_a
+    """
+
+    def __init__(self, frames: Source, a: Any, b: Any) -> None:
+        self.frames = frames
+        self.a = frames.rows("a", a)
+        if a is None and b is not None:
+            raise TopologyError(f"{frames.what}: give a= with b=")
+        self.b = self.a if b is None else frames.rows("b", b)
+        self.all = np.union1d(self.a, self.b)
+        self.is_a, self.is_b = np.isin(self.all, self.a), np.isin(self.all, self.b)
+        self.is_both = self.is_a & self.is_b
+        self.number_in_a = np.full(len(self.all), -1)
+        self.number_in_a[np.searchsorted(self.all, self.a)] = np.arange(len(self.a))
+
+    def each(self) -> Iterator[np.ndarray]:
+        """(q, 3) positions, frame by frame."""
+        return self.frames.each(self.all)
+
+    def there(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Of either group, the numbers of those that are there."""
+        here = ~np.isnan(x).any(axis=1)
+        return np.flatnonzero(here & self.is_a), np.flatnonzero(here & self.is_b)
+
+    def close(self, x: np.ndarray, who: np.ndarray, reach: float) -> set[tuple[int, int]]:
+        """Pairs within a distance, by their ids."""
+        first, second = self.there(x)
+        if not len(first) or not len(second):
+            return set()
+        lists = tree(x[second]).query_ball_point(x[first], reach)
+        i = np.repeat(first, [len(one) for one in lists])
+        j = second[np.concatenate([np.empty(0, np.int64), *map(np.asarray, lists)]).astype(np.int64)]
+        # Itself is none; and pairs within both groups were found from either end.
+        keep = (i != j) & ~(self.is_both[i] & self.is_both[j] & (who[i] > who[j]))
+        return set(zip(who[i[keep]].tolist(), who[j[keep]].tolist(), strict=True))
+
+
+def _lifetime(ends: int, looks: int, dt: float) -> Estimate:
+    """Of contacts that were looked at again so many times after dt, and were gone in some of them."""
+    if not ends:
+        return Estimate(np.nan, np.nan)
+    if ends == looks:
+        return Estimate(0.0, np.nan)
+    gone = ends / looks
+    rate = -np.log1p(-gone) / dt
+    error = np.sqrt(gone / (1.0 - gone) / looks) / (rate**2 * dt)
+    return Estimate(float(1.0 / rate), float(error))
+
+
+def _counted(groups: _Groups, edges: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(m, K) pairs in bins, from a to b, and (m,) of all distances, frame by frame."""
+    counts, pairs = [], []
+    for x in groups.each():
+        first, second = groups.there(x)
+        within = np.zeros(len(edges), np.int64)
+        same = int(groups.is_both[first].sum())
+        if len(first) and len(second):
+            one = tree(x[first])
+            other = one if first is second or np.array_equal(first, second) else tree(x[second])
+            # The same bead is at distance 0 of itself; others at 0 are in the first bin.
+            within = np.asarray(one.count_neighbors(other, edges)) - same
+        counts.append(np.concatenate([within[1:2], np.diff(within)[1:]]))
+        pairs.append(len(first) * len(second) - same)
+    return np.array(counts), np.array(pairs)
+
+
+def _shares(what: str, name: str, size: float, edges: np.ndarray) -> np.ndarray:
+    """(K,) which share of the pairs of an ideal gas is in each bin."""
+    if name == "volume":
+        within = 4.0 / 3.0 * np.pi * edges**3 / size
+    elif name == "area":
+        within = np.pi * edges**2 / size
+    elif name == "ball":
+        s = np.minimum(edges / size, 2.0)
+        within = s**3 - 9.0 / 16.0 * s**4 + s**6 / 32.0
+    else:
+        within = np.minimum(edges / size, 2.0) ** 2 / 4.0
+    if name in ("volume", "area") and within[-1] > 1.0:
+        raise ParameterError(
+            f"{what}: r_max = {edges[-1]:g} reaches beyond the {name} of {size:g}: choose a shorter one, or say by "
+            "ball=, sphere= or ideal= where beads are"
+        )
+    return np.diff(within)

@@ -1,0 +1,155 @@
+"""The stress of a system in open space, from the virials of its forces."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from medyanpy._tools.validation import number
+from medyanpy.analysis.frames import displacement
+from medyanpy.context import Context
+from medyanpy.errors import ParameterError
+from medyanpy.handles import Handle
+from medyanpy.simulation import Simulation
+from medyanpy.state import State
+
+__all__ = ["VirialStress", "virial_stress"]
+
+
+@dataclass(frozen=True)
+class VirialStress:
+    """Stress at one moment; tension is positive. 1 pN/nm² is 1 MPa.
+
+    Attributes
+    ----------
+    forces : dict of str to (3, 3) float array, pN/nm²
+        Of every force, by its name: -W/V with the virial W = Σ x_i ⊗ F_i.
+    constraints : dict of str to (3, 3) float array, pN/nm²
+        Of the forces with which constraints hold beads, by the handles that have them.
+    kinetic : (3, 3) float array, pN/nm²
+        -Σ m_i v_i ⊗ v_i/V.
+    volume : float, nm³, > 0
+    """
+
+    forces: dict[str, np.ndarray]
+    constraints: dict[str, np.ndarray]
+    kinetic: np.ndarray
+    volume: float
+
+    @property
+    def total(self) -> np.ndarray:
+        """(3, 3) pN/nm²; the sum of all."""
+        return sum([*self.forces.values(), *self.constraints.values()], self.kinetic)
+
+    @property
+    def pressure(self) -> float:
+        """pN/nm²; -tr/3 of the sum."""
+        return -float(np.trace(self.total)) / 3.0
+
+
+def virial_stress(source: Simulation | Context, volume: float) -> VirialStress:
+    r"""The stress of a system in open space, force by force, and of the motion of its beads.
+
+    .. math:: \sigma = -\frac1V \Bigl(\sum_i m_i\,v_i \otimes v_i + \sum_i x_i \otimes F_i\Bigr)
+
+    F are the forces of the system, with those of constraints. In a homogeneous strain x → x + εᵀx, the energy changes
+    by Vσ : ε.
+
+    Parameters
+    ----------
+    source : Simulation or Context
+        As it is now. Nothing of a later step is changed; look every so many steps, and take the mean
+        (`average` tells its error): the stress of one moment is mostly noise.
+    volume : float, nm³, > 0
+        What the stress is to be that of: the content of a vesicle, a cell. With 1 the numbers are the virials
+        themselves, in pN nm.
+
+    Returns
+    -------
+    VirialStress
+
+    Raises
+    ------
+    ParameterError
+        Neither a simulation nor a context, no volume, an integrator without velocities (of n free beads at kT add
+        -n kT/V on the diagonal yourself), or beads held by constraints whose forces are not known: twistable
+        filaments, and surfaces that are Python functions.
+
+    Notes
+    -----
+    Of internal forces, whose sum is zero, the virial does not depend on the origin; of traps, walls and other forces
+    from outside it does, and x is counted from the origin of space. That is as it should be: all that holds beads
+    together, inside and outside, balances their motion, so that over a long time the stress of what stays in one place
+    is zero in all its components (Clausius), with any origin. To get the pressure of something on its walls, leave the
+    walls' own part out: the sum of the others is -P V.
+
+    The tensor is symmetric where the torques of all forces on the places of beads add up to nothing: with forces
+    between pairs and over membranes and filaments. Forces with arms on rigid bodies and rods turn these, and their
+    antisymmetric part is minus that torque; a body counts with the place of its centre alone, since a strain moves it
+    and leaves it rigid. Directors of twistable filaments are directions, which a strain leaves alone. In-triangle
+    points move with their triangles in a strain: their force, and their velocity in the triangle, count where they are,
+    and what they pass on to corners is the same once more and is left out.
+
+    References
+    ----------
+    R. Clausius, Ann. Phys. 217, 124 (1870).
+
+    Examples
+    --------
+    >>> import medyanpy as mp
+    >>> topology = mp.Topology()
+    >>> beads = topology.add_beads([[0.0, 0, 0], [3.0, 0, 0]], mass=1.0)
+    >>> system = mp.System(topology)
+    >>> bond = system.add_force(mp.forces.HarmonicBonds([[0, 1]], stiffness=2.0, length=1.0))
+    >>> stress = mp.analysis.virial_stress(mp.Context(system, mp.VerletIntegrator(0.01)), volume=100.0)
+    >>> float(stress.forces["HarmonicBonds"][0, 0])     # under tension: force 4 times distance 3, per volume
+    0.12
+    """
+    what = "virial_stress"
+    context = source.context if isinstance(source, Simulation) else source
+    if not isinstance(context, Context):
+        raise ParameterError(
+            f"{what}: source must be a Simulation or a Context, not {source!r}: states and trajectories hold neither "
+            "forces by name nor masses; set_state puts a state into a context"
+        )
+    size = number(f"{what}: volume", volume, above=0.0)
+    if context.integrator.overdamped:
+        raise ParameterError(
+            f"{what}: beads of {context.integrator!r} move without velocities: for the virials alone see "
+            "get_state(virial=True), and the motion of n free beads adds -n kT/V to each element of the diagonal"
+        )
+    state = context.get_state(positions=True, velocities=True, virial=True, multipliers=True)
+    handles = [handle for handle in context.system.topology.handles if handle.in_space or handle.constraint_rows()]
+    constraints = {}
+    for handle in handles:
+        virial = _of_constraints(what, handle, state)
+        if virial is not None:
+            constraints[handle.name] = -virial / size
+    kinetic = np.zeros((3, 3))
+    for handle in handles:
+        rows, mass = state.living(handle), np.full(len(state.velocities), handle.of_all("mass") or np.nan)
+        mass[handle.beads] = handle.mass
+        v = state.velocities[rows]
+        kinetic -= (mass[rows] * v.T) @ v / size
+    forces = {name: -virial / size for name, virial in state.virials.items()}
+    return VirialStress(forces, constraints, kinetic, size)
+
+
+def _of_constraints(what: str, handle: Handle, state: State) -> np.ndarray | None:
+    """Σ x ⊗ F of the forces -λ∇g of a handle's constraints; None where it has none."""
+    rows, multipliers = handle.constraint_rows(), state.multipliers.get(handle.name)
+    if not rows and multipliers is None:
+        return None
+    if not rows or multipliers is None:
+        raise ParameterError(
+            f"{what}: the forces that hold the {handle.kind} of {handle.name!r} are not known, and without them there "
+            "is no stress"
+        )
+    virial = np.zeros((3, 3))
+    for one, values in zip(rows, multipliers.reshape(-1, len(rows)).T, strict=True):
+        x = state.positions[one.beads]
+        _, slope = one.form.at(x, one.own)
+        force = -(values / one.share)[:, None, None] * slope
+        # About a bead of each, so that places far from the origin keep their digits.
+        virial += np.einsum("mka,mkb->ab", displacement(x[:, :1], x), force)
+        virial += np.einsum("ma,mkb->ab", x[:, 0], force)
+    return virial

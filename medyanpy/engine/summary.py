@@ -1,0 +1,104 @@
+"""What a Context is now, as tables: what notebooks show of it, and of a Simulation."""
+
+from typing import TYPE_CHECKING
+
+from medyanpy._tools.tables import Table, amount, named, quantity
+from medyanpy.errors import MedyanError
+from medyanpy.forces import PythonForce, PythonMembraneField
+from medyanpy.kicks import Explicit
+
+if TYPE_CHECKING:
+    from medyanpy.context import Context
+    from medyanpy.handles import Handle
+    from medyanpy.state import State
+
+__all__ = ["said_of", "tables_of"]
+
+# Energies are taken of no more beads than this, which is a matter of milliseconds, and of pairs that all see each other
+# of some tenths of a second.
+MOST_BEADS = 10_000
+
+
+def said_of(context: "Context") -> str:
+    """Where it stands, in one line."""
+    return f"step {context.step_count:,}, {context.time:.6g} s"
+
+
+def tables_of(context: "Context") -> tuple[list[Table], list[str]]:
+    """All there is to say of it, and why some of it is not said."""
+    state, why_not = _look(context)
+    temperatures = {} if state is None else state.temperatures
+    energies = {} if state is None else state.energies
+    integrator, system = context.integrator, context.system
+    kT = integrator.kT
+    run = [
+        ("step", amount(context.step_count)),
+        ("time", quantity(context.time, "s")),
+        ("integrator", type(integrator).__name__),
+        ("word", integrator.word),
+        *([] if isinstance(integrator.kick, Explicit) else [("kick", repr(integrator.kick))]),
+        ("timestep", quantity(integrator.timestep, "s")),
+        ("thermostat", _thermostat(kT, integrator.temperature, integrator.in_kelvin)),
+        *([] if state is None else [("temperature now", quantity(state.temperature, "K"))]),
+        ("threads", amount(context.threads)),
+    ]
+    beads = [
+        (h.name, h.kind, amount(_living(h, state)), amount(temperatures.get(h.name)))
+        for h in system.topology.handles
+    ]
+    forces = [
+        (named(name, force), amount(energies.get(name)), _in_heat(energies.get(name), kT))
+        for name, force in zip(system.force_names, system.forces, strict=True)
+    ]
+    if state is not None:
+        for name, energy in (("potential", state.potential_energy), ("kinetic", state.kinetic_energy)):
+            forces.append((f"{name} energy", amount(energy), _in_heat(energy, kT)))
+    jumps = []
+    for name, jump in zip(system.jump_names, system.jumps, strict=True):
+        tried, happened = (None, None) if state is None else state.counts[name]
+        jumps.append((named(name, jump), amount(tried), amount(happened)))
+    tables = [
+        Table("run", run),
+        Table("beads", beads, ("beads", "kind", "number", "temperature (K)")),
+        Table("forces", forces, ("forces", "energy (pN nm)", "energy (kT)")),
+        Table("jumps", jumps, ("jumps", "tried", "happened")),
+    ]
+    if system.hydrodynamics is not None:
+        tables.append(Table("fluid", [("hydrodynamics", repr(system.hydrodynamics))]))
+    return tables, [why_not] if why_not else []
+
+
+def _look(context: "Context") -> "tuple[State | None, str]":
+    """Energies and temperatures, or why a display does not take them."""
+    n, schedule = context.layout.n, context._schedule
+    if n > MOST_BEADS:
+        return None, f"Energies and temperatures are not taken here of more than {MOST_BEADS:,} beads: get_state does."
+    # Functions of a user's may do anything when they are called.
+    own = [
+        name
+        for name, force in zip(context.system.force_names, context.system.forces, strict=True)
+        if isinstance(force, PythonForce | PythonMembraneField)
+    ]
+    if own:
+        return None, f"Energies and temperatures are not taken here, since {own[0]} calls a function: get_state does."
+    if schedule.stale() or schedule.jumping.stale() or not schedule.follows_integrator:
+        return None, "Numbers have been set since the last step or state: energies will be known after the next."
+    try:
+        return context.get_state(energy=True), ""
+    except MedyanError as error:
+        return None, f"Energies and temperatures cannot be taken now: {error}"
+
+
+def _living(handle: "Handle", state: "State | None") -> int:
+    """How many beads of a handle there are now, where that is known, or were at the start."""
+    return len(handle) if state is None or not len(handle._asleep) else len(state.living(handle))
+
+
+def _thermostat(kT: float | None, temperature: float | None, in_kelvin: bool) -> str:
+    if kT is None:
+        return "none"
+    return f"{temperature:.6g} K (kT = {kT:.4g} pN nm)" if in_kelvin else f"kT = {kT:.6g}"
+
+
+def _in_heat(energy: float | None, kT: float | None) -> str:
+    return "–" if energy is None or kT is None else f"{energy / kT:.4g}"

@@ -1,0 +1,89 @@
+"""The document of a simulation inside a trajectory: ``/parameters``, which H5MD 1.1 leaves to programs.
+
+Its text is ``document``, its large arrays are beside it in ``arrays``, compressed, as in checkpoints: numbers keep
+every bit, and a mesh of a million vertices is no text of a hundred megabytes.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from medyanpy.errors import ParameterError, foreign_errors
+from medyanpy.files.documents import (
+    DTYPES,
+    arrays_apart,
+    arrays_together,
+    content_of,
+    document,
+    rebuild,
+    text_of,
+    tree_of,
+)
+from medyanpy.integrators import SplittingIntegrator
+from medyanpy.system import System
+
+if TYPE_CHECKING:
+    import h5py
+    import numpy as np
+
+__all__ = ["read_document", "rebuilt", "write_document"]
+
+_GROUP = "parameters"
+#: The attribute that says why there is no document.
+_WHY_NONE = "no_document"
+
+
+def write_document(file: "h5py.File", simulation: Any) -> None:
+    """Write what a simulation is, or why that cannot be written: the run goes on all the same."""
+    group = file.create_group(_GROUP)
+    members: dict[str, np.ndarray] = {}
+    try:
+        whole = document(simulation)
+        whole["content"] = arrays_apart(whole["content"], "document", members)
+        text = text_of(whole)
+    except Exception as error:  # Also from objects that users have made.
+        group.attrs[_WHY_NONE] = f"{type(error).__name__}: {error}"
+        return
+    group["document"] = text
+    arrays = group.create_group("arrays")
+    for k, (name, array) in enumerate(members.items()):
+        dataset = arrays.create_dataset(str(k), data=array, compression="gzip", compression_opts=1, shuffle=True)
+        dataset.attrs["name"] = name
+
+
+def read_document(file: "h5py.File", path: Any) -> dict[str, Any]:
+    """The tree of the document, with its arrays.
+
+    Raises
+    ------
+    ParameterError
+        The file holds none, or it is damaged.
+    """
+    if f"{_GROUP}/document" not in file:
+        why = "it was written by a version that wrote none"
+        if _GROUP in file:
+            why = str(file[_GROUP].attrs.get(_WHY_NONE, "it is not there"))
+        raise ParameterError(f"{path} holds no document of what was simulated: {why}")
+    where = f"{path}: document"
+    with foreign_errors(f"{where} is damaged"):
+        group = file[_GROUP]
+        tree = tree_of(group["document"].asstr()[()], where)
+        members = {}
+        for dataset in group["arrays"].values():
+            if dataset.dtype.name not in DTYPES:
+                raise ParameterError(f"{where}: {dataset.name} is an array of {dataset.dtype}, which no document holds")
+            members[str(dataset.attrs["name"])] = dataset[()]
+        content = arrays_together(content_of(tree, where), members, where)
+        return {**tree, "content": content}
+
+
+def rebuilt(tree: dict[str, Any], functions: Any, path: Any) -> tuple[System, SplittingIntegrator]:
+    """System and integrator of the tree of a document, all new.
+
+    Raises
+    ------
+    ParameterError, TopologyError, MeshError
+        As `medyanpy.deserialize`.
+    """
+    made = rebuild(tree["content"], functions=functions, where=f"{path}: document")
+    if not isinstance(made, tuple):
+        raise ParameterError(f"{path}: document is of a {type(made).__name__}, not of a Simulation")
+    return made

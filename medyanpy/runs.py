@@ -1,0 +1,427 @@
+"""Runs in folders of their own, which may be stopped, killed and called for again until they are done."""
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from medyanpy._tools.deadlines import Deadline, in_words, seconds_of
+from medyanpy._tools.names import plainly_called
+from medyanpy._tools.progress import Progress
+from medyanpy._tools.threads import threads_by_default
+from medyanpy._tools.validation import file_path, whole_number
+from medyanpy.errors import ParameterError, shown
+from medyanpy.files.checkpoint import is_checkpoint, read_head
+from medyanpy.files.documents import deserialize
+from medyanpy.reporters import CheckpointReporter, Reporter, StateDataReporter, TrajectoryReporter
+from medyanpy.simulation import Simulation
+
+__all__ = ["CHECKPOINT", "FromDocument", "RunOutcome", "resume", "run"]
+
+#: The name of the checkpoint in the folder of a run.
+CHECKPOINT = "run.checkpoint"
+# Without a CheckpointReporter one is saved so often (s), or as often as takes this part of the time.
+_EVERY = 60.0
+_PART = 0.01
+
+
+@dataclass(frozen=True)
+class RunOutcome:
+    """How a call of `run` ended.
+
+    Attributes
+    ----------
+    finished : bool
+        Whether the run is at the step that was asked for. If not, time was up: call again.
+    step : int
+        Steps taken in all, those of calls before included; the checkpoint is of this step.
+    directory : Path
+        The folder of the run.
+    action : {"started", "resumed", "was done"}
+        What the call did: began a run, went on with one, or found that nothing was left to do.
+    """
+
+    finished: bool
+    step: int
+    directory: Path
+    action: Literal["started", "resumed", "was done"]
+
+
+@dataclass(frozen=True)
+class FromDocument:
+    """Makes simulations from a document, with reporters of the usual names; for `run`, and for whoever wants others of
+    it than ``run(directory, document)`` has.
+
+    Parameters
+    ----------
+    document : str or path
+        Of a Simulation, as `medyanpy.serialize` writes it, or a file that holds one.
+    trajectory : int or None
+        Steps between frames of ``run.h5``; None for no such file.
+    table : int or None
+        Steps between rows of ``run.csv``: step, time, energies and temperature, as far as there is one.
+    checkpoint : int or None
+        Steps between checkpoints, ``run.checkpoint``; None for `run` to save them by the clock.
+    functions : dict of str to callable, optional
+        As of `medyanpy.deserialize`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import medyanpy as mp
+    >>> topology = mp.Topology()
+    >>> pair = topology.add_beads([[0.0, 0, 0], [1.5, 0, 0]], mass=1.0)
+    >>> text = mp.serialize((mp.System(topology), mp.VerletIntegrator(0.01)))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     make = mp.runs.FromDocument(text, trajectory=10, table=None)
+    ...     outcome = mp.run(folder, make, until=20)
+    ...     len(mp.Trajectory(outcome.directory / "run.h5"))
+    2
+    """
+
+    document: str | os.PathLike[str]
+    trajectory: int | None = 1000
+    table: int | None = 100
+    checkpoint: int | None = None
+    functions: Mapping[str, Callable[..., Any]] | None = None
+
+    def __call__(self, directory: Path) -> Simulation:
+        made = deserialize(self.document, functions=self.functions)
+        if not isinstance(made, tuple):
+            raise ParameterError(
+                f"run: the document is of a {type(made).__name__}, not of a Simulation: write "
+                "medyanpy.serialize((system, integrator))"
+            )
+        simulation = Simulation(*made)
+        if self.trajectory is not None:
+            simulation.reporters.append(TrajectoryReporter(directory / "run.h5", self.trajectory))
+        if self.table is not None:
+            warm = simulation.integrator.kT is not None
+            simulation.reporters.append(
+                StateDataReporter(
+                    directory / "run.csv", self.table, step=True, time=True, potential_energy=True,
+                    kinetic_energy=True, total_energy=True, temperature=warm,
+                )
+            )  # fmt: skip
+        if self.checkpoint is not None:
+            simulation.reporters.append(CheckpointReporter(directory / CHECKPOINT, self.checkpoint))
+        return simulation
+
+
+class _TimeUpError(BaseException):
+    """Time is up before there is anything to save. Not an Exception, which somebody might take for a failure."""
+
+
+@plainly_called
+def run(
+    directory: str | os.PathLike[str],
+    make: Callable[[Path], Simulation] | str | os.PathLike[str],
+    *,
+    until: int,
+    walltime: float | str | None = None,
+    threads: int | None = None,
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+    progress: bool | None = None,
+) -> RunOutcome:
+    """Start a run in a folder of its own, go on with it, or find that it is done: the same call, as often as it takes.
+
+    Parameters
+    ----------
+    directory : path
+        The folder; made where it is not there. Its ``run.checkpoint`` is all that a later call goes by.
+    make : callable, or document
+        ``make(directory)`` is called where there is no checkpoint yet, with the folder as an absolute Path, and returns
+        a `Simulation` whose reporters write into it: ``TrajectoryReporter(directory / "run.h5", 1000)``. Where none of
+        them is a `CheckpointReporter` of ``directory / "run.checkpoint"``, one is saved every minute, or as rarely as
+        keeps that to a hundredth of the time. A document (`medyanpy.serialize` of a Simulation, or the file) stands for
+        ``FromDocument(document)``.
+    until : int, >= 0
+        The `Simulation.current_step` at which the run is done. To go on, call with a larger one.
+    walltime : float, s, > 0, or str, optional
+        How long this call may take, by the clock on the wall, as of `Simulation.run_until`. Building counts; saving
+        the last checkpoint does not: leave it a moment.
+    threads : int, optional
+        As of `Simulation`, where `make` says nothing; any number gives the same bits.
+    functions : dict of str to callable, optional
+        Of Python forces, as of `Simulation.resume`: no file holds code.
+    progress : bool, optional
+        As of `Simulation.step`.
+
+    Returns
+    -------
+    RunOutcome
+
+    Raises
+    ------
+    ParameterError
+        A folder that is a file, or whose run is farther than `until`, or is under way in another process, or has lost
+        its checkpoint; what is no document of a Simulation; a `make` that returns something else, or whose reporters
+        write elsewhere, or over what is there; a walltime too short for a single step: that one is saved nevertheless.
+    SimulationError
+        The run cannot go on. The checkpoint is the last that was saved.
+    OutputError
+        A file cannot be written.
+
+    Notes
+    -----
+    When the call returns, a checkpoint of the step is saved. SIGTERM, which schedulers send before they kill, is time
+    that is up (in the main thread; others get no signals); Ctrl-C saves a checkpoint too, and comes out as
+    KeyboardInterrupt. Killed at any moment, as often as you like, a run ends with the files of one that nothing
+    happened to, bit for bit, its checkpoint included: :doc:`/restarts`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import medyanpy as mp
+    >>> def make(directory):
+    ...     topology = mp.Topology()
+    ...     topology.add_beads([[0.0, 0, 0]], mass=1.0)
+    ...     simulation = mp.Simulation(mp.System(topology), mp.VerletIntegrator(0.01))
+    ...     simulation.reporters.append(mp.reporters.TrajectoryReporter(directory / "run.h5", 100))
+    ...     return simulation
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for until in (500, 500, 1000):
+    ...         outcome = mp.run(folder, make, until=until, walltime="1h30m")
+    ...         print(outcome.action, outcome.step)
+    started 500
+    was done 500
+    resumed 1000
+    """
+    until = whole_number("run: until", until, at_most=2**63 - 1)
+    deadline = Deadline(None if walltime is None else seconds_of("run: walltime", walltime))
+    if not callable(make) and not isinstance(make, str | os.PathLike):
+        raise ParameterError(f"run: make must be a callable, a document or the path of one, not {shown(make)}")
+    folder = _folder(directory)
+    begin = make if callable(make) else FromDocument(make, functions=functions)
+    path = folder / CHECKPOINT
+    action: Literal["started", "resumed"] = "resumed" if path.exists() else "started"
+    if path.exists() and _was_done("run", path, until):
+        return RunOutcome(True, until, folder, "was done")
+    with _sigterm(deadline) as impatient:
+
+        def start() -> Simulation:
+            with impatient(), threads_by_default(threads):
+                return _made(begin, folder, until)
+
+        try:
+            simulation = Simulation._gone_on("run", path, start, threads, functions, None, writer_needed=False)
+        except _TimeUpError:
+            return RunOutcome(False, 0, folder, action)
+        with simulation:
+            outcome = _go("run", simulation, path, until, deadline, action, progress)
+    _come_last(path, outcome)
+    return outcome
+
+
+@plainly_called
+def resume(
+    path: str | os.PathLike[str],
+    *,
+    until: int,
+    walltime: float | str | None = None,
+    threads: int | None = None,
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+    progress: bool | None = None,
+) -> RunOutcome:
+    """Go on from a checkpoint, as `run` does in its folder: up to a step, or until time is up.
+
+    Parameters
+    ----------
+    path : path
+        A checkpoint. That of the last step takes its place; of one that a `CheckpointReporter` with ``{step}`` has
+        written, the place that this reporter has for it.
+    until, walltime, threads, functions, progress
+        As of `run`.
+
+    Returns
+    -------
+    RunOutcome
+        Its `directory` is that of the checkpoint.
+
+    Raises
+    ------
+    ParameterError
+        What is no checkpoint, or one of a later step; and as `Simulation.resume`.
+    SimulationError, OutputError
+        As of `run`.
+    """
+    until = whole_number("resume: until", until, at_most=2**63 - 1)
+    deadline = Deadline(None if walltime is None else seconds_of("resume: walltime", walltime))
+    path = Path(os.path.abspath(file_path("resume: path", path)))
+    if not is_checkpoint(path):
+        raise ParameterError(f"resume: {path} {'is no checkpoint' if path.exists() else 'does not exist'}")
+
+    if _was_done("resume", path, until):
+        return RunOutcome(True, until, path.parent, "was done")
+
+    def gone() -> Simulation:
+        raise ParameterError(f"resume: {path} has just gone")
+
+    with (
+        _sigterm(deadline),
+        Simulation._gone_on("resume", path, gone, threads, functions, None, writer_needed=False) as simulation,
+    ):
+        outcome = _go("resume", simulation, path, until, deadline, "resumed", progress)
+    _come_last(path, outcome)
+    return outcome
+
+
+def _was_done(what: str, path: Path, until: int) -> bool:
+    """Whether nothing is left to do, so that no file is touched: neither steps, nor reports, nor frames to cut off that
+    a run which was to go farther has left.
+
+    Raises
+    ------
+    ParameterError
+        The run is farther.
+    """
+    head = read_head(path)
+    if head["step"] > until:
+        raise _past(what, path, head["step"], until)
+    if head["step"] < until or any(isinstance(tree, dict) and tree.get("owes") for tree in head.get("reporters", [])):
+        return False
+    newest = os.stat(path).st_mtime_ns
+    there = (os.path.join(folder, name) for folder, _, names in os.walk(path.parent) for name in names)
+    return all(os.stat(name).st_mtime_ns < newest for name in there if name != str(path))
+
+
+def _come_last(path: Path, outcome: RunOutcome) -> None:
+    """Of a run that is done the checkpoint is the newest file, also when the others have been closed after it."""
+    if outcome.finished:
+        now = time.time_ns()
+        with suppress(OSError):
+            os.utime(path, ns=(now, now))
+
+
+def _folder(directory: Any) -> Path:
+    """The folder of a run, which is there when this returns."""
+    folder = Path(os.path.abspath(file_path("run: directory", directory)))
+    if folder.exists() and not folder.is_dir():
+        raise ParameterError(f"run: {folder} is a file, not the folder of a run")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as cause:
+        raise ParameterError(f"run: the folder {folder} cannot be made: {cause.strerror}") from cause
+    path = folder / CHECKPOINT
+    if path.exists() and not is_checkpoint(path):
+        raise ParameterError(f"run: {path} is no checkpoint, or has lost its end, and is not replaced by one")
+    return folder
+
+
+def _made(make: Callable[[Path], Any], folder: Path, until: int) -> Simulation:
+    """A simulation that writes into the folder."""
+    simulation = make(folder)
+    if not isinstance(simulation, Simulation):
+        raise ParameterError(f"run: make must return a Simulation, not {shown(simulation)}")
+    try:
+        for reporter in simulation.reporters:
+            for file in reporter._paths() if isinstance(reporter, Reporter) else ():
+                if not file.resolve().is_relative_to(folder.resolve()):
+                    raise ParameterError(
+                        f"run: the {type(reporter).__name__} of make writes {file}, outside of the folder of the run: "
+                        "make is called with the folder as its argument, for names such as directory / 'run.h5'"
+                    )
+        if simulation.current_step > until:
+            raise _past("run", folder, simulation.current_step, until)
+    except BaseException:
+        simulation._close_quietly()
+        raise
+    return simulation
+
+
+def _past(what: str, where: Path, step: int, until: int) -> ParameterError:
+    return ParameterError(f"{what}: until = {until} but {where} is at step {step} already")
+
+
+def _go(
+    what: str,
+    simulation: Simulation,
+    path: Path,
+    until: int,
+    deadline: Deadline,
+    action: Literal["started", "resumed"],
+    progress: bool | None,
+) -> RunOutcome:
+    """Take steps, and leave a checkpoint of the last."""
+    before = simulation.current_step
+    if before > until:
+        raise _past(what, path, before, until)
+    # Of a checkpoint that was written when not all had reported, the rest is to come.
+    whole = before == until and not simulation._owed.plans
+    if whole:
+        return RunOutcome(True, before, path.parent, "was done" if action == "resumed" else action)
+    reporters = [r for r in simulation.reporters if isinstance(r, CheckpointReporter)]
+    # Whose checkpoint it is; of a name with {step}, the one of another step is elsewhere.
+    writer = next((r for r in reporters if _same(r.path_at(before), path)), None)
+    by_clock, cost = writer is None, 0.0
+
+    def save() -> None:
+        simulation.save_checkpoint(path if writer is None else writer.path_at(simulation.current_step))
+
+    with Progress(until - before, progress) as bar:
+        try:
+            while True:
+                bar.within(Deadline(max(_EVERY, cost / _PART), deadline) if by_clock else deadline)
+                simulation._go(what, until, bar)
+                step = simulation.current_step
+                if step == until or bar.late_for(deadline):
+                    break
+                begin = time.perf_counter()
+                save()
+                cost = time.perf_counter() - begin
+        except KeyboardInterrupt:
+            with suppress(Exception):
+                save()
+            raise
+    save()
+    if step == before + 1 < until and deadline.left < 0.0 and not deadline.stopped:
+        raise ParameterError(
+            f"{what}: walltime = {in_words(deadline.seconds)} is shorter than what it takes to build the simulation "
+            f"and take one step ({in_words(deadline.elapsed)}); the step is saved: give more time for others"
+        )
+    return RunOutcome(step == until, step, path.parent, action)
+
+
+def _same(one: Path, other: Path) -> bool:
+    return one.parent.resolve() / one.name == other.parent.resolve() / other.name
+
+
+@contextmanager
+def _sigterm(deadline: Deadline) -> Iterator[Callable[[], AbstractContextManager[None]]]:
+    """A block in which SIGTERM is time that is up. Where it gives a block to be impatient in, that is raised at once:
+    there is nothing to save yet, and building may take long."""
+    raising = False
+
+    def stop(number: int, frame: Any) -> None:
+        deadline.stop()
+        if raising:
+            raise _TimeUpError
+
+    @contextmanager
+    def impatient() -> Iterator[None]:
+        nonlocal raising
+        raising = True
+        try:
+            if deadline.stopped:
+                raise _TimeUpError
+            yield
+        finally:
+            raising = False
+
+    before = None
+    if threading.current_thread() is threading.main_thread():
+        before = signal.getsignal(signal.SIGTERM)
+    # One that was not installed by Python (None) could not be put back; who ignores it means it.
+    taken = before is not None and before != signal.SIG_IGN
+    try:
+        if taken:
+            signal.signal(signal.SIGTERM, stop)
+        yield impatient
+    finally:
+        if taken:
+            signal.signal(signal.SIGTERM, before)

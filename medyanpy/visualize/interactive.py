@@ -1,0 +1,487 @@
+"""Scenes that turn: what `draw` draws, as files of their own for browsers and other programs, by PyVista."""
+
+import html
+import json
+import re
+import tempfile
+import warnings
+import webbrowser
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from medyanpy._tools.names import Named, plainly_called
+from medyanpy._tools.outputs import write_atomically
+from medyanpy._tools.progress import in_notebook
+from medyanpy._tools.validation import number, whole_number
+from medyanpy.errors import ParameterError
+from medyanpy.mesh import TriangleMesh
+from medyanpy.reporters._base import new_file
+from medyanpy.visualize.arguments import checked_axes, need_matplotlib
+from medyanpy.visualize.renderer import (
+    POINT_COLORS,
+    TIP,
+    TIP_LIGHT,
+    bar_share,
+    colors_of,
+    default_radius,
+    limits_of,
+    radii_of,
+    window_of,
+)
+from medyanpy.visualize.scene import Sheet, Solids, give_values, label_of, objects_of, scene_of
+
+__all__ = ["View", "export_gltf", "export_html", "show"]
+
+_COMMAND = "pip install 'medyanpy[notebooks]'"
+#: The size of the picture that thicknesses which nobody has given are for.
+_SIZE = (1600, 1200)
+# All spheres of a kind together have no more vertices than this, nor have tubes with many sides.
+_MOST_VERTICES = 200_000
+_SIDES, _FEW_SIDES = 12, 6
+# There is one light, from where one looks.
+_LIGHT = {"ambient": 0.25, "diffuse": 0.85, "specular": 0.15, "specular_power": 20.0}
+
+
+class Piece(NamedTuple):
+    """Triangles of one thing.
+
+    Attributes
+    ----------
+    name : str
+        Of what it is or belongs to.
+    vertices, normals : (n, 3) float array, nm and dimensionless
+    faces : (F, 3) int array
+    colors : (n, 3) or (3,) float array, 0 to 1
+    opacity : float
+    """
+
+    name: str
+    vertices: np.ndarray
+    normals: np.ndarray
+    faces: np.ndarray
+    colors: np.ndarray
+    opacity: float = 1.0
+
+
+class Scene3D(NamedTuple):
+    """All pieces, where they are looked at from, and what a legend says."""
+
+    pieces: list[Piece]
+    camera: np.ndarray
+    middle: np.ndarray
+    #: Of names, by colour, and of a colour bar: the title, the limits and the map.
+    legend: list[tuple[str, tuple[float, float, float]]]
+    bar: tuple[str, tuple[float, float], str] | None
+    title: str
+
+
+class View(Named):
+    """A scene in a page of HTML that needs nothing else: notebooks show it, and it turns there.
+
+    Attributes
+    ----------
+    html : str
+        The page.
+    """
+
+    def __init__(self, page: str, height: int = 600) -> None:
+        self.html = page
+        self._height = height
+
+    def _repr_html_(self) -> str:
+        return (
+            f'<iframe srcdoc="{html.escape(self.html)}" style="width:100%;height:{self._height}px;border:0" '
+            'title="a scene that turns"></iframe>'
+        )
+
+    def __repr__(self) -> str:
+        return f"View({len(self.html) / 1e6:.1f} MB of HTML)"
+
+    def open(self) -> Path:
+        """Write the page to a temporary file, open it in a browser, and return its path."""
+        path = Path(tempfile.mkdtemp(prefix="medyanpy-")) / "scene.html"
+        path.write_text(self.html, encoding="utf-8")
+        webbrowser.open(path.as_uri())
+        return path
+
+
+@plainly_called
+def show(
+    what: Any,
+    *,
+    values: Any = None,
+    label: str = "",
+    colormap: str = "viridis",
+    point_radius: float | None = None,
+    opacity: float = 1.0,
+    semi_axes: Mapping[str, Any] | None = None,
+    view: tuple[float, float] | None = None,
+    unit: str = "nm",
+    title: str | None = None,
+    height: int = 600,
+) -> View:
+    """Look at what `draw` draws from all sides: in a notebook below the cell, else in a browser.
+
+    Needs PyVista: ``pip install 'medyanpy[notebooks]'``.
+
+    Parameters
+    ----------
+    what, values, label, colormap, point_radius, semi_axes, view, unit, title
+        As of `draw`; thicknesses are those that it takes for a picture 1600 pixels wide.
+    opacity : float, 0 to 1
+        Of membranes: what is behind them is seen through those below 1.
+    height : int, pixels, at least 100
+        Of the frame in a notebook.
+
+    Returns
+    -------
+    View
+        Which a notebook shows where it is the last line of a cell. Elsewhere it has been opened in a browser;
+        ``view.html`` is the page.
+
+    Raises
+    ------
+    ParameterError
+        What cannot be drawn, and as `draw`.
+    ImportError
+        PyVista, or what it writes HTML with, is not installed.
+    """
+    height = whole_number("show: height", height, at_least=100, at_most=20_000)
+    scene = _scene(what, values, label, colormap, point_radius, opacity, semi_axes, view, unit, title)
+    made = View(_page(scene), height)
+    if not in_notebook():
+        made.open()
+    return made
+
+
+@plainly_called
+def export_html(
+    what: Any,
+    path: Any,
+    *,
+    values: Any = None,
+    label: str = "",
+    colormap: str = "viridis",
+    point_radius: float | None = None,
+    opacity: float = 1.0,
+    semi_axes: Mapping[str, Any] | None = None,
+    view: tuple[float, float] | None = None,
+    unit: str = "nm",
+    title: str | None = None,
+    overwrite: bool = False,
+) -> None:
+    """Write what `draw` draws as a page that turns in any browser, with all that it needs inside.
+
+    Nothing is loaded from elsewhere when it is looked at. Needs PyVista: ``pip install 'medyanpy[notebooks]'``.
+
+    Parameters
+    ----------
+    what, values, label, colormap, point_radius, opacity, semi_axes, view, unit, title
+        As of `show`.
+    path : path
+        ``.html``
+    overwrite : bool
+        Replace an existing file.
+
+    Raises
+    ------
+    ParameterError
+        Another ending, a file that exists, and as `draw`.
+    ImportError
+        PyVista, or what it writes HTML with, is not installed.
+    OutputError
+        The file cannot be written.
+    """
+    path = _checked_path("export_html", path, ".html", overwrite)
+    scene = _scene(what, values, label, colormap, point_radius, opacity, semi_axes, view, unit, title)
+    content = _page(scene).encode()
+    write_atomically("export_html", path, lambda file: file.write(content))
+
+
+@plainly_called
+def export_gltf(
+    what: Any,
+    path: Any,
+    *,
+    values: Any = None,
+    colormap: str = "viridis",
+    point_radius: float | None = None,
+    opacity: float = 1.0,
+    semi_axes: Mapping[str, Any] | None = None,
+    overwrite: bool = False,
+) -> None:
+    """Write what `draw` draws as glTF, for Blender, slides, viewers and headsets: triangles with their colours.
+
+    Needs PyVista: ``pip install 'medyanpy[notebooks]'``. A unit of the file is 1 nm, and its y axis is the z axis here,
+    as the format has it. There is no legend.
+
+    Parameters
+    ----------
+    what, values, colormap, point_radius, opacity, semi_axes
+        As of `show`.
+    path : path
+        ``.gltf``; the one file holds all.
+    overwrite : bool
+        Replace an existing file.
+
+    Raises
+    ------
+    ParameterError
+        Another ending, a file that exists, and as `draw`.
+    ImportError
+        PyVista is not installed.
+    OutputError
+        The file cannot be written.
+    """
+    path = _checked_path("export_gltf", path, ".gltf", overwrite)
+    scene = _scene(what, values, "", colormap, point_radius, opacity, semi_axes, None, "nm", None)
+    with _plotter(scene) as plotter, tempfile.TemporaryDirectory() as folder:
+        made = Path(folder) / "scene.gltf"
+        plotter.export_gltf(str(made))
+        written = json.loads(made.read_bytes())
+    # What VTK leaves out: names, that one sees through what is transparent, and both sides of what is open.
+    for piece, mesh in zip(scene.pieces, written["meshes"], strict=True):
+        mesh["name"] = piece.name
+        material = written["materials"][mesh["primitives"][0]["material"]]
+        material["doubleSided"] = True
+        if piece.opacity < 1.0:
+            material["alphaMode"] = "BLEND"
+    content = json.dumps(written).encode()
+    write_atomically("export_gltf", path, lambda file: file.write(content))
+
+
+def _checked_path(what: str, path: Any, ending: str, overwrite: bool) -> Path:
+    path = new_file(what, path, overwrite=overwrite)
+    if path.suffix.lower() != ending:
+        raise ParameterError(f"{what}: the path must end in {ending}, not {path.suffix!r}")
+    return path
+
+
+# From what there is to triangles -------------------------------------------------------------------------------------
+
+
+def _scene(
+    what: Any,
+    values: Any,
+    label: str,
+    colormap: str,
+    point_radius: float | None,
+    opacity: float,
+    semi_axes: Any,
+    view: Any,
+    unit: str,
+    title: str | None,
+) -> Scene3D:
+    if point_radius is not None:
+        point_radius = number("show: point_radius", point_radius, above=0.0)
+    opacity = number("show: opacity", opacity, at_least=0.0, at_most=1.0)
+    _need_pyvista()
+    need_matplotlib()  # for colours
+    surfaces, solids = objects_of(scene_of(what, checked_axes("show", semi_axes)))
+    give_values([s for s in surfaces if s.is_membrane], values)
+    window = window_of("show", surfaces, solids, view, point_radius)
+    if point_radius is None:
+        point_radius = default_radius(surfaces, solids, window.scale(_SIZE, bar_share(surfaces)))
+    limits = limits_of(surfaces)
+    pieces = [_piece_of_sheet(s, limits, colormap, opacity if s.is_membrane else 1.0) for s in surfaces]
+    legend = []
+    for k, s in enumerate(solids):
+        color = POINT_COLORS[k % len(POINT_COLORS)]
+        legend.append((s.legend, color))
+        pieces += _pieces_of_solids(s, point_radius, np.array(color))
+    has_values = any(s.values is not None for s in surfaces)
+    bar = (label_of(values, label, unit), limits, colormap) if has_values else None
+    middle = 0.5 * (window.low + window.high) @ window.camera
+    return Scene3D([p for p in pieces if len(p.faces)], window.camera, middle, legend, bar, title or "")
+
+
+def _piece_of_sheet(s: Sheet, limits: tuple[float, float], colormap: str, opacity: float) -> Piece:
+    normals = s.smooth_normals()
+    if s.values is None:
+        return Piece(s.name, s.vertices, normals, s.faces, np.array(s.color), opacity)
+    of_vertices = np.full(len(s.vertices), np.nan)
+    of_vertices[s.faces] = s.values
+    if np.array_equal(of_vertices[s.faces], s.values, equal_nan=True):
+        colors = colors_of(of_vertices, limits, colormap, s.color)
+        return Piece(s.name, s.vertices, normals, s.faces, colors, opacity)
+    # One for each face: these share no corners then.
+    corners = s.faces.ravel()
+    faces = np.arange(len(corners)).reshape(-1, 3)
+    colors = colors_of(s.values.ravel(), limits, colormap, s.color)
+    return Piece(s.name, s.vertices[corners], normals[corners], faces, colors, opacity)
+
+
+def _pieces_of_solids(s: Solids, default: float, color: np.ndarray) -> Iterator[Piece]:
+    radii = radii_of(s, default)
+    if s.half_axes is not None:
+        yield _ellipsoids(s.name, s.centers, s.half_axes, color)
+        return
+    centers = s.centers
+    if s.links is not None:
+        yield _tubes(s.name, centers, radii, s.links, color)
+        # Round ends, and no gaps where links meet at an angle.
+        ends = np.unique(s.links)
+        centers, radii = centers[ends], radii[ends]
+    elif s.normals is not None and not s.two_sided:
+        # On a closed surface rather than in it, as in pictures; on an open one they are seen from both sides.
+        centers = centers + 0.5 * radii[:, None] * s.normals
+    yield _ellipsoids(s.name, centers, radii[:, None, None] * np.eye(3), color)
+
+
+def _ellipsoids(name: str, centers: np.ndarray, half_axes: np.ndarray, color: np.ndarray) -> Piece:
+    """Half axes (n, 3, 3) as columns. Where they are no spheres, they are lighter where their first axis points."""
+    n = len(centers)
+    unit = next(
+        (mesh for mesh in map(_sphere, (3, 2, 1)) if n * len(mesh.vertices) <= _MOST_VERTICES), _sphere(0)
+    )
+    u, m = unit.vertices, len(unit.vertices)
+    x = centers[:, None] + np.einsum("nij,mj->nmi", half_axes, u)
+    # Normals are those of the sphere, by the inverse transposed.
+    inverse = np.linalg.inv(half_axes) if n else half_axes
+    normals = np.einsum("nji,mj->nmi", inverse, u).reshape(-1, 3)
+    normals /= np.maximum(np.linalg.norm(normals, axis=1), 1e-300)[:, None]
+    faces = (unit.faces[None] + m * np.arange(n)[:, None, None]).reshape(-1, 3)
+    lengths = np.linalg.norm(half_axes, axis=1)
+    if n and not np.allclose(lengths, lengths[:, :1]):
+        light = np.where(u[:, :1] > TIP, TIP_LIGHT, 0.0)
+        color = np.tile((1.0 - light) * color + light, (n, 1))
+    return Piece(name, x.reshape(-1, 3), normals, faces, color)
+
+
+def _sphere(subdivisions: int) -> TriangleMesh:
+    """Of radius 1."""
+    if subdivisions not in _spheres:
+        _spheres[subdivisions] = TriangleMesh.icosphere(1.0, subdivisions)
+    return _spheres[subdivisions]
+
+
+_spheres: dict[int, TriangleMesh] = {}
+
+
+def _tubes(name: str, x: np.ndarray, radii: np.ndarray, links: np.ndarray, color: np.ndarray) -> Piece:
+    """One for each link, as thick as its ends."""
+    sides = _SIDES if 2 * _SIDES * len(links) <= _MOST_VERTICES else _FEW_SIDES
+    a, b = links.T
+    along = x[b] - x[a]
+    length = np.linalg.norm(along, axis=1)
+    a, b, along = a[length > 0.0], b[length > 0.0], along[length > 0.0]
+    n = len(along)
+    along /= np.linalg.norm(along, axis=1)[:, None]
+    # Across: from the axis that it is the least along.
+    axis = np.eye(3)[np.argmin(np.abs(along), axis=1)] if n else along
+    one = np.cross(along, axis)
+    one /= np.linalg.norm(one, axis=1)[:, None]
+    other = np.cross(along, one)
+    angle = 2.0 * np.pi * np.arange(sides) / sides
+    around = np.cos(angle)[None, :, None] * one[:, None] + np.sin(angle)[None, :, None] * other[:, None]
+    ends = [x[end][:, None] + radii[end][:, None, None] * around for end in (a, b)]
+    k = np.arange(sides)
+    after = (k + 1) % sides
+    quads = np.concatenate([np.stack([k, after, sides + after], 1), np.stack([k, sides + after, sides + k], 1)])
+    faces = (quads[None] + 2 * sides * np.arange(n)[:, None, None]).reshape(-1, 3)
+    vertices = np.stack(ends, axis=1).reshape(-1, 3)
+    return Piece(name, vertices, np.stack([around, around], axis=1).reshape(-1, 3), faces, color)
+
+
+# From triangles to files ---------------------------------------------------------------------------------------------
+
+
+def _need_pyvista() -> None:
+    try:
+        import pyvista  # noqa: F401
+    except ImportError as cause:
+        raise ImportError(f"scenes that turn need PyVista: {_COMMAND}") from cause
+
+
+@contextmanager
+def _plotter(scene: Scene3D) -> Iterator[Any]:
+    """PyVista's, with all pieces in it, and no window."""
+    import pyvista
+    from vtkmodules.vtkCommonCore import vtkLogger
+
+    # Without a display VTK finds another way, and says so for every plotter.
+    vtkLogger.SetStderrVerbosity(vtkLogger.VERBOSITY_OFF)
+    plotter = pyvista.Plotter(off_screen=True)
+    try:
+        _fill(plotter, scene)
+        yield plotter
+    finally:
+        plotter.close()
+
+
+def _fill(plotter: Any, scene: Scene3D) -> None:
+    import pyvista
+
+    plotter.background_color = "white"
+    for piece in scene.pieces:
+        triangles = pyvista.PolyData.from_regular_faces(piece.vertices.astype(np.float32), piece.faces)
+        triangles.point_data["Normals"] = piece.normals.astype(np.float32)
+        triangles.GetPointData().SetActiveNormals("Normals")
+        more: dict[str, Any] = {"color": piece.colors}
+        if piece.colors.ndim == 2:
+            triangles.point_data["colors"] = np.round(255.0 * piece.colors).astype(np.uint8)
+            more = {"scalars": "colors", "rgb": True}
+        more |= _LIGHT | {"opacity": piece.opacity, "show_scalar_bar": False}
+        # By the normals that are there, which smooth_shading=True might make anew.
+        plotter.add_mesh(triangles, smooth_shading=False, **more).prop.interpolation = "Phong"
+    _, up, toward = scene.camera
+    plotter.camera_position = [scene.middle + toward, scene.middle, up]
+    plotter.reset_camera()
+
+
+def _page(scene: Scene3D) -> str:
+    """HTML of all pieces and what shows them, with the legend over it."""
+    try:
+        import trame_vtk  # noqa: F401
+    except ImportError as cause:
+        raise ImportError(f"PyVista writes HTML with trame, which is not here: {_COMMAND}") from cause
+    with _plotter(scene) as plotter, warnings.catch_warnings():
+        # Newer versions have the method elsewhere; what trame warns of while it is imported is not for users.
+        warnings.simplefilter("ignore")
+        written = getattr(plotter, "trame", plotter).export_html(None).getvalue()
+    # The viewer would ask the site of its makers for icons.
+    alone = (
+        '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; script-src \'unsafe-inline\' '
+        "'unsafe-eval' blob: data:; style-src 'unsafe-inline'; img-src data: blob:; connect-src data: blob:; "
+        'worker-src blob: data:">'
+    )
+    title = html.escape(scene.title or "medyanpy")
+    written = written.replace("<head>", f"<head>{alone}", 1)
+    written = re.sub(r"<title>.*?</title>", lambda _: f"<title>{title}</title>", written, count=1, flags=re.DOTALL)
+    before, _, after = written.rpartition("</body>")
+    return f"{before}{_overlay(scene)}</body>{after}"
+
+
+def _css(color: Any) -> str:
+    return "#" + "".join(f"{round(255 * float(c)):02x}" for c in color)
+
+
+def _overlay(scene: Scene3D) -> str:
+    """Title, legend and colour bar, as `draw` has them."""
+    place = "position:fixed;z-index:9;pointer-events:none;font:13px sans-serif;color:#333;"
+    # The viewer empties what it is in.
+    parts = ['<div class="content" style="position:absolute;top:0;left:0;width:100%;height:100%"></div>']
+    if scene.title:
+        parts.append(f'<div style="{place}top:1em;width:100%;text-align:center">{html.escape(scene.title)}</div>')
+    if scene.legend:
+        lines = "".join(
+            f'<div><span style="color:{_css(color)}">&#9679;</span> {html.escape(name)}</div>'
+            for name, color in scene.legend
+        )
+        parts.append(f'<div style="{place}right:1.5em;bottom:1em">{lines}</div>')
+    if scene.bar is not None:
+        label, (low, high), colormap = scene.bar
+        shares = np.linspace(0.0, 1.0, 17)
+        colors = colors_of(low + shares * (high - low), (low, high), colormap, (0.0, 0.0, 0.0))
+        gradient = ",".join(map(_css, colors))
+        parts.append(
+            f'<div style="{place}right:1.5em;top:30%;display:flex;gap:0.5em;align-items:stretch;height:12em">'
+            f'<div style="width:0.9em;background:linear-gradient(to top,{gradient})"></div>'
+            f'<div style="display:flex;flex-direction:column;justify-content:space-between"><span>{high:.3g}</span>'
+            f"<span>{html.escape(label)}</span><span>{low:.3g}</span></div></div>"
+        )
+    return "".join(parts)
