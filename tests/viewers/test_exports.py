@@ -557,6 +557,13 @@ def test_a_source_that_is_damaged_inside(run, tmp_path):
     assert set(tmp_path.iterdir()) == {broken, out}
 
 
+def test_what_a_killed_export_left_is_removed(run, tmp_path):
+    left = tmp_path / ".run.xyz.999999999.tmp"
+    left.write_text("half")
+    mp.export(run.path, tmp_path / "run.xyz", frames=slice(0, 1))
+    assert not left.exists()
+
+
 def test_a_disk_that_fails(run, tmp_path, monkeypatch):
     out = tmp_path / "run.xyz"
     out.write_text("of before")
@@ -576,6 +583,8 @@ BAD = {
     "no ending": ({"out": "run"}, "ending '' are not written"),
     "no path": ({"out": 3}, "export: out"),
     "no source": ({"source": "none.h5"}, r"none\.h5 does not exist"),
+    "no source at all": ({"source": 3}, "Trajectory: path"),
+    "a word for a switch": ({"overwrite": "no"}, "export: overwrite must be True or False, not 'no'"),
     "a folder": ({"out": "folder.xyz"}, r"folder\.xyz is a folder"),
     "no folder": ({"out": "nowhere/run.xyz"}, "folder .*nowhere does not exist"),
     "a number": ({"frames": 3}, r"frames = 3 but must be a slice"),
