@@ -140,8 +140,8 @@ class TrajectoryReader(ReaderBase):  # type: ignore[misc]
     Positions of rows in which nobody is are nan. ``ts.data`` holds ``"step"``, ``"ids"`` and ``"alive"`` of all rows,
     the energies (pN nm) and the temperature, that of each force as ``"energies/NAME"``, ``"orientations"`` (unit
     quaternions, scalar first) of oriented beads, and ``"links"``: by the name of each jump that binds some, (k, 2) the
-    rows of the beads nearest to their ends. There is no box. ``convert_units=False`` leaves lengths in nm, times in s and velocities in
-    nm/s.
+    rows of the beads nearest to their ends. There is no box. ``convert_units=False`` leaves lengths in nm, times in s
+    and velocities in nm/s.
     """
 
     format = "MEDYANPY"
