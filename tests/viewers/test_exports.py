@@ -655,6 +655,18 @@ def test_without_the_extra(run, tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize(
+    ("module", "package", "called"), [("ovito", "ovito", "OVITO"), ("mdanalysis", "MDAnalysis", "MDAnalysis")]
+)
+def test_readers_without_the_extra(monkeypatch, module, package, called):
+    monkeypatch.setitem(sys.modules, package, None)
+    for name in [name for name in sys.modules if name.startswith(f"{package}.")]:
+        monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.delitem(sys.modules, f"medyanpy.{module}", raising=False)
+    with pytest.raises(ImportError, match=rf"medyanpy\.{module} needs {called}: pip install 'medyanpy\[viewers\]'"):
+        importlib.import_module(f"medyanpy.{module}")
+
+
 def test_directions_are_no_particles(tmp_path):
     """Directors of filaments are directions, whatever their rows hold."""
     topology = mp.Topology()
