@@ -737,8 +737,8 @@ def box(n=4):
         (("x1 + q", [[0]]), mp.ParameterError, r"'q' at column 6 of 'x1 \+ q' is unknown: there are x1, y1, z1"),
         (("x1 - x3", [[0, 1]]), mp.ParameterError, "'x3' .* is unknown: there are x1, y1, z1, x2, y2, z2"),
         (("x - x1", [[0, 1]]), mp.ParameterError, "'x' at column 1 .* is unknown"),
-        (("x1 ** y1", [[0]]), mp.ParameterError, "powers must be whole numbers"),
-        (("tan(x1)", [[0]]), mp.ParameterError, "is not part of an expression"),
+        (("x1 ** q", [[0]]), mp.ParameterError, "'q' at column 7 .* is unknown"),
+        (("tanx(x1)", [[0]]), mp.ParameterError, "is not part of an expression: there is no function tanx"),
         (("3 - 3", [[0]]), mp.ParameterError, "does not depend on any coordinate"),
         (("x1 - 1", [[0, 1]]), mp.TopologyError, "'x1 - 1' does not depend on bead 2 of the 2 in each row"),
         (("x1 - 1", [[7]]), mp.TopologyError, "row 0 names beads .7., but the topology has beads 0 to 3"),
@@ -941,4 +941,4 @@ def test_sympy_expressions_are_texts():
     assert np.hypot(x[0, 0] - x[1, 0], x[0, 1]) == pytest.approx(np.sqrt(5.0), rel=1e-10)
     assert "sqrt" in made.texts[0]
     with pytest.raises(mp.ParameterError, match="is not part of an expression of sqrt"):
-        box()[0].constrain(sympy.tan(x1) - 1, [[0]])
+        box()[0].constrain(sympy.gamma(x1) - 1, [[0]])

@@ -161,14 +161,15 @@ cdef inline void sincos2pi(double u, double* s, double* c) noexcept nogil:
     sincos_quadrant(r, (hi - r) + lo, bits_of(t), s, c)
 
 
-cdef inline double exp_(double x) noexcept nogil:
-    """Exponential of any x, within 0.75 ulp for normal results, 1 spacing (2**-1074) for subnormal ones.
+cdef inline double exp_core(double x, double low, bint has_low, int shift) noexcept nogil:
+    """exp(x + low) 2**shift: what exp_ says of x, and low a few units in the last place of x at most.
 
-    exp(-inf) = 0, exp(inf) = inf, NaN gives NaN; 0 and inf where the exact value rounds to them.
+    Without `has_low`, low is left out; that and `shift` are constants to the compiler. A shift from -1 to 0 costs no
+    range: where the result is finite, so are the factors.
     """
     # The comparisons this way round let a NaN through.
     cdef double a = -746.0 if x < -746.0 else x
-    a = 710.0 if a > 710.0 else a
+    a = 711.0 if a > 711.0 else a
     cdef double t = a * 1.4426950408889634 + 6755399441055744.0
     cdef double n = t - 6755399441055744.0
     cdef double w = a - n * 0.6931471805601177  # exact
@@ -190,11 +191,23 @@ cdef inline double exp_(double x) noexcept nogil:
     y = 1.0 + r
     e = (1.0 - y) + r
     y = y + (e + (r * r * p + rl))
+    if has_low:
+        y = y + y * low
+    if shift != 0:
+        n = n + shift
     # 2**n in two factors: n reaches -1076 and 1024, which no single double of the form 2**n does.
     half = 0.5 * n + 6755399441055744.0
     b1 = bits_of(half)
-    b2 = bits_of(t) - b1
+    b2 = bits_of(t) + <uint64_t> shift - b1
     return y * double_of((b1 + 1023) << 52) * double_of((b2 + 1023) << 52)
+
+
+cdef inline double exp_(double x) noexcept nogil:
+    """Exponential of any x, within 0.75 ulp for normal results, 1 spacing (2**-1074) for subnormal ones.
+
+    exp(-inf) = 0, exp(inf) = inf, NaN gives NaN; 0 and inf where the exact value rounds to them.
+    """
+    return exp_core(x, 0.0, False, 0)
 
 
 @cython.cdivision(True)  # the check of the divisor would be a branch
@@ -212,18 +225,16 @@ cdef inline double inverse_root(double x) noexcept nogil:
     return y + y * (0.5 - half * y * y)
 
 
-cdef inline double acos_(double x) noexcept nogil:
-    """Inverse cosine in [0, pi], |x| <= 1, within 0.65 ulp; NaN for |x| > 1.  acos(1) = +0."""
-    cdef double a = double_of(bits_of(x) & <uint64_t>0x7FFFFFFFFFFFFFFF)
-    # |x| <= 1/2: pi/2 - asin x.  Else 2 asin s with s = sqrt((1 - |x|) / 2) <= 1/2, or pi minus it.
+cdef inline void asin_parts(double x, double a, double* s, double* rest) noexcept nogil:
+    """asin of x as s + rest where a = |x| <= 1/2; above, s + rest is half the angle acos(a)."""
+    # |x| <= 1/2: asin x.  Else 2 asin s with s = sqrt((1 - |x|) / 2) <= 1/2.
     cdef double y = 0.5 * (1.0 - a)  # exact where it is used
     cdef double root = sqrt(y)
     cdef double rh = double_of(bits_of(root) & <uint64_t>0xFFFFFFFFF8000000)
     # What the rounding of the root lost; 1e-300 changes nothing but 0 / 0 at |x| = 1.
     cdef double tail = (y - rh * rh) / ((root + rh) + 1e-300) - (root - rh)
-    cdef double s = x if a <= 0.5 else root
     cdef double z = x * x if a <= 0.5 else y
-    cdef double p, lead, base, base_lo, rest, t
+    cdef double p
     tail = 0.0 if a <= 0.5 else tail
     p = 0.032628469732966695
     p = p * z - 0.020998811963824988
@@ -238,7 +249,16 @@ cdef inline double acos_(double x) noexcept nogil:
     p = p * z + 0.044642857174610986
     p = p * z + 0.07499999999970801
     p = p * z + 0.1666666666666676
-    rest = s * z * p + tail
+    s[0] = x if a <= 0.5 else root
+    rest[0] = s[0] * z * p + tail
+
+
+cdef inline double acos_(double x) noexcept nogil:
+    """Inverse cosine in [0, pi], |x| <= 1, within 0.65 ulp; NaN for |x| > 1.  acos(1) = +0."""
+    cdef double a = double_of(bits_of(x) & <uint64_t>0x7FFFFFFFFFFFFFFF)
+    cdef double s, rest, lead, base, base_lo, t
+    asin_parts(x, a, &s, &rest)
+    # pi/2 - asin x, 2 asin s, or pi minus it.
     lead = -s if a <= 0.5 else (2.0 * s if x > 0.0 else -2.0 * s)
     rest = -rest if a <= 0.5 else (2.0 * rest if x > 0.0 else -2.0 * rest)
     # 0, pi/2 or pi, in two doubles
@@ -247,6 +267,20 @@ cdef inline double acos_(double x) noexcept nogil:
     base = base * 0.7853981633974483
     t = base + lead
     return t + (((base - t) + lead) + (base_lo + rest))
+
+
+cdef inline double asin_(double x) noexcept nogil:
+    """Inverse sine in [-pi/2, pi/2], |x| <= 1, within 0.8 ulp; NaN for |x| > 1.  asin(-0.0) is -0.0."""
+    cdef uint64_t sign = bits_of(x) & <uint64_t>0x8000000000000000
+    cdef double a = double_of(bits_of(x) ^ sign)
+    cdef double s, rest, t, lead
+    asin_parts(a, a, &s, &rest)
+    # pi/2 - 2 asin s where x is not small.
+    lead = 2.0 * s
+    t = 1.5707963267948966 - lead
+    t = t + (((1.5707963267948966 - t) - lead) + (6.123233995736766e-17 - 2.0 * rest))
+    t = s + rest if a <= 0.5 else t
+    return double_of(bits_of(t) ^ sign)
 
 
 @cython.cdivision(True)  # the check of the divisor would be a branch

@@ -8,6 +8,7 @@ import numpy as np
 from libc.stdint cimport int64_t, uint32_t, uint64_t
 
 from medyanpy._kernels cimport elementary
+from medyanpy._kernels cimport special
 from medyanpy._kernels cimport philox as _philox
 from medyanpy._kernels.philox cimport NORMALS_BLOCK, normals_block
 
@@ -110,6 +111,93 @@ def sincos2pi(const double[::1] u not None, double[::1] s not None, double[::1] 
             elementary.sincos2pi(u[i], &si, &ci)
             s[i] = si
             c[i] = ci
+
+
+def asin(const double[::1] x not None, double[::1] out not None):
+    """``out[i] = asin(x[i])``, within 0.8 ulp; NaN for ``|x[i]| > 1``."""
+    cdef Py_ssize_t i, n = x.shape[0]
+    check_length(n, out.shape[0])
+    with nogil:
+        for i in range(n):
+            out[i] = elementary.asin_(x[i])
+
+
+def tanh(const double[::1] x not None, double[::1] out not None):
+    """``out[i] = tanh(x[i])``, within 1.8 ulp``."""
+    cdef Py_ssize_t i, n = x.shape[0]
+    check_length(n, out.shape[0])
+    with nogil:
+        for i in range(n):
+            out[i] = special.tanh_(x[i])
+
+
+def erf(const double[::1] x not None, double[::1] out not None):
+    """``out[i] = erf(x[i])``, within 1.5 ulp``."""
+    cdef Py_ssize_t i, n = x.shape[0]
+    check_length(n, out.shape[0])
+    with nogil:
+        for i in range(n):
+            out[i] = special.erf_(x[i])
+
+
+def erfc(const double[::1] x not None, double[::1] out not None):
+    """``out[i] = 1 - erf(x[i])``, within 5 ulp``."""
+    cdef Py_ssize_t i, n = x.shape[0]
+    check_length(n, out.shape[0])
+    with nogil:
+        for i in range(n):
+            out[i] = special.erfc_(x[i])
+
+
+def gauss(const double[::1] x not None, double[::1] out not None):
+    """``out[i] = exp(-x[i]**2)``, within 1.2 ulp``."""
+    cdef Py_ssize_t i, n = x.shape[0]
+    check_length(n, out.shape[0])
+    with nogil:
+        for i in range(n):
+            out[i] = special.gauss_(x[i])
+
+
+def log1p(const double[::1] x not None, double[::1] out not None):
+    """``out[i] = log(1 + x[i])``, within 1.6 ulp``."""
+    cdef Py_ssize_t i, n = x.shape[0]
+    check_length(n, out.shape[0])
+    with nogil:
+        for i in range(n):
+            out[i] = special.log1p_(x[i])
+
+
+def floor(const double[::1] x not None, double[::1] out not None):
+    """``out[i] = floor(x[i])``, exactly."""
+    cdef Py_ssize_t i, n = x.shape[0]
+    check_length(n, out.shape[0])
+    with nogil:
+        for i in range(n):
+            out[i] = special.floor_(x[i])
+
+
+def sinhcosh(const double[::1] x not None, double[::1] s not None, double[::1] c not None):
+    """``s[i], c[i]`` are the hyperbolic sine and cosine of ``x[i]``, within 1.6 ulp."""
+    cdef Py_ssize_t i, n = x.shape[0]
+    cdef double si, ci
+    check_length(n, s.shape[0])
+    check_length(n, c.shape[0])
+    with nogil:
+        for i in range(n):
+            special.sinhcosh_(x[i], &si, &ci)
+            s[i] = si
+            c[i] = ci
+
+
+def power(const double[::1] x not None, const double[::1] y not None, double[::1] out not None, double less=0.0):
+    """``out[i] = x[i]**(y[i] - less)``, within 1.2 ulp where ``|y log x| < 10``, else 30 ulp; NaN for negative ``x[i]``, unless
+    ``y[i]`` is whole."""
+    cdef Py_ssize_t i, n = x.shape[0]
+    check_length(y.shape[0], n)
+    check_length(n, out.shape[0])
+    with nogil:
+        for i in range(n):
+            out[i] = special.power_(x[i], y[i], less)
 
 
 def philox(const uint32_t[:, ::1] counter not None, const uint32_t[::1] key not None,

@@ -97,9 +97,9 @@ cdef class Evaluator:
             return PYTHON_EXCEPTION
         return 0
 
-    def __call__(self, const double[:, ::1] points):
-        """(n, m) all m results at points (n, 3)."""
-        cdef Py_ssize_t n = points.shape[0], n_out = len(self.outputs), chunk, first, k
+    def __call__(self, const double[:, ::1] inputs):
+        """(n, m) all m results at points, of which each row has x, y, z and the other numbers of a point."""
+        cdef Py_ssize_t n = inputs.shape[0], n_out = len(self.outputs), chunk, first, k, i
         cdef const Function* f = &self.function
         cdef int c
         results = np.empty((n, n_out))
@@ -111,7 +111,11 @@ cdef class Evaluator:
             prepare(f, registers)
             for chunk in range((n + WIDTH - 1) // WIDTH):
                 first = WIDTH * chunk
-                _load(&points[first, 0], min(n - first, <Py_ssize_t> WIDTH), x)
+                for k in range(WIDTH):
+                    # Where there are no more, the last once again.
+                    i = min(first + k, n - 1)
+                    for c in range(inputs.shape[1]):
+                        x[WIDTH * c + k] = inputs[i, c]
                 evaluate(f, registers)
                 for c in range(n_out):
                     for k in range(min(n - first, <Py_ssize_t> WIDTH)):

@@ -302,7 +302,7 @@ class Writer:
         self._lock = lock
         self._process = os.getpid()
         self._turn = threading.RLock()
-        self._file: File | None = None
+        self._file: File
         self._take(file)
 
     def _take(self, file: File, waiting: Waiting | None = None) -> None:
@@ -315,7 +315,8 @@ class Writer:
         except BaseException:
             file.close()
             raise
-        before, self._file, self._waiting = self._file, file, waiting
+        before: File | None = vars(self).get("_file")
+        self._file, self._waiting = file, waiting
         self._unsure = False
         self._written = file.frames
         self._written_at = clock.monotonic()
@@ -471,6 +472,14 @@ def element_paths(file: "h5py.File") -> list[str]:
     return [*(path for path in known if path in file), *own]
 
 
+def energies_in(file: "h5py.File") -> dict[str, str]:
+    """The name of each force whose energy is in the frames of a file, by the path of that; in the order of forces."""
+    group = file.get(ENERGIES_AT, {})
+    return {
+        f"{ENERGIES_AT}/{k}": str(group[k].attrs["name"]).removeprefix(ENERGY_OF) for k in sorted(group, key=int)
+    }
+
+
 def refer_to_particles(file: "h5py.File") -> None:
     """Let all tuples say which particles they are of, as H5MD wants it."""
     for element in file[CONNECTIVITY].values() if CONNECTIVITY in file else ():
@@ -571,7 +580,7 @@ class _Unmarked(io.RawIOBase):
         if self._place < len(self._head):
             head = self._head[self._place : self._place + done]
             view[: len(head)] = head
-        if view[:4] == b"GCOL":
+        if bytes(view[:4]) == b"GCOL":
             # HDF5 asks for a long one in parts.
             length = int.from_bytes(view[8:16], "little")
             _check_heap(os.pread(self._number, min(length, os.fstat(self._number).st_size), self._place))
@@ -631,7 +640,7 @@ def _checksum(head: bytes) -> int:
     for bits in (14, 11, 25, 16, 4, 14, 24):
         x = ((x ^ y) - turned(y, bits)) & 0xFFFFFFFF
         x, y, z = z, x, y
-    return y
+    return int(y)
 
 
 def check_format(file: "h5py.File", path: Any) -> None:
@@ -674,6 +683,8 @@ class HandleRows(NamedTuple):
     rows: np.ndarray
 
     def __eq__(self, other: object) -> bool:
+        if not isinstance(other, HandleRows):
+            return NotImplemented
         return self[:2] == other[:2] and np.array_equal(self.rows, other.rows)
 
     def __ne__(self, other: object) -> bool:
@@ -713,7 +724,7 @@ def part_of(path: Path, number: int) -> Path:
 
 def later_parts(path: Path, after: int = 1) -> list[Path]:
     """Segments with higher numbers that are there."""
-    found = []
+    found: list[Path] = []
     while os.path.exists(there := part_of(path, after + 1 + len(found))):
         found.append(there)
     return found
@@ -793,7 +804,7 @@ def counted_steps(file: "h5py.File") -> np.ndarray:
     """The steps of frames that are whole: what has no step yet is not there."""
     group = file[POSITION]
     n = min(len(group[name]) for name in ("step", "time", "value"))
-    return group["step"][:n]
+    return np.asarray(group["step"][:n])
 
 
 def steps_of(path: Path, step: int) -> int:

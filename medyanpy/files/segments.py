@@ -81,11 +81,11 @@ class TrajectoryHandle:
 
     @property
     def fixed(self) -> bool:
-        return self.beside["fixed"]
+        return bool(self.beside["fixed"])
 
     @property
     def in_space(self) -> bool:
-        return self.beside.get("in_space", True)
+        return bool(self.beside.get("in_space", True))
 
     @property
     def faces(self) -> np.ndarray | None:
@@ -139,7 +139,9 @@ class TrajectoryHandle:
 
     @property
     def row_numbers(self) -> np.ndarray:
-        """(n,) `rows` as numbers."""
+        """(n,) `rows` as numbers; none of beads without rows there."""
+        if self.rows is None:
+            return np.empty(0, np.int64)
         return np.arange(self.rows.start, self.rows.stop) if isinstance(self.rows, slice) else self.rows
 
     def __len__(self) -> int:
@@ -223,9 +225,7 @@ class Segment:
                     self.follows = hdf5.segment_of(file)
                     self.seed = int(own.attrs["seed"]) if "seed" in own.attrs else None
                     self.energies = {
-                        name.removeprefix(hdf5.ENERGY_OF): name
-                        for name, element in self.elements.items()
-                        if element.path.startswith(f"{hdf5.ENERGIES_AT}/")
+                        name: hdf5.ENERGY_OF + name for name in hdf5.energies_in(file).values()
                     }
                     self.comes_and_goes = f"{hdf5.IDS}/value" in file
             self._file, self._there = new, there
@@ -276,7 +276,7 @@ class Segment:
         if name == "ids":
             return (self.n_beads,)
         with foreign_errors(f"{self.path} is damaged: {name}"):
-            return self._dataset(name).shape[1:]
+            return tuple(self._dataset(name).shape[1:])
 
     def read(self, name: str, rows: Any) -> np.ndarray:
         """Part of what frames hold under a name: a frame, a slice, or these and rows of beads."""
@@ -285,7 +285,7 @@ class Segment:
             one = np.arange(self.n_beads)[tuple(beads)]
             return one if isinstance(frames, int) else np.tile(one, (len(range(*frames.indices(len(self)))), 1))
         with foreign_errors(f"{self.path} is damaged: {name}"):
-            return self._dataset(name)[rows]
+            return np.asarray(self._dataset(name)[rows])
 
     def document(self) -> dict[str, Any]:
         """The tree of what was simulated.
@@ -313,7 +313,7 @@ class Segment:
             return found.astype(np.int64)
         order = np.argsort(ids, kind="stable")
         rows = order[np.searchsorted(ids[order], found).clip(max=len(ids) - 1)]
-        return rows[(ids[rows] == found).all(axis=1)]
+        return np.asarray(rows[(ids[rows] == found).all(axis=1)])
 
     def _bonds_of_before(self, k: int) -> np.ndarray:
         """Of files that do not hold them: links of chains, and those that jumps have bound."""
@@ -358,7 +358,7 @@ def _read_handles(file: Any) -> Iterator[tuple[str, TrajectoryHandle]]:
         beside = {key: _read_beside(dataset) for key, dataset in group.items() if key != "rows"}
         beside |= {key: value for key, value in group.attrs.items() if key not in _HEAD}
         beside["fixed"] = bool(group.attrs["fixed"])
-        own, rows = mass[beads], None
+        own, rows = mass[beads], None  # type: np.ndarray, slice | np.ndarray | None
         if of:
             rows = np.searchsorted(beads_with[of], beads)
             if (np.diff(rows) == 1).all():

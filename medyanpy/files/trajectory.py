@@ -98,7 +98,7 @@ class Frame:
 
     def living(self, handle: TrajectoryHandle) -> np.ndarray:
         """(k,) rows of the beads of a handle that are alive in this frame, ascending."""
-        return handle.beads[self.alive[handle.beads]]
+        return np.asarray(handle.beads[self.alive[handle.beads]])
 
     def rows_of_ids(self, ids: Any) -> np.ndarray:
         """Rows of beads by their permanent ids, as `State.rows_of_ids`.
@@ -117,7 +117,8 @@ class Frame:
             An id of no bead that is alive in this frame.
         """
         wanted = one_or_many("rows_of_ids: ids", ids, dtype=np.int64, error=TopologyError)
-        return found_ids("rows_of_ids", wanted, self.ids, None)
+        rows: np.ndarray = found_ids("rows_of_ids", wanted, self.ids, None)
+        return rows
 
     def column(self, name: str) -> np.ndarray:
         """What a kind of bead declares under a name, as `State.column`.
@@ -255,6 +256,9 @@ class Frame:
             raise ParameterError(
                 f"{self._segment.path} holds no energies of single forces: it was written by a version that wrote none"
             )
+        for name in names.values():
+            if not self._segment.holds(name):
+                raise ParameterError(f"{self._segment.path} is damaged: {name} is not there")
         return {force: self._number(name) for force, name in names.items()}
 
     @property
@@ -330,8 +334,10 @@ class Frame:
         return State(self.step, self.time, parts)
 
     def __eq__(self, other: object) -> bool:
-        same = isinstance(other, Frame) and self._trajectory is other._trajectory
-        return same and self._index == other._index and self._segment is other._segment
+        if not isinstance(other, Frame):
+            return NotImplemented
+        mine, theirs = ((one._trajectory, one._segment) for one in (self, other))
+        return self._index == other._index and all(a is b for a, b in zip(mine, theirs, strict=True))
 
     def __hash__(self) -> int:
         return hash((id(self._trajectory), self._index))
@@ -512,7 +518,7 @@ class Trajectory(Displayed, Sequence[Frame]):
     """
 
     @plainly_called
-    def __init__(self, path: str | os.PathLike) -> None:
+    def __init__(self, path: "str | os.PathLike[str]") -> None:
         hdf5.import_h5py()
         self._path = file_path("Trajectory: path", path)
         self._segments: list[Segment] = []
@@ -672,7 +678,7 @@ class Trajectory(Displayed, Sequence[Frame]):
             k = self._index_in(segment, frames)
             if segment.holds(name) and segment.shape(name) == shape:
                 return segment.read(name, (k, *beads))
-            return self._read(name, slice(frames, frames + 1), rows)[0]
+            return np.asarray(self._read(name, slice(frames, frames + 1), rows)[0])
         index, step, parts = np.arange(len(self))[frames], frames.step or 1, []
         for segment, end in zip(self._segments, self._ends, strict=True):
             own = index[(index < end) & (index >= end - len(segment))] - (end - len(segment))

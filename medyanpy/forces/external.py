@@ -15,6 +15,7 @@ from medyanpy.forces._stiffness import Coordinates, Start
 from medyanpy.handles import bead_numbers, handles_in
 from medyanpy.sites import Sites
 from medyanpy.surfaces.expressions import Graph, check_length, check_names, parse
+from medyanpy.surfaces.texts import as_text
 
 __all__ = ["ExternalField", "HarmonicTrap", "UniformField"]
 
@@ -224,9 +225,10 @@ class ExternalField(_SingleBeadForce):
     ----------
     beads : handle, list of handles, (n,) int, or Sites
         Of any kind.
-    energy : str
-        u, pN nm: numbers, x, y, z (nm), parameters, ``+ - * /``, whole powers ``**`` or ``^``, parentheses, and the
-        functions sqrt, exp, log, sin, cos.
+    energy : str or SymPy expression
+        u, pN nm: numbers, pi, x, y, z (nm), parameters, ``+ - * /``, powers ``**`` or ``^``, parentheses, and the
+        functions of :doc:`/forces/fields`; behind semicolons, what further names stand for, as in
+        ``"k*r^2; r = sqrt(x*x + y*y)"``.
     name, group
         See `Force`.
     **parameters : float or (n,) float, finite
@@ -246,6 +248,7 @@ class ExternalField(_SingleBeadForce):
     The expression is read, never run: it is differentiated by rules, three times, and compiled for a kernel. So forces
     and the second and third derivatives that linearly implicit kicks ask for are exact, to rounding. Where u is no
     number (the logarithm of what is not positive; sine and cosine beyond 2²⁰), the run stops with a `SimulationError`.
+    Where a function has no derivative (abs, min, max, step, floor, ceil, select), it has that of the branch taken.
 
     Examples
     --------
@@ -263,7 +266,8 @@ class ExternalField(_SingleBeadForce):
     >>> pairing.set(depth=0.0)
     """
 
-    def __init__(self, beads: Any, energy: str, *, name: str | None = None, group: int = 0, **parameters: Any) -> None:
+    def __init__(self, beads: Any, energy: Any, *, name: str | None = None, group: int = 0, **parameters: Any) -> None:
+        energy = as_text(f"{name or type(self).__name__}: energy", energy)
         check_length(name or type(self).__name__, energy)
         self._text = energy
         #: Those that the expression names.
@@ -278,8 +282,11 @@ class ExternalField(_SingleBeadForce):
 
     @property
     def energy(self) -> str:
-        """The expression."""
+        """The expression, as text."""
         return self._text
+
+    def _arguments_now(self):
+        return super()._arguments_now() | {"energy": self._text}
 
     def __repr__(self) -> str:
         return super().__repr__().replace("(", f"({self._text!r}" + (", " if self._numbers else ""), 1)
@@ -296,8 +303,7 @@ class ExternalField(_SingleBeadForce):
         x = start.site_positions(beads) if isinstance(beads, Sites) else start.positions[beads]
         graph, u = self._graph(self._numbers)
         numbers = [np.broadcast_to(value, (len(x),)) for value in self._numbers.values()]
-        with np.errstate(all="ignore"):
-            second = np.stack(graph.evaluate(graph.hessian(u), [*x.T, *numbers]), axis=1)
+        second = np.stack(graph.evaluate(graph.hessian(u), [*x.T, *numbers]), axis=1)
         if not np.isfinite(second).all():
             return None
         # The steepest curve upwards that the energy has where each bead is.

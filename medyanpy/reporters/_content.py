@@ -30,6 +30,7 @@ from medyanpy.files.hdf5 import (
     LINKS_OF,
     HandleRows,
     element_paths,
+    energies_in,
     import_h5py,
     read_handle_rows,
     refer_to_particles,
@@ -118,13 +119,13 @@ class Content:
         #: The name of each jump that has something in frames, what it is, and the most rows it can have.
         self._jumps: dict[str, tuple[str, str, int]] = {}
         for k, (name, jump) in enumerate(zip(simulation.system.jump_names, simulation.system.jumps, strict=True)):
-            if jump.in_frames() is not None:
-                self._jumps[f"medyanpy/jumps/{k}"] = (name, *jump.in_frames())
+            if (shown := jump.in_frames()) is not None:
+                self._jumps[f"medyanpy/jumps/{k}"] = (name, *shown)
         #: The name of each force whose energy frames hold.
         names = dict(enumerate(simulation.system.force_names))
         self._energies = {f"{ENERGIES_AT}/{k}": name for k, name in names.items()}
         if like is not None:
-            self._energies = {path: name for path, name in _energies_in(like).items()}
+            self._energies = energies_in(like)
         self._has_interval = like is None or INTERVAL in like
         self._set_connectivity(links, like)
         #: All that depends on time, by path.
@@ -134,10 +135,13 @@ class Content:
         """What joins beads: what stays, and the most rows of what changes."""
         topology, forces = self._simulation.topology, self._simulation.system.forces
         chains = list(self._chains.values())
-        pairs = [h.beads[h.links] for h in topology.handles if h not in chains and "links" in h.beside_frames()]
-        pairs += [force.joined for force in forces if not force.joins_anew]
-        pairs = np.concatenate([np.empty((0, 2), np.int64), *pairs])
-        self._fixed_bonds = np.unique(np.sort(pairs, axis=1), axis=0)
+        found = [np.empty((0, 2), np.int64)]
+        for handle in topology.handles:
+            beside = handle.beside_frames()
+            if handle not in chains and "links" in beside:
+                found.append(handle.beads[beside["links"]])
+        found += [force.joined for force in forces if not force.joins_anew]
+        self._fixed_bonds = np.unique(np.sort(np.concatenate(found), axis=1), axis=0)
         self._links = [force for force in forces if force.joins_anew]
         #: What links of forces joined when this was made, which stays as it is where frames do not hold it.
         self._linked = [force.joined for force in self._links]
@@ -204,9 +208,9 @@ class Content:
         out: dict[str, Element] = {}
         for c in self._columns:
             shape = (topology.n_rows(c.of), *c.shown_shape)
-            number = c.dtype is np.float64
-            dtype = real if number else np.dtype(c.dtype).newbyteorder("<")
-            fill = (np.nan if number else -1) if self._comes_and_goes else None
+            is_real = c.dtype is np.float64
+            dtype = real if is_real else np.dtype(c.dtype).newbyteorder("<")
+            fill = (np.nan if is_real else -1) if self._comes_and_goes else None
             out[c.path] = Element(shape, dtype, c.unit, c.name, c.drawn, fill)
         if self._comes_and_goes:
             # H5MD 1.1: the fill value of ids says that there is no particle.
@@ -395,7 +399,8 @@ class Content:
                 group.attrs["rows_of"] = handle.rows_of()
                 if follow:
                     first = topology.rows_in(handle.rows_of(), row.rows[:1])
-                    group.attrs[FIRST_ROW.get(handle.rows_of(), "first_row")] = first.start
+                    number = first.start if isinstance(first, slice) else first[0]
+                    group.attrs[FIRST_ROW.get(handle.rows_of(), "first_row")] = number
             for name, value in handle.beside_rows().items():
                 if name != "mass":
                     _write_beside(group, name, value)
@@ -453,19 +458,13 @@ class Content:
         return f"it has {min(more)} in its frames, which the simulation has not" if more else ""
 
 
-def _energies_in(file: "h5py.File") -> dict[str, str]:
-    """The name of each force whose energy is in the frames of a file, by the path of that."""
-    group = file.get(ENERGIES_AT, {})
-    numbers = sorted(group, key=int)
-    return {f"{ENERGIES_AT}/{k}": str(group[k].attrs["name"]).removeprefix(ENERGY_OF) for k in numbers}
-
-
 def _kinds(handles: tuple[Handle, ...]) -> np.dtype:
     """Numbers of handles with their names, as far as HDF5 can hold these."""
     names = {handle.name: k for k, handle in enumerate(handles)}
     if sum(len(name.encode()) + 16 for name in names) > _MOST_NAMES or any("\0" in name for name in names):
         return np.dtype(np.int32)
-    return import_h5py().enum_dtype(names, basetype=np.int32)
+    kinds: np.dtype = import_h5py().enum_dtype(names, basetype=np.int32)
+    return kinds
 
 
 def _handle_rows(handles: tuple[Handle, ...]) -> list[HandleRows]:
@@ -512,7 +511,7 @@ def _same(there: Any, here: Any) -> bool:
     if isinstance(here, Surface):
         return isinstance(here, PythonSurface) or there == serialize(here)
     if not isinstance(here, np.ndarray):
-        return there == here
+        return bool(there == here)
     if not isinstance(there, np.ndarray) or there.shape != here.shape:
         return False
     known = ~np.ma.getmaskarray(here)

@@ -117,7 +117,7 @@ class TrajectoryReporter(Reporter):
         # Which segment is written, and what is before it: frames, and the step of the last; what its frames hold, and
         # of which layout of a Context.
         self._number, self._before = 1, (0, -1)
-        self._content: Content | None = None
+        self._content: Content
         self._layout: Any = None
         self.include = ("positions", "energy", "velocities") if velocities else ("positions", "energy")
         # A missing library is found out now, not after the first thousand steps.
@@ -140,7 +140,7 @@ class TrajectoryReporter(Reporter):
 
     @property
     def _all_frames(self) -> int:
-        return self._before[0] + self._writer.frames
+        return self._before[0] + (0 if self._writer is None else self._writer.frames)
 
     def check_mark(self, simulation: "Simulation", mark: Any) -> None:
         wanted = 0 if mark is None else whole_number("TrajectoryReporter: mark", mark)
@@ -177,16 +177,15 @@ class TrajectoryReporter(Reporter):
             self._lock.release()
         self._closed = True
 
-    def _attach(self, simulation: "Simulation") -> "Writer":
+    def _attach(self, simulation: "Simulation") -> Writer:
         """The file, opened when the topology is first known; without frames that the simulation has yet to reach, and
         of what is simulated now."""
         if self._closed:
             raise ParameterError(f"TrajectoryReporter: {self._path} is closed")
-        if self._writer is None:
-            self._open(simulation)
-        if max(self._writer.last_step, self._before[1]) > simulation.current_step:
+        writer = self._writer or self._open(simulation)
+        if max(writer.last_step, self._before[1]) > simulation.current_step:
             with Interrupts(), writing("TrajectoryReporter", self._path):
-                self._go_back(simulation)
+                self._go_back(simulation, writer)
         layout = simulation.context.layout
         content = self._content
         flipped = layout.triangulation.may_change and not content.faces
@@ -198,20 +197,20 @@ class TrajectoryReporter(Reporter):
         linked = content.links_have_changed
         if flipped or linked or self._layout() is not layout:
             with Interrupts(), writing("TrajectoryReporter", self._path):
-                self._follow(simulation, content.faces or flipped, content.links or linked)
-        return self._writer
+                self._follow(simulation, writer, content.faces or flipped, content.links or linked)
+        return writer
 
-    def _go_back(self, simulation: "Simulation") -> None:
+    def _go_back(self, simulation: "Simulation", writer: Writer) -> None:
         """Drop frames that the simulation has yet to reach."""
         # Shrinking is not for the eyes of readers: a shorter copy takes the place.
-        self._writer.flush()
-        file, *rest = self._shortened(simulation, None, "anywhere")
-        self._writer.go_on_in(file)
-        self._take(simulation, *rest)
+        writer.flush()
+        file, content, number, before = self._shortened(simulation, None, "anywhere")
+        writer.go_on_in(file)
+        self._take(simulation, content, number, before)
 
-    def _follow(self, simulation: "Simulation", faces: bool, links: bool) -> None:
+    def _follow(self, simulation: "Simulation", writer: Writer, faces: bool, links: bool) -> None:
         """The simulation has been edited: begin a segment where the file does not serve any more."""
-        writer, number, before = self._writer, self._number, self._before
+        number, before = self._number, self._before
         content = self._content_of(simulation, faces, like=writer.hdf5)
         if not content.tells_all_energies or content.difference(writer.hdf5):
             content = self._content_of(simulation, faces, links=links)
@@ -221,7 +220,7 @@ class TrajectoryReporter(Reporter):
             writer.go_on_in(self._begun(content, number, before))
         self._take(simulation, content, number, before)
 
-    def _open(self, simulation: "Simulation") -> None:
+    def _open(self, simulation: "Simulation") -> Writer:
         with Interrupts(), writing("TrajectoryReporter", self._path), ExitStack() as stack:
             there = self._path.exists() and not has_no_frames(self._path)
             self._refuse_others(there)
@@ -232,18 +231,19 @@ class TrajectoryReporter(Reporter):
             if there and self._append:
                 # After an edit only a checkpoint, which knows the frames, says that these are of the same run.
                 begins = "behind" if self._marked is not None else "never"
-                file, *rest = self._shortened(simulation, self._marked, begins)
+                file, content, number, before = self._shortened(simulation, self._marked, begins)
             else:
                 remove_parts(self._path, after=1)
                 may_change = simulation.context.layout.triangulation.may_change
                 content = self._content_of(simulation, may_change if self._faces is None else self._faces)
-                file, *rest = File(self._path, lambda new: content.lay_out(new, None)), content, 1, (0, -1)
+                file, number, before = File(self._path, lambda new: content.lay_out(new, None)), 1, (0, -1)
             writer = Writer(file, lock)
-            self._take(simulation, *rest)
+            self._take(simulation, content, number, before)
             # A script that ends without close() must not lose the frames that wait in memory.
             self._finish = weakref.finalize(self, writer.close)
             self._writer = writer
             stack.pop_all()
+        return writer
 
     def _refuse_others(self, there: bool) -> None:
         """What has come to be there since this was made is not replaced unasked."""

@@ -4,28 +4,63 @@ Implicit surfaces and fields are made of them. What is compiled runs in _kernels
 between registers, without any compiler at run time.
 """
 
+import itertools
 import keyword
 import math
 import re
 import unicodedata
-from collections.abc import Generator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Generator, Mapping, Sequence
 
 import numpy as np
 
 from medyanpy._kernels.selected import surface_constraints
+from medyanpy._tools.names import did_you_mean
 from medyanpy.errors import ParameterError, shortened
 
-__all__ = ["FUNCTIONS", "Graph", "check_length", "check_names", "of_sympy", "parse"]
+__all__ = ["FUNCTIONS", "Graph", "check_length", "check_names", "parse"]
 
-_CODES = {"+": 0, "-": 1, "*": 2, "/": 3, "sqrt": 4, "sin": 5, "cos": 5, "exp": 6, "log": 7}
-#: What may be called in expressions that are not polynomials.
-FUNCTIONS = ("sqrt", "exp", "log", "sin", "cos")
+#: Instructions of _kernels/implicit.pxd. Sines come with cosines.
+_CODES = {
+    "+": 0, "-": 1, "*": 2, "/": 3, "sqrt": 4, "sin": 5, "cos": 5, "exp": 6, "log": 7, "sinh": 8, "cosh": 8, "tanh": 9,
+    "asin": 10, "acos": 11, "atan2": 12, "erf": 13, "erfc": 14, "gauss": 15, "log1p": 16, "floor": 17,
+    "abs": 18, "min": 19, "max": 20, "step": 21, "keep": 22, "drop": 23, "power": 32,
+}  # fmt: skip
+_PAIRS = {"sin": ("sin", "cos"), "cos": ("sin", "cos"), "sinh": ("sinh", "cosh"), "cosh": ("sinh", "cosh")}
+#: What may be called in expressions that are not polynomials, and how many arguments each takes; it is a method of
+#: `Graph`.
+FUNCTIONS = {
+    **dict.fromkeys(("sqrt", "exp", "log"), 1),
+    **dict.fromkeys(("sin", "cos", "tan", "sec", "csc", "cot", "asin", "acos", "atan"), 1),
+    "atan2": 2,
+    **dict.fromkeys(("sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfc"), 1),
+    **dict.fromkeys(("square", "cube", "recip", "abs", "floor", "ceil", "step"), 1),
+    # These two take more as well.
+    "min": 2,
+    "max": 2,
+    "select": 3,
+}
+#: What others have, and why there is none here.
+_NOT_THERE = {
+    "delta": "it is 0 but in single points, where no bead ever is, and has no force; a narrow well can be "
+    "-exp(-(x/width)^2)",
+    "pow": "write x^y",
+    "ln": "log is the natural one",
+    "log10": "write log(x)/log(10)",
+    "fabs": "write abs(x)",
+    "heaviside": "write step(x)",
+    "where": "write select(condition, a, b), which is b where the condition is 0",
+}
+_CONSTANTS = {"pi": math.pi}
 _COORDINATES = "xyz"
-# Beyond it a power is a slip: x**100 overflows where x is 1300 nm.
+# By multiplications; in a polynomial what is beyond is a slip: x**100 overflows where x is 1300 nm.
 MAX_POWER = 100
 # Thousands of terms; what is longer was made by a program, and that had better be a PythonForce or PythonSurface.
 MAX_LENGTH = 200_000
+
+
+def _code(kind: str) -> int:
+    # a to the power b less a whole number, which derivatives lower.
+    return _CODES["power"] + int(kind[6:]) if kind.startswith("power_") else _CODES[kind]
 
 
 class Graph:
@@ -51,8 +86,9 @@ class Graph:
         #: operation and the nodes it acts on.
         self.nodes: list[tuple] = []
         self._known: dict[tuple, int] = {}
-        #: Powers above 1, by their node: base and exponent.
-        self._powers: dict[int, tuple[int, int]] = {}
+        #: Functions of one node that are made of several operations, by their node: that one, and what makes the
+        #: derivative with respect to it. Another one than that of these operations: shorter, or with less cancellation.
+        self._rules: dict[int, tuple[int, Callable[[], int]]] = {}
         self._derivatives: dict[tuple[int, int], int] = {}
         self._inputs = tuple(self._node("coordinate", i) for i in range(3 + others))
         self.coordinates, self.others = self._inputs[:3], self._inputs[3:]
@@ -103,6 +139,11 @@ class Graph:
             return b
         if q == 1.0:
             return a
+        # What is not chosen stays out of products, infinite as they may be.
+        for one, other in ((a, b), (b, a)):
+            kind, *rest = self.nodes[one]
+            if kind in ("keep", "drop"):
+                return self._choose(kind, rest[0], self.multiply(rest[1], other))
         # Numbers gather at one place: 2 * (3 * a) is 6 * a where that is exact.
         if q is not None:
             a, b, p = b, a, q
@@ -119,7 +160,12 @@ class Graph:
             return self.number(p / q)
         if p == 0.0:
             return self.number(0.0)
-        return a if q == 1.0 else self._node("/", a, b)
+        if q == 1.0:
+            return a
+        kind, *rest = self.nodes[a]
+        if kind in ("keep", "drop"):
+            return self._choose(kind, rest[0], self.divide(rest[1], b))
+        return self._node("/", a, b)
 
     def power(self, a: int, n: int) -> int:
         """The n-th power, n >= 0, by multiplications."""
@@ -128,12 +174,47 @@ class Graph:
         if n == 1:
             return a
         node = self.multiply(self.power(a, n - n // 2), self.power(a, n // 2))
+        return self._ruled(node, a, lambda: self.multiply(self.number(n), self.power(a, n - 1)))
+
+    def _ruled(self, node: int, a: int, slope: Callable[[], int]) -> int:
+        """A node, which is a function of a with this derivative."""
         if self.value_of(node) is None:
-            self._powers.setdefault(node, (a, n))
+            self._rules.setdefault(node, (a, slope))
         return node
+
+    def real_power(self, a: int, b: int) -> int:
+        """a to the power b: by multiplications and roots where b is a number that allows it."""
+        one, exponent = self.number(1.0), self.value_of(b)
+        n = math.inf if exponent is None else abs(exponent)
+        if exponent is None or n > MAX_POWER or 2.0 * n != int(2.0 * n):
+            return self._node("power_0", a, b)
+        if n == int(n):
+            whole = self.power(a, int(n))
+            return whole if exponent >= 0.0 else self.divide(one, whole)
+        node = self.multiply(self.power(a, int(n)), self.sqrt(a))
+        node = node if exponent >= 0.0 else self.divide(one, node)
+        if exponent == 0.5:
+            return node
+        lower = self.number(exponent - 1.0)
+        return self._ruled(node, a, lambda: self.multiply(b, self.real_power(a, lower)))
+
+    def square(self, a: int) -> int:
+        return self.power(a, 2)
+
+    def cube(self, a: int) -> int:
+        return self.power(a, 3)
+
+    def recip(self, a: int) -> int:
+        return self.divide(self.number(1.0), a)
 
     def sqrt(self, a: int) -> int:
         return self._node("sqrt", a)
+
+    def exp(self, a: int) -> int:
+        return self._node("exp", a)
+
+    def log(self, a: int) -> int:
+        return self._node("log", a)
 
     def sin(self, a: int) -> int:
         return self._node("sin", a)
@@ -141,11 +222,138 @@ class Graph:
     def cos(self, a: int) -> int:
         return self._node("cos", a)
 
-    def exp(self, a: int) -> int:
-        return self._node("exp", a)
+    def tan(self, a: int) -> int:
+        node = self.divide(self.sin(a), self.cos(a))
+        return self._ruled(node, a, lambda: self.add(self.number(1.0), self.power(node, 2)))
 
-    def log(self, a: int) -> int:
-        return self._node("log", a)
+    def cot(self, a: int) -> int:
+        node = self.divide(self.cos(a), self.sin(a))
+        return self._ruled(node, a, lambda: self._minus(self.add(self.number(1.0), self.power(node, 2))))
+
+    def sec(self, a: int) -> int:
+        node = self.recip(self.cos(a))
+        return self._ruled(node, a, lambda: self.multiply(node, self.tan(a)))
+
+    def csc(self, a: int) -> int:
+        node = self.recip(self.sin(a))
+        return self._ruled(node, a, lambda: self._minus(self.multiply(node, self.cot(a))))
+
+    def asin(self, a: int) -> int:
+        return self._node("asin", a)
+
+    def acos(self, a: int) -> int:
+        return self._node("acos", a)
+
+    def atan(self, a: int) -> int:
+        return self.atan2(a, self.number(1.0))
+
+    def atan2(self, y: int, x: int) -> int:
+        return self._node("atan2", y, x)
+
+    def sinh(self, a: int) -> int:
+        return self._node("sinh", a)
+
+    def cosh(self, a: int) -> int:
+        return self._node("cosh", a)
+
+    def tanh(self, a: int) -> int:
+        return self._node("tanh", a)
+
+    def _sech(self, a: int) -> int:
+        node = self.recip(self.cosh(a))
+        return self._ruled(node, a, lambda: self._minus(self.multiply(node, self.tanh(a))))
+
+    def asinh(self, a: int) -> int:
+        # log(|a| + sqrt(a^2 + 1)) without loss where a is small; an odd function.
+        one, size = self.number(1.0), self.abs(a)
+        square = self.power(size, 2)
+        root = self.sqrt(self.add(square, one))
+        more = self._log1p(self.add(size, self.divide(square, self.add(one, root))))
+        return self._ruled(self.multiply(self._sign(a), more), a, lambda: self.recip(root))
+
+    def acosh(self, a: int) -> int:
+        above = self.subtract(a, self.number(1.0))
+        root = self.sqrt(self.multiply(above, self.add(above, self.number(2.0))))
+
+        def slope() -> int:
+            # Not with the root of the product, which has a value below -1 too.
+            return self.recip(self.multiply(self.sqrt(above), self.sqrt(self.add(above, self.number(2.0)))))
+
+        return self._ruled(self._log1p(self.add(above, root)), a, slope)
+
+    def atanh(self, a: int) -> int:
+        node = self.subtract(self._log1p(a), self._log1p(self._minus(a)))
+        node = self.multiply(self.number(0.5), node)
+        return self._ruled(node, a, lambda: self.recip(self._one_minus_square(a)))
+
+    def erf(self, a: int) -> int:
+        return self._node("erf", a)
+
+    def erfc(self, a: int) -> int:
+        return self._node("erfc", a)
+
+    def _gauss(self, a: int) -> int:
+        """exp(-a^2)."""
+        return self._node("gauss", a)
+
+    def _log1p(self, a: int) -> int:
+        """log(1 + a)."""
+        return self._node("log1p", a)
+
+    def abs(self, a: int) -> int:
+        return self._node("abs", a)
+
+    def floor(self, a: int) -> int:
+        return self._node("floor", a)
+
+    def ceil(self, a: int) -> int:
+        return self._minus(self.floor(self._minus(a)))
+
+    def step(self, a: int) -> int:
+        """1 where a >= 0, else 0."""
+        return self._node("step", a)
+
+    def _sign(self, a: int) -> int:
+        """1 where a >= 0, else -1."""
+        return self.subtract(self.multiply(self.number(2.0), self.step(a)), self.number(1.0))
+
+    def min(self, *nodes: int) -> int:
+        return self._extreme("min", nodes)
+
+    def max(self, *nodes: int) -> int:
+        return self._extreme("max", nodes)
+
+    def _extreme(self, kind: str, nodes: Sequence[int]) -> int:
+        node = nodes[0]
+        for other in nodes[1:]:
+            node = node if node == other else self._node(kind, node, other)
+        return node
+
+    def select(self, condition: int, a: int, b: int) -> int:
+        """a where the condition is not 0, else b."""
+        if a == b:
+            return a
+        return self.add(self._choose("keep", condition, a), self._choose("drop", condition, b))
+
+    def _choose(self, kind: str, condition: int, a: int) -> int:
+        """a where the condition is not 0 ("keep") or is 0 ("drop"), else 0, whatever a is there."""
+        value, (inner, *rest) = self.value_of(condition), self.nodes[a]
+        if value is not None:
+            return a if (value != 0.0) == (kind == "keep") else self.number(0.0)
+        if self.value_of(a) == 0.0:
+            return a
+        if inner in ("keep", "drop") and rest[0] == condition:
+            return a if inner == kind else self.number(0.0)
+        return self._node(kind, condition, a)
+
+    def _minus(self, a: int) -> int:
+        return self.multiply(self.number(-1.0), a)
+
+    def _one_minus_square(self, a: int) -> int:
+        """1 - a^2 without loss near 1."""
+        one = self.number(1.0)
+        node = self.multiply(self.subtract(one, a), self.add(one, a))
+        return self._ruled(node, a, lambda: self.multiply(self.number(-2.0), a))
 
     def gradient(self, node: int) -> list[int]:
         return [self.derivative(node, i) for i in range(3)]
@@ -191,13 +399,15 @@ class Graph:
             return self.number(0.0)
         if kind == "coordinate":
             return self.number(float(rest[0] == i))
-        if node in self._powers:
-            base, n = self._powers[node]
-            outer = self.multiply(self.number(n), self.power(base, n - 1))
-            return self.multiply(outer, (yield base))
+        if node in self._rules:
+            a, slope = self._rules[node]
+            along = yield a
+            return along if self.value_of(along) == 0.0 else self.multiply(slope(), along)
         d = []
         for a in rest:
             d.append((yield a))
+        if all(self.value_of(along) == 0.0 for along in d):
+            return self.number(0.0)
         match kind:
             case "+":
                 return self.add(*d)
@@ -215,23 +425,58 @@ class Graph:
                 return self.divide(d[0], rest[0])
             case "sin":
                 return self.multiply(self.cos(rest[0]), d[0])
-            case _:
+            case "cos":
                 return self.multiply(self.number(-1.0), self.multiply(self.sin(rest[0]), d[0]))
+            case "min" | "max":
+                a, b = rest if kind == "max" else rest[::-1]
+                return self.select(self.step(self.subtract(a, b)), d[0], d[1])
+            case "keep" | "drop":
+                return self._choose(kind, rest[0], d[1])
+            case _ if kind.startswith("power_"):
+                (a, b), less = rest, int(kind[6:])
+                lower = self._node(f"power_{less + 1}", a, b)
+                along = self.multiply(self.multiply(self.subtract(b, self.number(less)), lower), d[0])
+                if self.value_of(d[1]) == 0.0:
+                    return along
+                return self.add(along, self.multiply(self.multiply(node, self.log(a)), d[1]))
+            case "atan2":
+                y, x = rest
+                across = self.subtract(self.multiply(x, d[0]), self.multiply(y, d[1]))
+                return self.divide(across, self.add(self.power(y, 2), self.power(x, 2)))
+            case _:
+                return self.multiply(self._slope(kind, rest[0], node), d[0])
+
+    def _slope(self, kind: str, a: int, node: int) -> int:
+        """The derivative of a function of one node with respect to it; that of the branch taken."""
+        match kind:
+            case "asin":
+                return self.recip(self.sqrt(self._one_minus_square(a)))
+            case "acos":
+                return self._minus(self.recip(self.sqrt(self._one_minus_square(a))))
+            case "sinh":
+                return self.cosh(a)
+            case "cosh":
+                return self.sinh(a)
+            case "tanh":
+                # 1 - tanh^2 would lose all digits where a is large.
+                return self.power(self._sech(a), 2)
+            case "erf":
+                return self.multiply(self.number(2.0 / math.sqrt(math.pi)), self._gauss(a))
+            case "erfc":
+                return self.multiply(self.number(-2.0 / math.sqrt(math.pi)), self._gauss(a))
+            case "gauss":
+                return self.multiply(self.number(-2.0), self.multiply(a, node))
+            case "log1p":
+                return self.recip(self.add(self.number(1.0), a))
+            case "abs":
+                return self._sign(a)
+            case "floor" | "step":
+                return self.number(0.0)
+        raise AssertionError(kind)
 
     def evaluate(self, results: Sequence[int], inputs: Sequence[np.ndarray]) -> list[np.ndarray]:
-        """Some nodes by NumPy, at points given by the columns x, y, z and the other numbers: for what is asked once."""
-        operations = {0: np.add, 1: np.subtract, 2: np.multiply, 3: np.divide, 4: np.sqrt, 6: np.exp, 7: np.log}
-        code, constants, outputs, count = self.program(results)
-        registers: list[Any] = [*constants, *inputs]
-        registers += [None] * (count - len(registers))
-        for operation, target, a, b in code.tolist():
-            if operation == _CODES["sin"]:
-                registers[target], registers[b] = np.sin(registers[a]), np.cos(registers[a])
-            elif operation in (_CODES["sqrt"], _CODES["exp"], _CODES["log"]):
-                registers[target] = operations[operation](registers[a])
-            else:
-                registers[target] = operations[operation](registers[a], registers[b])
-        return [np.broadcast_to(registers[k], np.shape(inputs[0])) for k in outputs]
+        """Some nodes at points given by the columns x, y, z and the other numbers: for what is asked once."""
+        return list(self.compile(results)(np.column_stack(inputs).astype(float)).T)
 
     def compile(self, results: Sequence[int]) -> "surface_constraints.Evaluator":
         """A kernel's evaluator of some nodes."""
@@ -274,14 +519,14 @@ class Graph:
                 continue
             kind, *rest = self.nodes[node]
             a, b = register[rest[0]], register[rest[-1]]
-            if kind in ("sin", "cos"):
-                pair = [self._known.get((name, rest[0])) for name in ("sin", "cos")]
+            if kind in _PAIRS:
+                pair = [self._known.get((name, rest[0])) for name in _PAIRS[kind]]
                 target, b = (place(other if other in needed else None) for other in pair)
-                code.append((_CODES[kind], target, a, b))
+                code.append((_code(kind), target, a, b))
                 continue
             # Instructions read before they write: a register may be used again at once.
             free += {register[x] for x in rest if last_use[x] == node and x not in kept}
-            code.append((_CODES[kind], place(node), a, b))
+            code.append((_code(kind), place(node), a, b))
         return (
             np.array(code, np.int32).reshape(-1, 4),
             np.array([self.nodes[node][1] for node in constants], np.float64),
@@ -301,9 +546,10 @@ def parse(
     """The node of a polynomial in x, y, z, or of a smooth function of them, given as text; where it is of other
     `coordinates`, these are their names and nodes.
 
-    Allowed are numbers, x, y, z, further names (of nodes), + - *, whole powers ``**`` (or ``^``), division by numbers,
-    parentheses and signs; in what is not a polynomial also any division, powers below 0, and `FUNCTIONS`. Nothing is
-    ever run. Time grows with the length of the text, whatever is in it.
+    Allowed are numbers, x, y, z, further names (of nodes), pi, + - *, whole powers ``**`` (or ``^``), division by
+    numbers, parentheses and signs; in what is not a polynomial also any division and power, and `FUNCTIONS`. Behind
+    semicolons, names that it uses may be given, as in ``k*r^2; r = x - a``: each may use those that follow it. Nothing
+    is ever run. Time grows with the length of the text, whatever is in it.
 
     Raises
     ------
@@ -312,7 +558,11 @@ def parse(
     """
     check_length(what, text)
     coordinates = dict(zip(_COORDINATES, graph.coordinates, strict=True)) if coordinates is None else coordinates
-    return _Parser(what, text.strip().replace("^", "**"), graph, names, polynomial, coordinates).parse()
+    parser = _Parser(what, text.strip(), graph, dict(names), polynomial, coordinates)
+    ends = [m.start() for m in re.finditer(";", parser.source)] + [len(parser.source)]
+    for start, end in reversed(list(itertools.pairwise(ends))):
+        parser.define(start + 1, end)
+    return parser.parse(0, ends[0])
 
 
 def check_names(what: str, text: str, coordinates: Sequence[str], parameters: Sequence[str]) -> None:
@@ -326,34 +576,6 @@ def check_names(what: str, text: str, coordinates: Sequence[str], parameters: Se
             raise ParameterError(f"{what}: the parameter {p} is not in {shortened(text, 80)!r}")
 
 
-def of_sympy(what: str, expression: Any, polynomial: bool = True) -> str:
-    """A SymPy expression as text, numbers to the last bit.
-
-    Raises
-    ------
-    ParameterError
-        Parts that `parse` does not read.
-    """
-    if expression.is_Symbol:
-        return str(expression)
-    if expression.is_number and expression.is_real:
-        return f"({float(expression)!r})"
-    parts = [of_sympy(what, a, polynomial) for a in expression.args]
-    if expression.is_Add:
-        return "(" + " + ".join(parts) + ")"
-    if expression.is_Mul:
-        return "(" + "*".join(parts) + ")"
-    name = type(expression).__name__
-    if expression.is_Pow:
-        if not polynomial and (2 * expression.exp).is_integer and not expression.exp.is_integer:
-            return f"(sqrt({parts[0]}))**{int(2 * expression.exp)}"
-        return f"({parts[0]})**{parts[1]}"
-    if not polynomial and name in FUNCTIONS:
-        return f"{name}({parts[0]})"
-    of = "a polynomial" if polynomial else "an expression of " + ", ".join(FUNCTIONS)
-    raise ParameterError(f"{what}: {shortened(str(expression))} is not part of {of}")
-
-
 def check_length(what: str, text: str) -> None:
     """Refuse texts that nobody has written."""
     if len(text) > MAX_LENGTH:
@@ -362,7 +584,7 @@ def check_length(what: str, text: str) -> None:
 
 _TOKEN = re.compile(
     r"(?P<number>(?:\d[\d_]*\.?[\d_]*|\.\d[\d_]*)(?:[eE][+-]?\d+)?)|(?P<name>[^\W\d]\w*)"
-    r"|(?P<sign>\*\*|[-+*/()])|(?P<space>\s+)|(?P<other>.)",
+    r"|(?P<sign>\*\*|[-+*/^(),])|(?P<space>\s+)|(?P<other>.)",
     re.DOTALL,
 )
 # How tightly operators bind: as in Python, where a power binds what is left of it tighter than a sign.
@@ -381,15 +603,17 @@ class _Parser:
         polynomial: bool,
         coordinates: Mapping[str, int],
     ) -> None:
-        self._what, self._source, self._graph, self._names, self._polynomial = what, source, graph, names, polynomial
+        self._what, self.source, self._graph, self._names, self._polynomial = what, source, graph, names, polynomial
         self._coordinates = coordinates
         #: Nodes that operators will act on, with the first and last + 1 column that each comes from.
         self._values: list[tuple[int, int, int]] = []
         #: Operators that wait, and their columns; of an opening parenthesis also the function before it.
         self._waiting: list[tuple[str, int]] = []
+        #: How many values there were when each parenthesis was opened.
+        self._opened: list[int] = []
 
     def _refuse(self, start: int, end: int, problem: str) -> ParameterError:
-        part, whole = shortened(self._source[start:end], 60), shortened(self._source, 80)
+        part, whole = shortened(self.source[start:end], 60), shortened(self.source, 80)
         return ParameterError(f"{self._what}: {part!r} at column {start + 1} of {whole!r} {problem}")
 
     def _no_part(self, start: int, end: int) -> ParameterError:
@@ -397,16 +621,32 @@ class _Parser:
         allowed = f"polynomial: numbers, {there}, + - * **, / by numbers, and parentheses"
         if not self._polynomial:
             functions = ", ".join(FUNCTIONS)
-            allowed = f"expression: numbers, {there}, parameters, + - * / **, parentheses, and {functions}"
+            allowed = f"expression: numbers, pi, {there}, parameters, + - * / **, parentheses, and {functions}"
         return self._refuse(start, end, f"is not part of a{'' if self._polynomial else 'n'} {allowed}")
 
     def _unreadable(self, problem: str) -> ParameterError:
-        return ParameterError(f"{self._what}: cannot read {shortened(self._source, 80)!r}: {problem}")
+        return ParameterError(f"{self._what}: cannot read {shortened(self.source, 80)!r}: {problem}")
 
-    def parse(self) -> int:
+    def define(self, start: int, end: int) -> None:
+        """Take a name and what it is, such as ``r = x - a``."""
+        name, sign, _ = self.source[start:end].partition("=")
+        if not sign and not name.strip():
+            return
+        word = unicodedata.normalize("NFKC", name.strip())
+        at = start + len(name) - len(name.lstrip())
+        if not sign or not word.isidentifier() or keyword.iskeyword(word):
+            raise self._refuse(at, end, "is no definition, such as 'r = x - a', which follow semicolons")
+        for taken, noun in ((self._coordinates, "a coordinate"), (self._names, "given"), (FUNCTIONS, "a function")):
+            if word in taken:
+                raise self._refuse(at, at + len(name.strip()), f"cannot be defined: it is {noun}")
+        self._names[word] = self.parse(start + len(name) + 1, end)
+
+    def parse(self, begin: int, finish: int) -> int:
+        """The node of a part of the text."""
         complete = False  # whether what has been read so far could be all
-        for token in _TOKEN.finditer(self._source):
+        for token in _TOKEN.finditer(self.source, begin, finish):
             kind, word, start, end = token.lastgroup, token.group(), *token.span()
+            word = "**" if word == "^" else word
             if kind == "space":
                 continue
             if not complete and kind in ("number", "name"):
@@ -415,9 +655,13 @@ class _Parser:
                 self._waiting.append((f"sign {word}", start))
             elif not complete and word == "(":
                 self._waiting.append(("(", start))
+                self._opened.append(len(self._values))
             elif complete and word == ")":
                 self._close(start, end)
-            elif complete and kind == "sign" and word != "(":
+            elif complete and word == "," and self._is_in_call():
+                self._apply(1)
+                complete = False
+            elif complete and kind == "sign" and word not in ("(", ","):
                 # Of powers the last is taken first: x**2**3 is x**8.
                 self._apply(_TIGHTNESS[word] + (word == "**"))
                 self._waiting.append((word, start))
@@ -429,7 +673,7 @@ class _Parser:
         self._apply(1)
         if self._waiting:
             raise self._unreadable(f"the parenthesis at column {self._waiting[-1][1] + 1} is not closed")
-        return self._values[0][0]
+        return self._values.pop()[0]
 
     def _operand(self, kind: str, word: str, start: int, end: int) -> bool:
         """Take a number or a name; False where it is that of a function, whose argument is still to come."""
@@ -441,40 +685,71 @@ class _Parser:
             return True
         # As Python does with names in programs: letters that mean the same are the same.
         name = unicodedata.normalize("NFKC", word)
-        called = self._source[end:end + 100].lstrip()[:1] == "("
+        called = self.source[end:end + 100].lstrip()[:1] == "("
         if called and name in FUNCTIONS and not self._polynomial:
             self._waiting.append((name, start))
             return False
         if called or keyword.iskeyword(name):
-            raise self._no_part(start, self._end_of_call(end) if called else end)
+            raise self._no_function(name, start, end) if called else self._no_part(start, end)
         if name in self._coordinates:
             node = self._coordinates[name]
         elif name in self._names:
             node = self._names[name]
+        elif name in _CONSTANTS:
+            node = self._graph.number(_CONSTANTS[name])
         else:
             known = "".join(f" and {shortened(', '.join(self._names))}" if self._names else "")
-            raise self._refuse(start, end, f"is unknown: there are {', '.join(self._coordinates)}{known}")
+            near = did_you_mean(name, [*self._coordinates, *self._names, *_CONSTANTS]).lstrip(":")
+            problem = f"is unknown: there are {', '.join(self._coordinates)}{known}"
+            raise self._refuse(start, end, f"{problem};{near}" if near else problem)
         self._values.append((node, start, end))
         return True
+
+    def _no_function(self, name: str, start: int, end: int) -> ParameterError:
+        end = self._end_of_call(end)
+        if self._polynomial or name in self._coordinates or name in self._names or not name.isascii():
+            return self._no_part(start, end)
+        if name in _NOT_THERE:
+            hint = f": {_NOT_THERE[name]}"
+        else:
+            hint = did_you_mean(name, FUNCTIONS) or f": there are {', '.join(FUNCTIONS)}"
+        return self._refuse(start, end, f"is not part of an expression: there is no function {name}{hint}")
 
     def _end_of_call(self, at: int) -> int:
         """After the parenthesis that closes the next one that is opened."""
         depth = 0
-        for place in range(at, len(self._source)):
-            depth += {"(": 1, ")": -1}.get(self._source[place], 0)
-            if depth == 0 and self._source[place] == ")":
+        for place in range(at, len(self.source)):
+            depth += {"(": 1, ")": -1}.get(self.source[place], 0)
+            if depth == 0 and self.source[place] == ")":
                 return place + 1
-        return len(self._source)
+        return len(self.source)
+
+    def _is_in_call(self) -> bool:
+        """Whether the last parenthesis that is open is that of a function."""
+        for i in range(len(self._waiting) - 1, 0, -1):
+            if self._waiting[i][0] == "(":
+                return self._waiting[i - 1][0] in FUNCTIONS
+        return False
 
     def _close(self, start: int, end: int) -> None:
         self._apply(1)
         if not self._waiting:
             raise self._no_part(start, end)
         _, first = self._waiting.pop()
-        node = self._values.pop()[0]
+        at = self._opened.pop()
+        nodes = [node for node, _, _ in self._values[at:]]
+        del self._values[at:]
+        node = nodes[0]
         if self._waiting and self._waiting[-1][0] in FUNCTIONS:
             name, first = self._waiting.pop()
-            node = getattr(self._graph, name)(node)
+            takes = FUNCTIONS[name]
+            if len(nodes) != takes and not (name in ("min", "max") and len(nodes) > takes):
+                of = f"{takes} argument{'s' * (takes > 1)}{' or more' * (name in ('min', 'max'))}"
+                raise self._refuse(first, end, f"is not part of an expression: {name} takes {of}, not {len(nodes)}")
+            try:
+                node = getattr(self._graph, name)(*nodes)
+            except ZeroDivisionError:
+                raise self._refuse(first, end, "divides by zero") from None
         self._values.append((node, first, end))
 
     def _apply(self, tightness: int) -> None:
@@ -507,20 +782,20 @@ class _Parser:
                     raise self._refuse(*right[1:], "divides, but in a polynomial only numbers may")
                 return self._divide(a, b, right)
             case _:
-                n = self._whole(right)
-                power = graph.power(a, abs(n))
-                return power if n >= 0 else self._divide(graph.number(1.0), power, left)
+                return self._power(a, b, left, right)
+
+    def _power(self, a: int, b: int, left: tuple[int, int, int], right: tuple[int, int, int]) -> int:
+        exponent, base = self._graph.value_of(b), self._graph.value_of(a)
+        whole = exponent is not None and exponent == int(exponent)
+        if self._polynomial and not (whole and 0 <= exponent <= MAX_POWER):
+            raise self._refuse(*right[1:], f"is a power, but powers must be whole numbers from 0 to {MAX_POWER}")
+        if base == 0.0 and exponent is not None and exponent < 0.0:
+            raise self._refuse(*left[1:], "is zero and divides")
+        if base is not None and base < 0.0 and not whole:
+            raise self._refuse(*left[1:], "is negative, and only whole numbers may be its powers")
+        return self._graph.real_power(a, b)
 
     def _divide(self, a: int, b: int, divisor: tuple[int, int, int]) -> int:
         if self._graph.value_of(b) == 0.0:
             raise self._refuse(*divisor[1:], "is zero and divides")
         return self._graph.divide(a, b)
-
-    def _whole(self, exponent: tuple[int, int, int]) -> int:
-        least = 0 if self._polynomial else -MAX_POWER
-        value = self._graph.value_of(exponent[0])
-        if value is None or value != int(value) or not least <= value <= MAX_POWER:
-            other = "" if self._polynomial else ": for others there are sqrt, and exp(p*log(...))"
-            problem = f"is a power, but powers must be whole numbers from {least} to {MAX_POWER}{other}"
-            raise self._refuse(*exponent[1:], problem)
-        return int(value)

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from medyanpy.errors import ParameterError, foreign_errors, shortened
-from medyanpy.surfaces.expressions import Graph, check_length, of_sympy, parse
+from medyanpy.errors import ParameterError, shortened
+from medyanpy.surfaces.expressions import Graph, check_length, parse
 from medyanpy.surfaces.surface import Surface
+from medyanpy.surfaces.texts import as_text, is_sympy
 
 __all__ = ["Form", "Program", "as_texts", "of_surface", "of_text"]
 
@@ -83,12 +84,10 @@ class Form:
         return np.reshape(depends, (self.beads, 3)).any(axis=1)
 
     def at(self, x: np.ndarray, own: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """(m,) values and (m, k, 3) gradients of m terms, from (m, k, 3) and (m, own): by NumPy, for what is asked
-        once."""
+        """(m,) values and (m, k, 3) gradients of m terms, from (m, k, 3) and (m, own): for what is asked once."""
         graph, results = self._first
         inputs = [*x.reshape(len(x), 3 * self.beads).T, *own.T]
-        with np.errstate(all="ignore"):
-            g, *slopes = graph.evaluate(results, inputs)
+        g, *slopes = graph.evaluate(results, inputs)
         return np.array(g, float), np.stack(slopes, axis=1).reshape(x.shape)
 
     def bends(self, x: np.ndarray, own: np.ndarray, v: np.ndarray) -> np.ndarray:
@@ -112,18 +111,14 @@ def as_texts(what: str, given: Any) -> tuple[str, ...]:
     ParameterError
         Neither, or none.
     """
-    single = isinstance(given, str) or hasattr(given, "free_symbols")
+    single = isinstance(given, str) or is_sympy(given)
     if not single and not isinstance(given, list | tuple):
         raise ParameterError(f"{what}: give text, a SymPy expression or a list of such, not {type(given).__name__}")
     texts = []
     for one in [given] if single else given:
-        if isinstance(one, str):
-            texts.append(one)
-        elif hasattr(one, "free_symbols") and hasattr(one, "args"):
-            with foreign_errors(f"{what}: cannot read the expression"):
-                texts.append(of_sympy(what, one, polynomial=False))
-        else:
+        if not isinstance(one, str) and not is_sympy(one):
             raise ParameterError(f"{what}: {one!r} is neither text nor a SymPy expression")
+        texts.append(as_text(what, one))
         check_length(what, texts[-1])
     if not texts:
         raise ParameterError(f"{what}: the list of constraints is empty")

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 
 from medyanpy._tools.validation import array, number, whole_number
-from medyanpy.errors import ParameterError, foreign_errors, shortened
-from medyanpy.surfaces.expressions import Graph, of_sympy, parse
+from medyanpy.errors import ParameterError, shortened
+from medyanpy.surfaces.expressions import Graph, parse
 from medyanpy.surfaces.surface import Surface
+from medyanpy.surfaces.texts import as_text, is_sympy
 
 __all__ = ["Inflated", "Lemniscate", "Polynomial"]
 
@@ -192,13 +193,10 @@ def _inflate(graph: Graph, f: int, r: float) -> int:
 
 
 def _as_text(what: str, expression: Any) -> str:
-    if isinstance(expression, str):
-        return expression
+    if isinstance(expression, str) or is_sympy(expression):
+        return as_text(what, expression, polynomial=True)
     if isinstance(expression, Mapping):
         return _of_coefficients(what, dict(expression))
-    if hasattr(expression, "free_symbols") and hasattr(expression, "args"):
-        with foreign_errors(f"{what}: cannot read the expression"):
-            return of_sympy(what, expression)
     c = array(f"{what}: coefficients", expression, (None, None, None))
     return _of_coefficients(what, {tuple(map(int, i)): c[tuple(i)] for i in np.argwhere(c)})
 

@@ -1,7 +1,7 @@
-"""Derive the polynomial coefficients and split constants of ``medyanpy/_kernels/elementary.pxd``.
+"""Derive the polynomial coefficients and split constants of ``medyanpy/_kernels/elementary.pxd`` and ``special.pxd``.
 
 ``python derive_elementary.py`` prints every table with its error in exact arithmetic;
-``python derive_elementary.py --check FILE`` also fails if a number printed is not in FILE.  Needs mpmath.
+``python derive_elementary.py --check FILE ...`` also fails if a number printed is in none of the files.  Needs mpmath.
 
 Each function is its exactly known leading terms plus a remainder with a polynomial factor P.  P is the
 minimax polynomial (Remez exchange on a Chebyshev grid), the error weighted so that what is minimised is
@@ -94,6 +94,12 @@ def sqrt_of(z, function):
     return function(s) / s
 
 
+def scaled_erfc(t):
+    """(1 + 2 a) exp(a^2) erfc(a) where t = (a - 4) / (a + 4)."""
+    x = 4 * (1 + t) / (1 - t)
+    return (1 + 2 * x) * mp.exp(x * x) * mp.erfc(x)
+
+
 def derive():
     """All numbers, name -> list of float."""
     a = mp.mpf(0)
@@ -120,6 +126,17 @@ def derive():
         # atan t = t + t z P(z), z = t^2 <= 1/4
         "atan": rounded_table("atan", lambda z: (sqrt_of(z, mp.atan) - 1) / z,
                               lambda z: z / sqrt_of(z, mp.atan), a, mp.mpf(1) / 4, 11),
+        # sinh r = r + r z P(z), z = r^2 <= 1
+        "sinh": rounded_table("sinh", lambda z: (sqrt_of(z, mp.sinh) - 1) / z,
+                              lambda z: z / sqrt_of(z, mp.sinh), a, mp.mpf(1), 7),
+        # tanh r = r + r z P(z), z = r^2 <= 0.55^2
+        "tanh": rounded_table("tanh", lambda z: (sqrt_of(z, mp.tanh) - 1) / z,
+                              lambda z: z / sqrt_of(z, mp.tanh), a, mp.mpf("0.55") ** 2, 9),
+        # erf r = r + r P(z), z = r^2 <= 1
+        "erf": rounded_table("erf", lambda z: sqrt_of(z, mp.erf) - 1, lambda z: 1 / sqrt_of(z, mp.erf), a, mp.mpf(1),
+                             12),
+        # erfc a = exp(-a^2) P(t) / (1 + 2 a), t = (a - 4) / (a + 4), 0 <= a <= 28
+        "erfc": rounded_table("erfc", scaled_erfc, lambda t: 1 / scaled_erfc(t), mp.mpf(-1), mp.mpf(24) / 32, 22),
         "2/pi": split("2/pi", 2 / mp.pi, [53]),
         "pi/2 for products with integers below 2**20": split("pi/2 in four", mp.pi / 2, [33, 33, 33, 53]),
         "pi/2 for products with 26-bit numbers": split("pi/2 in two", mp.pi / 2, [27, 53]),
@@ -130,16 +147,18 @@ def derive():
     return numbers
 
 
-def missing_from(path, numbers):
-    """Numbers that ``path`` does not contain (signs apart: the source may subtract)."""
-    with open(path, encoding="utf-8") as file:
-        literals = {float(text) for text in re.findall(r"\d+\.\d+(?:e[-+]?\d+)?|\d+e[-+]?\d+", file.read())}
+def missing_from(paths, numbers):
+    """Numbers that no file of ``paths`` contains (signs apart: the source may subtract)."""
+    literals = set()
+    for path in paths:
+        with open(path, encoding="utf-8") as file:
+            literals |= {float(text) for text in re.findall(r"\d+\.\d+(?:e[-+]?\d+)?|\d+e[-+]?\d+", file.read())}
     return [(name, c) for name, values in numbers.items() for c in values if abs(c) not in literals]
 
 
 if __name__ == "__main__":
     derived = derive()
     if "--check" in sys.argv:
-        missing = missing_from(sys.argv[sys.argv.index("--check") + 1], derived)
-        print("not in the file:", missing if missing else "none")
+        missing = missing_from(sys.argv[sys.argv.index("--check") + 1 :], derived)
+        print("in no file:", missing if missing else "none")
         sys.exit(bool(missing))

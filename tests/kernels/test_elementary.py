@@ -12,10 +12,14 @@ from medyanpy._kernels import numerics
 mp = pytest.importorskip("mpmath")
 
 # Units in the last place: the largest of 80 000 points per interval (docs/elementary.md) and a margin.
-BOUND = {"log": 0.88, "exp": 0.75, "acos": 0.65, "atan2": 0.75, "sincos": 0.85, "sincos2pi": 0.85, "inverse_root": 1.3}
+BOUND = {
+    "log": 0.88, "exp": 0.75, "acos": 0.65, "asin": 0.8, "atan2": 0.75, "sincos": 0.85, "sincos2pi": 0.85,
+    "inverse_root": 1.3, "sinhcosh": 1.6, "tanh": 1.8, "erf": 1.5, "erfc": 5.0, "gauss": 1.2, "log1p": 1.6,
+    "floor": 0.0, "power": 1.2,
+}  # fmt: skip
 POINTS = 4000
 HERE = Path(__file__).parent
-SOURCE = HERE.parents[1] / "medyanpy" / "_kernels" / "elementary.pxd"
+SOURCES = [HERE.parents[1] / "medyanpy" / "_kernels" / name for name in ("elementary.pxd", "special.pxd")]
 
 
 @pytest.fixture(autouse=True)
@@ -27,7 +31,7 @@ def precision():
 def call(name, *arguments):
     """Results of a kernel function, one array or two, as a list."""
     arguments = [np.ascontiguousarray(a, dtype=float) for a in arguments]
-    outs = [np.empty_like(arguments[0]) for _ in range(2 if name.startswith("sincos") else 1)]
+    outs = [np.empty_like(arguments[0]) for _ in range(2 if name.startswith("sin") else 1)]
     getattr(numerics, name)(*arguments, *outs)
     return outs
 
@@ -40,6 +44,15 @@ EXACT = {
     "atan2": [mp.atan2],
     "sincos": [mp.sin, mp.cos],
     "sincos2pi": [lambda u: mp.sinpi(2 * u), lambda u: mp.cospi(2 * u)],
+    "asin": [mp.asin],
+    "sinhcosh": [mp.sinh, mp.cosh],
+    "tanh": [mp.tanh],
+    "erf": [mp.erf],
+    "erfc": [mp.erfc],
+    "gauss": [lambda x: mp.exp(-x * x)],
+    "log1p": [mp.log1p],
+    "floor": [mp.floor],
+    "power": [mp.power],
 }
 
 
@@ -111,6 +124,51 @@ ARGUMENTS = {
         "all magnitudes": lambda rng: signed_powers(rng, -1010, 31),
         "near multiples of 1/8": lambda rng: near(rng, np.arange(-8, 9) / 8),
     },
+    "asin": {
+        "all": lambda rng: rng.uniform(-1, 1, POINTS),
+        "near 1, 1/2 and their negatives": lambda rng: np.clip(near(rng, [-1.0, -0.5, 0.5, 1.0]), -1, 1),
+        "near 0": lambda rng: signed_powers(rng, -1020, -1),
+    },
+    "sinhcosh": {
+        "around the change of formula": lambda rng: rng.uniform(-1.5, 1.5, POINTS),
+        "tiny": lambda rng: signed_powers(rng, -1020, -1),
+        "all magnitudes": lambda rng: rng.uniform(-708, 708, POINTS),
+        "ends": lambda rng: np.array([709.9, -710.4758, 710.4758]),
+    },
+    "tanh": {
+        "around the change of formula": lambda rng: rng.uniform(-1.0, 1.0, POINTS),
+        "tiny": lambda rng: signed_powers(rng, -1020, -1),
+        "to where it is 1": lambda rng: rng.uniform(-22, 22, POINTS),
+        "large": lambda rng: signed_powers(rng, 4, 1023),
+    },
+    "erf": {
+        "around the change of formula": lambda rng: rng.uniform(-1.5, 1.5, POINTS),
+        "tiny": lambda rng: signed_powers(rng, -1020, -1),
+        "to where it is 1": lambda rng: rng.uniform(-6.5, 6.5, POINTS),
+        "large": lambda rng: signed_powers(rng, 3, 1023),
+    },
+    "erfc": {
+        "around 0": lambda rng: rng.uniform(-1.0, 1.0, POINTS),
+        "to where it is 2": lambda rng: rng.uniform(-6.5, 0.0, POINTS),
+        "to where it is subnormal": lambda rng: rng.uniform(0.0, 26.54, POINTS),
+        "tiny": lambda rng: signed_powers(rng, -1070, -1),
+    },
+    "gauss": {
+        "around 1": lambda rng: rng.uniform(-2, 2, POINTS),
+        "to where it is subnormal": lambda rng: rng.uniform(-26.6, 26.6, POINTS),
+        "tiny": lambda rng: signed_powers(rng, -1070, -1),
+    },
+    "log1p": {
+        "tiny": lambda rng: signed_powers(rng, -1020, -1),
+        "around 0": lambda rng: rng.uniform(-0.9, 3.0, POINTS),
+        "near -1": lambda rng: -1.0 + 2.0 ** rng.uniform(-53, -1, POINTS),
+        "large": lambda rng: 2.0 ** rng.uniform(0, 1020, POINTS),
+    },
+    "floor": {
+        "all magnitudes": lambda rng: signed_powers(rng, -1070, 1023),
+        "with fractions": lambda rng: rng.choice([-1, 1], POINTS) * 2.0 ** rng.uniform(40, 53, POINTS),
+        "whole and half": lambda rng: np.arange(-40, 41) / 4,
+    },
 }
 
 
@@ -158,6 +216,60 @@ def test_atan2_is_within_its_bound_where_its_reductions_meet_and_for_close_argum
     assert worst_error("atan2", rng.uniform(0.4, 0.51, POINTS), np.ones(POINTS)) <= BOUND["atan2"]
 
 
+@pytest.mark.parametrize(
+    ("x", "y", "bound"),
+    [
+        ("0.1 to 3", lambda rng: rng.uniform(-4, 4, POINTS), BOUND["power"]),
+        ("near 1", lambda rng: rng.uniform(-500, 500, POINTS), BOUND["power"]),
+        ("subnormal", lambda rng: rng.uniform(-0.01, 0.01, POINTS), BOUND["power"]),
+        ("all magnitudes", lambda rng: rng.uniform(-1, 1, POINTS), 30),
+        ("0.1 to 3", lambda rng: rng.uniform(-300, 300, POINTS), 30),
+        ("root of 2", lambda rng: rng.choice([-1, 1], POINTS) * rng.uniform(1500, 2040, POINTS), 30),
+    ],
+    ids=["small", "near 1", "subnormal", "all magnitudes", "large exponents", "far from powers of 2"],
+)  # fmt: skip
+def test_powers_are_within_their_bound(x, y, bound):
+    rng = np.random.default_rng(24)
+    x = {
+        "0.1 to 3": lambda: rng.uniform(0.1, 3, POINTS),
+        "near 1": lambda: 1 + rng.uniform(-0.02, 0.02, POINTS),
+        "subnormal": lambda: 2.0 ** rng.uniform(-1074, -1022, POINTS),
+        "all magnitudes": lambda: 2.0 ** rng.uniform(-1000, 1000, POINTS),
+        "root of 2": lambda: rng.uniform(1.39, 1.4143, POINTS),
+    }[x]()
+    y = y(rng)
+    normal = np.abs(y * np.log(x)) < (10 if bound < 2 else 708)
+    assert normal.sum() > POINTS / 3
+    assert worst_error("power", x[normal], y[normal]) <= bound
+
+
+def test_exponents_that_lose_a_whole_number_are_not_rounded():
+    """x**(y - k) where y - k is no double, and x so far from 1 that the nearest one would tell."""
+    rng = np.random.default_rng(25)
+    x, y = 2.0 ** rng.uniform(-60, 60, POINTS), rng.uniform(-8, 8, POINTS)
+    for k in (1.0, 2.0, 3.0):
+        out = np.empty(POINTS)
+        numerics.power(x, y, out, k)
+        for value, a, b in zip(out[::4], x[::4], y[::4], strict=True):
+            true = mp.power(mp.mpf(float(a)), mp.mpf(float(b)) - int(k))
+            assert abs(mp.mpf(float(value)) - true) <= 30 * mp.mpf(float(np.spacing(float(true))))
+
+
+def test_powers_of_what_is_not_positive():
+    """A negative number has whole powers; zero has those that are not negative."""
+    x = [-2.0, -2.0, -2.0, -2.0, -2.0, 0.0, -0.0, 0.0, 0.0, -3.0, 1.0, -1.0]
+    y = [3.0, 2.0, -1.0, 0.0, 0.5, 2.5, 3.0, 0.0, -1.0, 2.0**52, 1e300, 2.0**30 + 1]
+    nan, inf = np.nan, np.inf
+    expected = [-8.0, 4.0, -0.5, 1.0, nan, 0.0, 0.0, 1.0, inf, nan, 1.0, -1.0]
+    np.testing.assert_array_equal(call("power", x, y)[0], expected)
+    out = np.empty(2)
+    numerics.power(np.array([-2.0, -2.0]), np.array([3.0, 4.0]), out, 1.0)
+    assert out.tolist() == [4.0, -8.0]
+    bad = [(np.inf, 1.0), (1.0, np.inf), (np.nan, 1.0), (1.0, np.nan), (0.0, np.nan), (-np.inf, 2.0)]
+    assert np.isnan(call("power", *np.array(bad).T)[0]).all()
+    assert call("power", [10.0, 10.0, 1e-300], [309.0, -400.0, 1e300])[0].tolist() == [np.inf, 0.0, 0.0]
+
+
 def same_bits(got, expected):
     expected = np.asarray(expected, dtype=float)
     np.testing.assert_array_equal(got.view(np.uint64), expected.view(np.uint64))
@@ -174,6 +286,15 @@ def test_exact_values_and_signed_zeros():
     same_bits(call("log", [1.0])[0], [0.0])
     same_bits(call("exp", [0.0, -0.0])[0], [1.0, 1.0])
     same_bits(call("acos", [1.0, 0.0, -0.0, -1.0])[0], [0.0, np.pi / 2, np.pi / 2, np.pi])
+    same_bits(call("asin", [1.0, 0.0, -0.0, -1.0])[0], [np.pi / 2, 0.0, -0.0, -np.pi / 2])
+    for name in ("tanh", "erf"):
+        same_bits(call(name, [0.0, -0.0, 1e300, -np.inf, np.inf])[0], [0.0, -0.0, 1.0, -1.0, 1.0])
+    same_bits(call("erfc", [0.0, -0.0, 30.0, -30.0, np.inf, -np.inf])[0], [1.0, 1.0, 0.0, 2.0, 0.0, 2.0])
+    same_bits(call("gauss", [0.0, -0.0, 30.0, -np.inf])[0], [1.0, 1.0, 0.0, 0.0])
+    same_bits(call("log1p", [0.0, 1.0])[0], [0.0, np.log(2.0)])
+    sine, cosine = call("sinhcosh", [0.0, -0.0, 711.0, -711.0, np.inf])
+    same_bits(sine, [0.0, -0.0, np.inf, -np.inf, np.inf])
+    same_bits(cosine, [1.0, 1.0, np.inf, np.inf, np.inf])
     sine, cosine = call("sincos", [0.0, -0.0])
     same_bits(sine, [0.0, -0.0])
     same_bits(cosine, [1.0, 1.0])
@@ -185,7 +306,9 @@ def test_exact_values_and_signed_zeros():
 @pytest.mark.parametrize(("name", "bad"), [
     ("log", [0.0, -0.0, 5e-324, 2.2e-308, -1.0, np.inf, -np.inf, np.nan]),
     ("acos", [1.0 + 2.0**-52, -1.0 - 2.0**-52, 2.0, np.inf, -np.inf, np.nan]),
-    ("exp", [np.nan]),
+    ("asin", [1.0 + 2.0**-52, -1.0 - 2.0**-52, 2.0, np.inf, -np.inf, np.nan]),
+    ("log1p", [-1.0, -2.0, np.inf, -np.inf, np.nan]),
+    *((name, [np.nan]) for name in ("exp", "sinhcosh", "tanh", "erf", "erfc", "gauss", "floor")),
     ("sincos", [2.0**20 + 1, -(2.0**20) - 1, 1e300, np.inf, -np.inf, np.nan]),
 ])
 def test_arguments_outside_the_domain_give_nan(name, bad):
@@ -207,8 +330,8 @@ def test_exp_over_and_underflows_like_the_exact_value():
 def test_vector_lanes_and_single_calls_give_the_same_bits(name):
     """Any length from 1 to 17 and any alignment: full vectors, epilogues and scalar remainders."""
     rng = np.random.default_rng(23)
-    n_arguments = 2 if name == "atan2" else 1
-    low, high = {"log": (0.01, 3), "acos": (-1, 1)}.get(name, (-20, 20))
+    n_arguments = 2 if name in ("atan2", "power") else 1
+    low, high = {"log": (0.01, 3), "acos": (-1, 1), "asin": (-1, 1), "log1p": (-0.9, 3)}.get(name, (-20, 20))
     pool = rng.uniform(low, high, (n_arguments, 64))
     calls = [call(name, *pool[:, i:i + 1]) for i in range(64)]
     single = [np.concatenate(parts) for parts in zip(*calls, strict=True)]
@@ -236,6 +359,20 @@ def test_bits_are_those_of_every_other_cpu():
         for out in call(name, *arguments):
             digest.update(out.tobytes())
     assert digest.hexdigest()[:16] == "ee1cb31b75e9f1b9"
+    for name, arguments in {
+        "asin": [2 * grid - 1],
+        "sinhcosh": [(grid - 0.5) * 1420],
+        "tanh": [(grid - 0.5) * 8],
+        "erf": [(grid - 0.5) * 8],
+        "erfc": [(grid - 0.2) * 30],
+        "gauss": [(grid - 0.5) * 60],
+        "log1p": [grid * 8 - 0.99],
+        "floor": [(grid - 0.5) * 100],
+        "power": [grid * 8, (grid[::-1] - 0.4) * 30],
+    }.items():
+        for out in call(name, *arguments):
+            digest.update(out.tobytes())
+    assert digest.hexdigest()[:16] == "207364a280eb1ef5"
 
 
 def test_lengths_that_differ_are_refused():
@@ -248,8 +385,8 @@ def test_lengths_that_differ_are_refused():
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not SOURCE.exists(), reason="needs the source tree")
+@pytest.mark.skipif(not all(source.exists() for source in SOURCES), reason="needs the source tree")
 def test_coefficients_are_those_the_script_derives():
-    command = [sys.executable, str(HERE / "derive_elementary.py"), "--check", str(SOURCE)]
+    command = [sys.executable, str(HERE / "derive_elementary.py"), "--check", *map(str, SOURCES)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-500:] + done.stderr
