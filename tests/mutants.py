@@ -240,6 +240,7 @@ LAWS = [
     ("is velocity Verlet", "_kernels/kick.pyx", "run", "if self.forces.count == 0 or self.evaluated == world.positions:", "if self.forces.count == 0 or self.evaluated > 0:"),
     ("the same bits for any number", "_kernels/neighbors.pyx", "_rows", "_sort_short(near.id, row, n)", "pass"),
     ("killed at any moment and started again", "reporters/_table.py", "go_on", "self._marked = mark", "pass"),
+    ("a run in a folder ends in time", "runs.py", "_was_done", "st_mtime_ns < newest", "st_mtime_ns <= 2 * newest"),
     ("after a fault the state", "_kernels/program.pyx", "restore", "memcpy(self.kept[k].live, self.kept[k].copy", "memcpy(self.kept[k].copy, self.kept[k].live"),
     ("a run that runs away ends", "_kernels/watch.pyx", "make_limits", "2.0 * self.made_for / self.mass[i]", "9.0 * self.made_for / self.mass[i]"),
     ("the watch names the bead with the most", "_kernels/watch.pyx", "blame", "if not energy <= largest and largest < INFINITY:", "if energy > 0.0 and largest < 0.0:"),
@@ -376,6 +377,10 @@ LAWS = [
     ("pairs of points in a well along", "_kernels/mesh_pairs.pyx", "_search", "s.targets[k].row, u[1])", "s.targets[k].row, 1.5 * u[1])"),
     ("points in a field on a membrane have", "_kernels/membrane_fields.pyx", "_linear", "t.slope[2 * k + 1] = t.value[corners[2] - t.first] - u", "t.slope[2 * k + 1] = 0.5 * (t.value[corners[2] - t.first] - u)"),
     ("uncorrelated between uses", "_kernels/philox.pxd", "counter_word3", "(purpose & 0xFF) << 24", "(0 * purpose) << 24"),
+    ("functions in expressions, real powers", "surfaces/expressions.py", "_slope", "self.power(self._sech(a), 2)", "self._sech(a)"),
+    ("choices in expressions have", "surfaces/expressions.py", "_derive", "rest if kind == \"max\" else rest[::-1]", "rest"),
+    ("SymPy expressions as texts", "surfaces/texts.py", "_write_piecewise", "in reversed(first)", "in first"),
+    ("bonds written as text", "_kernels/bonds.pyx", "_find", "t.others[t.q * j + p]", "t.others[p]"),
 ]  # fmt: skip
 
 

@@ -80,6 +80,11 @@ ENERGIES_AT = "medyanpy/energies"
 BONDS = "medyanpy/connectivity/bonds"
 EDGES = "medyanpy/connectivity/mesh_edges"
 INTERVAL = "medyanpy/intervals/dt"
+#: Links of forces: where their sites are, or in frames where they end and the main beads there.
+FORCE_LINKS = "medyanpy/force_links"
+LINK_BEADS = "medyanpy/force_link_beads"
+LINK_ENDS_OF = "ends of "
+LINK_BEADS_OF = "beads of "
 #: Where readers of H5MD look for tuples of particles.
 CONNECTIVITY = "connectivity"
 

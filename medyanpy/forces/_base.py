@@ -16,7 +16,6 @@ from medyanpy.topology import Topology
 if TYPE_CHECKING:
     from medyanpy._kernels.program import Operation
     from medyanpy.layout import Layout
-    from medyanpy.state import State
 
 __all__ = ["Domain", "Force", "bead_numbers", "domain_table", "handles_in"]
 
@@ -49,8 +48,6 @@ class Force(Parameterized):
     energy_tells_work: bool = True
     #: Whether `squared_frequencies` are what they bound.
     exact_frequencies: bool = False
-    #: Whether what it joins may change while a simulation runs.
-    joins_anew: bool = False
 
     def __init__(self, *, name: str | None = None, group: int = 0) -> None:
         super().__init__(name=name)
@@ -68,10 +65,6 @@ class Force(Parameterized):
     def joined(self) -> np.ndarray:
         """(b, 2) rows of beads that it joins two by two, which files and viewers show as bonds; none of most forces."""
         return np.empty((0, 2), np.int64)
-
-    def joined_in(self, state: "State") -> np.ndarray:
-        """The same as it was in a state."""
-        return self.joined
 
     def _count(self):
         return tuple(handle._version for handle in self.handles)

@@ -18,7 +18,7 @@ from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.forces._base import Domain, Force, domain_table
 from medyanpy.forces._stiffness import Coordinates, Start
 from medyanpy.forces.bonds import bind_rows
-from medyanpy.sites import Sites, as_sites, joined_beads
+from medyanpy.sites import Sites, as_sites
 
 if TYPE_CHECKING:
     from medyanpy.state import State
@@ -304,7 +304,6 @@ class Links(_SiteTerms):
     ends = ("a", "b")
     apart = ((0, 1),)
     noun = "link"
-    joins_anew = True
 
     def __init__(
         self,
@@ -320,7 +319,6 @@ class Links(_SiteTerms):
         _next_id: int | None = None,
     ) -> None:
         self._one_sided = bool(one_sided)
-        self._joined: tuple[tuple[Sites, ...], np.ndarray] | None = None
         super().__init__((a, b), {"stiffness": stiffness, "length": length}, _ids, _next_id, name=name, group=group)
 
     @property
@@ -368,14 +366,13 @@ class Links(_SiteTerms):
         self._move(ids, (a, b))
 
     @property
-    def joined(self) -> np.ndarray:
-        # Asked for with every frame of a trajectory; sites are never changed.
-        if self._joined is None or self._joined[0] is not self._sites:
-            self._joined = self._sites, joined_beads(*self._sites)
-        return self._joined[1]
+    def sites(self) -> tuple[Sites, ...]:
+        """`a` and `b`, which are never changed: others take their place."""
+        return self._sites
 
-    def joined_in(self, state: "State") -> np.ndarray:
-        return joined_beads(*state.links(self)._given)
+    def sites_in(self, state: "State") -> tuple[Sites, ...]:
+        """`a` and `b` of the links that it was given, as they were in a state."""
+        return state.links(self)._given
 
     def lengths(self, state: "State") -> np.ndarray:
         """How long the links are in a state: those of ``state.links(self)``, in this order.

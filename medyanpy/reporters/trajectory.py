@@ -327,8 +327,7 @@ class TrajectoryReporter(Reporter):
                 return k, content, False
             why = why or f"TrajectoryReporter: cannot append to {part.path}: {difference}"
             if begins == "anywhere" or (begins == "behind" and frames == end):
-                links = content.links or content.links_have_changed
-                behind = k, self._content_of(simulation, faces, links=links), True
+                behind = k, self._content_of(simulation, faces, links=content.links), True
         if behind is None:
             raise ParameterError(why)
         return behind
