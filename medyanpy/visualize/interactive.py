@@ -42,6 +42,8 @@ _SIZE = (1600, 1200)
 # All spheres of a kind together have no more vertices than this, nor have tubes with many sides.
 _MOST_VERTICES = 200_000
 _SIDES, _FEW_SIDES = 12, 6
+# All of the scene fits in without; this leaves less of the page around it.
+_ZOOM = 1.2
 # There is one light, from where one looks.
 _LIGHT = {"ambient": 0.25, "diffuse": 0.85, "specular": 0.15, "specular_power": 20.0}
 
@@ -412,13 +414,17 @@ def _plotter(scene: Scene3D) -> Iterator[Any]:
     from vtkmodules.vtkCommonCore import vtkLogger
 
     # Without a display VTK finds another way, and says so for every plotter.
+    before = vtkLogger.GetCurrentVerbosityCutoff()
     vtkLogger.SetStderrVerbosity(vtkLogger.VERBOSITY_OFF)
-    plotter = pyvista.Plotter(off_screen=True)
     try:
-        _fill(plotter, scene)
-        yield plotter
+        plotter = pyvista.Plotter(off_screen=True)
+        try:
+            _fill(plotter, scene)
+            yield plotter
+        finally:
+            plotter.close()
     finally:
-        plotter.close()
+        vtkLogger.SetStderrVerbosity(before)
 
 
 def _fill(plotter: Any, scene: Scene3D) -> None:
@@ -440,6 +446,7 @@ def _fill(plotter: Any, scene: Scene3D) -> None:
     _, up, toward = scene.camera
     plotter.camera_position = [scene.middle + toward, scene.middle, up]
     plotter.reset_camera()
+    plotter.camera.zoom(_ZOOM)
 
 
 def _page(scene: Scene3D) -> str:
