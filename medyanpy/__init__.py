@@ -45,6 +45,7 @@ from medyanpy.errors import (
     UnitsWarning,
 )  # fmt: skip
 from medyanpy.files.documents import deserialize, serialize
+from medyanpy.files.exports import ExportReport, export
 from medyanpy.files.trajectory import Trajectory
 from medyanpy.integrators import BAGOGABIntegrator, BrownianIntegrator, SplittingIntegrator, VerletIntegrator
 from medyanpy.mesh import TriangleMesh
@@ -66,6 +67,7 @@ __all__ = [
     "ContextInUseError",
     "ConvergenceWarning",
     "ExecutorError",
+    "ExportReport",
     "MedyanError",
     "MeshError",
     "MeshQualityWarning",
@@ -92,6 +94,7 @@ __all__ = [
     "boundaries",
     "deserialize",
     "ensemble",
+    "export",
     "forces",
     "hydrodynamics",
     "jumps",

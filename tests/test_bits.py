@@ -179,6 +179,10 @@ def fields_and_python():
     depth = rng.uniform(0.5, 1.0, 8500)
     written = "depth*cos(k*x)*exp(-y^2/9)/sqrt(1 + log(2 + z^2))"
     system.add_force(forces.ExternalField(some, written, depth=depth, k=2.0))
+    others = "depth*(tanh(x)*erf(y/3) + asinh(z)) + abs(x*y)^1.3/9 + select(step(z), atan2(y, z + 9), max(x, y)/2)"
+    system.add_force(forces.ExternalField(beads, others, depth=0.7, name="others"))
+    bonds = "depth*sinh(r/19)^2 + min(r, a)^2.5/99 + exp(-r)*cot(r/99 + 1)"
+    system.add_force(forces.CustomBonds(some.reshape(-1, 2), bonds, depth=depth[::2], a=4.0, group=1))
     return system
 
 
@@ -622,6 +626,8 @@ def molecules():
     pairs = np.concatenate([np.column_stack(p) for p in ((a, d), (d, b), (b, c), (c[::2], a[::2]))])
     system.add_force(forces.LinkLengthPenalty(pairs, 100.0, 1.0))
     system.add_force(forces.ExternalField(chain.beads[::-1], "exp(cos(x*k))*sin(y + z)", k=rng.uniform(0.5, 1.0, 9000)))
+    k = rng.uniform(0.5, 9.0, 4500)
+    system.add_force(forces.CustomBonds(links[::2], "k*(1 - exp(1 - r))^2 + erfc(r)*r^0.7", k=k))
     return system
 
 

@@ -376,6 +376,7 @@ def named():
     add = system.add_force
     add(forces.HarmonicBonds([[0, 2], [2, 3], [3, 4]], [1.0, 2.0, 3.0], 1.0))
     add(forces.LinkLengthPenalty([[0, 2], [2, 3], [3, 4]], [1.0, 2.0, 3.0], 1.0))
+    add(forces.CustomBonds([[0, 2], [2, 3], [3, 4]], "k*cosh(r/9)", k=[1.0, 2.0, 3.0]))
     add(forces.RigidTrianglePenalty([[0, 1, 2], [2, 3, 4], [3, 4, 5]], [1.0, 2.0, 3.0], [1.0, 1.0, 1.0]))
     add(forces.Links([2, 0, 3], [3, 2, 4], [1.0, 2.0, 3.0], 1.0))
     add(forces.AngleLinks([2, 0, 3], [3, 2, 4], [4, 5, 5], [1.0, 2.0, 3.0], 1.0))
@@ -400,6 +401,7 @@ def named():
 NAMED = {
     "HarmonicBonds": ("bond 0", lambda f: (f.pairs.tolist(), np.atleast_1d(f.stiffness).tolist()), ([[3, 4]], [3.0])),
     "LinkLengthPenalty": ("pair 0", lambda f: (f.pairs.tolist(), np.atleast_1d(f.omega).tolist()), ([[3, 4]], [3.0])),
+    "CustomBonds": ("bond 0", lambda f: (f.pairs.tolist(), np.atleast_1d(f.k).tolist()), ([[3, 4]], [3.0])),
     "RigidTrianglePenalty": (
         "triple 0",
         lambda f: (f.triples.tolist(), np.atleast_1d(f.omega).tolist()),

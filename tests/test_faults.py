@@ -583,6 +583,23 @@ def a_penalty_has_a_pole():
     return Scene(context, lambda: context.set_velocities(np.zeros((5001, 3))), 4321, "walkers", "pole")
 
 
+@fault("bonds.pyx", "_find", "NOT_FINITE", "WrittenBonds", SMALLER)
+def a_bond_breaks_its_formula():
+    topology = mp.Topology()
+    topology.add_beads([[1.0, 0, 0]], mass=1.0)
+    x = np.zeros((5000, 3))
+    x[:, 0] = np.arange(5000.0)
+    beads = topology.add_beads(x, 1.0, name="chain")
+    system = mp.System(topology)
+    pairs = np.column_stack([beads.beads[:-1], beads.beads[1:]])
+    system.add_force(forces.CustomBonds(pairs, "-k*log(1 - (r/9)^2)", k=1e-3, name="pole"))
+    context = make(system, "BAB", 1e-3)
+    v = np.zeros((5001, 3))
+    v[5000, 0] = 1e4
+    context.set_velocities(v)
+    return Scene(context, lambda: context.set_velocities(np.zeros((5001, 3))), 4999, "chain", "pole")
+
+
 @fault("surface_constraints.pyx", "ask", "PYTHON_EXCEPTION", "SurfaceConstraints", r"Python code called from the step",
        cause=OverflowError)  # fmt: skip
 def the_function_of_a_surface_raises():

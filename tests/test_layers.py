@@ -37,7 +37,7 @@ LAYERS = [
     {"files"},
     {"reporters"},
     {"simulation"},
-    {"runs", "testing", "trajectory"},
+    {"mdanalysis", "ovito", "runs", "testing", "trajectory"},
     {"visualize", "analysis", "ensemble"},
     {"demo"},
     {"figures"},

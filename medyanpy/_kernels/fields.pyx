@@ -9,12 +9,10 @@ its own numbers alone.
 Shapes: m rows of a table of sites; others (m, q) numbers of each, which follow x, y, z in the registers. The caller has
 checked rows, that none occurs twice, and programs.
 """
-import numpy as np
-
 from libc.stdint cimport int32_t
 
 from medyanpy._kernels.arrays cimport table, vector, zeros
-from medyanpy._kernels.implicit cimport Function, WIDTH, evaluate, prepare
+from medyanpy._kernels.implicit cimport Compiled, Function, WIDTH, evaluate
 from medyanpy._kernels.parallel cimport n_blocks, ordered_sum, over_blocks, record_fault
 from medyanpy._kernels.program cimport AddBlock, NOT_FINITE, Operation, World
 from medyanpy._kernels.sites cimport SiteArrays, SiteTable, is_asleep
@@ -24,28 +22,6 @@ cdef Py_ssize_t BLOCK = 2048
 # Which of the six second derivatives that by i, j is, and which of the ten third ones that by i, j, k.
 cdef int[9] SIX = [0, 1, 2, 1, 3, 4, 2, 4, 5]
 cdef int[27] TEN = [0, 1, 2, 1, 3, 4, 2, 4, 5, 1, 3, 4, 3, 6, 7, 4, 7, 8, 2, 4, 5, 4, 7, 8, 5, 8, 9]
-
-
-cdef class Compiled:
-    """A program, and registers for each of some blocks. Instructions leave constants alone: they are written once."""
-    cdef Function function
-    cdef list arrays
-    cdef double[:, ::1] registers
-
-    def __init__(self, const int32_t[:, ::1] instructions, const double[::1] constants, const int32_t[::1] outputs,
-                 Py_ssize_t n_registers, Py_ssize_t blocks):
-        cdef Function* f = &self.function
-        cdef Py_ssize_t i
-        self.arrays = []
-        f.instructions = table(self.arrays, instructions)
-        f.n = instructions.shape[0]
-        f.constants = vector(self.arrays, constants)
-        f.n_constants = constants.shape[0]
-        f.outputs = vector(self.arrays, outputs)
-        f.n_registers = n_registers
-        self.registers = np.zeros((blocks, WIDTH * n_registers))
-        for i in range(blocks):
-            prepare(f, &self.registers[i, 0])
 
 
 cdef struct FieldTask:

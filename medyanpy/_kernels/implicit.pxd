@@ -64,6 +64,12 @@ cdef struct Function:
     Py_ssize_t n_registers
 
 
+cdef class Compiled:
+    cdef Function function
+    cdef list arrays
+    cdef double[:, ::1] registers  # (blocks, WIDTH * n_registers)
+
+
 cdef inline void prepare(const Function* f, double* registers) noexcept nogil:
     """Write the constants; instructions leave them alone."""
     cdef Lanes* r = <Lanes*> registers

@@ -189,9 +189,10 @@ def sinhcosh(const double[::1] x not None, double[::1] s not None, double[::1] c
             c[i] = ci
 
 
-def power(const double[::1] x not None, const double[::1] y not None, double[::1] out not None, double less=0.0):
-    """``out[i] = x[i]**(y[i] - less)``, within 1.2 ulp where ``|y log x| < 10``, else 30 ulp; NaN for negative ``x[i]``, unless
-    ``y[i]`` is whole."""
+def power(const double[::1] x not None, const double[::1] y not None, double[::1] out not None,
+          double less=0.0):
+    """``out[i] = x[i]**(y[i] - less)``, within 1.2 ulp where ``|y log x| < 10``, else 30 ulp; NaN for negative
+    ``x[i]``, unless ``y[i]`` is whole."""
     cdef Py_ssize_t i, n = x.shape[0]
     check_length(y.shape[0], n)
     check_length(n, out.shape[0])

@@ -12,7 +12,7 @@ a bead twice.
 from libc.stdint cimport int32_t
 
 from medyanpy._kernels.arrays cimport table, vector, zeros
-from medyanpy._kernels.implicit cimport Function, WIDTH, evaluate, prepare
+from medyanpy._kernels.implicit cimport Compiled, Function, WIDTH, evaluate, prepare
 from medyanpy._kernels.parallel cimport n_blocks, ordered_sum, over_blocks, record_fault
 from medyanpy._kernels.program cimport AddBlock, NOT_FINITE, Operation, World
 
@@ -99,7 +99,7 @@ cdef class Terms(Operation):
     """programs: three, each of instructions, constants, outputs, and number of registers."""
     cdef TermsTask task
     cdef Py_ssize_t terms, owners
-    cdef list arrays
+    cdef list arrays, programs
 
     def __init__(self, str name, const int32_t[:, ::1] beads, const double[:, ::1] others, const int32_t[::1] owner,
                  const int32_t[::1] start, const int32_t[::1] entry, programs):
@@ -116,22 +116,14 @@ cdef class Terms(Operation):
         t.owner = vector(self.arrays, owner)
         t.start = vector(self.arrays, start)
         t.entry = vector(self.arrays, entry)
-        self.take(&t.first, programs[0])
-        self.take(&t.second, programs[1])
-        self.take(&t.third, programs[2])
+        self.programs = [Compiled(*program, 0) for program in programs]
+        t.first = (<Compiled> self.programs[0]).function
+        t.second = (<Compiled> self.programs[1]).function
+        t.third = (<Compiled> self.programs[2]).function
         t.room = WIDTH * max(t.first.n_registers, t.second.n_registers, t.third.n_registers)
         t.registers = zeros(self.arrays, max(1, n_blocks(self.terms, BLOCK)) * t.room)
         t.gradient = zeros(self.arrays, 3 * t.k * self.terms)
         t.partial = zeros(self.arrays, n_blocks(self.terms, BLOCK))
-
-    cdef take(self, Function* f, program):
-        cdef const int32_t[:, ::1] instructions = program[0]
-        f.instructions = table(self.arrays, instructions)
-        f.n = instructions.shape[0]
-        f.constants = vector[double](self.arrays, program[1])
-        f.n_constants = len(program[1])
-        f.outputs = vector[int32_t](self.arrays, program[2])
-        f.n_registers = program[3]
 
     cdef int run(self, World* world) noexcept nogil:
         cdef int fault

@@ -38,7 +38,7 @@ OPENMM = {
     "setRandomNumberSeed": "seed=, when the integrator is made",
     # Forces
     "HarmonicBondForce": "mp.forces.HarmonicBonds(pairs, stiffness, length)",
-    "CustomBondForce": "mp.forces.HarmonicBonds(pairs, stiffness, length)",
+    "CustomBondForce": "mp.forces.CustomBonds(pairs, energy, **parameters)",
     "addBond": "mp.forces.HarmonicBonds(pairs, stiffness, length), all pairs at once",
     "HarmonicAngleForce": "mp.forces.AngleLinks(a, b, c, stiffness, angle)",
     "CustomAngleForce": "mp.forces.AngleLinks(a, b, c, stiffness, angle)",

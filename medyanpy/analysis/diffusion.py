@@ -80,9 +80,9 @@ def mean_square_displacement(
 
     Parameters
     ----------
-    source : Trajectory, list of states or frames, or (m, n, 3) float, nm
+    source : Trajectory or slice of one, list of states or frames, or (m, n, 3) float, nm
         At equal distances in time.
-    beads : handle, list of handles, (k,) int or int, optional
+    beads : handle or its name, list of these, (k,) int or int, optional
         Rows, or whose; all beads where none are given. A bead that is born, dies or is taken away counts while it is
         there, and whoever takes its row later is another.
     lags : (K,) int or int, >= 0, optional

@@ -187,7 +187,7 @@ def constrain(
     ----------
     constraints : str, SymPy expression, or list of such
         What is zero: numbers, the coordinates x1, y1, z1, x2, ... (nm) of the beads of a row, parameters, ``+ - * /``,
-        whole powers ``**`` or ``^``, parentheses, and the functions sqrt, exp, log, sin, cos. Of one bead also x, y, z.
+        powers ``**`` or ``^``, parentheses, and the functions of :doc:`/forces/fields`. Of one bead also x, y, z.
         Several are several constraints for each row.
     beads : (m, k) int, (k,) int, or handle
         The k beads of each of m constraints, rows of the topology: ``handle.beads`` gives them. Free beads, balls,

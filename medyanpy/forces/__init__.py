@@ -2,7 +2,7 @@
 
 from medyanpy._tools.names import module_names as _module_names
 from medyanpy.forces._base import Force
-from medyanpy.forces.bonds import HarmonicBonds, MembraneEdgeSprings
+from medyanpy.forces.bonds import CustomBonds, HarmonicBonds, MembraneEdgeSprings
 from medyanpy.forces.collisions import SoftCollisions
 from medyanpy.forces.constraints import ConstraintFixmanPotential, ConstraintPenalty
 from medyanpy.forces.ellipsoid_collisions import EllipsoidCollisions
@@ -24,6 +24,7 @@ __all__ = [
     "ConstraintFixmanPotential",
     "ConstraintPenalty",
     "Coulomb",
+    "CustomBonds",
     "DirectionLinks",
     "EllipsoidCollisions",
     "EllipsoidRepulsion",

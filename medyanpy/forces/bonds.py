@@ -1,5 +1,6 @@
-"""Springs between fixed pairs of beads."""
+"""Springs, and energies of any other shape, between fixed pairs of beads."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -13,8 +14,9 @@ from medyanpy._tools.validation import array
 from medyanpy.beads import Membrane
 from medyanpy.errors import TopologyError
 from medyanpy.forces._base import Domain, NamedTerms, check_beads, domain_table, expect_handle
+from medyanpy.forces._written import WrittenForce
 
-__all__ = ["HarmonicBonds", "MembraneEdgeSprings"]
+__all__ = ["CustomBonds", "HarmonicBonds", "MembraneEdgeSprings"]
 
 
 class HarmonicBonds(NamedTerms):
@@ -28,7 +30,7 @@ class HarmonicBonds(NamedTerms):
         The two beads of each bond, in topology order: ``handle.beads`` gives them. Any kind of bead; a pair may
         occur more than once.
     stiffness : float or (B,) float, pN/nm, >= 0
-        k.
+        The k of the energy.
     length : float or (B,) float, nm, >= 0
         ℓ, where the bond is relaxed.
     name, group
@@ -85,6 +87,107 @@ class HarmonicBonds(NamedTerms):
         return bind_pairs(self.name, Radial.HARMONIC, layout, self._pairs, self._named("stiffness", "length"))
 
 
+class CustomBonds(WrittenForce, NamedTerms):
+    r"""Bonds between pairs of beads, with an energy written as an expression of their distance and named parameters.
+
+    .. math:: U = \sum_b u(r_b;\ p_b), \quad r_b = |x_{j_b} - x_{i_b}|
+
+    Parameters
+    ----------
+    pairs : (B, 2) int
+        The two beads of each bond, as of `HarmonicBonds`.
+    energy : str or SymPy expression
+        u, pN nm: numbers, pi, r (nm), parameters, ``+ - * /``, powers ``**`` or ``^``, parentheses, and the functions
+        of :doc:`/forces/fields`; behind semicolons, what further names stand for.
+    name, group
+        See `Force`.
+    **parameters : float or (B,) float, finite
+        The numbers that the expression names: one for all, or one for each bond. Change them with `set`.
+
+    Raises
+    ------
+    ParameterError
+        Text that is no such expression (the message names the place), or one that does not depend on r; a parameter
+        that is missing, is not in the expression, has a name that means something else, or is not finite.
+    TopologyError
+        A bond from a bead to itself, or (when added to a system) to a bead that does not exist.
+
+    Notes
+    -----
+    The expression is read, never run: it is differentiated by rules, three times, and compiled for a kernel, so that
+    forces, and the second and third derivatives that linearly implicit kicks ask for, are exact to rounding. Where u is
+    no number, or infinite, the run stops with a `SimulationError`. For coincident beads the direction is undefined; the
+    force is then zero, as of `HarmonicBonds`.
+
+    Examples
+    --------
+    Finitely extensible springs (Kremer & Grest, J. Chem. Phys. 92, 5057 (1990)):
+
+    >>> import medyanpy as mp
+    >>> topology = mp.Topology()
+    >>> chain = topology.add_beads([[0.0, 0, 0], [3.0, 0, 0], [3.0, 4.0, 0]], mass=1.0)
+    >>> system = mp.System(topology)
+    >>> fene = system.add_force(
+    ...     mp.forces.CustomBonds([[0, 1], [1, 2]], "-k/2*R^2*log(1 - (r/R)^2)", k=2.0, R=[6.0, 5.0])
+    ... )
+    >>> f"{mp.Context(system, mp.VerletIntegrator(0.01)).get_state(energy=True).potential_energy:.6f}"
+    '35.897719'
+    >>> fene.set(k=0.0)
+    """
+
+    conserves_momentum = True
+    noun, terms = "bond", "_pairs"
+    _coordinate_names = ("r",)
+
+    def __init__(
+        self, pairs: Any, energy: Any, *, name: str | None = None, group: int = 0, **parameters: Any
+    ) -> None:
+        self._read(energy, "pairs", name, parameters)
+        super().__init__(name=name, group=group)
+        self._pairs = check_pairs(self.name, pairs)
+        self._declare(**parameters)
+        self._check_text()
+
+    @property
+    def pairs(self) -> np.ndarray:
+        """(B, 2) bead numbers."""
+        return self._pairs
+
+    def _numbers_of_bonds(self, names: Any) -> list[np.ndarray]:
+        return [np.broadcast_to(np.asarray(value, float), (len(self._pairs),)) for value in self._named(*names)]
+
+    def squared_frequencies(self, start):
+        check_beads(self.name, self._pairs, start.topology)
+        graph, u, _ = self._graph(self.changeable)
+        i, j = self._pairs.T
+        r = np.linalg.norm(start.positions[j] - start.positions[i], axis=1)
+        nodes = [slope := graph.derivative(u, 0), graph.derivative(slope, 0)]
+        first, second = graph.evaluate(nodes, [r, *self._numbers_of_bonds(self.changeable)])
+        if not (np.isfinite(first).all() and np.isfinite(second).all()):
+            return None
+        # Along the bond, and across it.
+        across = np.divide(first, r, out=np.zeros_like(r), where=r > 0.0)
+        return start.bonds(self._pairs, np.maximum(np.maximum(second, across), 0.0))
+
+    def bind(self, layout):
+        check_beads(self.name, self._pairs, layout.topology)
+        others = self._own()
+        graph, u, _ = self._graph(others)
+        derivatives = [u]
+        for _ in range(3):
+            derivatives.append(graph.derivative(derivatives[-1], 0))
+        programs = [graph.program(derivatives[:2]), graph.program(derivatives)]
+        own = np.ascontiguousarray(np.column_stack([np.empty((len(self._pairs), 0)), *self._numbers_of_bonds(others)]))
+
+        def make(owner: Any, offset: Any, other: Any, term: Any, table: SiteTable, ends: np.ndarray) -> Operation:
+            values = np.zeros((len(ends), 4))
+            return bonds.WrittenBonds(
+                self.name, owner, offset, other, term, values, table, ends.astype(np.int32), own, programs
+            )
+
+        return bind_places(layout, self._pairs, make)
+
+
 class MembraneEdgeSprings(HarmonicBonds):
     r"""A spring along every edge of a membrane: the simplest in-plane elasticity.
 
@@ -94,8 +197,8 @@ class MembraneEdgeSprings(HarmonicBonds):
     ----------
     membrane : Membrane
     stiffness : float or (E,) float, pN/nm, >= 0
-        k. A triangulated sheet of equal springs has the area modulus √3 k/2 and the shear modulus √3 k/4
-        (Seung & Nelson, Phys. Rev. A 38, 1005 (1988)).
+        The k of the energy. A triangulated sheet of equal springs has the area modulus √3 k/2 and the shear modulus
+        √3 k/4 (Seung & Nelson, Phys. Rev. A 38, 1005 (1988)).
     length : float or (E,) float, nm, >= 0, optional
         ℓ in the order of ``mesh.edges``; the length each edge starts with where none is given.
     name, group
@@ -158,27 +261,42 @@ def check_pairs(force: str, pairs: Any) -> np.ndarray:
 
 def bind_pairs(name: str, kind: Radial, layout, pairs: np.ndarray, parameters) -> Operation:
     """The operation for one radial function over fixed pairs of beads, by topology number."""
+    return bind_places(layout, pairs, _of_kind(name, kind, parameters))
+
+
+def bind_rows(name: str, kind: Radial, table: SiteTable, ends: np.ndarray, parameters) -> Operation:
+    """The same over pairs (n, 2) of rows of a table."""
+    return _bind_ends(table, ends, _of_kind(name, kind, parameters))
+
+
+def bind_places(layout, pairs: np.ndarray, make: Callable[..., Operation]) -> Operation:
+    """What `make` makes of fixed pairs of beads, by topology number."""
     place = layout.internal(pairs)
-    operation = bind_rows(name, kind, SiteTable(), place, parameters)
+    operation = _bind_ends(SiteTable(), place, make)
     operation.acts_on_points = bool((place >= layout.n_cartesian).any())
     return operation
 
 
-def bind_rows(name: str, kind: Radial, table: SiteTable, ends: np.ndarray, parameters) -> Operation:
-    """The same over pairs (n, 2) of rows of a table: each row owns its bonds, in the order given."""
+def _of_kind(name: str, kind: Radial, parameters: Any) -> Callable[..., Operation]:
+    columns = np.column_stack([np.asarray(p, dtype=float) for p in parameters])
+    return lambda owner, offset, other, term, table, ends: bonds.Bonds(
+        name, kind, owner, offset, other, term, columns, table
+    )
+
+
+def _bind_ends(table: SiteTable, ends: np.ndarray, make: Callable[..., Operation]) -> Operation:
+    """What `make` makes of pairs (n, 2) of rows of a table: each row owns its bonds, in the order given."""
     owner_of = ends.T.ravel()
     # Stable, so that a site adds up its bonds in the order in which they were given; both ends of a bond have the
     # same rank in it.
     rank = np.tile(np.arange(len(ends), dtype=np.int32), 2)
     order = np.lexsort((rank, owner_of))
     owner, counts = np.unique(owner_of, return_counts=True)
-    return bonds.Bonds(
-        name,
-        kind,
+    return make(
         owner.astype(np.int32),
         np.concatenate([[0], np.cumsum(counts)]).astype(np.int32),
         ends[:, ::-1].T.ravel()[order].astype(np.int32),
         rank[order],
-        np.column_stack([np.asarray(p, dtype=float) for p in parameters]),
         table,
+        ends,
     )

@@ -7,15 +7,13 @@ import numpy as np
 from medyanpy._kernels.external import Field
 from medyanpy._kernels.selected import fields
 from medyanpy._kernels.sites import SiteTable
-from medyanpy._tools.described import scalar_if_one
 from medyanpy._tools.validation import array
-from medyanpy.errors import ParameterError, TopologyError, shortened
+from medyanpy.errors import TopologyError
 from medyanpy.forces._base import Domain, Force, domain_table
 from medyanpy.forces._stiffness import Coordinates, Start
+from medyanpy.forces._written import WrittenForce
 from medyanpy.handles import bead_numbers, handles_in
 from medyanpy.sites import Sites
-from medyanpy.surfaces.expressions import Graph, check_length, check_names, parse
-from medyanpy.surfaces.texts import as_text
 
 __all__ = ["ExternalField", "HarmonicTrap", "UniformField"]
 
@@ -216,7 +214,7 @@ class HarmonicTrap(_SingleBeadForce):
         return self._quadratic(layout, self._numbers["stiffness"], center="center")
 
 
-class ExternalField(_SingleBeadForce):
+class ExternalField(WrittenForce, _SingleBeadForce):
     r"""An energy of single beads written as an expression of x, y, z and named parameters.
 
     .. math:: U = \sum_i u(x_i, y_i, z_i;\ p_i)
@@ -266,43 +264,18 @@ class ExternalField(_SingleBeadForce):
     >>> pairing.set(depth=0.0)
     """
 
+    _coordinate_names = ("x", "y", "z")
+
     def __init__(self, beads: Any, energy: Any, *, name: str | None = None, group: int = 0, **parameters: Any) -> None:
-        energy = as_text(f"{name or type(self).__name__}: energy", energy)
-        check_length(name or type(self).__name__, energy)
-        self._text = energy
-        #: Those that the expression names.
-        self.domains = domain_table(**dict.fromkeys(parameters, Domain(per="beads")))
-        self.changeable = tuple(parameters)
+        self._read(energy, "beads", name, parameters)
         super().__init__(beads, name=name, group=group, **parameters)
-        check_names(self.name, energy, "xyz", tuple(parameters))
-        # Errors in the text show now, and independence of what numbers are at present.
-        graph, u = self._graph(parameters)
-        if all(graph.value_of(d) == 0.0 for d in graph.gradient(u)):
-            raise ParameterError(f"{self.name}: {shortened(energy, 80)!r} does not depend on x, y or z")
-
-    @property
-    def energy(self) -> str:
-        """The expression, as text."""
-        return self._text
-
-    def _arguments_now(self):
-        return super()._arguments_now() | {"energy": self._text}
-
-    def __repr__(self) -> str:
-        return super().__repr__().replace("(", f"({self._text!r}" + (", " if self._numbers else ""), 1)
-
-    def _graph(self, others: Any) -> tuple[Graph, int]:
-        """u, with some parameters as numbers that beads have of their own, and the rest as they are."""
-        graph = Graph(len(others))
-        names = dict(zip(others, graph.others, strict=True))
-        names |= {p: graph.number(scalar_if_one(v)) for p, v in self._numbers.items() if p not in names}
-        return graph, parse(self.name, self._text, graph, names, polynomial=False)
+        self._check_text()
 
     def squared_frequencies(self, start):
         coordinates, beads = self._coordinates(start), self.beads
         x = start.site_positions(beads) if isinstance(beads, Sites) else start.positions[beads]
-        graph, u = self._graph(self._numbers)
-        numbers = [np.broadcast_to(value, (len(x),)) for value in self._numbers.values()]
+        graph, u, _ = self._graph(self.changeable)
+        numbers = [np.broadcast_to(value, (len(x),)) for value in self._named(*self.changeable)]
         second = np.stack(graph.evaluate(graph.hessian(u), [*x.T, *numbers]), axis=1)
         if not np.isfinite(second).all():
             return None
@@ -312,8 +285,8 @@ class ExternalField(_SingleBeadForce):
 
     def bind(self, layout):
         table, place, order, on_points = self._place(layout)
-        others = [p for p, v in self._numbers.items() if isinstance(scalar_if_one(v), np.ndarray)]
-        graph, u = self._graph(others)
+        others = self._own()
+        graph, u, _ = self._graph(others)
         wanted = [u, *graph.gradient(u)], graph.hessian(u), graph.third(u)
         each = np.empty((len(order), len(others)))
         for k, p in enumerate(others):

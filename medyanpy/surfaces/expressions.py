@@ -10,6 +10,7 @@ import math
 import re
 import unicodedata
 from collections.abc import Callable, Generator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -54,6 +55,8 @@ _CONSTANTS = {"pi": math.pi}
 _COORDINATES = "xyz"
 # By multiplications; in a polynomial what is beyond is a slip: x**100 overflows where x is 1300 nm.
 MAX_POWER = 100
+# Of choices within choices, so many at a time are taken out of a product.
+_MOST_CHOICES = 8
 # Thousands of terms; what is longer was made by a program, and that had better be a PythonForce or PythonSurface.
 MAX_LENGTH = 200_000
 
@@ -84,8 +87,8 @@ class Graph:
     def __init__(self, others: int = 0) -> None:
         #: What each node is: ("number", value), ("coordinate", i), from i = 3 on the other numbers of a point, or an
         #: operation and the nodes it acts on.
-        self.nodes: list[tuple] = []
-        self._known: dict[tuple, int] = {}
+        self.nodes: list[tuple[Any, ...]] = []
+        self._known: dict[tuple[Any, ...], int] = {}
         #: Functions of one node that are made of several operations, by their node: that one, and what makes the
         #: derivative with respect to it. Another one than that of these operations: shorter, or with less cancellation.
         self._rules: dict[int, tuple[int, Callable[[], int]]] = {}
@@ -93,7 +96,7 @@ class Graph:
         self._inputs = tuple(self._node("coordinate", i) for i in range(3 + others))
         self.coordinates, self.others = self._inputs[:3], self._inputs[3:]
 
-    def _node(self, *what) -> int:
+    def _node(self, *what: Any) -> int:
         if what not in self._known:
             self._known[what] = len(self.nodes)
             self.nodes.append(what)
@@ -140,10 +143,9 @@ class Graph:
         if q == 1.0:
             return a
         # What is not chosen stays out of products, infinite as they may be.
-        for one, other in ((a, b), (b, a)):
-            kind, *rest = self.nodes[one]
-            if kind in ("keep", "drop"):
-                return self._choose(kind, rest[0], self.multiply(rest[1], other))
+        (inner_a, of_a), (inner_b, of_b) = self._chosen(a), self._chosen(b)
+        if of_a or of_b:
+            return self._choose_again(of_a + of_b, self.multiply(inner_a, inner_b))
         # Numbers gather at one place: 2 * (3 * a) is 6 * a where that is exact.
         if q is not None:
             a, b, p = b, a, q
@@ -162,10 +164,8 @@ class Graph:
             return self.number(0.0)
         if q == 1.0:
             return a
-        kind, *rest = self.nodes[a]
-        if kind in ("keep", "drop"):
-            return self._choose(kind, rest[0], self.divide(rest[1], b))
-        return self._node("/", a, b)
+        inner, of = self._chosen(a)
+        return self._choose_again(of, self.divide(inner, b)) if of else self._node("/", a, b)
 
     def power(self, a: int, n: int) -> int:
         """The n-th power, n >= 0, by multiplications."""
@@ -343,8 +343,22 @@ class Graph:
         if self.value_of(a) == 0.0:
             return a
         if inner in ("keep", "drop") and rest[0] == condition:
+            # As it has been decided already.
             return a if inner == kind else self.number(0.0)
         return self._node(kind, condition, a)
+
+    def _chosen(self, node: int) -> tuple[int, list[tuple[str, int]]]:
+        """What choices around a node leave, and these, the outermost first."""
+        of: list[tuple[str, int]] = []
+        while self.nodes[node][0] in ("keep", "drop") and len(of) < _MOST_CHOICES:
+            kind, condition, node = self.nodes[node]
+            of.append((kind, condition))
+        return node, of
+
+    def _choose_again(self, of: list[tuple[str, int]], node: int) -> int:
+        for kind, condition in reversed(of):
+            node = self._choose(kind, condition, node)
+        return node
 
     def _minus(self, a: int) -> int:
         return self.multiply(self.number(-1.0), a)
@@ -388,7 +402,7 @@ class Graph:
             if found is None:
                 waiting.append(self._derive(inner, i))
                 wanted.append(inner)
-        return found
+        return self._derivatives[node, i]
 
     def _derive(self, node: int, i: int) -> Generator[int, int, int]:
         """Yields nodes, to be sent their derivatives, and returns its own."""
@@ -599,7 +613,7 @@ class _Parser:
         what: str,
         source: str,
         graph: Graph,
-        names: Mapping[str, int],
+        names: dict[str, int],
         polynomial: bool,
         coordinates: Mapping[str, int],
     ) -> None:
@@ -787,7 +801,7 @@ class _Parser:
     def _power(self, a: int, b: int, left: tuple[int, int, int], right: tuple[int, int, int]) -> int:
         exponent, base = self._graph.value_of(b), self._graph.value_of(a)
         whole = exponent is not None and exponent == int(exponent)
-        if self._polynomial and not (whole and 0 <= exponent <= MAX_POWER):
+        if self._polynomial and not (exponent is not None and whole and 0 <= exponent <= MAX_POWER):
             raise self._refuse(*right[1:], f"is a power, but powers must be whole numbers from 0 to {MAX_POWER}")
         if base == 0.0 and exponent is not None and exponent < 0.0:
             raise self._refuse(*left[1:], "is zero and divides")

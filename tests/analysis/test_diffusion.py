@@ -80,12 +80,15 @@ class Look:
         self.time, self.positions, self.ids = time, positions, ids
 
 
-def test_who_takes_the_row_of_another_is_another(rng):
+@pytest.mark.parametrize("gap", [False, True])
+def test_who_takes_the_row_of_another_is_another(gap, rng):
+    """From one frame to the next, and with nobody in between."""
     m, n = 20, 4
     x = paths(rng, m, n)
     ids = np.tile(np.arange(n), (m, 1))
     ids[8:, 1] = 4
-    ids[12:, 2], x[12:, 2] = -1, np.nan
+    if gap:
+        ids[12:, 2], x[12:, 2] = -1, np.nan
     ids[15:, 2], x[15:, 2] = 5, paths(rng, 5, 1)[:, 0]
     looks = [Look(0.5 * k, x[k], ids[k]) for k in range(m)]
     sums, counts = by_hand(x, ids)
@@ -139,7 +142,20 @@ def test_sources(tmp_path, rng):
                 found = analysis.mean_square_displacement(source, beads)
                 np.testing.assert_allclose(found.value, expected.value, rtol=1e-13)
                 np.testing.assert_allclose(found.time, expected.time, rtol=1e-12)
+        for beads in ("movers", ["movers"]):
+            np.testing.assert_allclose(
+                analysis.mean_square_displacement(trajectory, beads).value, expected.value, rtol=1e-13
+            )
         assert analysis.mean_square_displacement(trajectory).pairs[0] == 7 * 7
+        for part in (slice(1, 7, 2), slice(None, None, 3)):
+            found = analysis.mean_square_displacement(trajectory[part], "movers")
+            wanted = analysis.mean_square_displacement(x[part], movers, interval=0.05 * part.step)
+            np.testing.assert_allclose(found.value, wanted.value, rtol=1e-13)
+            np.testing.assert_allclose(found.time, wanted.time, rtol=1e-12)
+        with pytest.raises(mp.TopologyError, match="did you mean 'movers'"):
+            analysis.mean_square_displacement(trajectory, "mover")
+    with pytest.raises(mp.TopologyError, match="only trajectories know beads by name"):
+        analysis.mean_square_displacement(states, "movers")
 
 
 # Errors ------------------------------------------------------------------------------------------------------------

@@ -40,8 +40,12 @@ def look(text):
         ("(" * MANY + "x" + "+1)" * MANY, lambda x: x + MANY, 1.0),
         ("x+(" * MANY + "x" + ")" * MANY, lambda x: (MANY + 1) * x, MANY + 1),
         ("x" + "".join(f"+sin({i})*y-y*sin({i})" for i in range(MANY // 4)), lambda x: x, 1.0),
+        ("max(" * MANY + "x" + ",-9)*1" * MANY, lambda x: x, 1.0),
+        ("select(x+9," * MANY + "x" + ",y^0.3)" * MANY, lambda x: x, 1.0),
+        ("x*r1" + "".join(f";r{i}=r{i + 1}" for i in range(1, MANY)) + f";r{MANY}=1", lambda x: x, 1.0),
     ],
-    ids=["sum", "differences", "product", "signs", "parentheses", "nested sums", "functions"],
+    ids=["sum", "differences", "product", "signs", "parentheses", "nested sums", "functions", "choices", "selections",
+         "definitions"],
 )
 def test_thousands_of_terms_work(text, energy, slope):
     context, state = look(text)

@@ -44,6 +44,7 @@ CHARGES = RNG.normal(size=700)
 MANY = {
     "charges": beads(700, lambda b: F.Coulomb(b, CHARGES)),
     "Lennard-Jones of all pairs": beads(700, lambda b: F.LennardJones(b, b, 1.0, 1.9)),
+    "custom bonds": beads(9000, lambda b: F.CustomBonds(np.column_stack([b.beads[:-1], b.beads[1:]]), "tanh(r/9)^1.3")),
     "uniform field": beads(9000, lambda b: F.UniformField(b.beads[:-1], [1.0, 2.0, 3.0])),
     "harmonic trap": beads(9000, lambda b: F.HarmonicTrap(b.beads[:-1], 2.0, [1.0, 2.0, 3.0])),
     "bending, vertex": membrane(lambda m: F.MembraneBending(m, 82.0, 0.01, "vertex")),
@@ -83,6 +84,7 @@ def context_of(topology, force):
 NO, NO_PAIRS, NO_TRIPLES = np.empty(0, int), np.empty((0, 2), int), np.empty((0, 3), int)
 NOBODY = {
     "bonds": lambda h: F.HarmonicBonds(NO_PAIRS, 1.0, 1.0),
+    "custom bonds": lambda h: F.CustomBonds(NO_PAIRS, "k*r", k=1.0),
     "links": lambda h: F.Links([], [], 1.0, 1.0),
     "angles": lambda h: F.AngleLinks([], [], [], 1.0, 1.0),
     "normals": lambda h: F.NormalLinks([], [], [], 1.0),
@@ -120,6 +122,8 @@ def test_a_force_on_nobody_is_none(name):
     [
         (lambda h: F.HarmonicBonds([[0, 1]], 1.0, 1.0), False),
         (lambda h: F.HarmonicBonds([[0, h["points"].beads[2]]], 1.0, 1.0), True),
+        (lambda h: F.CustomBonds([[0, 1]], "cosh(r)"), False),
+        (lambda h: F.CustomBonds([[0, h["points"].beads[2]]], "cosh(r)"), True),
         (lambda h: F.Links(h["beads"], h["balls"], 1.0), False),
         (lambda h: F.Links(h["beads"], h["points"].beads[:2], 1.0), True),
         (lambda h: F.WCA(h["beads"], h["balls"], 1.0, 0.1), False),

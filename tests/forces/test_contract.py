@@ -7,6 +7,7 @@ no bead number, face number or parameter is what it would be in a tidy system.
 import copy
 import functools
 import itertools
+import math
 import pickle
 import sys
 from pathlib import Path
@@ -107,6 +108,40 @@ def mixed_pairs(h):
 def mixed_bonds_energy(x):
     i, j = mixed_pairs(lumpy_handles()).T
     return 0.5 * np.sum(np.linspace(1.0, 2.0, 5) * (np.linalg.norm(x[j] - x[i], axis=1) - 1.5) ** 2)
+
+
+BOND_TEXT = "depth*(1 - exp(-(r - r0)/8))^2 + b*atan2(r, 20) + max(r - 30, 0)^2.5/900"
+
+
+def custom_bonds():
+    topology, _ = loose_beads()
+    return topology, mp.forces.CustomBonds(PAIRS, BOND_TEXT, depth=K, r0=R0, b=7.0)
+
+
+def custom_bonds_energy(x):
+    i, j = PAIRS.T
+    return of_bond_text(np.linalg.norm(x[j] - x[i], axis=1), K, R0, 7.0)
+
+
+def of_bond_text(r, depth, r0, b):
+    assert (r > 30.0).any()
+    assert np.abs(r - 30.0).min() > 1e-3
+    morse = depth * (1.0 - np.exp(-(r - r0) / 8.0)) ** 2
+    return np.sum(morse + b * np.arctan2(r, 20.0) + np.maximum(r - 30.0, 0.0) ** 2.5 / 900.0)
+
+
+def mixed_custom_bonds():
+    """Between every kind of bead, in-triangle points among them."""
+    topology, h = lumpy_scene()
+    text = "k*sinh(r/9)^2 + l*erf(r/6)"
+    return topology, mp.forces.CustomBonds(mixed_pairs(h), text, k=np.linspace(1.0, 2.0, 5), l=1.5)
+
+
+def mixed_custom_bonds_energy(x):
+    i, j = mixed_pairs(lumpy_handles()).T
+    r = np.linalg.norm(x[j] - x[i], axis=1)
+    error = np.array([math.erf(d / 6.0) for d in r])
+    return np.sum(np.linspace(1.0, 2.0, 5) * np.sinh(r / 9.0) ** 2 + 1.5 * error)
 
 
 # Penalties in place of constraints ---------------------------------------------------------------------------
@@ -1362,6 +1397,8 @@ ORIENTED = [
 
 CASES = [
     ForceCase("bonds", bonds, bonds_energy, 27.0),
+    ForceCase("custom bonds", custom_bonds, custom_bonds_energy, 8.0),
+    ForceCase("custom bonds of all kinds", mixed_custom_bonds, mixed_custom_bonds_energy, 4.0),
     ForceCase("edge springs", edge_springs, edge_springs_energy, 4.0),
     ForceCase("bonds of all kinds", mixed_bonds, mixed_bonds_energy, 1.5),
     *PENALTIES,

@@ -1,0 +1,65 @@
+"""Forces whose energy is written as text."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from medyanpy._tools.described import scalar_if_one
+from medyanpy.errors import ParameterError, shortened
+from medyanpy.forces._base import Domain, Force, domain_table
+from medyanpy.surfaces.expressions import Graph, check_length, check_names, parse
+from medyanpy.surfaces.texts import as_text
+
+__all__ = ["WrittenForce"]
+
+
+class WrittenForce(Force):
+    """A force whose energy is a sum of a function of some coordinates, with named numbers of its own."""
+
+    #: Names of the coordinates.
+    _coordinate_names: tuple[str, ...] = ()
+
+    def _read(self, energy: Any, per: str, name: str | None, parameters: dict[str, Any]) -> None:
+        """Take the text, which `_check_text` looks at as soon as there are numbers."""
+        name = name or type(self).__name__
+        self._text = as_text(f"{name}: energy", energy)
+        check_length(name, self._text)
+        #: Those that the text names.
+        self.domains = domain_table(**dict.fromkeys(parameters, Domain(per=per)))
+        self.changeable = tuple(parameters)
+
+    def _check_text(self) -> None:
+        """Errors in the text show when the force is made, and independence of what numbers are at present."""
+        check_names(self.name, self._text, self._coordinate_names, self.changeable)
+        graph, u, at = self._graph(self.changeable)
+        if all(graph.value_of(graph.derivative(u, i)) == 0.0 for i in range(len(at))):
+            *first, last = at
+            names = f"{', '.join(first)} or {last}" if first else last
+            raise ParameterError(f"{self.name}: {shortened(self._text, 80)!r} does not depend on {names}")
+
+    @property
+    def energy(self) -> str:
+        """The expression, as text."""
+        return self._text
+
+    def _arguments_now(self) -> dict[str, Any]:
+        return super()._arguments_now() | {"energy": self._text}
+
+    def __repr__(self) -> str:
+        return super().__repr__().replace("(", f"({self._text!r}" + (", " if self._numbers else ""), 1)
+
+    def _own(self) -> list[str]:
+        """Names of the parameters of which each term has one of its own."""
+        return [p for p, v in self._numbers.items() if isinstance(scalar_if_one(v), np.ndarray)]
+
+    def _graph(self, others: Sequence[str]) -> tuple[Graph, int, dict[str, int]]:
+        """The energy of a term, with some parameters as numbers that terms have of their own, which follow the
+        coordinates, and the rest as they are; and the coordinates."""
+        k = len(self._coordinate_names)
+        graph = Graph(max(k + len(others) - 3, 0))
+        inputs = (*graph.coordinates, *graph.others)
+        at = dict(zip(self._coordinate_names, inputs, strict=False))
+        names = dict(zip(others, inputs[k:], strict=False))
+        names |= {p: graph.number(scalar_if_one(v)) for p, v in self._numbers.items() if p not in names}
+        return graph, parse(self.name, self._text, graph, names, polynomial=False, coordinates=at), at
