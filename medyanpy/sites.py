@@ -1,6 +1,6 @@
 """Sites: places that forces act on, made of beads."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -126,7 +126,7 @@ class Sites:
         beads : (n, k) int
             The k >= 1 beads of each site, in topology order: ``handle.beads`` gives them; each once in a site.
         weights : (n, k) float, sum 1 over each site
-            w. They may be negative: the site then lies beyond its beads.
+            The w of the mean. They may be negative: the site then lies beyond its beads.
 
         Raises
         ------
@@ -390,6 +390,10 @@ class Sites:
         out = np.full(len(self), -1)
         out[counts > 0] = self._beads[order[self._start[:-1][counts > 0]]]
         return out
+
+    def is_same(self, arrays: Mapping[str, np.ndarray]) -> bool:
+        """Whether `from_arrays` makes the same sites of these."""
+        return self.arrays.keys() == arrays.keys() and all(np.array_equal(a, arrays[k]) for k, a in self.arrays.items())
 
     def naming(self, gone: np.ndarray) -> np.ndarray:
         """(n,) which sites name a bead of some, (rows,) bool."""

@@ -253,13 +253,30 @@ def test_export_says_what_it_wrote_and_left_out(here, capsys, monkeypatch):
 
     def export(source, out, *, frames, overwrite):
         calls.append((source, out, frames, overwrite))
-        return types.SimpleNamespace(paths=[Path(out)], left_out=["faces"])
+        return f"5 frames in {out}\nfaces are not written"
 
     monkeypatch.setitem(sys.modules, "medyanpy.files.exports", types.SimpleNamespace(export=export))
     out = said(capsys, 0, "export", "run.h5", "out.gsd", "--frames", "::2", "--overwrite")
-    assert out == "out.gsd\nleft out: faces\n"
+    assert out == "5 frames in out.gsd\nfaces are not written\n"
     said(capsys, 0, "export", "run.h5", "out.gsd")
     assert calls == [("run.h5", "out.gsd", slice(None, None, 2), True), ("run.h5", "out.gsd", None, False)]
+
+
+def test_exporting_for_other_programs(here, capsys):
+    pytest.importorskip("medyanpy.files.exports")
+    said(capsys, 0, "run", "cell.py", "--until", 50)
+    assert "3 frames in out.xyz" in said(capsys, 0, "export", "cell/run.h5", "out.xyz", "--frames", "::2")
+    assert Path("out.xyz").read_text().startswith("3\n")
+    before = Path("out.xyz").read_bytes()
+    for words, message in (
+        (["cell/run.h5", "out.xyz"], "exists"),
+        (["cell/run.h5", "out.doc"], "the ending '.doc'"),
+        (["nowhere.h5", "other.xyz"], "nowhere.h5"),
+        (["cell/run.h5", "other.xyz", "--frames", "a"], "--frames 'a'"),
+    ):
+        assert message in said(capsys, 2, "export", *words)
+    assert Path("out.xyz").read_bytes() == before
+    assert not Path("other.xyz").exists()
 
 
 # bench -------------------------------------------------------------------------------------------------------

@@ -129,6 +129,12 @@ def test_steps_end_in_time(monkeypatch):
     assert simulation.current_step == 130
 
 
+def test_many_steps_at_once_end_in_time(monkeypatch):
+    """Nobody looks at the clock between them."""
+    Clock(monkeypatch, 1e-3)
+    assert build().run_for(1.0005) == 1000
+
+
 def test_reporters_have_reported_when_time_is_up(monkeypatch, tmp_path):
     Clock(monkeypatch, 1.0)
     with make(tmp_path) as simulation:
@@ -224,6 +230,8 @@ def test_what_was_not_reported_when_the_checkpoint_was_written_is_reported(tmp_p
         simulation.step(21)
     simulation.save_checkpoint(tmp_path / runs.CHECKPOINT)
     simulation.close()
+    now = time.time_ns()
+    os.utime(tmp_path / runs.CHECKPOINT, ns=(now, now))
     assert mp.run(tmp_path, make, until=21) == mp.RunOutcome(True, 21, tmp_path, "resumed")
     assert np.loadtxt(tmp_path / "run.csv", delimiter=",")[-1, 0] == 21
     mp.run(tmp_path.with_name("through"), make, until=21)
@@ -270,9 +278,9 @@ def test_threads_are_those_of_the_call_where_make_says_nothing(tmp_path):
         seen.append(simulation.context.threads)
         return simulation
 
-    mp.run(tmp_path / "a", begin, until=1, threads=2)
-    mp.run(tmp_path / "b", lambda directory: begin(directory, 1), until=1, threads=2)
-    assert seen == [2, 1]
+    mp.run(tmp_path / "a", begin, until=1, threads=3)
+    mp.run(tmp_path / "b", lambda directory: begin(directory, 1), until=1, threads=3)
+    assert seen == [3, 1]
 
 
 # Documents ---------------------------------------------------------------------------------------------------
@@ -449,12 +457,16 @@ def test_sigterm_is_time_that_is_up(tmp_path):
 
 
 def test_sigterm_while_a_run_is_built(tmp_path):
+    went_on = []
+
     def begin(directory):
         os.kill(os.getpid(), signal.SIGTERM)
-        time.sleep(60.0)
+        time.sleep(5.0)
+        went_on.append(True)
         return make(directory)
 
     assert mp.run(tmp_path, begin, until=10) == mp.RunOutcome(False, 0, tmp_path, "started")
+    assert not went_on
     assert mp.run(tmp_path, make, until=10).finished
 
 

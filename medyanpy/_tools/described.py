@@ -47,7 +47,7 @@ class Recorded(Named):
     def __repr__(self) -> str:
         """The call that makes it, without what is as it is by default."""
         name, given = type(self).__name__, vars(self).get("_arguments", {})
-        said = []
+        said: list[str] = []
         for key, parameter in type(self).__signature__.parameters.items():
             if key not in given:
                 continue

@@ -76,7 +76,7 @@ def clusters(
     Parameters
     ----------
     source : frames; see `radial_distribution`
-    beads : handle, list of handles, (k,) int or int, optional
+    beads : handle or its name, list of these, (k,) int or int, optional
         Which beads; all, where none are given. Others connect nothing.
     cutoff : float, nm, > 0, optional
         Beads at this distance and below are connected.

@@ -1,8 +1,8 @@
 """Where beads are in frames, whatever these are given as; and how far places are from each other.
 
-Frames are a State, a Frame, several of either in a list, a Trajectory (of which parts are read as they are needed),
-positions (n, 3), or positions of many frames (m, n, 3). Arrays of positions have a row for each bead of the topology;
-nan where nobody is.
+Frames are a State, a Frame, several of either in a list, a Trajectory or a slice of one (of which parts are read as
+they are needed), positions (n, 3), or positions of many frames (m, n, 3). Arrays of positions have a row for each bead
+of the topology; nan where nobody is.
 """
 
 from collections.abc import Iterator
@@ -10,16 +10,19 @@ from typing import Any
 
 import numpy as np
 
+from medyanpy._tools.names import look_up
 from medyanpy._tools.validation import array, dimensions, number, one_or_many
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.files.segments import TrajectoryHandle
-from medyanpy.files.trajectory import Trajectory
+from medyanpy.files.trajectory import Frames, Trajectory
 from medyanpy.handles import Handle
 
 __all__ = ["Source", "are_frames", "displacement", "tree"]
 
-#: Numbers that are read at once: 64 MiB of them.
-_AT_ONCE = 1 << 23
+#: Coordinates that are read at once: 32 MiB where frames follow each other; 256 where all frames of some beads are
+#: wanted, since a file is unpacked for all beads each time.
+_AT_ONCE = 1 << 22
+_AT_ONCE_OF_ALL_FRAMES = 1 << 25
 
 
 def displacement(start: np.ndarray, end: np.ndarray) -> np.ndarray:
@@ -51,11 +54,12 @@ class Source:
     def __init__(self, what: str, source: Any) -> None:
         self.what = what
         self.one = hasattr(source, "positions") or (isinstance(source, np.ndarray) and source.ndim == 2)
-        self._trajectory = source if isinstance(source, Trajectory) else None
+        whole = isinstance(source, Trajectory)
+        self._trajectory: Frames | None = source[:] if whole else source if isinstance(source, Frames) else None
         self._frames: list[Any] | None = None
         self._array: np.ndarray | None = None
         if self._trajectory is not None:
-            self.n_rows, n = self._trajectory.n_beads, len(self._trajectory)
+            self.n_rows, n = self._trajectory._trajectory.n_beads, len(self._trajectory)
         elif hasattr(source, "positions") or are_frames(source):
             self._frames = [source] if self.one else list(source)
             self.n_rows, n = max(len(frame.positions) for frame in self._frames), len(self._frames)
@@ -107,10 +111,11 @@ class Source:
         if beads is None:
             if self._trajectory is None:
                 return np.arange(self.n_rows)
-            elsewhere = [handle.beads for handle in self._trajectory.handles.values() if not handle.in_space]
+            elsewhere = [handle.beads for handle in self._handles(what).values() if not handle.in_space]
             return np.delete(np.arange(self.n_rows), np.concatenate([np.empty(0, np.int64), *elsewhere]))
-        handles = [beads] if isinstance(beads, Handle | TrajectoryHandle) else beads
-        if isinstance(handles, list | tuple) and handles and isinstance(handles[0], Handle | TrajectoryHandle):
+        kinds = Handle | TrajectoryHandle | str
+        handles = [beads] if isinstance(beads, kinds) else beads
+        if isinstance(handles, list | tuple) and handles and isinstance(handles[0], kinds):
             rows = np.concatenate([self._rows_of(what, handle) for handle in handles])
         else:
             rows = one_or_many(what, beads, dtype=np.int64, error=TopologyError)
@@ -123,7 +128,17 @@ class Source:
             raise TopologyError(f"{what}: bead {found[np.argmax(count > 1)]} is named twice")
         return rows
 
+    def _handles(self, what: str) -> dict[str, TrajectoryHandle]:
+        """By name, of what knows names."""
+        if self._trajectory is not None:
+            return self._trajectory._trajectory.handles
+        if self._frames is not None and hasattr(self._frames[-1], "handles"):
+            return dict(self._frames[-1].handles)
+        raise TopologyError(f"{what}: only trajectories know beads by name: give their handle, or their rows")
+
     def _rows_of(self, what: str, handle: Any) -> np.ndarray:
+        if isinstance(handle, str):
+            handle = look_up(self._handles(what), handle, "handle", TopologyError)
         if not isinstance(handle, Handle | TrajectoryHandle):
             raise TopologyError(f"{what}: {handle!r} is no handle")
         if not handle.in_space:
@@ -141,19 +156,19 @@ class Source:
 
     def positions(self, frames: slice, rows: np.ndarray) -> np.ndarray:
         """(m, k, 3) of some frames and beads; nan where nobody is."""
-        return self._read("positions", frames, rows)
+        return np.asarray(self._read("positions", frames, rows), dtype=float)
 
-    def ids(self, frames: slice, rows: np.ndarray) -> np.ndarray:
-        """(m, k) permanent ids of who is there; -1 for nobody."""
-        if self._array is None:
-            return self._read("ids", frames, rows)
-        there = ~np.isnan(self._array[frames][:, rows]).any(axis=2)
-        return np.where(there, rows, -1)
+    def ids(self, frames: slice, rows: np.ndarray) -> np.ndarray | None:
+        """(m, k) permanent ids of who is there, -1 for nobody; None of arrays, whose rows are one bead each."""
+        return self._read("ids", frames, rows) if self._array is None else None
 
     def _read(self, name: str, frames: slice, rows: np.ndarray) -> np.ndarray:
         if self._trajectory is not None:
-            return np.asarray(self._trajectory.read(name, frames, rows))
+            return np.asarray(self._trajectory[frames].read(name, rows))
         if self._array is not None:
+            if len(rows) and rows[-1] - rows[0] + 1 == len(rows) and (np.diff(rows) == 1).all():
+                # Without a copy.
+                return self._array[frames, rows[0] : rows[-1] + 1]
             return np.asarray(self._array[frames][:, rows])
         assert self._frames is not None
         chosen = self._frames[frames]
@@ -171,11 +186,13 @@ class Source:
         for start in range(0, len(self), step):
             yield from self.positions(slice(start, start + step), rows)
 
-    def columns(self, rows: np.ndarray, cost: int = 1) -> Iterator[slice]:
-        """Parts of beads of which all frames are held at once, with `cost` numbers for each coordinate."""
-        step = max(1, _AT_ONCE // max(1, 3 * cost * len(self)))
+    def columns(self, rows: np.ndarray) -> Iterator[tuple[slice, np.ndarray, np.ndarray | None]]:
+        """Some of the beads after the others, all frames of which are held at once: which, their positions (m, k, 3),
+        and their `ids`."""
+        step = max(1, _AT_ONCE_OF_ALL_FRAMES // (3 * len(self)))
         for start in range(0, len(rows), step):
-            yield slice(start, start + step)
+            some = slice(start, start + step)
+            yield some, self.positions(slice(None), rows[some]), self.ids(slice(None), rows[some])
 
 
 def are_frames(source: Any) -> bool:

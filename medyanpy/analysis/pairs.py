@@ -113,7 +113,7 @@ def radial_distribution(
     Parameters
     ----------
     source : frames; see `mean_square_displacement`, here also a single State or Frame, or (n, 3) float, nm
-    a, b : handle, list of handles, (k,) int or int, optional
+    a, b : handle or its name, list of these, (k,) int or int, optional
         The groups; without b, pairs within a; without a, of all beads. The same bead is no pair, also where it is in
         both groups.
     r_max : float, nm, > 0
@@ -206,7 +206,7 @@ def contact_counts(source: Any, a: Any = None, b: Any = None, *, cutoff: float) 
     Parameters
     ----------
     source : frames; see `radial_distribution`
-    a, b : handle, list of handles, (k,) int or int, optional
+    a, b : handle or its name, list of these, (k,) int or int, optional
         The groups, as in `radial_distribution`; a bead is not in contact with itself.
     cutoff : float, nm, > 0
         Beads are in contact at this distance and below.
@@ -259,9 +259,9 @@ def contact_times(
 
     Parameters
     ----------
-    source : Trajectory, list of states or frames, or (m, n, 3) float, nm
+    source : Trajectory or slice of one, list of states or frames, or (m, n, 3) float, nm
         At equal distances in time.
-    a, b : handle, list of handles, (k,) int or int, optional
+    a, b : handle or its name, list of these, (k,) int or int, optional
         The groups, as in `radial_distribution`.
     cutoff : float, nm, > 0
         Beads are in contact at this distance and below.
@@ -297,8 +297,8 @@ def contact_times(
     began: dict[tuple[int, int], int] = {}
     found: list[tuple[int, int, int, int]] = []
     for k, x in enumerate(groups.each()):
-        who = frames.ids(slice(k, k + 1), groups.all)[0]
-        now = groups.close(x, who, reach)
+        ids = frames.ids(slice(k, k + 1), groups.all)
+        now = groups.close(x, groups.all if ids is None else ids[0], reach)
         for pair in [pair for pair in began if pair not in now]:
             found.append((*pair, began.pop(pair), k))
         for pair in now:

@@ -20,7 +20,7 @@ def gyration_tensor(source: Any, beads: Any = None, *, weights: Any = None) -> n
     Parameters
     ----------
     source : frames; see `radial_distribution`
-    beads : handle, list of handles, (k,) int or int, optional
+    beads : handle or its name, list of these, (k,) int or int, optional
         Which beads; all, where none are given. Those that are not there in a frame do not count in it.
     weights : (k,) float, > 0, optional
         Of the beads, such as their masses, in any unit; all the same where none are given.

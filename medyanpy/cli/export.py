@@ -14,7 +14,7 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> argp
         "export",
         help="write a trajectory in the format of other programs",
         description="Writes the frames of a trajectory in another format, which the ending of OUT says: .gsd, "
-        ".simularium, .xyz, .ply, .pdb. What the format cannot hold is named.",
+        ".pdb, .ply, .simularium, .vtkhdf, .xyz. What the format cannot hold is named.",
     )
     parser.add_argument("source", metavar="RUN.h5", help="a file of TrajectoryReporter")
     parser.add_argument("out", metavar="OUT", help="the file to write")
@@ -30,11 +30,8 @@ def run(options: argparse.Namespace) -> int:
     from medyanpy.files.exports import export
 
     frames = None if options.frames is None else frames_of(options.frames)
-    report = export(options.source, options.out, frames=frames, overwrite=options.overwrite)
-    for path in report.paths:
-        print(path)
-    for what in report.left_out:
-        print(f"left out: {what}")
+    # The files, and what the format could not hold.
+    print(export(options.source, options.out, frames=frames, overwrite=options.overwrite))
     return DONE
 
 

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 __all__ = ["read_document", "rebuilt", "write_document"]
 
 _GROUP = "parameters"
+# Deflate packs to no less than one in 1032: what is said to be larger, nobody has written, and it would take memory.
+_MOST_PACKED = 1100
 #: The attribute that says why there is no document.
 _WHY_NONE = "no_document"
 
@@ -70,6 +72,8 @@ def read_document(file: "h5py.File", path: Any) -> dict[str, Any]:
         for dataset in group["arrays"].values():
             if dataset.dtype.name not in DTYPES:
                 raise ParameterError(f"{where}: {dataset.name} is an array of {dataset.dtype}, which no document holds")
+            if dataset.nbytes > _MOST_PACKED * dataset.id.get_storage_size():
+                raise ParameterError(f"{where}: {dataset.name} is larger than what the file has of it")
             members[str(dataset.attrs["name"])] = dataset[()]
         content = arrays_together(content_of(tree, where), members, where)
         return {**tree, "content": content}

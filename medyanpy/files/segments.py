@@ -182,6 +182,8 @@ class Segment:
         What frames hold, by name: what this package knows, there or not, and what else the file has.
     sites : dict of str to list
         Between which sites each jump binds links.
+    links : dict of str to list
+        Of each force with links their sites, `a` and `b`; none where these are in frames.
     seed : int or None
         Of the integrator.
     energies : dict of str to str
@@ -223,6 +225,7 @@ class Segment:
                     self.sites = _read_sites(file, self.elements)
                     self.n_beads = len(file["particles/all/mass"])
                     self.follows = hdf5.segment_of(file)
+                    self.links = _read_links(file)
                     self.seed = int(own.attrs["seed"]) if "seed" in own.attrs else None
                     self.energies = {
                         name: hdf5.ENERGY_OF + name for name in hdf5.energies_in(file).values()
@@ -331,6 +334,12 @@ class Segment:
             found.append(joined_beads(*(side[rows[:, j]] for j, side in enumerate(sites))))
         return np.concatenate(found)
 
+    def place_of(self, name: str) -> tuple[str, tuple[int, ...], np.dtype]:
+        """Which dataset of the file holds something of this name, frame after frame: its path, shape and type."""
+        with foreign_errors(f"{self.path} is damaged: {name}"):
+            dataset = self._dataset(name)
+            return dataset.name, dataset.shape, dataset.dtype
+
     def close(self) -> None:
         if self._file:
             self._file.close()
@@ -385,6 +394,14 @@ def _read_elements(file: Any) -> dict[str, Element]:
             _, of, entry = path.split("/")
             about = file[path].attrs
             out[str(about.get("name", entry))] = Element(path, of, str(about.get("drawn", "")))
+    return out
+
+
+def _read_links(file: Any) -> dict[str, list[Sites]]:
+    out = {}
+    for group in file.get(hdf5.FORCE_LINKS, {}).values():
+        sides = [group[side] for side in "ab" if side in group]
+        out[str(group.attrs["force"])] = [Sites.from_arrays(**{k: v[()] for k, v in side.items()}) for side in sides]
     return out
 
 

@@ -71,6 +71,8 @@ class Frame:
         Triangles of every membrane in this frame, by its own vertices.
     jumps : list of str
         Those that bind links: their names, for `links`.
+    link_forces : list of str
+        The forces with links that users gave: their names, likewise.
 
     What else kinds of beads have is under its name: ``frame.column(name)``.
     """
@@ -154,34 +156,44 @@ class Frame:
     def jumps(self) -> list[str]:
         return list(self._segment.sites)
 
-    def links(self, jump: str) -> np.ndarray:
-        """What a jump had bound, as ``state.jumps[jump]["links"]``.
+    @property
+    def link_forces(self) -> list[str]:
+        return list(self._segment.links)
+
+    def links(self, name: str) -> np.ndarray:
+        """What a jump had bound, as ``state.jumps[name]["links"]``, or the links of a force that it was given.
 
         Parameters
         ----------
-        jump : str
-            Its name in the system.
+        name : str
+            Of the jump or the force in the system.
 
         Returns
         -------
         (k, 2) int32 array
-            Rows of its sites `a` and `b`.
+            Rows of the sites `a` and `b` of a jump; of a force, whose links scripts may have put elsewhere, the rows of
+            the main bead of each end, -1 of anchors.
 
         Raises
         ------
         ParameterError
-            No such jump, or one that binds no links.
+            No such jump or force, or one without links; a file of an earlier version, which has none of forces.
         """
-        self._sites_of(jump)
-        rows = self.column(jump)
+        if name in self._segment.links:
+            sites = self._segment.links[name]
+            if sites:
+                return np.column_stack([side.main_beads for side in sites]).astype(np.int32)
+            return np.asarray(self.column(hdf5.LINK_BEADS_OF + name)[self._with_ends(name)])
+        self._sites_of(name)
+        rows = self.column(name)
         return rows[rows[:, 0] >= 0]
 
-    def link_ends(self, jump: str) -> np.ndarray:
-        """Where the links are that a jump had bound, in the order of `links`.
+    def link_ends(self, name: str) -> np.ndarray:
+        """Where the links are that a jump had bound, or those of a force, in the order of `links`.
 
         Parameters
         ----------
-        jump : str
+        name : str
 
         Returns
         -------
@@ -192,18 +204,30 @@ class Frame:
         ParameterError
             As of `links`.
         """
-        sides, row = self._sites_of(jump), np.full(len(self.positions), -1)
+        given = self._segment.links.get(name)
+        if given == []:
+            return np.asarray(self.column(hdf5.LINK_ENDS_OF + name)[self._with_ends(name)])
+        row = np.full(len(self.positions), -1)
         for handle in self.handles.values():
             if handle.rows_of == "oriented":
                 row[handle.beads] = handle.row_numbers
-        links = self.links(jump)
+        if given is not None:
+            return np.stack([sites.places(self, row) for sites in given], axis=1)
+        sides, links = self._sites_of(name), self.links(name)
         return np.stack([sites[links[:, k]].places(self, row) for k, sites in enumerate(sides)], axis=1)
+
+    def _with_ends(self, force: str) -> np.ndarray:
+        """(most,) in which rows there is a link of a force, where frames hold them."""
+        return np.asarray(np.isfinite(self.column(hdf5.LINK_ENDS_OF + force)).all(axis=(1, 2)))
 
     def _sites_of(self, jump: str) -> list[Sites]:
         sites = self._segment.sites
         if jump not in sites:
             known = ", ".join(sites) or "none"
-            raise ParameterError(f"{self._segment.path}: {jump!r} is no jump that binds links; those are: {known}")
+            forces = f", and forces with links: {', '.join(self._segment.links)}" if self._segment.links else ""
+            raise ParameterError(
+                f"{self._segment.path}: {jump!r} is no jump that binds links; those are: {known}{forces}"
+            )
         return sites[jump]
 
     @property
@@ -278,9 +302,10 @@ class Frame:
         State
             With positions and what goes with them: orientations, triangles and weights of in-triangle points, triangles
             of membranes, links that jumps have bound; with velocities and angular momenta if they were written, which
-            `Context.set_state` needs; with the energies of forces. What jumps have tried, and which number a link has,
-            frames do not hold: links are bound anew in their order. Of a run with segments it has the rows of the file
-            of this frame, as the system of `system` has. To the bit, where precision is double.
+            `Context.set_state` needs; with the energies of forces, and the kinetic energy of all beads together. What
+            jumps have tried, and which number a link has, frames do not hold: links are bound anew in their order. Of a
+            run with segments it has the rows of the file of this frame, as the system of `system` has. To the bit,
+            where precision is double.
 
         Raises
         ------
@@ -303,7 +328,7 @@ class Frame:
         ...     other = mp.Simulation(system, integrator)
         ...     other.context.set_state(trajectory[-1].state())
         >>> other.step(10)
-        >>> simulation.step(10)
+        >>> simulation.context.step(10)
         >>> (other.context.get_state(positions=True).positions ==
         ...     simulation.context.get_state(positions=True).positions).all()
         np.True_
@@ -328,6 +353,7 @@ class Frame:
         parts["discrete"], parts["counts"], parts["faces"] = {}, {}, self.faces
         if "interval" in segment.elements:
             parts["energies"] = self.energies
+            parts["kinetic_energy"], parts["temperature"] = self.kinetic_energy, self.temperature
         for value in parts.values():
             if isinstance(value, np.ndarray):
                 value.flags.writeable = False

@@ -49,8 +49,6 @@ class Force(Parameterized):
     energy_tells_work: bool = True
     #: Whether `squared_frequencies` are what they bound.
     exact_frequencies: bool = False
-    #: Whether what it joins may change while a simulation runs.
-    joins_anew: bool = False
 
     def __init__(self, *, name: str | None = None, group: int = 0) -> None:
         super().__init__(name=name)

@@ -252,7 +252,7 @@ class Links(_SiteTerms):
         The two ends of each link: as many in `a` as in `b`, and 0 is allowed. See `Sites`: beads of any kind,
         weighted means of beads, places that do not move.
     stiffness : float or (n,) float, pN/nm, >= 0
-        k.
+        The k of the energy.
     length : float or (n,) float, nm, >= 0
         ℓ, where a spring is relaxed and a rope is taut.
     one_sided : bool
@@ -304,7 +304,6 @@ class Links(_SiteTerms):
     ends = ("a", "b")
     apart = ((0, 1),)
     noun = "link"
-    joins_anew = True
 
     def __init__(
         self,
@@ -320,7 +319,6 @@ class Links(_SiteTerms):
         _next_id: int | None = None,
     ) -> None:
         self._one_sided = bool(one_sided)
-        self._joined: tuple[tuple[Sites, ...], np.ndarray] | None = None
         super().__init__((a, b), {"stiffness": stiffness, "length": length}, _ids, _next_id, name=name, group=group)
 
     @property
@@ -368,14 +366,20 @@ class Links(_SiteTerms):
         self._move(ids, (a, b))
 
     @property
+    def sites(self) -> tuple[Sites, ...]:
+        """`a` and `b`, which are never changed: others take their place."""
+        return self._sites
+
+    @property
     def joined(self) -> np.ndarray:
-        # Asked for with every frame of a trajectory; sites are never changed.
-        if self._joined is None or self._joined[0] is not self._sites:
-            self._joined = self._sites, joined_beads(*self._sites)
-        return self._joined[1]
+        return joined_beads(*self._sites)
 
     def joined_in(self, state: "State") -> np.ndarray:
-        return joined_beads(*state.links(self)._given)
+        return joined_beads(*self.sites_in(state))
+
+    def sites_in(self, state: "State") -> tuple[Sites, ...]:
+        """`a` and `b` of the links that it was given, as they were in a state."""
+        return state.links(self)._given
 
     def lengths(self, state: "State") -> np.ndarray:
         """How long the links are in a state: those of ``state.links(self)``, in this order.
@@ -611,7 +615,7 @@ class DirectionLinks(_Angles):
     a, b, c, d : Sites, handle, list of handles, or (n,) int
         The four sites of each term, as many of each; 0 are allowed. The two directions may share sites.
     stiffness : float or (n,) float, pN nm, >= 0
-        k.
+        The k of the energy.
     angle : float or (n,) float, radians, >= 0 and <= π
         θ0: 0 for parallel, π for antiparallel directions.
     name, group

@@ -24,9 +24,13 @@ from medyanpy.files.hdf5 import (
     ENERGY_OF,
     FACES_OF,
     FIRST_ROW,
+    FORCE_LINKS,
     FORMATS,
     IDS,
     INTERVAL,
+    LINK_BEADS,
+    LINK_BEADS_OF,
+    LINK_ENDS_OF,
     LINKS_OF,
     HandleRows,
     element_paths,
@@ -35,6 +39,7 @@ from medyanpy.files.hdf5 import (
     read_handle_rows,
     refer_to_particles,
 )
+from medyanpy.forces import Links
 from medyanpy.handles import Handle
 from medyanpy.mesh.connectivity import Connectivity
 from medyanpy.sites import joined_beads
@@ -133,32 +138,33 @@ class Content:
 
     def _set_connectivity(self, links: bool, like: "h5py.File | None") -> None:
         """What joins beads: what stays, and the most rows of what changes."""
-        topology, forces = self._simulation.topology, self._simulation.system.forces
+        topology, system = self._simulation.topology, self._simulation.system
+        names, forces = system.force_names, system.forces
         chains = list(self._chains.values())
         found = [np.empty((0, 2), np.int64)]
         for handle in topology.handles:
             beside = handle.beside_frames()
             if handle not in chains and "links" in beside:
                 found.append(handle.beads[beside["links"]])
-        found += [force.joined for force in forces if not force.joins_anew]
+        found += [force.joined for force in forces if not isinstance(force, Links)]
         self._fixed_bonds = np.unique(np.sort(np.concatenate(found), axis=1), axis=0)
-        self._links = [force for force in forces if force.joins_anew]
-        #: What links of forces joined when this was made, which stays as it is where frames do not hold it.
-        self._linked = [force.joined for force in self._links]
+        #: Forces whose links may come and go, by name; and those that there were when this was made, which stay as they
+        #: are where frames do not hold them.
+        self._links = {name: f for name, f in zip(names, forces, strict=True) if isinstance(f, Links)}
+        self._linked = {name: force.sites for name, force in self._links.items()}
         self._sides = {
-            name: list(self._simulation.system[name].beside_frames().values()) for name, *_ in self._jumps.values()
+            name: list(system[name].beside_frames().values()) for name, *_ in self._jumps.values()
         }
         most = len(self._fixed_bonds) + sum(chain.capacity for chain in chains)
         most += sum(most for _, _, most in self._jumps.values())
-        linked = sum(map(len, self._linked))
-        room = linked
-        if links:
-            room = _ROOM_FOR_LINKS
-            while room < 2 * linked:
-                room *= _MORE_LINKS
+        #: For how many links of each force frames have room.
+        self._rooms = {name: _room_for(len(force)) if links else len(force) for name, force in self._links.items()}
+        most += sum(self._rooms.values())
         #: Rows of bonds in frames; None where they stay, and stand beside the frames; and of a file of before, that
         #: has neither, no bonds at all.
-        self._most_bonds = most + room if links or self._comes_and_goes or self._jumps or chains else None
+        change = links or self._comes_and_goes or self._jumps or chains
+        # Where there is no room for any, none can come: HDF5 has no chunks without rows.
+        self._most_bonds = (most or None) if change else None
         self._knows_bonds = True
         #: Whether frames hold links of forces as these come and go.
         self.links = links
@@ -166,7 +172,15 @@ class Content:
             self.links = BONDS in like and bool(like[BONDS].attrs["links_change"])
             self._knows_bonds = CONNECTIVITY in like
             self._most_bonds = like[BONDS]["value"].shape[1] if BONDS in like else None
-        self._room_for_links = None if self._most_bonds is None else self._most_bonds - most
+            known = {str(group.attrs["force"]): group for group in like.get(FORCE_LINKS, {}).values()}
+            self._links = {name: force for name, force in self._links.items() if name in known}
+            if self.links:
+                self._rooms = {name: known[name]["value"].shape[1] for name in self._links}
+        numbers = {name: k for k, name in enumerate(names)}
+        #: Where those of each force are in files.
+        self._links_at = {name: f"{FORCE_LINKS}/{numbers[name]}" for name in self._links}
+        if like is not None:
+            self._links_at = {name: known[name].name[1:] for name in self._links}
 
     @property
     def tells_all_energies(self) -> bool:
@@ -177,20 +191,21 @@ class Content:
     @property
     def links_have_changed(self) -> bool:
         """Whether links of forces have come or gone so that frames cannot tell."""
-        if not self._knows_bonds:
-            return False
-        if self._room_for_links is not None:
-            return sum(len(force) for force in self._links) > self._room_for_links
-        now = [force.joined for force in self._links]
-        return not all(a is b or np.array_equal(a, b) for a, b in zip(now, self._linked, strict=True))
+        if self.links:
+            return any(len(force) > self._rooms[name] for name, force in self._links.items())
+        return any(
+            force.sites is not self._linked[name]
+            and not all(a.is_same(b.arrays) for a, b in zip(force.sites, self._linked[name], strict=True))
+            for name, force in self._links.items()
+        )
 
     def _bonds(self, state: "State | None" = None) -> np.ndarray:
         """(b, 2) rows of beads that are joined now, or were in a state, to where nothing changes."""
         found = [self._fixed_bonds]
         if state is None:
-            return np.concatenate(found + self._linked)
+            return np.concatenate(found + [joined_beads(*sites) for sites in self._linked.values()])
         found += [handle.all_rows[handle.beside_rows()["links"]] for handle in self._chains.values()]
-        found += [force.joined_in(state) for force in self._links]
+        found += [force.joined_in(state) for force in self._links.values()]
         for name, key, _ in self._jumps.values():
             rows = state.jumps[name][key]
             found.append(joined_beads(*(sites[rows[:, k]] for k, sites in enumerate(self._sides[name]))))
@@ -237,6 +252,12 @@ class Content:
                 out[BONDS] = Element((self._most_bonds, 2), number, name="bonds", fill=-1)
             if self.faces:
                 out[EDGES] = Element(self._edges().shape, number, name="mesh edges", fill=-1)
+        if self.links:
+            for name, path in self._links_at.items():
+                room = self._rooms[name]
+                out[path] = Element((room, 2, 3), real, "nm", name=LINK_ENDS_OF + name, fill=np.nan)
+                beads = path.replace(FORCE_LINKS, LINK_BEADS)
+                out[beads] = Element((room, 2), pairs, name=LINK_BEADS_OF + name, fill=-1)
         return out
 
     def frame(self, state: "State") -> dict[str, Any]:
@@ -267,8 +288,16 @@ class Content:
             lists[BONDS] = state.ids[self._bonds(state)]
         if EDGES in self.elements:
             lists[EDGES] = state.ids[self._edges(state.faces)]
+        if self.links:
+            row = self._oriented_rows()
+            for name, path in self._links_at.items():
+                sites = self._links[name].sites_in(state)
+                lists[path] = np.stack([side.places(state, row) for side in sites], axis=1)
+                beads = np.column_stack([side.main_beads for side in sites])
+                lists[path.replace(FORCE_LINKS, LINK_BEADS)] = beads
         for path, found in lists.items():
-            values[path] = np.full(self.elements[path].shape, -1, self.elements[path].dtype)
+            fill = self.elements[path].fill
+            values[path] = np.full(self.elements[path].shape, -1 if fill is None else fill, self.elements[path].dtype)
             values[path][: len(found)] = found
         if self._energies:
             energies = state.energies
@@ -277,6 +306,13 @@ class Content:
             between = self._interval * self._simulation.integrator.timestep
             values[INTERVAL] = between if self.elements[INTERVAL].unit == "s" else between * 1e12
         return values
+
+    def _oriented_rows(self) -> np.ndarray:
+        """(n,) the row of each bead in orientations; -1 of those without."""
+        out = np.full(self._simulation.topology.n_beads, -1)
+        for handle in self._simulation.topology.oriented_handles:
+            out[handle.beads] = handle.row_numbers
+        return out
 
     # Writing ------------------------------------------------------------------------------------------------
 
@@ -315,9 +351,12 @@ class Content:
                 # All elements are of the same steps: one dataset under several names, as H5MD recommends.
                 group["step"], group["time"] = step, time
         for path in self._jumps:
-            for side, arrays in self._sites_of(path).items():
-                for key, value in arrays.items():
-                    file[path].create_dataset(f"{side}/{key}", data=value)
+            _write_sites(file[path], self._sites_of(path))
+        for name, path in self._links_at.items():
+            group = file.require_group(path)
+            group.attrs["force"] = name
+            if not self.links:
+                _write_sites(group, dict(zip("ab", (sites.arrays for sites in self._linked[name]), strict=True)))
         self._link_for_others(file)
 
     def _link_for_others(self, file: "h5py.File") -> None:
@@ -439,9 +478,12 @@ class Content:
                     "append with the options it was written with"
                 )
         for path, (name, *_) in self._jumps.items():
-            there = {side: {key: value[()] for key, value in file[path][side].items()} for side in "ab"}
+            there = _read_sites(file[path])
             here = self._sites_of(path)
-            same = all(np.array_equal(a, there[side].get(key)) for side in "ab" for key, a in here[side].items())
+            same = all(
+                key in there[side] and np.array_equal(a, there[side][key])
+                for side in "ab" for key, a in here[side].items()
+            )
             if file[path].attrs["name"] != name or not same:
                 return f"the sites of {name} are others"
         if self._knows_bonds and BONDS not in file and not np.array_equal(
@@ -449,13 +491,37 @@ class Content:
         ):
             return "its bonds are others"
         if self.links_have_changed:
-            return f"it has room for {self._room_for_links} links"
+            return "it has no room for so many links"
+        if not self.links:
+            for name, path in self._links_at.items():
+                if not all(sites.is_same(arrays) for sites, arrays in zip(
+                    self._linked[name], _read_sites(file[path]).values(), strict=True
+                )):
+                    return f"the links of {name} are others"
         if not self.faces and "medyanpy/faces" in file:
             return "it has triangles in its frames; append with faces=True"
         if not self.velocities and VELOCITIES.path in file:
             return "it has velocities; append with velocities=True"
         more = set(element_paths(file)) - set(self.elements)
         return f"it has {min(more)} in its frames, which the simulation has not" if more else ""
+
+
+def _room_for(links: int) -> int:
+    room = _ROOM_FOR_LINKS
+    while room < 2 * links:
+        room *= _MORE_LINKS
+    return room
+
+
+def _write_sites(group: "h5py.Group", sites: dict[str, dict[str, np.ndarray]]) -> None:
+    """What `Sites.from_arrays` makes the same sites of, for each side."""
+    for side, arrays in sites.items():
+        for key, value in arrays.items():
+            group.create_dataset(f"{side}/{key}", data=value)
+
+
+def _read_sites(group: "h5py.Group") -> dict[str, dict[str, np.ndarray]]:
+    return {side: {key: value[()] for key, value in group[side].items()} for side in "ab"}
 
 
 def _kinds(handles: tuple[Handle, ...]) -> np.dtype:

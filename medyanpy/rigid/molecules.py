@@ -114,6 +114,34 @@ class RigidMolecule:
             "friction": np.tile(self.friction, (len(x), 1, 1)),
         }
 
+    def spheres(self, model: str = "atoms") -> list[tuple[np.ndarray, np.ndarray]]:
+        """The spheres of its bodies, for pictures: ``draw(simulation, spheres={"kinase": molecule.spheres()})``.
+
+        Parameters
+        ----------
+        model : "atoms" or "residues"
+            A sphere for each heavy atom (of the radius 0.29 nm) or for each residue (0.484 nm), as in `from_structure`.
+
+        Returns
+        -------
+        list of ((k, 3) float array, (k,) float array), nm
+            Of each body the centres in its frame, and the radii.
+
+        Raises
+        ------
+        ParameterError
+            Another model, or a molecule of a preset, which holds no structure.
+        """
+        if model not in MODELS[:2]:
+            raise ParameterError(f"spheres: model = {model!r} but must be one of {', '.join(map(repr, MODELS[:2]))}")
+        structure = self.structure
+        if structure is None:
+            raise ParameterError("spheres: the molecule of a preset holds no structure")
+        members = _members(_body_of_atoms(structure, self.labels), len(self.bodies))
+        radius = ATOM_RADIUS if model == "atoms" else RESIDUE_RADIUS
+        found = (_spheres(structure, own, model, radius) for own in members)
+        return [(body.to_body(x), radii) for body, (x, radii) in zip(self.bodies, found, strict=True)]
+
     def links(self, bodies: Any) -> dict[str, Any]:
         """Of `forces.Links`: the linkers of all copies.
 
@@ -238,7 +266,7 @@ def from_structure(
     labels = _labels(what, structure, domains)
     body_of = _body_of_atoms(structure, labels)
     _check_clashes(what, structure, body_of)
-    members = [np.flatnonzero(body_of == k) for k in range(int(labels.max()) + 1)]
+    members = _members(body_of, int(labels.max()) + 1)
     bodies = [_axes(what, structure, own, k) for k, own in enumerate(members)]
     linkers = None
     if len(bodies) > 1:
@@ -281,6 +309,23 @@ def _body_of_atoms(structure: Structure, labels: np.ndarray) -> np.ndarray:
     return body_of
 
 
+def _members(body_of: np.ndarray, n: int) -> list[np.ndarray]:
+    """The atoms of each of n bodies."""
+    return [np.flatnonzero(body_of == k) for k in range(n)]
+
+
+def _spheres(structure: Structure, own: np.ndarray, model: str, radius: float) -> tuple[np.ndarray, np.ndarray]:
+    """Of some atoms, where the structure has them: centres and radii of spheres for each atom, or for each residue and
+    each atom of what is no residue."""
+    x, radii = structure.positions[own], np.full(len(own), radius)
+    if model == "atoms":
+        return x, radii
+    is_alpha = np.isin(own, structure.alpha)
+    beside = ~np.isin(structure.residue_of[own], structure.residue_of[structure.alpha])
+    radii[beside] = ATOM_RADIUS
+    return x[is_alpha | beside], radii[is_alpha | beside]
+
+
 def _check_clashes(what: str, structure: Structure, body_of: np.ndarray) -> None:
     """Refuse bodies that are in each other's place."""
     from scipy.spatial import cKDTree
@@ -317,13 +362,7 @@ def _friction(
         middle, semi_axes, axes = enclosing_ellipsoid(x)
         in_space = rotate_tensor(ellipsoid_friction(semi_axes + a, eta), axes.T)
         return body.friction_in_body(in_space, middle)
-    radii = np.full(len(own), a)
-    if model != "atoms":
-        is_alpha = np.isin(own, structure.alpha)
-        beside = ~np.isin(structure.residue_of[own], structure.residue_of[structure.alpha])
-        radii[beside] = ATOM_RADIUS
-        x, radii = x[is_alpha | beside], radii[is_alpha | beside]
-    friction = body.friction_in_body(bead_model_friction(x, radii, eta))
+    friction = body.friction_in_body(bead_model_friction(*_spheres(structure, own, model, a), eta))
     if model == "sphere":
         # About the centre of diffusion: only there it is what diffuses over long times.
         mobility = friction_to_diffusion(friction, kT=1.0)

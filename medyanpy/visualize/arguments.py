@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from medyanpy._tools.validation import array, number, whole_number
-from medyanpy.errors import ParameterError
+from medyanpy._tools.validation import array, number, per_item, whole_number
+from medyanpy.errors import ParameterError, shown
+from medyanpy.visualize.scene import BeadModel
 
 
 def checked_size(what: str, size: Any, point_radius: Any) -> tuple[tuple[int, int], float | None]:
@@ -22,13 +23,34 @@ def checked_axes(what: str, semi_axes: Any) -> dict[str, np.ndarray]:
         return {}
     if not isinstance(semi_axes, Mapping):
         raise ParameterError(f"{what}: semi_axes must be a dict of names of handles, not {type(semi_axes).__name__}")
-    checked = {}
+    checked: dict[str, np.ndarray] = {}
     for name, given in semi_axes.items():
         label = f"{what}: semi_axes[{name!r}]"
         a = array(label, given, (3,) if np.ndim(given) < 2 else (None, 3))
         if not (a > 0.0).all():
             raise ParameterError(f"{label} = {a.min():g} but must be > 0")
         checked[name] = a
+    return checked
+
+
+def checked_spheres(what: str, spheres: Any) -> dict[str, list[BeadModel]]:
+    """Bead models by names of handles; how many bodies there must be is known later."""
+    if spheres is None:
+        return {}
+    if not isinstance(spheres, Mapping):
+        raise ParameterError(f"{what}: spheres must be a dict of names of handles, not {type(spheres).__name__}")
+    checked: dict[str, list[BeadModel]] = {}
+    for name, given in spheres.items():
+        label = f"{what}: spheres[{name!r}]"
+        models = given if isinstance(given, list) else [given]
+        if not models or not all(isinstance(model, tuple) and len(model) == 2 for model in models):
+            raise ParameterError(f"{label} must be (centers, radii), or a list of these, not {shown(given)}")
+        checked[name] = []
+        for centers, radii in models:
+            x = array(f"{label}: centers", centers, (None, 3))
+            if not len(x):
+                raise ParameterError(f"{label}: centers must hold at least one sphere")
+            checked[name].append(BeadModel(x, per_item(f"{label}: radii", radii, len(x), above=0.0)))
     return checked
 
 

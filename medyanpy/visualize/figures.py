@@ -8,7 +8,7 @@ import numpy as np
 from medyanpy._tools.names import plainly_called
 from medyanpy._tools.validation import array
 from medyanpy.reporters._base import new_file
-from medyanpy.visualize.arguments import checked_axes, checked_size, need_matplotlib
+from medyanpy.visualize.arguments import checked_axes, checked_size, checked_spheres, need_matplotlib
 from medyanpy.visualize.renderer import POINT_COLORS, Window, bar_share, limits_of, render, window_of
 from medyanpy.visualize.scene import Sheet, Solids, give_values, label_of, objects_of, scene_of
 
@@ -29,6 +29,7 @@ def draw(
     inside: bool = False,
     trails: Any = None,
     semi_axes: Mapping[str, Any] | None = None,
+    spheres: Mapping[str, Any] | None = None,
     view: tuple[float, float] | None = None,
     size: tuple[int, int] = (1600, 1200),
     unit: str = "nm",
@@ -36,7 +37,11 @@ def draw(
     overwrite: bool = False,
 ) -> Any:
     """Draw membranes, shaded, filaments and elastic rods as tubes, rigid bodies as ellipsoids, other beads as small
-    spheres, and a scale bar.
+    spheres, links and bonds as thin tubes, and a scale bar.
+
+    Links that jumps have bound are drawn from site to site, in a colour for each jump. What forces join (`Links`,
+    `HarmonicBonds` of beads) is called bonds, and drawn from bead to bead; of a site that is a mean, from the bead with
+    the greatest weight.
 
     Parameters
     ----------
@@ -64,6 +69,10 @@ def draw(
     semi_axes : dict of str to (3,) or (n, 3) float, nm, > 0, optional
         Of rigid bodies, by the name of their handle. Others are drawn as the solid ellipsoid of their mass and inertia,
         though none thinner than a twentieth of its length. The end of the first axis is lighter.
+    spheres : dict of str to (centers, radii) or list of these, optional
+        Of rigid bodies, by the name of their handle: the spheres of their bead model, (k, 3) and () or (k,) float, nm,
+        in the frame of the body. They are drawn instead of an ellipsoid. Several are those of bodies that follow each
+        other, again and again, as `RigidMolecule.spheres` gives them.
     view : (elevation, azimuth), degrees, optional
         From where to look, the z axis being up. By default from 35 degrees above the plane in which the mesh is
         widest.
@@ -96,17 +105,17 @@ def draw(
     if path is not None:
         path = new_file("draw", path, overwrite=overwrite)
     need_matplotlib()
-    scene = scene_of(what, checked_axes("draw", semi_axes))
+    scene = scene_of(what, checked_axes("draw", semi_axes), checked_spheres("draw", spheres))
     past = None
     if trails is not None and len(trails):
         # nan, where nobody was.
         past = array("draw: trails", trails, (None, len(scene.positions), 3), nan=True)
-    surfaces, spheres = objects_of(scene, past)
+    surfaces, solids = objects_of(scene, past)
     give_values([s for s in surfaces if s.is_membrane], values)
-    window = window_of("draw", surfaces, spheres, view, point_radius)
-    image = render(surfaces, spheres, window, size, point_radius, colormap, inside)
+    window = window_of("draw", surfaces, solids, view, point_radius)
+    image = render(surfaces, solids, window, size, point_radius, colormap, inside)
     label = label_of(values, label, unit)
-    figure, _ = framed(image, window, surfaces, spheres, label, colormap, title, unit)
+    figure, _ = framed(image, window, surfaces, solids, label, colormap, title, unit)
     if path is not None:
         figure.savefig(path, dpi=figure.dpi)
     return figure

@@ -20,7 +20,7 @@ from medyanpy._tools.validation import number, whole_number
 from medyanpy.errors import ParameterError
 from medyanpy.mesh import TriangleMesh
 from medyanpy.reporters._base import new_file
-from medyanpy.visualize.arguments import checked_axes, need_matplotlib
+from medyanpy.visualize.arguments import checked_axes, checked_spheres, need_matplotlib
 from medyanpy.visualize.renderer import (
     POINT_COLORS,
     TIP,
@@ -119,6 +119,7 @@ def show(
     point_radius: float | None = None,
     opacity: float = 1.0,
     semi_axes: Mapping[str, Any] | None = None,
+    spheres: Mapping[str, Any] | None = None,
     view: tuple[float, float] | None = None,
     unit: str = "nm",
     title: str | None = None,
@@ -130,7 +131,7 @@ def show(
 
     Parameters
     ----------
-    what, values, label, colormap, point_radius, semi_axes, view, unit, title
+    what, values, label, colormap, point_radius, semi_axes, spheres, view, unit, title
         As of `draw`; thicknesses are those that it takes for a picture 1600 pixels wide.
     opacity : float, 0 to 1
         Of membranes: what is behind them is seen through those below 1.
@@ -151,7 +152,7 @@ def show(
         PyVista, or what it writes HTML with, is not installed.
     """
     height = whole_number("show: height", height, at_least=100, at_most=20_000)
-    scene = _scene(what, values, label, colormap, point_radius, opacity, semi_axes, view, unit, title)
+    scene = _scene(what, values, label, colormap, point_radius, opacity, semi_axes, spheres, view, unit, title)
     made = View(_page(scene), height)
     if not in_notebook():
         made.open()
@@ -169,6 +170,7 @@ def export_html(
     point_radius: float | None = None,
     opacity: float = 1.0,
     semi_axes: Mapping[str, Any] | None = None,
+    spheres: Mapping[str, Any] | None = None,
     view: tuple[float, float] | None = None,
     unit: str = "nm",
     title: str | None = None,
@@ -180,7 +182,7 @@ def export_html(
 
     Parameters
     ----------
-    what, values, label, colormap, point_radius, opacity, semi_axes, view, unit, title
+    what, values, label, colormap, point_radius, opacity, semi_axes, spheres, view, unit, title
         As of `show`.
     path : path
         ``.html``
@@ -197,7 +199,7 @@ def export_html(
         The file cannot be written.
     """
     path = _checked_path("export_html", path, ".html", overwrite)
-    scene = _scene(what, values, label, colormap, point_radius, opacity, semi_axes, view, unit, title)
+    scene = _scene(what, values, label, colormap, point_radius, opacity, semi_axes, spheres, view, unit, title)
     content = _page(scene).encode()
     write_atomically("export_html", path, lambda file: file.write(content))
 
@@ -212,6 +214,7 @@ def export_gltf(
     point_radius: float | None = None,
     opacity: float = 1.0,
     semi_axes: Mapping[str, Any] | None = None,
+    spheres: Mapping[str, Any] | None = None,
     overwrite: bool = False,
 ) -> None:
     """Write what `draw` draws as glTF, for Blender, slides, viewers and headsets: triangles with their colours.
@@ -221,7 +224,7 @@ def export_gltf(
 
     Parameters
     ----------
-    what, values, colormap, point_radius, opacity, semi_axes
+    what, values, colormap, point_radius, opacity, semi_axes, spheres
         As of `show`.
     path : path
         ``.gltf``; the one file holds all.
@@ -238,7 +241,7 @@ def export_gltf(
         The file cannot be written.
     """
     path = _checked_path("export_gltf", path, ".gltf", overwrite)
-    scene = _scene(what, values, "", colormap, point_radius, opacity, semi_axes, None, "nm", None)
+    scene = _scene(what, values, "", colormap, point_radius, opacity, semi_axes, spheres, None, "nm", None)
     with _plotter(scene) as plotter, tempfile.TemporaryDirectory() as folder:
         made = Path(folder) / "scene.gltf"
         plotter.export_gltf(str(made))
@@ -255,10 +258,10 @@ def export_gltf(
 
 
 def _checked_path(what: str, path: Any, ending: str, overwrite: bool) -> Path:
-    path = new_file(what, path, overwrite=overwrite)
-    if path.suffix.lower() != ending:
-        raise ParameterError(f"{what}: the path must end in {ending}, not {path.suffix!r}")
-    return path
+    checked = new_file(what, path, overwrite=overwrite)
+    if checked.suffix.lower() != ending:
+        raise ParameterError(f"{what}: the path must end in {ending}, not {checked.suffix!r}")
+    return checked
 
 
 # From what there is to triangles -------------------------------------------------------------------------------------
@@ -272,6 +275,7 @@ def _scene(
     point_radius: float | None,
     opacity: float,
     semi_axes: Any,
+    spheres: Any,
     view: Any,
     unit: str,
     title: str | None,
@@ -281,7 +285,7 @@ def _scene(
     opacity = number("show: opacity", opacity, at_least=0.0, at_most=1.0)
     _need_pyvista()
     need_matplotlib()  # for colours
-    surfaces, solids = objects_of(scene_of(what, checked_axes("show", semi_axes)))
+    surfaces, solids = objects_of(scene_of(what, checked_axes("show", semi_axes), checked_spheres("show", spheres)))
     give_values([s for s in surfaces if s.is_membrane], values)
     window = window_of("show", surfaces, solids, view, point_radius)
     if point_radius is None:
@@ -317,6 +321,10 @@ def _piece_of_sheet(s: Sheet, limits: tuple[float, float], colormap: str, opacit
 
 def _pieces_of_solids(s: Solids, default: float, color: np.ndarray) -> Iterator[Piece]:
     radii = radii_of(s, default)
+    if s.instead is not None:
+        x, r = s.instead
+        yield _ellipsoids(s.name, x, r[:, None, None] * np.eye(3), color)
+        return
     if s.half_axes is not None:
         yield _ellipsoids(s.name, s.centers, s.half_axes, color)
         return
@@ -418,7 +426,8 @@ def _fill(plotter: Any, scene: Scene3D) -> None:
 
     plotter.background_color = "white"
     for piece in scene.pieces:
-        triangles = pyvista.PolyData.from_regular_faces(piece.vertices.astype(np.float32), piece.faces)
+        vertices: Any = piece.vertices.astype(np.float32)
+        triangles = pyvista.PolyData.from_regular_faces(vertices, piece.faces)
         triangles.point_data["Normals"] = piece.normals.astype(np.float32)
         triangles.GetPointData().SetActiveNormals("Normals")
         more: dict[str, Any] = {"color": piece.colors}

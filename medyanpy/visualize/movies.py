@@ -14,7 +14,7 @@ from medyanpy.errors import ParameterError
 from medyanpy.files.trajectory import Trajectory
 from medyanpy.reporters._base import new_file
 from medyanpy.surfaces import Surface
-from medyanpy.visualize.arguments import checked_axes, checked_size, need_matplotlib
+from medyanpy.visualize.arguments import checked_axes, checked_size, checked_spheres, need_matplotlib
 from medyanpy.visualize.figures import framed
 from medyanpy.visualize.renderer import backdrop_of, render, window_of
 from medyanpy.visualize.scene import Scene, objects_of, regions_of, scene_of
@@ -30,6 +30,7 @@ def movie(
     point_radius: float | None = None,
     inside: bool = False,
     semi_axes: Mapping[str, Any] | None = None,
+    spheres: Mapping[str, Any] | None = None,
     view: tuple[float, float] | None = None,
     size: tuple[int, int] = (640, 480),
     unit: str = "nm",
@@ -50,7 +51,7 @@ def movie(
         Points and other beads drawn as spheres show where they were in that many frames before.
     fps : int, 1 to 60
         Frames per second. Viewers show GIFs at no more than 50.
-    point_radius, inside, semi_axes, view, size, unit, title, overwrite
+    point_radius, inside, semi_axes, spheres, view, size, unit, title, overwrite
         As of `draw`; the view by default that of the first frame.
     progress : bool, optional
         Show a progress bar, which counts frames; where not given, in notebooks, and if standard error is a terminal.
@@ -77,18 +78,18 @@ def movie(
     size, point_radius = checked_size("movie", size, point_radius)
     trail = whole_number("movie: trail", trail)
     fps = whole_number("movie: fps", fps, at_least=1, at_most=60)
-    given = checked_axes("movie", semi_axes)
+    given = checked_axes("movie", semi_axes), checked_spheres("movie", spheres)
     path = new_file("movie", path, overwrite=overwrite)
     need_matplotlib()
     writer = _writer(path, fps)
     if isinstance(frames, Trajectory):
         # Read again whenever needed: it may be larger than the memory.
         def scenes() -> Iterator[Scene]:
-            return (scene_of(frame, given) for frame in frames)
+            return (scene_of(frame, *given) for frame in frames)
     else:
         if not isinstance(frames, Iterable):
             raise ParameterError(f"movie: frames must be a Trajectory or an iterable, not {type(frames).__name__}")
-        scenes = [scene_of(frame, given) for frame in frames].__iter__
+        scenes = [scene_of(frame, *given) for frame in frames].__iter__
     first = next(scenes(), None)
     if first is None:
         raise ParameterError("movie: there are no frames")
@@ -105,11 +106,11 @@ def movie(
             low, high = boxes.get(surface, box)
             boxes[surface] = np.array([np.minimum(low, box[0]), np.maximum(high, box[1])])
     constant = {key: len(found) == 1 for key, found in numbers.items()}
-    surfaces, spheres = objects_of(first, boxes=boxes, constant=constant)
-    window = window_of("movie", surfaces, spheres, view, point_radius)
+    surfaces, solids = objects_of(first, boxes=boxes, constant=constant)
+    window = window_of("movie", surfaces, solids, view, point_radius)
     for scene in scenes():
         for part in scene.parts:
-            radius = part.radius if part.semi_axes is None else part.semi_axes
+            radius = part.reach
             if radius is None and part.faces is None:
                 radius = point_radius
             window = window.around(scene.positions[part.beads], radius)
@@ -127,7 +128,7 @@ def movie(
             past.append(scene)
 
     image = images()
-    figure, shown = framed(next(image), window, surfaces, spheres, title=title, unit=unit)
+    figure, shown = framed(next(image), window, surfaces, solids, title=title, unit=unit)
     with Bar(k + 1, "frame", progress) as bar, writer.saving(figure, path, figure.dpi):
         writer.grab_frame()
         bar.update()

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from medyanpy._tools.names import did_you_mean, plainly_called
-from medyanpy._tools.validation import file_path, whole_number, words
+from medyanpy._tools.validation import file_path, words
 from medyanpy.errors import ParameterError
 from medyanpy.reporters._base import new_file
 from medyanpy.reporters._table import TableReporter, read_table
 from medyanpy.reporters.events import TITLES as EVENT_TITLES
 from medyanpy.reporters.state_data import COLUMNS
-from medyanpy.visualize.arguments import need_matplotlib
+from medyanpy.visualize.arguments import checked_size, need_matplotlib
 from medyanpy.visualize.renderer import POINT_COLORS
 
 if TYPE_CHECKING:
@@ -89,14 +89,13 @@ def plot(
     name = "plot"
     if path is not None:
         path = new_file(name, path, overwrite=overwrite)
-    if size is not None:
-        size = tuple(whole_number(f"{name}: size", s, at_least=100, at_most=20_000) for s in size)
+    pixels = None if size is None else checked_size(name, size, None)[0]
     source = _source(what)
     table = read_table(name, source)
     abscissa = _abscissa(source, table, against)
     panels = _panels(source, table, columns, abscissa)
     need_matplotlib()
-    figure = _drawn(table, abscissa, panels, size)
+    figure = _drawn(table, abscissa, panels, pixels)
     if title is not None:
         figure.suptitle(title, color=_INK, fontsize=11.0)
     if path is not None:
@@ -183,7 +182,7 @@ def _panels(source: Path, table: dict[str, np.ndarray], columns: Any, abscissa: 
 
 
 def _drawn(
-    table: dict[str, np.ndarray], abscissa: str | None, panels: dict[str, list[str]], size: tuple[int, ...] | None
+    table: dict[str, np.ndarray], abscissa: str | None, panels: dict[str, list[str]], size: tuple[int, int] | None
 ) -> "Figure":
     from matplotlib.ticker import EngFormatter
 

@@ -1,5 +1,6 @@
 """The renderer: triangles, spheres, ellipsoids and tubes to pixels. It knows nothing of what is simulated."""
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -53,7 +54,7 @@ class Window(NamedTuple):
         """nm per pixel, with a margin all round, room for the scale bar below, and for a colour bar on the right."""
         least = 1e-6 * max(np.abs(self.low).max(), np.abs(self.high).max()) + 1e-12
         span = np.maximum(self.high - self.low, least)
-        return max(span[0] / ((0.86 - bar) * size[0]), span[1] / (0.78 * size[1]))
+        return float(max(span[0] / ((0.86 - bar) * size[0]), span[1] / (0.78 * size[1])))
 
     def to_pixels(self, points: np.ndarray, size: tuple[int, int], bar: float) -> np.ndarray:
         """Column, row (downwards) and depth of points, in the fine pixels that are computed."""
@@ -126,7 +127,9 @@ class Buffer:
         self.item[pixel] = item[order]
 
 
-def _boxes(low: np.ndarray, high: np.ndarray, buffer: Buffer):
+def _boxes(
+    low: np.ndarray, high: np.ndarray, buffer: Buffer
+) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """Batches of (item, column, row) for all pixels in the boxes of the items, cut to the picture."""
     limit = np.array([buffer.width, buffer.height]) - 1
     low = np.clip(np.floor(low).astype(np.int64), 0, limit + 1)
@@ -157,9 +160,19 @@ class _Backdrop(NamedTuple):
     colors: np.ndarray
 
 
-def render(surfaces, spheres, window, size, point_radius, colormap, inside, backdrop=None):
+def render(
+    surfaces: list[Sheet],
+    spheres: list[Solids],
+    window: Window,
+    size: tuple[int, int],
+    point_radius: float | None,
+    colormap: str,
+    inside: bool,
+    backdrop: _Backdrop | None = None,
+) -> np.ndarray:
     """RGB (height, width, 3). A backdrop given is left as it is."""
-    buffer, triangles, *shading = backdrop or backdrop_of(surfaces, window, size, colormap, inside)
+    buffer, *shading = backdrop or backdrop_of(surfaces, window, size, colormap, inside)
+    triangles, inverse, normals, colors = shading
     if backdrop is not None:
         buffer = buffer.copy()
     scale = window.scale(size, bar_share(surfaces))
@@ -167,11 +180,13 @@ def render(surfaces, spheres, window, size, point_radius, colormap, inside, back
     bodies = _bodies(surfaces, spheres, scale, window, size)
     _put_spheres(buffer, balls, len(triangles))
     _put_ellipsoids(buffer, bodies, len(triangles) + len(balls[0]))
-    rgb, alpha = _shade(buffer, triangles, *shading, balls, bodies)
+    rgb, alpha = _shade(buffer, triangles, inverse, normals, colors, balls, bodies)
     return _reduce(rgb, alpha, buffer)
 
 
-def backdrop_of(surfaces, window, size, colormap, inside) -> _Backdrop:
+def backdrop_of(
+    surfaces: list[Sheet], window: Window, size: tuple[int, int], colormap: str, inside: bool
+) -> _Backdrop:
     buffer = Buffer(SUPERSAMPLING * size[0], SUPERSAMPLING * size[1])
     triangles, normals, colors = _triangles(surfaces, window, size, colormap, inside)
     return _Backdrop(buffer, triangles, _put_triangles(buffer, triangles), normals, colors)
@@ -182,7 +197,9 @@ def bar_share(surfaces: list[Sheet]) -> float:
     return 0.1 if any(s.values is not None for s in surfaces) else 0.0
 
 
-def _triangles(surfaces, window, size, colormap, inside):
+def _triangles(
+    surfaces: list[Sheet], window: Window, size: tuple[int, int], colormap: str, inside: bool
+) -> Iterator[np.ndarray]:
     """Corners (n, 3, 3) in pixels, their normals in view, and colours; those that cannot be seen left out."""
     corners, normals, colors = [np.empty((0, 3, 3))], [np.empty((0, 3, 3))], [np.empty((0, 3, 3))]
     limits, camera = limits_of(surfaces), window.camera
@@ -278,7 +295,19 @@ def radii_of(s: Solids, default: float) -> np.ndarray:
     return np.full(len(s.centers), share * default)
 
 
-def _balls(surfaces, spheres, point_radius, scale, window, size, inside):
+#: Centres in pixels, radii in pixels, and the number of the colour of each.
+_Balls = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+def _balls(
+    surfaces: list[Sheet],
+    spheres: list[Solids],
+    point_radius: float | None,
+    scale: float,
+    window: Window,
+    size: tuple[int, int],
+    inside: bool,
+) -> _Balls:
     """Centres in pixels, radii in pixels, and the number of the colour of every sphere."""
     default = default_radius(surfaces, spheres, scale) if point_radius is None else point_radius
     centers, radii, which = [np.empty((0, 3))], [np.empty(0)], [np.empty(0, np.int64)]
@@ -293,10 +322,12 @@ def _balls(surfaces, spheres, point_radius, scale, window, size, inside):
         if s.links is not None:
             x, r = _tubes(x, s.links, r, fine)
         elif s.past is not None:
-            tail, of_tail = _trails(s, x, r, shown, camera, fine, inside)
+            tail, of_tail = _trails(s, s.past, x, r, shown, camera, fine, inside)
             x, r = np.concatenate([x[ball], tail]), np.concatenate([r[ball], of_tail])
         else:
             x, r = x[ball], r[ball]
+        if s.instead is not None:
+            x, r = np.concatenate([x, s.instead[0]]), np.concatenate([r, s.instead[1]])
         centers.append(window.to_pixels(x, size, bar_share(surfaces)))
         radii.append(r / fine)
         which.append(np.full(len(r), k))
@@ -311,24 +342,28 @@ class _Ellipsoids(NamedTuple):
     which: np.ndarray
 
 
-def _bodies(surfaces, spheres, scale, window, size) -> _Ellipsoids:
+def _bodies(
+    surfaces: list[Sheet], spheres: list[Solids], scale: float, window: Window, size: tuple[int, int]
+) -> _Ellipsoids:
     """In pixels."""
-    found = [(k, s) for k, s in enumerate(spheres) if s.half_axes is not None]
+    found = [(k, s, s.half_axes) for k, s in enumerate(spheres) if s.half_axes is not None and s.instead is None]
     if not found:
         return _Ellipsoids(np.empty((0, 3)), np.empty((0, 3, 3)), np.empty(0, np.int64))
-    half_axes = np.concatenate([s.half_axes for _, s in found])
+    half_axes = np.concatenate([axes for *_, axes in found])
     # Not thinner than a pixel, as tubes.
     half_axes = half_axes * np.maximum(1.0, 0.75 * scale / SUPERSAMPLING / np.linalg.norm(half_axes, axis=1))[:, None]
     # Rows count downwards.
     turn = np.diag([1.0, -1.0, 1.0]) @ window.camera * (SUPERSAMPLING / scale)
     return _Ellipsoids(
-        window.to_pixels(np.concatenate([s.centers for _, s in found]), size, bar_share(surfaces)),
+        window.to_pixels(np.concatenate([s.centers for _, s, _ in found]), size, bar_share(surfaces)),
         turn @ half_axes,
-        np.concatenate([np.full(len(s.centers), k) for k, s in found]),
+        np.concatenate([np.full(len(s.centers), k) for k, s, _ in found]),
     )
 
 
-def _lifted(x, r, normals, of: Solids, camera, inside: bool) -> tuple[np.ndarray, np.ndarray]:
+def _lifted(
+    x: np.ndarray, r: np.ndarray, normals: np.ndarray | None, of: Solids, camera: np.ndarray, inside: bool
+) -> tuple[np.ndarray, np.ndarray]:
     """Places of spheres with radii r, and which are shown. They sit on a surface rather than in it, or half of each
     would be hidden; on the side that is seen where the surface is open."""
     shown = np.ones(len(x), bool)
@@ -342,12 +377,21 @@ def _lifted(x, r, normals, of: Solids, camera, inside: bool) -> tuple[np.ndarray
     return x + 0.5 * r[:, None] * normals, shown
 
 
-def _trails(s: Solids, x, r, shown, camera, fine: float, inside: bool) -> tuple[np.ndarray, np.ndarray]:
+def _trails(
+    s: Solids,
+    past: np.ndarray,
+    x: np.ndarray,
+    r: np.ndarray,
+    shown: np.ndarray,
+    camera: np.ndarray,
+    fine: float,
+    inside: bool,
+) -> tuple[np.ndarray, np.ndarray]:
     """Tubes from where spheres were to where they are drawn now, x."""
-    t, n = s.past.shape[:2]
+    t, n = past.shape[:2]
     thin = (np.linspace(TRAIL_END, TRAIL, t + 1)[:, None] * r).ravel()
     normals = None if s.past_normals is None else s.past_normals.reshape(-1, 3)
-    before, there = _lifted(s.past.reshape(-1, 3), thin[:-n], normals, s, camera, inside)
+    before, there = _lifted(past.reshape(-1, 3), thin[:-n], normals, s, camera, inside)
     there = np.concatenate([there & np.isfinite(before).all(axis=1), shown])
     links = np.arange(t * n)[:, None] + [0, n]
     return _tubes(np.concatenate([before, x]), links[there[links].all(axis=1)], thin, fine)
@@ -371,7 +415,7 @@ def _tubes(x: np.ndarray, links: np.ndarray, radius: np.ndarray, fine: float) ->
     )
 
 
-def _put_spheres(buffer: Buffer, balls, first: int) -> None:
+def _put_spheres(buffer: Buffer, balls: _Balls, first: int) -> None:
     centers, radii, _ = balls
     low, high = centers[:, :2] - radii[:, None], centers[:, :2] + radii[:, None]
     for item, column, row in _boxes(low, high, buffer):
@@ -403,7 +447,15 @@ def _put_ellipsoids(buffer: Buffer, bodies: _Ellipsoids, first: int) -> None:
         buffer.put(pixel, z.astype(np.float32), (first + item).astype(np.int32))
 
 
-def _shade(buffer: Buffer, triangles, inverse, normals, colors, balls, bodies):
+def _shade(
+    buffer: Buffer,
+    triangles: np.ndarray,
+    inverse: np.ndarray,
+    normals: np.ndarray,
+    colors: np.ndarray,
+    balls: _Balls,
+    bodies: _Ellipsoids,
+) -> tuple[np.ndarray, np.ndarray]:
     """Colour (n pixels, 3) and whether anything is there."""
     alpha = buffer.item >= 0
     pixel = np.flatnonzero(alpha)
@@ -489,10 +541,11 @@ def _finer(coarse: np.ndarray, step: int, length: int) -> np.ndarray:
     before = np.minimum(place.astype(np.int64), len(coarse) - 1)
     after = np.minimum(before + 1, len(coarse) - 1)
     share = (place - before)[:, None]
-    return (1.0 - share) * coarse[before] + share * coarse[after]
+    finer: np.ndarray = (1.0 - share) * coarse[before] + share * coarse[after]
+    return finer
 
 
 def _reduce(rgb: np.ndarray, alpha: np.ndarray, buffer: Buffer) -> np.ndarray:
     """Average the fine pixels."""
     k = SUPERSAMPLING
-    return rgb.reshape(buffer.height // k, k, buffer.width // k, k, 3).mean(axis=(1, 3))
+    return np.asarray(rgb.reshape(buffer.height // k, k, buffer.width // k, k, 3).mean(axis=(1, 3)))

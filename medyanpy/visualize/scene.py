@@ -1,6 +1,6 @@
 """What there is to draw: sheets of triangles and solids, found in simulations, states, frames and handles."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
@@ -15,9 +15,8 @@ from medyanpy.errors import MedyanError, ParameterError
 from medyanpy.files.trajectory import Frame
 from medyanpy.mesh import TriangleMesh, geometry
 from medyanpy.simulation import Simulation
-from medyanpy.state import State
+from medyanpy.sites import Sites, joined_beads
 from medyanpy.surfaces import Surface
-from medyanpy.system import System
 
 MEMBRANE_COLOR = (0.86, 0.50, 0.46)
 # The side that the normals do not point to, seen on open surfaces.
@@ -28,6 +27,9 @@ SURFACE_INSIDE_COLOR = (0.64, 0.64, 0.66)
 # Cubes along the longest side of the box in which the mesh of a surface is made: so many of them over its `length`,
 # but no fewer or more than this.
 CUBES_PER_LENGTH, LEAST_CUBES, MOST_CUBES = 3.0, 72, 128
+#: What legends call what forces join.
+BONDS = "bonds"
+_NO_PAIRS = np.empty((0, 2), np.int64)
 # The last mesh of each surface, and the box it was made in.
 _meshes: WeakKeyDictionary[Surface, tuple[bytes, tuple[TriangleMesh, float] | None]] = WeakKeyDictionary()
 
@@ -72,6 +74,8 @@ class Solids:
     are_beads: bool = True
     #: (n, 3, 3) of ellipsoids: half axes in space, as columns. They are in no surface.
     half_axes: np.ndarray | None = None
+    #: Spheres that are drawn instead of these ellipsoids: centres (k, 3) in space, and radii (k,).
+    instead: tuple[np.ndarray, np.ndarray] | None = None
     #: Whether there are as many of them in every frame of a movie.
     is_constant: bool = True
 
@@ -82,6 +86,20 @@ class Solids:
             return self.name
         number = f"{len(self.centers):,}".replace(",", "\u2009")
         return f"{number} {self.name}"
+
+
+class BeadModel(NamedTuple):
+    """Spheres of one body, in its frame."""
+
+    #: (k, 3), nm
+    centers: np.ndarray
+    #: (k,), nm
+    radii: np.ndarray
+
+    @property
+    def reach(self) -> float:
+        """nm; from the centre of the body."""
+        return float((np.linalg.norm(self.centers, axis=1) + self.radii).max())
 
 
 class _Part(NamedTuple):
@@ -95,9 +113,17 @@ class _Part(NamedTuple):
     radius: np.ndarray | None = None
     links: np.ndarray | None = None
     surface: Surface | None = None
-    # Of rigid bodies: (n, 3), and unit quaternions (n, 4).
+    # Of rigid bodies: (n, 3), and unit quaternions (n, 4); and spheres that stand for them.
     semi_axes: np.ndarray | None = None
     orientations: np.ndarray | None = None
+    spheres: list[BeadModel] | None = None
+
+    @property
+    def reach(self) -> np.ndarray | float | None:
+        """How far it reaches from its beads; None where nobody says."""
+        if self.spheres is not None:
+            return max(model.reach for model in self.spheres)
+        return self.radius if self.semi_axes is None else self.semi_axes
 
 
 class Scene(NamedTuple):
@@ -105,7 +131,7 @@ class Scene(NamedTuple):
 
     positions: np.ndarray
     parts: list[_Part]
-    #: What jumps have bound: (k, 2, 3) both ends of each link, by the name of the jump.
+    #: What jumps have bound: (k, 2, 3) both ends of each link, by the name of the jump; and bonds of forces.
     links: dict[str, np.ndarray]
     #: Permanent ids of beads, -1 of rows in which nobody is; None where that cannot be.
     ids: np.ndarray | None = None
@@ -127,14 +153,25 @@ class Scene(NamedTuple):
         return found | {(False, name): len(ends) for name, ends in self.links.items()}
 
 
-def scene_of(what: Any, semi_axes: Mapping[str, np.ndarray]) -> Scene:
-    """With the semi-axes that are given for some rigid bodies."""
+def scene_of(
+    what: Any, semi_axes: Mapping[str, np.ndarray], spheres: Mapping[str, list[BeadModel]] | None = None
+) -> Scene:
+    """With the semi-axes, or the spheres, that are given for some rigid bodies."""
     scene = _found(what)
     bodies = {p.name: p for p in scene.parts if p.semi_axes is not None}
+    for given, names in (("semi_axes", semi_axes), ("spheres", spheres or {})):
+        for name in names:
+            if name not in bodies:
+                there = f"only {', '.join(bodies)} are" if bodies else "there are none"
+                raise ParameterError(f"draw: {given}: {name!r} are not rigid bodies, {there}")
+    for name, models in (spheres or {}).items():
+        n = len(bodies[name].beads)
+        if n % len(models):
+            raise ParameterError(
+                f"draw: spheres[{name!r}] has {len(models)} bead models, of which {n} bodies are no copies"
+            )
+        bodies[name] = bodies[name]._replace(spheres=models)
     for name, a in semi_axes.items():
-        if name not in bodies:
-            there = f"only {', '.join(bodies)} are" if bodies else "there are none"
-            raise ParameterError(f"draw: semi_axes: {name!r} are not rigid bodies, {there}")
         n = len(bodies[name].beads)
         if a.shape not in ((3,), (n, 3)):
             raise ParameterError(f"draw: semi_axes[{name!r}] must have shape (3,) or ({n}, 3), not {a.shape}")
@@ -146,7 +183,7 @@ def _part(
     name: str,
     rows: np.ndarray,
     alive: np.ndarray,
-    own: slice | np.ndarray,
+    own: slice | np.ndarray | None,
     beside: Mapping[str, Any],
     drawn: Mapping[str, str],
     column: Any,
@@ -182,7 +219,7 @@ def _found(what: Any) -> Scene:
         what = what.context
     if isinstance(what, Context):
         state = what.get_state(positions=True)
-        parts = []
+        parts, chains = [], []
         topology = what.system.topology
         for h in topology.handles:
             beside = h.beside_rows()
@@ -192,7 +229,19 @@ def _found(what: Any) -> Scene:
                 rows = h.all_rows
                 own = topology.rows_in(h.rows_of(), rows)
                 parts.append(_part(h.name, rows, state.alive, own, beside, drawn, state.column))
-        return Scene(state.positions, parts, dict(_links_of(what.system, state)), state.ids)
+                chains += [rows[beside["links"]]] if "links" in beside else []
+        bound = {
+            name: (list(jump.beside_frames().values()), state.jumps[name][held[0]])
+            for name, jump in zip(what.system.jump_names, what.system.jumps, strict=True)
+            if (held := jump.in_frames()) is not None
+        }
+        links = {
+            name: np.stack([sites[rows[:, k]].positions(state) for k, sites in enumerate(sides)], axis=1)
+            for name, (sides, rows) in bound.items()
+        }
+        bonds = np.concatenate([_NO_PAIRS, *(force.joined_in(state) for force in what.system.forces)])
+        links |= _bonds(state.positions, bonds, chains, bound)
+        return Scene(state.positions, parts, links, state.ids)
     if isinstance(what, Frame):
         alive = what.alive
         parts = [
@@ -200,8 +249,13 @@ def _found(what: Any) -> Scene:
             for h in what.handles.values()
             if h.in_space
         ]
+        x = np.asarray(what.positions, float)
+        besides = ((h, what.beside(h)) for h in what.handles.values())
+        chains = [h.beads[beside["links"]] for h, beside in besides if "links" in beside]
         links = {name: np.asarray(what.link_ends(name), float) for name in what.jumps}
-        return Scene(np.asarray(what.positions, float), parts, links, what.ids)
+        bound = {name: (what._sites_of(name), what.links(name)) for name in what.jumps}
+        links |= _bonds(x, what.bonds, chains, bound)
+        return Scene(x, parts, links, what.ids)
     if isinstance(what, Surface):
         # Here the want of scikit-image or of bounds is an error.
         _meshed(what, None)
@@ -214,13 +268,22 @@ def _found(what: Any) -> Scene:
     )
 
 
-def _links_of(system: System, state: State) -> Iterator[tuple[str, np.ndarray]]:
-    """Both ends of each link that a jump has bound, by the name of the jump."""
-    for name, jump in zip(system.jump_names, system.jumps, strict=True):
-        if jump.in_frames() is not None:
-            rows = state.jumps[name][jump.in_frames()[0]]
-            sides = jump.beside_frames().values()
-            yield name, np.stack([sites[rows[:, k]].positions(state) for k, sites in enumerate(sides)], axis=1)
+def _bonds(
+    positions: np.ndarray,
+    pairs: np.ndarray,
+    chains: list[np.ndarray],
+    bound: Mapping[str, tuple[list[Sites], np.ndarray]],
+) -> dict[str, np.ndarray]:
+    """Both ends of the bonds of forces, if there are any: of all `pairs` of beads that are joined, those which are
+    neither links of filaments and rods nor have been bound by jumps, which are drawn as such."""
+    others = [joined_beads(*(side[rows[:, k]] for k, side in enumerate(sides))) for sides, rows in bound.values()]
+    key = np.array([len(positions), 1])
+    numbers, shown = (np.sort(p, axis=1) @ key for p in (pairs, np.concatenate([_NO_PAIRS, *chains, *others])))
+    numbers = np.setdiff1d(numbers, shown)
+    ends = positions[np.column_stack([numbers // len(positions), numbers % len(positions)])]
+    # Of beads that are asleep nothing is known.
+    ends = ends[np.isfinite(ends).all(axis=(1, 2))]
+    return {BONDS if BONDS not in bound else f"other {BONDS}": ends} if len(ends) else {}
 
 
 def objects_of(
@@ -241,9 +304,12 @@ def objects_of(
         if part.faces is not None:
             continue
         drawn = Solids(part.name, x[part.beads], part.radius, part.links)
-        if part.semi_axes is not None:
+        if part.semi_axes is not None and part.orientations is not None:
             drawn.radius = part.semi_axes.max(axis=1)
-            drawn.half_axes = matrices(part.orientations) * part.semi_axes[:, None]
+            turn = matrices(part.orientations)
+            drawn.half_axes = turn * part.semi_axes[:, None]
+            if part.spheres is not None:
+                drawn.instead, drawn.radius = _spheres_of(part.spheres, drawn.centers, turn)
         if past is not None and part.links is None:
             drawn.past = past[:, part.beads]
         if part.on is not None:
@@ -287,8 +353,22 @@ def objects_of(
     return [*membranes.values(), *backdrops], spheres
 
 
+def _spheres_of(
+    models: list[BeadModel], centers: np.ndarray, turn: np.ndarray
+) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray]:
+    """Where the spheres of bodies are, with their radii; and how far they reach from the centre of each body."""
+    reach, places, radii = np.zeros(len(centers)), [np.empty((0, 3))], [np.empty(0)]
+    for k, model in enumerate(models):
+        own = slice(k, None, len(models))
+        x = np.einsum("nij,kj->nki", turn[own], model.centers)
+        places.append((centers[own, None] + x).reshape(-1, 3))
+        radii.append(np.tile(model.radii, len(x)))
+        reach[own] = model.reach
+    return (np.concatenate(places), np.concatenate(radii)), reach
+
+
 def unit(vectors: np.ndarray) -> np.ndarray:
-    return vectors / np.maximum(np.linalg.norm(vectors, axis=1), 1e-300)[:, None]
+    return np.asarray(vectors / np.maximum(np.linalg.norm(vectors, axis=1), 1e-300)[:, None])
 
 
 def regions_of(scene: Scene) -> dict[Surface, np.ndarray]:

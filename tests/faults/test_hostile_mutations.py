@@ -235,6 +235,9 @@ def look_at(path):
             _ = frame.positions, frame.velocities, frame.triangles, frame.barycentric, frame.orientations
             _ = frame.potential_energy, frame.temperature, frame.ids
             _ = [(frame.living(handle), frame.beside(handle)) for handle in frame.handles.values()]
+            _ = frame.energies, frame.bonds, frame.state(), [frame.link_ends(name) for name in frame.link_forces]
+            _ = [frame.chains(handle) for handle in frame.handles.values() if handle.links is not None]
+        _ = trajectory.document, trajectory.system()
 
 
 READERS = {

@@ -1,0 +1,207 @@
+"""Pictures of curvatures, of links and bonds, and of bodies as the spheres of their bead model."""
+
+import numpy as np
+import pytest
+
+import medyanpy as mp
+from medyanpy.visualize import draw, renderer, scene
+
+SIZE = (400, 300)
+
+
+def pixels(figure):
+    figure.canvas.draw()
+    return np.asarray(figure.canvas.buffer_rgba())[..., :3] / 255.0
+
+
+def like(image, color, within=0.25):
+    """Where a colour is seen, in whatever light."""
+    direction = np.asarray(color) / np.linalg.norm(color)
+    norm = np.linalg.norm(image, axis=2)
+    return (norm > 0.05) & (np.linalg.norm(image / np.maximum(norm, 1e-9)[..., None] - direction, axis=2) < within)
+
+
+def test_curvatures_by_name_are_those_of_the_mesh_as_it_is_now():
+    mesh = mp.TriangleMesh.red_blood_cell(frequency=8)
+    topology = mp.Topology()
+    topology.add_membrane(mesh, vertex_mass=1.0)
+    context = mp.Context(mp.System(topology), mp.VerletIntegrator(1.0))
+    x = mesh.vertices * [1.0, 1.0, 1.7]
+    context.set_positions(x)
+    now = mp.TriangleMesh(x, mesh.faces)
+    for name, values in (("mean_curvature", now.mean_curvatures), ("gaussian_curvature", now.gaussian_curvatures)):
+        label = {"mean_curvature": "mean curvature (1/nm)", "gaussian_curvature": "Gaussian curvature (1/nm²)"}[name]
+        figure = draw(context, values=name, size=SIZE)
+        assert figure.axes[-1].get_ylabel() == label
+        np.testing.assert_array_equal(pixels(figure), pixels(draw(context, values=values, label=label, size=SIZE)))
+    assert draw(context, values="mean_curvature", label="H", size=SIZE).axes[-1].get_ylabel() == "H"
+    assert draw(context, values="mean_curvature", unit="", size=SIZE).axes[-1].get_ylabel() == "mean curvature"
+    with pytest.raises(mp.ParameterError, match="there is no name of values 'mean_curvatur': did you mean 'mean_curv"):
+        draw(context, values="mean_curvatur", size=SIZE)
+    beads = mp.Topology()
+    beads.add_beads([[0.0, 0, 0]], mass=1.0)
+    alone = mp.Context(mp.System(beads), mp.VerletIntegrator(1.0))
+    with pytest.raises(mp.ParameterError, match="values = 'mean_curvature', but there is no membrane"):
+        draw(alone, values="mean_curvature", size=SIZE)
+
+
+def test_borders_keep_the_colour_of_membranes():
+    """A dome: what is inside has a colour of the map, its rim fades to that of membranes."""
+    sheet = mp.TriangleMesh.flat_sheet(9, 9, 1.0)
+    x = sheet.vertices - sheet.vertices.mean(axis=0)
+    dome = mp.TriangleMesh(x + [0.0, 0, 1] * (-0.05 * (x**2).sum(axis=1))[:, None], sheet.faces)
+    image = pixels(draw(dome, values="mean_curvature", view=(90, 0), size=SIZE))[:, :340]
+    assert like(image, scene.MEMBRANE_COLOR, within=0.1).sum() > 100
+    assert np.isnan(dome.mean_curvatures).sum() == 2 * (9 + 9) - 4
+
+
+def test_figures_are_what_notebooks_show():
+    """The pixels of the figure as it is saved, and a figure of Matplotlib for everybody else."""
+    from io import BytesIO
+
+    from matplotlib.figure import Figure
+    from matplotlib.image import imread
+
+    figure = draw(mp.TriangleMesh.icosphere(1.0, 2), size=(200, 150))
+    assert isinstance(figure, Figure)
+    image = imread(BytesIO(figure._repr_png_()))
+    assert image.shape[:2] == (150, 200)
+    np.testing.assert_allclose(image[..., :3], pixels(figure), atol=1e-6)
+    # Changes are seen.
+    figure.axes[0].text(0.0, 0.0, "here")
+    assert not np.array_equal(imread(BytesIO(figure._repr_png_())), image)
+
+
+def linked(folder):
+    """Balls that a force joins in a row, of which one pair is bound by a jump, and a filament with a bond along it."""
+    topology = mp.Topology()
+    balls = topology.add_balls([[20.0 * i, 0, 0] for i in range(4)], radius=3.0, mass=1.0, friction=1.0, name="balls")
+    nodes = np.array([[20.0 * i, 40.0, 0] for i in range(4)])
+    filaments = topology.add_filaments([nodes], node_mass=1.0, node_friction=1.0, name="actin")
+    bodies = topology.add_rigid_bodies(
+        [[0.0, 80.0, 0], [40.0, 80.0, 0]], [[1, 0, 0, 0]] * 2, 1.0, mp.rigid.ellipsoid_inertia((4.0, 3.0, 3.0), 1.0),
+        (1.0, 10.0), name="bodies",
+    )  # fmt: skip
+    b, n = balls.beads, filaments.beads
+    system = mp.System(topology)
+    links = system.add_force(mp.forces.Links(b[:1], b[1:2], stiffness=0.1, length=20.0))
+    system.add_force(mp.forces.HarmonicBonds([[b[1], b[2]], [n[0], n[1]]], 0.1, 20.0))
+    arms = bodies.sites([[4.0, 0, 0]])
+    system.add_force(mp.forces.Links(arms[:1], arms[1:], stiffness=0.1, length=36.0, name="arms"))
+    system.add_jump(
+        mp.jumps.LinkBinding(links, b[2:3], b[3:4], off_rate=0.1, on_rate=0.0, bound=[(0, 0)], name="bound")
+    )
+    simulation = mp.Simulation(system, mp.SplittingIntegrator("JBAOABJ", 1e-3, kT=1e-3, seed=1), threads=1)
+    simulation.reporters.append(mp.reporters.TrajectoryReporter(folder / "run.h5", 1))
+    simulation.step(1)
+    simulation.close()
+    return simulation
+
+
+def test_links_and_bonds(tmp_path):
+    """Each once, in the colour of what it is; a frame of the file shows the same."""
+    simulation = linked(tmp_path)
+    made = scene.scene_of(simulation, {})
+    x = simulation.context.get_state(positions=True).positions
+    assert list(made.links) == ["bound", "bonds"]
+    np.testing.assert_allclose(made.links["bound"], [x[[2, 3]]])
+    # Not the bond along the filament, which is seen already.
+    np.testing.assert_allclose(made.links["bonds"], [x[[0, 1]], x[[1, 2]], x[[8, 9]]])
+    options = {"view": (90.0, 0.0), "size": SIZE}
+    image = pixels(draw(simulation, **options))
+    for k in (3, 4):
+        assert like(image[:, :320], renderer.POINT_COLORS[k], within=0.12).sum() > 20
+    with mp.Trajectory(tmp_path / "run.h5") as trajectory:
+        np.testing.assert_array_equal(pixels(draw(trajectory[-1], **options)), image)
+        theirs = scene.scene_of(trajectory[-1], {})
+        assert {name: ends.shape for name, ends in theirs.links.items()} == {
+            name: ends.shape for name, ends in made.links.items()
+        }
+        mp.visualize.movie(trajectory, tmp_path / "a.gif", size=(100, 100))
+
+
+def bodies():
+    topology = mp.Topology()
+    turns = [[1.0, 0, 0, 0], [np.sqrt(0.5), 0, 0, np.sqrt(0.5)]]
+    topology.add_rigid_bodies([[0.0, 0, 0], [40.0, 0, 0]], turns, 1.0, [1.0, 1.0, 1.0], name="dimers")
+    return mp.Simulation(mp.System(topology), mp.VerletIntegrator(0.1), threads=1)
+
+
+def test_bodies_as_the_spheres_of_their_bead_model(tmp_path):
+    """Dumbbells along x of each body, the second one turned by a quarter: as many balls look the same."""
+    simulation = bodies()
+    model = ([[-6.0, 0, 0], [6.0, 0, 0]], [4.0, 2.0])
+    options = {"view": (90.0, 0.0), "size": SIZE}
+    image = pixels(draw(simulation, spheres={"dimers": model}, **options))[:, :280]
+    topology = mp.Topology()
+    places = [[-6.0, 0, 0], [6.0, 0, 0], [40.0, -6, 0], [40.0, 6, 0]]
+    topology.add_balls(places, radius=[4.0, 2.0, 4.0, 2.0], mass=1.0, name="dimers")
+    made = scene.objects_of(scene.scene_of(simulation, {}, {"dimers": [scene.BeadModel(*map(np.array, model))]}))[1][0]
+    np.testing.assert_allclose(made.instead[0], places, atol=1e-12)
+    np.testing.assert_allclose(made.instead[1], [4.0, 2.0, 4.0, 2.0])
+    np.testing.assert_allclose(made.radius, 10.0)
+    assert made.legend == "2 dimers"
+    # Balls, wide apart, and no ellipsoid between.
+    blue = like(image, renderer.POINT_COLORS[0])
+    balls = draw(mp.Context(mp.System(topology), mp.VerletIntegrator(0.1)), **options)
+    share = blue.sum() / like(pixels(balls)[:, :280], renderer.POINT_COLORS[0]).sum()
+    assert 0.7 < share < 1.3
+    # Each of two bodies has its own; a movie shows them, with trails.
+    two = [(np.zeros((1, 3)), 4.0), ([[0.0, 0, 5.0]], [2.0])]
+    models = [scene.BeadModel(np.array(centers), np.broadcast_to(radii, 1)) for centers, radii in two]
+    apart = scene.scene_of(simulation, {}, {"dimers": models})
+    np.testing.assert_allclose(scene.objects_of(apart)[1][0].instead[0], [[0.0, 0, 0], [40.0, 0, 5.0]])
+    draw(simulation, spheres={"dimers": two}, **options)
+    mp.visualize.movie([simulation] * 2, tmp_path / "a.gif", spheres={"dimers": model}, trail=1, size=(100, 100))
+
+
+def test_spheres_that_cannot_be_drawn():
+    simulation = bodies()
+    one = (np.zeros((1, 3)), 1.0)
+    for spheres, message in (
+        (3, "spheres must be a dict of names of handles, not int"),
+        ({"others": one}, "spheres: 'others' are not rigid bodies, only dimers are"),
+        ({"dimers": [one] * 3}, r"spheres\['dimers'\] has 3 bead models, of which 2 bodies are no copies"),
+        ({"dimers": []}, r"spheres\['dimers'\] must be \(centers, radii\), or a list of these"),
+        ({"dimers": (np.zeros((0, 3)), 1.0)}, "centers must hold at least one sphere"),
+        ({"dimers": (np.zeros((1, 3)), 0.0)}, r"radii\S* = 0"),
+        ({"dimers": (np.zeros((1, 2)), 1.0)}, "centers must have shape"),
+    ):
+        with pytest.raises(mp.ParameterError, match=message):
+            draw(simulation, spheres=spheres, size=SIZE)
+
+
+def test_the_spheres_of_a_molecule():
+    """Where its atoms are, in the frame of each body: turned back they are those of the structure."""
+    n = 12
+    angle = np.arange(n) * 1.745
+    alpha = np.column_stack([0.23 * np.cos(angle), 0.23 * np.sin(angle), 0.15 * np.arange(n)])
+    structure = structure_of(alpha)
+    molecule = mp.rigid.from_structure(structure, mp.presets.WATER, model="residues")
+    for model, radius in (("atoms", 0.29), ("residues", 0.484)):
+        ((centers, radii),) = molecule.spheres(model)
+        np.testing.assert_allclose(molecule.bodies[0].to_space(centers), alpha, atol=1e-12)
+        np.testing.assert_array_equal(radii, np.full(n, radius))
+    with pytest.raises(mp.ParameterError, match="model = 'sphere' but must be one of 'atoms', 'residues'"):
+        molecule.spheres("sphere")
+    with pytest.raises(mp.ParameterError, match="the molecule of a preset holds no structure"):
+        mp.presets.adenylate_kinase().spheres()
+    # In a picture as well.
+    topology = mp.Topology()
+    topology.add_rigid_bodies(**molecule.arguments(mass_scale=1e6), name="helix")
+    simulation = mp.Simulation(mp.System(topology), mp.VerletIntegrator(1e-9), threads=1)
+    (drawn,) = scene.objects_of(scene.scene_of(simulation, {}, {"helix": [scene.BeadModel(*molecule.spheres()[0])]}))[1]
+    middle = molecule.center_of_mass
+    np.testing.assert_allclose(drawn.instead[0], alpha - middle, atol=1e-6)
+
+
+def structure_of(alpha):
+    """A chain of nothing but Cα."""
+    from medyanpy.rigid.structures import Residue, Structure
+
+    n = len(alpha)
+    fields = {
+        "positions": alpha, "masses": np.full(n, 2e-22), "elements": np.array(["C"] * n), "names": np.array(["CA"] * n),
+        "residue_of": np.arange(n), "alpha": np.arange(n), "b_factors": np.zeros(n), "breaks": np.empty(0, int),
+    }  # fmt: skip
+    return Structure(residues=tuple(Residue("A", str(i + 1), "ALA") for i in range(n)), **fields)
