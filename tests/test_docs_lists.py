@@ -119,8 +119,8 @@ def test_reporters():
 @pytest.mark.parametrize(
     "module",
     [
-        "", "analysis", "boundaries", "forces", "jumps", "kicks", "presets", "reporters", "rigid", "rods", "surfaces",
-        "runs", "testing", "visualize",
+        "", "analysis", "boundaries", "ensemble", "forces", "jumps", "kicks", "presets", "reporters", "rigid", "rods",
+        "runs", "surfaces", "testing", "visualize",
     ],
 )
 def test_the_reference_has_what_is_public(module):

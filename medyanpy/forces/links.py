@@ -18,7 +18,7 @@ from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.forces._base import Domain, Force, domain_table
 from medyanpy.forces._stiffness import Coordinates, Start
 from medyanpy.forces.bonds import bind_rows
-from medyanpy.sites import Sites, as_sites
+from medyanpy.sites import Sites, as_sites, joined_beads
 
 if TYPE_CHECKING:
     from medyanpy.state import State
@@ -369,6 +369,13 @@ class Links(_SiteTerms):
     def sites(self) -> tuple[Sites, ...]:
         """`a` and `b`, which are never changed: others take their place."""
         return self._sites
+
+    @property
+    def joined(self) -> np.ndarray:
+        return joined_beads(*self._sites)
+
+    def joined_in(self, state: "State") -> np.ndarray:
+        return joined_beads(*self.sites_in(state))
 
     def sites_in(self, state: "State") -> tuple[Sites, ...]:
         """`a` and `b` of the links that it was given, as they were in a state."""
