@@ -13,7 +13,6 @@ from medyanpy._tools.validation import array
 from medyanpy.context import Context
 from medyanpy.errors import MedyanError, ParameterError
 from medyanpy.files.trajectory import Frame
-from medyanpy.forces.links import Links
 from medyanpy.mesh import TriangleMesh, geometry
 from medyanpy.simulation import Simulation
 from medyanpy.sites import Sites, joined_beads
@@ -240,11 +239,7 @@ def _found(what: Any) -> Scene:
             name: np.stack([sites[rows[:, k]].positions(state) for k, sites in enumerate(sides)], axis=1)
             for name, (sides, rows) in bound.items()
         }
-        found = [
-            joined_beads(*force.sites_in(state)) if isinstance(force, Links) else force.joined
-            for force in what.system.forces
-        ]
-        bonds = np.concatenate([_NO_PAIRS, *found])
+        bonds = np.concatenate([_NO_PAIRS, *(force.joined_in(state) for force in what.system.forces)])
         links |= _bonds(state.positions, bonds, chains, bound)
         return Scene(state.positions, parts, links, state.ids)
     if isinstance(what, Frame):
