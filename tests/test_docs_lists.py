@@ -138,6 +138,15 @@ def test_the_reference_has_what_is_public(module):
     assert documented == public
 
 
+def test_names_in_the_reference_are_those_of_the_package():
+    """Sphinx takes them for names of the module that the page named last, and ends with an error."""
+    named = re.findall(r"^\.\. (?:(?:auto|current)module:: ([\w.]+)|(autosummary)::)$", text_of("docs", "api.md"), re.M)
+    last = None
+    for module, names in named:
+        assert not names or last == "medyanpy", f"`.. currentmodule:: medyanpy` is missing behind {last}"
+        last = module or last
+
+
 def test_what_additions_cost():
     """The lines of the examples, as the page on architecture counts them."""
     fence = re.compile(r"(?:<!-- ([^>]*) -->\n)?```(\w+)\n(.*?)```", re.DOTALL)
