@@ -384,6 +384,8 @@ def test_the_citation_file_can_be_read():
     assert cited == {
         ("The MEDYAN.jl developers", None),
         ("Andersen", "1980"),
+        ("Andersen", "1983"),
+        ("Rotne", "1969"),
         ("Leimkuhler", "2013"),
         ("Bond", "2007"),
         ("Salmon", "2011"),
