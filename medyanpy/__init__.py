@@ -6,6 +6,9 @@
 0
 """
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
+
 from medyanpy import (
     analysis,
     boundaries,
@@ -28,6 +31,7 @@ from medyanpy.context import Context
 from medyanpy.errors import (
     ContextInUseError,
     ConvergenceWarning,
+    ExecutorError,
     MedyanError,
     MeshError,
     MeshQualityWarning,
@@ -53,12 +57,16 @@ from medyanpy.system import System
 from medyanpy.topology import Topology
 from medyanpy.visualize.plots import plot
 
+if _TYPE_CHECKING:
+    from medyanpy import ensemble
+
 __all__ = [
     "BAGOGABIntegrator",
     "BrownianIntegrator",
     "Context",
     "ContextInUseError",
     "ConvergenceWarning",
+    "ExecutorError",
     "ExportReport",
     "MedyanError",
     "MeshError",
@@ -85,6 +93,7 @@ __all__ = [
     "analysis",
     "boundaries",
     "deserialize",
+    "ensemble",
     "export",
     "forces",
     "hydrodynamics",
@@ -111,4 +120,15 @@ def _names() -> list[str]:
 
 
 # Says what a name that is not here probably means.
-__getattr__ = _module_names(__name__, _names)
+_missing = _module_names(__name__, _names)
+
+#: Modules that bring much of the standard library with them, and are imported when they are asked for.
+_LATE = ("ensemble",)
+
+
+def __getattr__(name: str) -> _Any:
+    if name in _LATE:
+        from importlib import import_module
+
+        return import_module(f"{__name__}.{name}")
+    return _missing(name)

@@ -38,7 +38,7 @@ LAYERS = [
     {"reporters"},
     {"simulation"},
     {"mdanalysis", "ovito", "runs", "testing", "trajectory"},
-    {"visualize", "analysis"},
+    {"visualize", "analysis", "ensemble"},
     {"demo"},
     {"figures"},
     {"cli"},

@@ -30,7 +30,7 @@ class HarmonicBonds(NamedTerms):
         The two beads of each bond, in topology order: ``handle.beads`` gives them. Any kind of bead; a pair may
         occur more than once.
     stiffness : float or (B,) float, pN/nm, >= 0
-        k.
+        The k of the energy.
     length : float or (B,) float, nm, >= 0
         ℓ, where the bond is relaxed.
     name, group
@@ -131,7 +131,7 @@ class CustomBonds(WrittenForce, NamedTerms):
     ...     mp.forces.CustomBonds([[0, 1], [1, 2]], "-k/2*R^2*log(1 - (r/R)^2)", k=2.0, R=[6.0, 5.0])
     ... )
     >>> f"{mp.Context(system, mp.VerletIntegrator(0.01)).get_state(energy=True).potential_energy:.6f}"
-    '35.897719'
+    '35.897836'
     >>> fene.set(k=0.0)
     """
 
@@ -197,8 +197,8 @@ class MembraneEdgeSprings(HarmonicBonds):
     ----------
     membrane : Membrane
     stiffness : float or (E,) float, pN/nm, >= 0
-        k. A triangulated sheet of equal springs has the area modulus √3 k/2 and the shear modulus √3 k/4
-        (Seung & Nelson, Phys. Rev. A 38, 1005 (1988)).
+        The k of the energy. A triangulated sheet of equal springs has the area modulus √3 k/2 and the shear modulus
+        √3 k/4 (Seung & Nelson, Phys. Rev. A 38, 1005 (1988)).
     length : float or (E,) float, nm, >= 0, optional
         ℓ in the order of ``mesh.edges``; the length each edge starts with where none is given.
     name, group

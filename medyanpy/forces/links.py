@@ -252,7 +252,7 @@ class Links(_SiteTerms):
         The two ends of each link: as many in `a` as in `b`, and 0 is allowed. See `Sites`: beads of any kind,
         weighted means of beads, places that do not move.
     stiffness : float or (n,) float, pN/nm, >= 0
-        k.
+        The k of the energy.
     length : float or (n,) float, nm, >= 0
         ℓ, where a spring is relaxed and a rope is taut.
     one_sided : bool
@@ -615,7 +615,7 @@ class DirectionLinks(_Angles):
     a, b, c, d : Sites, handle, list of handles, or (n,) int
         The four sites of each term, as many of each; 0 are allowed. The two directions may share sites.
     stiffness : float or (n,) float, pN nm, >= 0
-        k.
+        The k of the energy.
     angle : float or (n,) float, radians, >= 0 and <= π
         θ0: 0 for parallel, π for antiparallel directions.
     name, group
