@@ -12,7 +12,7 @@ from medyanpy import units
 from medyanpy._tools.extras import needed
 from medyanpy.errors import ParameterError
 from medyanpy.files import hdf5
-from medyanpy.files.particles import chain_numbers, edges_of, linked_beads, radii_of
+from medyanpy.files.particles import chain_numbers, edges_of, energies_of, linked_beads, radii_of
 from medyanpy.files.trajectory import Frame, Trajectory
 
 with needed("medyanpy.mdanalysis", "MDAnalysis", "viewers"):
@@ -138,10 +138,10 @@ class TrajectoryReader(ReaderBase):  # type: ignore[misc]
     """The frames of a trajectory, with all segments.
 
     Positions of rows in which nobody is are nan. ``ts.data`` holds ``"step"``, ``"ids"`` and ``"alive"`` of all rows,
-    the energies (pN nm) and the temperature, ``"orientations"`` (unit quaternions, scalar first) of oriented beads, and
-    ``"links"``: by the name of each jump that binds some, (k, 2) the rows of the beads nearest to their ends. There is
-    no box. ``convert_units=False`` leaves lengths in nm, times in s and velocities in
-    nm/s.
+    the energies (pN nm) and the temperature, that of each force as ``"energies/NAME"``, ``"orientations"`` (unit
+    quaternions, scalar first) of oriented beads, and ``"links"``: by the name of each jump that binds some, (k, 2) the
+    rows of the beads nearest to their ends. There is no box. ``convert_units=False`` leaves lengths in nm, times in s
+    and velocities in nm/s.
     """
 
     format = "MEDYANPY"
@@ -197,6 +197,8 @@ class TrajectoryReader(ReaderBase):  # type: ignore[misc]
             ts.velocities = read.velocities * (length / self._time_unit)
         ts.data.update(step=read.step, ids=read.ids, alive=read.alive)
         ts.data.update({name: getattr(read, name) for name in hdf5.ENERGIES})
+        # As the reader of H5MD that MDAnalysis has calls them.
+        ts.data.update({f"energies/{name}": energy for name, energy in energies_of(read).items()})
         ts.data["links"] = {name: linked_beads(read, name) for name in read.jumps}
         if self._has_orientations:
             ts.data["orientations"] = read.orientations

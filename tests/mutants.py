@@ -326,7 +326,7 @@ LAWS = [
     ("lifetimes of contacts that part", "analysis/pairs.py", "_lifetime", "-np.log1p(-gone) / dt", "gone / dt"),
     ("Clausius' theorem for a gas", "analysis/stress.py", "virial_stress", "kinetic -= (mass[rows] * v.T) @ v / size", "kinetic -= 0.5 * (mass[rows] * v.T) @ v / size"),
     ("averages of series that remember", "analysis/estimates.py", "average", "np.sqrt(share * values.var() / (1.0 - share))", "np.sqrt(values.var() / len(values))"),
-    ("mean-square displacements are those", "analysis/diffusion.py", "_paths", "(ids == ids[:, :1]).all()", "True"),
+    ("mean-square displacements are those", "analysis/diffusion.py", "_paths", "(ids == ids[:1]).all()", "True"),
     ("pairs by distance, contacts and clusters", "analysis/pairs.py", "contact_counts", "near = near - groups.is_both[there]", "pass"),
     ("contacts begin and end as frame", "analysis/pairs.py", "contact_times", "found.append((*pair, began.pop(pair), k))", "found.append((*pair, began.pop(pair), k + 1))"),
     ("the virial stress turns with", "analysis/stress.py", "virial_stress", "-virial / size for name, virial", "-virial.T / size for name, virial"),

@@ -162,7 +162,9 @@ class Content:
         most += sum(self._rooms.values())
         #: Rows of bonds in frames; None where they stay, and stand beside the frames; and of a file of before, that
         #: has neither, no bonds at all.
-        self._most_bonds = most if links or self._comes_and_goes or self._jumps or chains else None
+        change = links or self._comes_and_goes or self._jumps or chains
+        # Where there is no room for any, none can come: HDF5 has no chunks without rows.
+        self._most_bonds = (most or None) if change else None
         self._knows_bonds = True
         #: Whether frames hold links of forces as these come and go.
         self.links = links

@@ -557,6 +557,13 @@ def test_a_source_that_is_damaged_inside(run, tmp_path):
     assert set(tmp_path.iterdir()) == {broken, out}
 
 
+def test_what_a_killed_export_left_is_removed(run, tmp_path):
+    left = tmp_path / ".run.xyz.999999999.tmp"
+    left.write_text("half")
+    mp.export(run.path, tmp_path / "run.xyz", frames=slice(0, 1))
+    assert not left.exists()
+
+
 def test_a_disk_that_fails(run, tmp_path, monkeypatch):
     out = tmp_path / "run.xyz"
     out.write_text("of before")
@@ -576,6 +583,8 @@ BAD = {
     "no ending": ({"out": "run"}, "ending '' are not written"),
     "no path": ({"out": 3}, "export: out"),
     "no source": ({"source": "none.h5"}, r"none\.h5 does not exist"),
+    "no source at all": ({"source": 3}, "Trajectory: path"),
+    "a word for a switch": ({"overwrite": "no"}, "export: overwrite must be True or False, not 'no'"),
     "a folder": ({"out": "folder.xyz"}, r"folder\.xyz is a folder"),
     "no folder": ({"out": "nowhere/run.xyz"}, "folder .*nowhere does not exist"),
     "a number": ({"frames": 3}, r"frames = 3 but must be a slice"),
@@ -644,6 +653,18 @@ def test_without_the_extra(run, tmp_path, monkeypatch):
     with pytest.raises(ImportError, match=r"a GSD file needs gsd: pip install 'medyanpy\[viewers\]'"):
         mp.export(run.path, tmp_path / "run.gsd")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("module", "package", "called"), [("ovito", "ovito", "OVITO"), ("mdanalysis", "MDAnalysis", "MDAnalysis")]
+)
+def test_readers_without_the_extra(monkeypatch, module, package, called):
+    monkeypatch.setitem(sys.modules, package, None)
+    for name in [name for name in sys.modules if name.startswith(f"{package}.")]:
+        monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.delitem(sys.modules, f"medyanpy.{module}", raising=False)
+    with pytest.raises(ImportError, match=rf"medyanpy\.{module} needs {called}: pip install 'medyanpy\[viewers\]'"):
+        importlib.import_module(f"medyanpy.{module}")
 
 
 def test_directions_are_no_particles(tmp_path):

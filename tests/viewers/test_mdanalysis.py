@@ -62,6 +62,7 @@ def test_frames_in_its_units(request, which):
         assert ts.time == pytest.approx(1e12 * state.time, rel=1e-9)
         assert ts.data["step"] == state.step
         assert ts.data["potential_energy"] == state.potential_energy
+        assert ts.data["energies/trap of bodies"] == state.energies["trap of bodies"]
         np.testing.assert_array_equal(ts.data["alive"][:n], state.alive)
         assert not ts.data["alive"][n:].any()
         assert np.isnan(ts.positions[~ts.data["alive"]]).all()

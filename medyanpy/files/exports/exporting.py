@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from medyanpy._tools.outputs import check_replaceable, made_beside, new_file
+from medyanpy._tools.names import plainly_called
+from medyanpy._tools.outputs import check_replaceable, made_beside, new_file, remove_left_over
 from medyanpy._tools.validation import file_path
 from medyanpy.errors import ParameterError, shown
 from medyanpy.files.exports._format import Format
@@ -50,6 +51,7 @@ class ExportReport:
         return "\n".join([f"{frames} in {files}", *self.left_out])
 
 
+@plainly_called
 def export(
     source: str | os.PathLike[str] | Trajectory,
     out: str | os.PathLike[str],
@@ -138,6 +140,7 @@ def export(
                 raise ParameterError(f"export: {path} is the trajectory itself")
             new_file("export", path, overwrite=overwrite)
             check_replaceable("export", path)
+            remove_left_over(path)
         with made_beside("export", paths) as made:
             form.write(made)
         return ExportReport(tuple(paths), len(form.frames), tuple(form.left_out()))
