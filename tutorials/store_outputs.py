@@ -26,6 +26,11 @@ def smaller(png: str) -> str:
     return base64.b64encode(min(old, file.getvalue(), key=len)).decode("ascii")
 
 
+def is_bar(output: nbformat.NotebookNode) -> bool:
+    """Whether it is a progress bar, which only shows how fast this machine is."""
+    return output.get("name") == "stderr" and output.text.startswith("\r")
+
+
 def store(path: Path) -> None:
     notebook = nbformat.read(path, as_version=4)
     NotebookClient(
@@ -37,6 +42,8 @@ def store(path: Path) -> None:
     }
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)
+        if "outputs" in cell:
+            cell.outputs = [output for output in cell.outputs if not is_bar(output)]
         for output in cell.get("outputs", ()):
             if "image/png" in output.get("data", {}):
                 output.data["image/png"] = smaller(output.data["image/png"])
