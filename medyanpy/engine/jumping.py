@@ -114,12 +114,14 @@ class Jumping:
         TopologyError where they are of other sites."""
         for name, jump, operation in zip(self.names, self.jumps, self.operations, strict=True):
             own = operation.arrays()
-            given = {key: arrays.get(f"jump {name}, {key}") for key in own}
-            if all(array is None for array in given.values()):
+            places = {key: f"jump {name}, {key}" for key in own}
+            given = {key: arrays[place] for key, place in places.items() if place in arrays}
+            if not given:
                 continue
             for key, array in own.items():
-                if given[key] is None or (given[key].shape, given[key].dtype) != (array.shape, array.dtype):
-                    found = "missing" if given[key] is None else f"{given[key].dtype} of shape {given[key].shape}"
+                there = given.get(key)
+                if there is None or (there.shape, there.dtype) != (array.shape, array.dtype):
+                    found = "missing" if there is None else f"{there.dtype} of shape {there.shape}"
                     raise TopologyError(
                         f"{what}: {key} of the jump {name} is {found} in the state, {array.dtype} of shape "
                         f"{array.shape} here: it is of other sites, or another jump"
@@ -169,7 +171,7 @@ class Jumping:
 
     def gather(self) -> None:
         """Give those who listen what has happened, in the order of time."""
-        events = []
+        events: list[tuple[Any, ...]] = []
         for name, jump, operation in zip(self.names, self.jumps, self.operations, strict=True):
             taken = operation.taken()
             a, b = jump.ids(operation, taken["a"], taken["b"])
@@ -271,9 +273,9 @@ class Listener:
 
     def __init__(self, audience: Audience) -> None:
         self._audience = audience
-        self.events: list[tuple] = []
+        self.events: list[tuple[Any, ...]] = []
 
-    def heard(self) -> list[tuple]:
+    def heard(self) -> list[tuple[Any, ...]]:
         """All until now."""
         self._audience.jumping.gather()
         return self.events

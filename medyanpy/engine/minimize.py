@@ -1,7 +1,7 @@
 """Energy minimisation by FIRE, made of the letters that the integrators are made of."""
 
 from math import sqrt
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -64,9 +64,9 @@ class Relaxation:
         self.program.remember(store.places())
         self.shortest_length: float = store.shortest_length()
         self.largest_move: float = _LARGEST_MOVE * self.shortest_length
-        self.force = self._force()
+        self.force: np.ndarray = self._force()
 
-    def _perform(self, operation) -> None:
+    def _perform(self, operation: Any) -> None:
         # The copy made before is the state to go back to, whatever the operation does.
         self.schedule.perform(operation, self.program, changes_state=False)
 
@@ -104,7 +104,7 @@ class Relaxation:
         move = self.schedule.operations(Stage(0, "A", h, None))
         fly = self.schedule.operations(Stage(1, "G", h, None))
         self._perform(Sequence([*move, *fly]))
-        self.force: np.ndarray = self._force()
+        self.force = self._force()
 
 
 class Minimization(float):
@@ -120,6 +120,11 @@ class Minimization(float):
         The potential energy.
     """
 
+    tolerance: float
+    iterations: int
+    energy_before: float
+    energy_after: float
+
     def __new__(
         cls, largest: float, tolerance: float, iterations: int, energy_before: float, energy_after: float
     ) -> "Minimization":
@@ -130,9 +135,9 @@ class Minimization(float):
 
     @property
     def converged(self) -> bool:
-        return self <= self.tolerance
+        return bool(self <= self.tolerance)
 
-    def __getnewargs__(self):
+    def __getnewargs__(self) -> tuple[float, float, int, float, float]:  # type: ignore[override]
         return float(self), self.tolerance, self.iterations, self.energy_before, self.energy_after
 
     def __repr__(self) -> str:

@@ -472,7 +472,7 @@ def is_marked(path: Path) -> bool:
     """Whether a file is being written, or was left by a crash: plain readers of HDF5 do not open it."""
     with open(path, "rb") as file:
         _, version, _, marks, *_ = _SUPERBLOCK.unpack(file.read(_SUPERBLOCK.size))
-    return version >= 3 and marks != 0
+    return bool(version >= 3 and marks != 0)
 
 
 def is_trajectory(path: Path) -> bool:

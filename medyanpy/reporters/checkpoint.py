@@ -72,7 +72,8 @@ class CheckpointReporter(Reporter):
 
     def path_at(self, step: int) -> Path:
         """The file of the checkpoint of a step."""
-        return self._path.with_name(self._path.name.replace(_STEP, str(step)))
+        path: Path = self._path.with_name(self._path.name.replace(_STEP, str(step)))
+        return path
 
     def writes(self, path: Path) -> bool:
         """Whether its checkpoints are at this path, which may have a ``{step}``."""

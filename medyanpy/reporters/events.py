@@ -77,13 +77,14 @@ class EventReporter(TableReporter):
 
     def _write(self) -> None:
         """Write what has been heard; what cannot be written is kept for the next time."""
+        assert self._listener is not None
         heard = self._listener.heard()
         if heard:
             rows = [self._separator.join(map(_text, event)) for event in heard]
             self._put("\n".join(rows))
             self._listener.forget(len(heard))
             self._last_step = heard[-1][0]
-            self._rows += len(rows)
+            self._wrote(len(rows))
 
     def _titles_for(self, topology: Topology) -> list[str]:
         return list(TITLES)

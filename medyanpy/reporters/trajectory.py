@@ -3,14 +3,14 @@
 import weakref
 from contextlib import ExitStack
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from medyanpy._tools.interrupts import Interrupts
 from medyanpy._tools.outputs import Lock, remove_left_over, writing
 from medyanpy._tools.validation import whole_number
-from medyanpy.errors import ParameterError
+from medyanpy.errors import ParameterError, shown
 from medyanpy.files.hdf5 import (
     File,
     Part,
@@ -95,13 +95,13 @@ class TrajectoryReporter(Reporter):
         *,
         velocities: bool = False,
         faces: bool | None = None,
-        precision: str = "double",
+        precision: Literal["double", "single"] = "double",
         overwrite: bool = False,
         append: bool = False,
     ) -> None:
         super().__init__(interval)
-        if precision not in ("double", "single"):
-            raise ParameterError(f"TrajectoryReporter: precision = {precision!r} but must be 'double' or 'single'")
+        if not isinstance(precision, str) or precision not in ("double", "single"):
+            raise ParameterError(f"TrajectoryReporter: precision = {shown(precision)} but must be 'double' or 'single'")
         # Files take the places of others by renaming: a link would be lost, and its target stay.
         self._path = new_file(
             "TrajectoryReporter", path, overwrite=overwrite, append=append, holds_nothing=has_no_frames
