@@ -90,7 +90,8 @@ def run_protein_demo(report: Report, *, proteins: int = 12, steps: int = 8000) -
 
 def _turns(n: int, rng: np.random.Generator) -> np.ndarray:
     q = rng.normal(size=(n, 4))
-    return q / np.linalg.norm(q, axis=1)[:, None]
+    turns: np.ndarray = q / np.linalg.norm(q, axis=1)[:, None]
+    return turns
 
 
 def _near_a_membrane(kinase: RigidMolecule, mesh: TriangleMesh, n: int, seed: int) -> System:

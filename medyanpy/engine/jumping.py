@@ -10,7 +10,7 @@ from medyanpy._kernels.jumps import Jumps
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.forces import Force
 from medyanpy.forces.links import LinkEnds, Links
-from medyanpy.jumps._base import Counts
+from medyanpy.jumps._base import Counts, Jump
 from medyanpy.kicks import Explicit
 from medyanpy.letters import LETTERS
 
@@ -36,8 +36,10 @@ class Jumping:
     """
 
     def __init__(self, system: "System", layout: "Layout", integrator: "SplittingIntegrator") -> None:
-        self.names, self.jumps = system.jump_names, system.jumps
-        self.integrator, self._layout = integrator, layout
+        self.names: tuple[str, ...] = system.jump_names
+        self.jumps: tuple[Jump, ...] = system.jumps
+        self.integrator: SplittingIntegrator = integrator
+        self._layout = layout
         self.clock: np.ndarray = np.zeros(3)
         if self.jumps and not isinstance(integrator.kick, Explicit):
             raise ParameterError(
@@ -47,10 +49,10 @@ class Jumping:
         for name, jump in zip(self.names, self.jumps, strict=True):
             for handle in jump.births:
                 _check_birth(name, handle, system)
-        self.operations = [jump.bind(layout, self.kT) for jump in self.jumps]
+        self.operations: list[Any] = [jump.bind(layout, self.kT) for jump in self.jumps]
         self._versions = [jump.version for jump in self.jumps]
         #: Who wants to know of events.
-        self.audience = Audience(self)
+        self.audience: Audience = Audience(self)
         bound = list(zip(self.jumps, self.operations, strict=True))
         for jump, operation in bound:
             jump.meet(operation, [(one, other) for one, other in bound if other is not operation])
@@ -239,7 +241,7 @@ class Audience:
     """Those who listen to the jumps of one Context, whatever these are bound to."""
 
     def __init__(self, jumping: Jumping) -> None:
-        self.jumping = jumping
+        self.jumping: Jumping = jumping
         self.listeners: weakref.WeakSet[Listener] = weakref.WeakSet()
         self._number = 0
 

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from medyanpy._kernels.kick import Kick
-from medyanpy._kernels.program import Sequence
+from medyanpy._kernels.kick import ForceSum, Kick
+from medyanpy._kernels.program import Program, Sequence
 from medyanpy._tools.progress import Bar
 from medyanpy._tools.validation import number, whole_number
 from medyanpy.engine.schedule import Schedule
@@ -50,7 +50,7 @@ class Relaxation:
         self._v, self._length = np.zeros((len(length), 3)), np.repeat(length[:, None], 3, axis=1)
         others = list(store.momenta.values())
         self._momenta, self._radii = [np.zeros(m.p.shape) for m in others], [store.radii(m) for m in others]
-        self.program = store.make_program(
+        self.program: Program = store.make_program(
             self._v,
             length**2,
             np.where(store.movable_beads(), 1.0 / length**2, 0.0),
@@ -59,8 +59,8 @@ class Relaxation:
                 for m, p, radius in zip(others, self._momenta, self._radii, strict=True)
             ],
         )
-        self.forces = schedule.make_force_sum(list(schedule.bound))
-        self.kick = Sequence(schedule.around(Stage(0, "B", 1.0, None), [Kick(self.forces, 1.0)]))
+        self.forces: ForceSum = schedule.make_force_sum(list(schedule.bound))
+        self.kick: Sequence = Sequence(schedule.around(Stage(0, "B", 1.0, None), [Kick(self.forces, 1.0)]))
         self.program.remember(store.places())
         self.shortest_length: float = store.shortest_length()
         self.largest_move: float = _LARGEST_MOVE * self.shortest_length

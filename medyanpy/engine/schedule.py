@@ -1,6 +1,7 @@
 """The schedule: letters, kinds of beads and forces, compiled to a program. It knows no users."""
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -27,6 +28,7 @@ from medyanpy.system import System
 if TYPE_CHECKING:
     from medyanpy.engine.faults import Faults
     from medyanpy.handles import Handle
+    from medyanpy.hydrodynamics.flow import HydrodynamicFlow
     from medyanpy.layout import Layout
 
 __all__ = ["Schedule", "check_word"]
@@ -74,16 +76,20 @@ class Schedule:
         self.store = store
         self.system = system
         self.integrator = integrator
-        self.explained = faults.explained
+        self.explained: Callable[[], AbstractContextManager[None]] = faults.explained
         faults.schedule = self
         layout = store.layout
-        self.jumping = Jumping(system, layout, integrator)
-        self.flipping = Flipping(self)
+        self.jumping: Jumping = Jumping(system, layout, integrator)
+        self.flipping: Flipping = Flipping(self)
         #: The time at a step since which steps have lasted what they last now.
         self.since: tuple[float, int] = (0.0, 0)
         self._take_numbers_of_integrator()
-        self.flows = {handle: flow for handle in layout.handles if (flow := handle.bind(layout)) is not None}
-        self.fluid = None if system.hydrodynamics is None else system.hydrodynamics.bind(layout)
+        self.flows: dict[Handle, Flow] = {
+            handle: flow for handle in layout.handles if (flow := handle.bind(layout)) is not None
+        }
+        self.fluid: HydrodynamicFlow | None = None
+        if system.hydrodynamics is not None:
+            self.fluid = system.hydrodynamics.bind(layout)
         if self.fluid is not None:
             # Constraints may tie beads in it to others.
             for flow in self.flows.values():
@@ -92,7 +98,7 @@ class Schedule:
             self.check_displacement()
         self.meter: WorkMeter | None = None
         integrator.kick.check_context(self)
-        self.account = Account()
+        self.account: Account = Account()
         self.length: float = store.shortest_length()
         self._bind_forces()
         self.compile()
@@ -178,9 +184,9 @@ class Schedule:
         """The operation of every force, and their sums by the group that a kick names."""
         forces = self.system.forces
         self._versions = [force.version for force in forces]
-        self.bound = [self.bind(force) for force in forces]
+        self.bound: list[Any] = [self.bind(force) for force in forces]
         groups = dict.fromkeys(letter.group for letter in self.integrator.letters if LETTERS[letter.kind].forces)
-        self.force_sums = {group: self.make_force_sum(self._of_group(group)) for group in groups}
+        self.force_sums: dict[int | None, Any] = {group: self.make_force_sum(self._of_group(group)) for group in groups}
 
     def _of_group(self, group: int | None) -> list[Any]:
         """The bound forces of a group; all of them for None."""

@@ -358,7 +358,8 @@ def _remarks_of_folds(
         remarks.append((
             TimestepWarning,
             f"{force.name}: {membrane.name!r} is bent too sharply for its mesh at vertex {i}{others} (triangle "
-            f"{found[0]}; the area vectors of the triangles round it add up to {flatness[i]:.2g} of their areas). Heat crumples such places, and "
+            f"{found[0]}; the area vectors of the triangles round it add up to {flatness[i]:.2g} of their areas). "
+            "Heat crumples such places, and "
             + (f"the vertex form is stiffer there without bound: at {integrator.timestep:g} s single vertices get hot. "
                f"A finer or smoother mesh would do, or a timestep of {_RESOLVED * row.limit:.2g} s" if vertex else
                "where an edge is folded past 180° the dihedral form jumps: single vertices get hot, at any timestep. "

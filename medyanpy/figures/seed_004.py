@@ -72,7 +72,8 @@ class Other:
 
     def __init__(self, reference: Any, start: str, segments: int, dt: float, method: str) -> None:
         own = Run(start, segments, dt)
-        self.rod, self._y = own.rod, own.look()
+        self.rod: Rods = own.rod
+        self._y = own.look()
         self._reference, self._dt, self._method = reference, dt, method
         self._program = reference.rod(segments)
 
@@ -138,7 +139,7 @@ class Others:
     """The methods that are not the package's: whether they are there, and how long they may take."""
 
     def __init__(self, work: Work) -> None:
-        self.program = work.reference("rods/rod_reference.py")
+        self.program: Any = work.reference("rods/rod_reference.py")
         self._quick = work.quick
 
     def __bool__(self) -> bool:
@@ -294,9 +295,13 @@ class Narrow:
         c, ds = SECTION.stiffness, LENGTH / segments
         stiff = np.array([c["shear"], c["shear"], c["extension"], c["bending"], c["bending"], c["twist"]])
         self.y: np.ndarray = y.astype(kind)
-        self.mass, self.inertia = kind(area * ds), (inertia * ds).astype(kind)
-        self.c, self.ds, self.dt = stiff.astype(kind), kind(ds), kind(dt)
-        self.kind, self.rescale = kind, rescale
+        self.mass: Any = kind(area * ds)
+        self.inertia: np.ndarray = (inertia * ds).astype(kind)
+        self.c: np.ndarray = stiff.astype(kind)
+        self.ds: Any = kind(ds)
+        self.dt: Any = kind(dt)
+        self.kind: Any = kind
+        self.rescale: bool = rescale
 
     @staticmethod
     def _basis(q: np.ndarray) -> np.ndarray:

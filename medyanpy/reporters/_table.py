@@ -3,7 +3,7 @@
 import itertools
 import os
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from io import FileIO
 from pathlib import Path
 from types import MappingProxyType
@@ -31,8 +31,8 @@ class TableReporter(Reporter):
     has been set back before are cut off, if there is a column "Step".
     """
 
-    files = ("file",)
-    goes_on = MappingProxyType({"append": True, "overwrite": False})
+    files: tuple[str, ...] = ("file",)
+    goes_on: Mapping[str, Any] | None = MappingProxyType({"append": True, "overwrite": False})
 
     def __init__(self, file: Any, interval: int, *, separator: str, append: bool, overwrite: bool) -> None:
         super().__init__(interval)

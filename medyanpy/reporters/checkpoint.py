@@ -1,5 +1,6 @@
 """Checkpoints, written while a simulation runs."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -46,8 +47,8 @@ class CheckpointReporter(Reporter):
     """
 
     reports_last = True
-    files = ("path",)
-    goes_on = MappingProxyType({"overwrite": True})
+    files: tuple[str, ...] = ("path",)
+    goes_on: Mapping[str, Any] | None = MappingProxyType({"overwrite": True})
 
     def __init__(self, path: Any, interval: int, *, overwrite: bool = False) -> None:
         super().__init__(interval)

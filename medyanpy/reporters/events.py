@@ -1,5 +1,6 @@
 """What happened in the letter J, event by event."""
 
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -47,7 +48,7 @@ class EventReporter(TableReporter):
         possible.
     """
 
-    goes_on = MappingProxyType({"append": True, "overwrite": False})
+    goes_on: Mapping[str, Any] | None = MappingProxyType({"append": True, "overwrite": False})
 
     def __init__(
         self, file: Any, interval: int, *, separator: str = ",", append: bool = False, overwrite: bool = False

@@ -1,7 +1,7 @@
 """A table of numbers, a row at a time: OpenMM's columns, in this package's units."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -199,8 +199,8 @@ class StateDataReporter(TableReporter):
     4,2.0
     """
 
-    files = ("file",)
-    goes_on = MappingProxyType({"append": True, "overwrite": False})
+    files: tuple[str, ...] = ("file",)
+    goes_on: Mapping[str, Any] | None = MappingProxyType({"append": True, "overwrite": False})
 
     def __init__(
         self,

@@ -1,6 +1,7 @@
 """Trajectories: what of a simulation goes into H5MD files, and when; the files themselves are `medyanpy.files.hdf5`."""
 
 import weakref
+from collections.abc import Mapping
 from contextlib import ExitStack
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
@@ -85,8 +86,8 @@ class TrajectoryReporter(Reporter):
     segment, a file of its own: ``run.part0002.h5`` after ``run.h5``. `Trajectory` reads all of them as one.
     """
 
-    files = ("path",)
-    goes_on = MappingProxyType({"append": True, "overwrite": False})
+    files: tuple[str, ...] = ("path",)
+    goes_on: Mapping[str, Any] | None = MappingProxyType({"append": True, "overwrite": False})
 
     def __init__(
         self,
@@ -123,7 +124,7 @@ class TrajectoryReporter(Reporter):
         self._number, self._before = 1, (0, -1)
         self._content: Content
         self._layout: Any = None
-        self.include = ("positions", "energy", "velocities") if velocities else ("positions", "energy")
+        self.include: tuple[str, ...] = ("positions", "energy", "velocities") if velocities else ("positions", "energy")
         # A missing library is found out now, not after the first thousand steps.
         import_h5py()
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from medyanpy import forces, kicks
 from medyanpy.analysis import constraint_multipliers
+from medyanpy.beads import Filaments
 from medyanpy.context import Context
 from medyanpy.integrators import SplittingIntegrator
 from medyanpy.system import System
@@ -37,11 +38,11 @@ class Package:
         nodes = np.zeros((len(bobs) + 1, 3))
         nodes[1:, :2] = bobs
         topology = Topology()
-        self.rope = topology.add_filament(nodes, 1.0, constrained=method == "SHAKE", fixed_nodes=[0])
-        self.system = System(topology)
+        self.rope: Filaments = topology.add_filament(nodes, 1.0, constrained=method == "SHAKE", fixed_nodes=[0])
+        self.system: System = System(topology)
         self.system.add_force(forces.UniformField(self.rope, [0.0, -1.0, 0.0]))
         if method != "SHAKE":
-            self.penalty = self.system.add_force(forces.LinkLengthPenalty(self.rope, omega))
+            self.penalty: forces.LinkLengthPenalty = self.system.add_force(forces.LinkLengthPenalty(self.rope, omega))
         if method == "variational Euler":
             integrator = SplittingIntegrator("BA", h, symmetric=False)
         else:
