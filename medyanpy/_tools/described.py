@@ -145,13 +145,13 @@ def scalar_if_one(value: Any) -> Any:
 
 def kept(value: Any) -> Any:
     """An argument such that nobody changes it later: arrays and lists copied, objects as they are."""
+    out: np.ndarray | None
     if isinstance(value, np.ndarray):
         out = value.copy()
         out.flags.writeable = False
         return out
     if isinstance(value, list | tuple):
         if _holds_numbers(value):
-            out: np.ndarray | None
             try:
                 out = np.array(value)
             except (ValueError, OverflowError):  # Rows of different lengths: the constructor says so.

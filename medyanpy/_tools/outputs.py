@@ -32,7 +32,7 @@ def unwritable(what: str, path: Path, cause: Exception, then: str = "") -> Outpu
     """The error of a file that cannot be written, from what the system says."""
     number = getattr(cause, "errno", None)
     reason = getattr(cause, "strerror", None) or str(cause)
-    remedy = "".join(f"; {text}" for text in (_REMEDIES.get(number), then) if text)
+    remedy = "".join(f"; {text}" for text in ("" if number is None else _REMEDIES.get(number), then) if text)
     return OutputError(f"{what}: cannot write {path}: {reason}{remedy}", errno=number, filename=str(path))
 
 
