@@ -6,6 +6,9 @@
 0
 """
 
+from typing import TYPE_CHECKING as _TYPE_CHECKING
+from typing import Any as _Any
+
 from medyanpy import (
     analysis,
     boundaries,
@@ -28,6 +31,7 @@ from medyanpy.context import Context
 from medyanpy.errors import (
     ContextInUseError,
     ConvergenceWarning,
+    ExecutorError,
     MedyanError,
     MeshError,
     MeshQualityWarning,
@@ -41,6 +45,7 @@ from medyanpy.errors import (
     UnitsWarning,
 )  # fmt: skip
 from medyanpy.files.documents import deserialize, serialize
+from medyanpy.files.exports import ExportReport, export
 from medyanpy.files.trajectory import Trajectory
 from medyanpy.integrators import BAGOGABIntegrator, BrownianIntegrator, SplittingIntegrator, VerletIntegrator
 from medyanpy.mesh import TriangleMesh
@@ -52,12 +57,17 @@ from medyanpy.system import System
 from medyanpy.topology import Topology
 from medyanpy.visualize.plots import plot
 
+if _TYPE_CHECKING:
+    from medyanpy import ensemble
+
 __all__ = [
     "BAGOGABIntegrator",
     "BrownianIntegrator",
     "Context",
     "ContextInUseError",
     "ConvergenceWarning",
+    "ExecutorError",
+    "ExportReport",
     "MedyanError",
     "MeshError",
     "MeshQualityWarning",
@@ -83,6 +93,8 @@ __all__ = [
     "analysis",
     "boundaries",
     "deserialize",
+    "ensemble",
+    "export",
     "forces",
     "hydrodynamics",
     "jumps",
@@ -108,4 +120,15 @@ def _names() -> list[str]:
 
 
 # Says what a name that is not here probably means.
-__getattr__ = _module_names(__name__, _names)
+_missing = _module_names(__name__, _names)
+
+#: Modules that bring much of the standard library with them, and are imported when they are asked for.
+_LATE = ("ensemble",)
+
+
+def __getattr__(name: str) -> _Any:
+    if name in _LATE:
+        from importlib import import_module
+
+        return import_module(f"{__name__}.{name}")
+    return _missing(name)

@@ -12,7 +12,7 @@ from medyanpy._tools.names import Guarded, look_up
 from medyanpy._tools.tables import Displayed, Page
 from medyanpy._tools.threads import choose_threads
 from medyanpy._tools.turns import EDIT, Turn, one_at_a_time
-from medyanpy._tools.validation import array, thermal_energy, whole_number
+from medyanpy._tools.validation import array, number, thermal_energy, whole_number
 from medyanpy._tools.validation import seed as check_seed
 from medyanpy.beads import Membrane
 from medyanpy.beads.intriangle_points import BARYCENTRIC, TRIANGLES
@@ -566,6 +566,29 @@ class Context(Displayed, Guarded):
         seed = check_seed("seed", seed)
         with self._counted_as_protocol():
             self._store.draw_momenta(energy, seed)
+            self._schedule.admit_velocities()
+
+    @one_at_a_time
+    def scale_velocities(self, factor: float) -> None:
+        """Multiply all velocities, angular momenta and other momenta by a number; their kinetic energy changes by its
+        square, which is protocol work.
+
+        Parameters
+        ----------
+        factor : float, > 0
+            √(T'/T) takes a Maxwell distribution of temperature T to one of T', as replica exchange does.
+
+        Raises
+        ------
+        ParameterError
+            A number outside its domain.
+        """
+        factor = number("scale_velocities: factor", factor, above=0.0)
+        with self._counted_as_protocol():
+            self._store.v *= factor
+            for momenta in self._store.momenta.values():
+                p = momenta.p
+                p *= factor
             self._schedule.admit_velocities()
 
     @one_at_a_time(in_reports=False)

@@ -11,7 +11,7 @@ from types import FrameType
 from typing import Any
 
 __all__ = [
-    "ArgumentError", "ContextInUseError", "ConvergenceWarning", "MedyanError", "MeshError",
+    "ArgumentError", "ContextInUseError", "ConvergenceWarning", "ExecutorError", "MedyanError", "MeshError",
     "MeshQualityWarning", "OutputError", "ParameterError", "PublicNameError", "ReporterWarning", "SimulationError",
     "ThermostatWarning", "TimestepWarning", "TopologyError", "UnitsWarning", "UnknownNameError", "foreign_errors",
     "shortened", "shown", "warn_outside",
@@ -101,6 +101,11 @@ class SimulationError(MedyanError, RuntimeError):
 
 class ContextInUseError(MedyanError, RuntimeError):
     """A context that somebody else uses now, in another thread or further out in this one; the message says who."""
+
+
+class ExecutorError(MedyanError, RuntimeError):
+    """An executor that cannot do the work of an ensemble: its processes do not start, or it has died or was shut down.
+    """
 
 
 class OutputError(MedyanError, OSError):

@@ -127,7 +127,7 @@ class Sites:
         beads : (n, k) int
             The k >= 1 beads of each site, in topology order: ``handle.beads`` gives them; each once in a site.
         weights : (n, k) float, sum 1 over each site
-            w. They may be negative: the site then lies beyond its beads.
+            The w of the mean. They may be negative: the site then lies beyond its beads.
 
         Raises
         ------

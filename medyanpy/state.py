@@ -291,6 +291,9 @@ class State(Displayed, Named):
 
     @property
     def kinetic_energy(self) -> float:
+        if "kinetic_energy" in self._parts:
+            # Of a frame, which holds the sum alone.
+            return float(self._parts["kinetic_energy"])
         return sum(self._part("kinetic_energies", "energy").values())
 
     @property
@@ -322,6 +325,7 @@ class State(Displayed, Named):
             ]))  # fmt: skip
             energies = [(name, amount(energy)) for name, energy in self.energies.items()]
             tables.append(Table("forces", energies, ("forces", "energy (pN nm)")))
+        if self.has("kinetic_energies"):
             temperatures = self.temperatures
             kinetic = [(n, amount(e), amount(temperatures.get(n))) for n, e in self.kinetic_energies.items()]
             tables.append(Table("beads", kinetic, ("beads", "kinetic energy (pN nm)", "temperature (K)")))

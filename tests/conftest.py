@@ -15,6 +15,9 @@ sys.path[:] = [folder for folder in sys.path if Path(folder or os.curdir).resolv
 # Nor must processes that tests start from the checkout.
 os.environ["PYTHONSAFEPATH"] = "1"
 
+# And tutorials that take long are shorter here than what is stored in them.
+os.environ.setdefault("MEDYANPY_QUICK", "1")
+
 import medyanpy as mp  # noqa: E402
 
 # What a test is warned of without failing, by the marker that says that this is meant. The texts are part of it: other

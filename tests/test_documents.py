@@ -2,6 +2,7 @@
 
 import importlib
 import inspect
+import json
 import os
 import re
 import shutil
@@ -19,21 +20,26 @@ from medyanpy.engine import faults
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-# Pages whose blocks are one script. Those on single forces and on output show fragments.
-SCRIPTS = [p for p in PAGES if "forces" not in p.relative_to(ROOT).parts and p.name != "output.md"]
-# A comment before a fence keeps it out of the page's script.
+GALLERY = sorted((ROOT / "docs" / "gallery").glob("*.py"))
+# Folders of a machine, and what went wrong.
+PRIVATE = r"(?<![\w.])/(?:tmp|home|root|Users|var|opt|usr|work)/|[A-Z]:\\\\|site-packages|Traceback"
+TUTORIALS = sorted((ROOT / "tutorials").glob("*.ipynb"))
+# A comment before a fence keeps it out of the page's script, for the reason it gives.
 NOT_RUN = "<!-- not run"
 WITH_KERNEL = "<!-- needs the kernel -->"
 
 
 def fences(page, language):
-    """(number of the first line, text, the line before the fence) of every code block of a language."""
+    """(number of the first line, text, the line before the fence) of every code block of a language.
+
+    Of what a page leaves out, too: a comment that begins with a line `<!-- hidden python` and ends with `-->` alone.
+    """
     lines = page.read_text(encoding="utf-8").splitlines()
-    found, start, before = [], None, ""
+    found, start, before, end = [], None, "", ""
     for i, line in enumerate(lines):
-        if start is None and line.strip() == f"```{language}":
-            start, before = i + 1, lines[i - 1] if i else ""
-        elif start is not None and line.strip() == "```":
+        if start is None and line.strip() in (f"```{language}", f"<!-- hidden {language}"):
+            start, before, end = i + 1, lines[i - 1] if i else "", "```" if line.strip()[0] == "`" else "-->"
+        elif start is not None and line.strip() == end:
             found.append((start, "\n".join(lines[start:i]), before))
             start = None
     assert start is None, f"{page.name}: the block at line {start} does not end"
@@ -60,7 +66,7 @@ def run_script(text, path, folder):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "page", [p for p in SCRIPTS if fences(p, "python")], ids=lambda page: str(page.relative_to(ROOT))
+    "page", [p for p in PAGES if fences(p, "python")], ids=lambda page: str(page.relative_to(ROOT))
 )
 def test_code_on_a_page_runs(page, tmp_path):
     """All blocks of a page are one script, at the line numbers they have on the page."""
@@ -174,6 +180,61 @@ def test_the_kernel_of_a_page_compiles_and_the_laws_on_it_hold(page, kernel, par
     assert done.stdout == "all of it\n"
 
 
+# Pictures and tutorials ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("script", GALLERY, ids=lambda script: script.stem)
+def test_a_picture_of_the_gallery_is_made_by_its_script(script, tmp_path):
+    """With few steps. What is changed for that is the number of them, in one place."""
+    text = script.read_text(encoding="utf-8")
+    assert len(text.splitlines()) < 30
+    short, changed = re.subn(r"^steps = \d+$", "steps = 20", text, flags=re.MULTILINE)
+    assert changed == 1
+    done = run_script(short, tmp_path / script.name, tmp_path)
+    assert done.returncode == 0, done.stderr
+    (made,) = tmp_path.glob("*.png")
+    assert made.name == f"{script.stem}.png"
+    assert png_size(made) == png_size(script.with_suffix(".png"))
+
+
+def png_size(path):
+    content = path.read_bytes()
+    assert content.startswith(b"\x89PNG\r\n\x1a\n")
+    return content[16:24]
+
+
+def test_the_gallery_shows_each_script_with_its_picture():
+    folder = ROOT / "docs" / "gallery"
+    page = (folder / "index.md").read_text(encoding="utf-8")
+    names = [script.stem for script in GALLERY]
+    assert len(names) >= 12
+    assert sorted(re.findall(r"\]\((\w+)\.png\)", page)) == names
+    assert sorted(re.findall(r"```\{literalinclude\} (\w+)\.py", page)) == names
+    assert sorted(path.stem for path in folder.glob("*.png")) == names
+    assert all(path.stat().st_size < 150_000 for path in folder.glob("*.png"))
+
+
+@pytest.mark.parametrize("notebook", TUTORIALS, ids=lambda notebook: notebook.stem)
+def test_tutorials_hold_their_results(notebook):
+    """As `tutorials/store_outputs.py` puts them there: all cells, in order, without what went wrong or is private."""
+    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+    code = [cell for cell in cells if cell["cell_type"] == "code"]
+    assert [cell["execution_count"] for cell in code] == list(range(1, len(code) + 1))
+    outputs = [output for cell in code for output in cell["outputs"]]
+    assert any("image/png" in output.get("data", {}) for output in outputs)
+    assert [output for output in outputs if output["output_type"] == "error" or output.get("name") == "stderr"] == []
+    for output in outputs:
+        data = {kind: text for kind, text in output.get("data", {}).items() if not kind.startswith("image/")}
+        said = json.dumps([output.get("text"), data])
+        assert "<Figure" not in said or "image/png" in output["data"], "a picture is not shown, but told of"
+        assert re.search(PRIVATE, said) is None, said
+
+
+def test_tutorials_are_small():
+    assert sum(notebook.stat().st_size for notebook in TUTORIALS) < 6_000_000
+
+
 # The top level -----------------------------------------------------------------------------------------------
 
 
@@ -181,6 +242,13 @@ def test_the_readme_has_exactly_the_two_set_up_commands_on_its_first_screen():
     commands = fences(ROOT / "README.md", "sh")
     assert [text for _, text, _ in commands] == ["pip install . && medyanpy demo", "pip install '.[test]' && pytest"]
     assert commands[-1][0] < 25
+
+
+def test_how_to_cite_names_this_version():
+    assert f"version: {mp.__version__}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "citing.md").read_text(encoding="utf-8")
+    assert f"Version {mp.__version__}," in page
+    assert f"version = {{{mp.__version__}}}" in page
 
 
 def test_relative_links_lead_somewhere():
@@ -316,6 +384,8 @@ def test_the_citation_file_can_be_read():
     assert cited == {
         ("The MEDYAN.jl developers", None),
         ("Andersen", "1980"),
+        ("Andersen", "1983"),
+        ("Rotne", "1969"),
         ("Leimkuhler", "2013"),
         ("Bond", "2007"),
         ("Salmon", "2011"),

@@ -26,7 +26,8 @@ import medyanpy as mp
 from medyanpy import forces, kicks
 from medyanpy.testing import thermal
 
-KERNELS = Path(mp.__file__).parent / "_kernels"
+# Of the checkout: sources of kernels are not installed.
+KERNELS = Path(__file__).resolve().parents[1] / "medyanpy" / "_kernels"
 
 
 @dataclass

@@ -2,6 +2,7 @@
 
 import io
 import sys
+import warnings
 from types import SimpleNamespace
 
 import pytest
@@ -59,14 +60,18 @@ def test_on_terminals_and_where_asked_for(monkeypatch, at_once, is_terminal, ask
 
 
 def test_in_a_notebook_without_widgets(monkeypatch, at_once):
-    """A bar of letters, and no TqdmWarning, which would fail this test."""
+    """A bar of letters, and no TqdmWarning. As errors tqdm would catch these itself."""
     a_kernel(monkeypatch)
     monkeypatch.setattr(progress, "find_spec", lambda name: None)
     monkeypatch.setitem(sys.modules, "ipywidgets", None)
+    monkeypatch.setitem(sys.modules, "ipykernel.zmqshell", SimpleNamespace())  # by which tqdm knows notebooks
     for module in ("tqdm.auto", "tqdm.autonotebook", "tqdm.notebook"):
         monkeypatch.delitem(sys.modules, module, raising=False)
-    text, _ = stepped(monkeypatch, False)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        text, _ = stepped(monkeypatch, False)
     assert "50/50" in text
+    assert not caught
     a_kernel(monkeypatch, there=False)
     assert stepped(monkeypatch, False)[0] == ""
 

@@ -283,7 +283,11 @@ def test_a_frame_is_a_state_to_the_bit(run):
         for k in (0, -1):
             state, given = trajectory[k].state(), recorder.states[k]
             assert (state.step, state.time) == (given.step, given.time)
-            assert state.energies == given.energies
+            for name in ("energies", "potential_energy", "kinetic_energy", "total_energy", "temperature"):
+                assert getattr(state, name) == getattr(given, name)
+            with pytest.raises(mp.ParameterError, match="no kinetic_energies"):
+                state.kinetic_energies  # noqa: B018
+            assert "ropes" in state._repr_html_()
             assert (state.ids == given.ids).all()
             for name in COLUMNS:
                 np.testing.assert_array_equal(state.column(name), given.column(name))

@@ -7,16 +7,17 @@ old file, the new one, or none.
 import errno
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from medyanpy._tools.validation import file_path
 from medyanpy.errors import MedyanError, OutputError, ParameterError
 
 __all__ = [
-    "Lock", "beside", "check_in_place", "hold", "holds_no_file", "in_place", "let_go", "remove_left_over", "reserve",
-    "unwritable", "write_atomically", "writing",
+    "Lock", "beside", "check_in_place", "check_replaceable", "hold", "holds_no_file", "in_place", "let_go",
+    "made_beside", "new_file", "remove_left_over", "reserve", "unwritable", "write_atomically", "writing",
 ]  # fmt: skip
 
 _REMEDIES = {
@@ -63,6 +64,37 @@ def holds_no_file(path: Path) -> bool:
     return os.path.lexists(place) and not os.path.isfile(place)
 
 
+@contextmanager
+def made_beside(what: str, paths: Sequence[Path]) -> Iterator[list[Path]]:
+    """Names of files to be made inside, beside those that are meant: once all are there they are made safe on disk, and
+    given these names.
+
+    Raises
+    ------
+    OutputError
+        They cannot be written; what was there before is as it was.
+    """
+    # A link stays a link.
+    places = [Path(os.path.realpath(path)) for path in paths]
+    temporary = [beside(place) for place in places]
+    try:
+        with writing(what, paths[0], "what was there before is as it was"):
+            for place in places:
+                if holds_no_file(place):
+                    # The superuser's rename would take a device away from the whole machine.
+                    raise OSError(errno.EINVAL, "there is something else than a file, which no file can replace")
+            yield temporary
+            for made in temporary:
+                with open(made, "rb") as file:
+                    os.fsync(file.fileno())
+            for made, place in zip(temporary, places, strict=True):
+                os.replace(made, place)
+    finally:
+        for made in temporary:
+            with suppress(OSError):
+                made.unlink(missing_ok=True)
+
+
 def write_atomically(what: str, path: Path, write: Callable[[Any], Any]) -> None:
     """Call write(file) on a file beside `path`, make it safe on disk, and give it the name.
 
@@ -71,22 +103,66 @@ def write_atomically(what: str, path: Path, write: Callable[[Any], Any]) -> None
     OutputError
         The file cannot be written; what was there before is as it was.
     """
-    # A link stays a link.
-    place = Path(os.path.realpath(path))
-    temporary = beside(place)
+    with made_beside(what, [path]) as (made,), open(made, "w+b") as file:
+        write(file)
+
+
+def new_file(
+    what: str,
+    path: Any,
+    *,
+    overwrite: bool = False,
+    append: bool | None = None,
+    holds_nothing: Callable[[Path], bool] = lambda path: False,
+) -> Path:
+    """A path that may be written to, refused now rather than after the work; `append` is None where no file can be
+    appended to. A file that is empty, or `holds_nothing`, is as good as none: runs that are killed at their start leave
+    such files.
+
+    Raises
+    ------
+    ParameterError
+        No path, or one that no file can have; the file exists and neither overwrite nor append is set, or both are;
+        or its folder does not exist.
+    """
+    path = file_path(f"{what}: path", path)
+    if overwrite and append:
+        raise ParameterError(f"{what}: give overwrite=True or append=True, not both")
     try:
-        with writing(what, path, "what was there before is as it was"):
-            if holds_no_file(place):
-                # The superuser's rename would take a device away from the whole machine.
-                raise OSError(errno.EINVAL, "there is something else than a file, which no file can replace")
-            with open(temporary, "w+b") as file:
-                write(file)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, place)
-    finally:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
+        os.stat(path)
+    except FileNotFoundError:
+        pass
+    except OSError as cause:  # Names too long, and links that go round.
+        raise ParameterError(f"{what}: cannot write {path}: {cause.strerror}") from cause
+    if path.is_dir():
+        raise ParameterError(f"{what}: {path} is a folder")
+    if path.exists() and not (overwrite or append or (path.is_file() and _is_empty(path, holds_nothing))):
+        or_append = "" if append is None else " or append=True to go on"
+        raise ParameterError(f"{what}: {path} exists; give overwrite=True to replace it{or_append}")
+    if not path.parent.is_dir():
+        raise ParameterError(f"{what}: the folder {path.parent} does not exist")
+    return path
+
+
+def _is_empty(path: Path, holds_nothing: Callable[[Path], bool]) -> bool:
+    try:
+        return path.stat().st_size == 0 or holds_nothing(path)
+    except OSError:
+        return False
+
+
+def check_replaceable(what: str, path: Path) -> None:
+    """Refuse a file whose place no other may take: it is written beside it, and renamed.
+
+    Raises
+    ------
+    ParameterError
+        The file, or its folder, cannot be written to.
+    """
+    if not all(os.access(there, os.W_OK) for there in (path, path.parent) if there.exists()):
+        raise ParameterError(f"{what}: no permission to write {path}, and beside it")
+    if holds_no_file(path):
+        raise ParameterError(f"{what}: {path} is something else than a file, which no file can replace")
 
 
 def remove_left_over(path: Path) -> None:

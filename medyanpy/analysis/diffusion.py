@@ -18,6 +18,8 @@ _MOST_PARTS = 64
 # the most (Brownian motion). Fewer parts than these tell no error.
 _LAGS_IN_BLOCK = 2
 _FEWEST_PARTS = 4
+# Frames of beads of which transforms are taken at once.
+_AT_ONCE = 1 << 17
 
 
 @dataclass(frozen=True)
@@ -261,38 +263,43 @@ def _sums(frames: Source, rows: np.ndarray, lags: np.ndarray, axes: list[int]) -
         part_of = np.arange(k) * parts // k
     origins = cuts(m, blocks)
     sums, counts = np.zeros((parts, blocks, len(lags))), np.zeros((parts, blocks, len(lags)))
-    # Transforms hold about as much again as ten arrays of coordinates.
-    for some in frames.columns(rows, cost=10):
-        x, there, own = _paths(frames, rows[some], axes)
-        part = part_of[some][own]
-        for b, (start, end) in enumerate(origins):
-            for into, found in zip((sums, counts), _convolved(x, there, start, end, lags), strict=True):
-                # Paths are in the order of their rows, so that those of a part follow each other.
-                which, first = np.unique(part, return_index=True)
-                into[which, b] += np.add.reduceat(np.broadcast_to(found, (len(part), len(lags))), first, axis=0)
+    # Transforms are taken of as much as fits into the cache.
+    step = max(1, _AT_ONCE // m)
+    for some, x, ids in frames.columns(rows):
+        for first in range(0, x.shape[1], step):
+            few = slice(first, first + step)
+            coordinates, there, own = _paths(x[:, few], None if ids is None else ids[:, few], axes)
+            # Paths are in the order of their rows, so that those of a part follow each other.
+            which, begin = np.unique(part_of[some][few][own], return_index=True)
+            for b, (start, end) in enumerate(origins):
+                for into, found in zip((sums, counts), _convolved(coordinates, there, start, end, lags), strict=True):
+                    found = np.broadcast_to(found, (len(own), len(lags)))
+                    into[which, b] += np.add.reduceat(found, begin, axis=0)
     counts = np.rint(counts)
     # What transforms leave of nothing.
     sums[counts == 0.0] = 0.0
     return _Parts(sums, counts, min(end - start for start, end in origins))
 
 
-def _paths(frames: Source, rows: np.ndarray, axes: list[int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """(q, d, m) coordinates of q paths from their middles, 0 where nobody is; (q, m) who is there, or (1, m) where
-    everybody is always; (q,) the rows' numbers. Who takes another's row has a path of his own.
+def _paths(x: np.ndarray, ids: np.ndarray | None, axes: list[int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Of positions (m, k, 3), (q, d, m) coordinates of q paths from their middles, 0 where nobody is; (q, m) who is
+    there, or (1, m) where everybody is always; (q,) the beads' numbers. Who takes another's row has a path of his own.
 
     Space is open, so that places are where beads have got to; in a box their paths would be unwrapped here.
     """
-    every = slice(None)
-    x = np.moveaxis(frames.positions(every, rows), 0, 2)
-    ids = frames.ids(every, rows).T
-    there = (ids >= 0) & ~np.isnan(x).any(axis=1)
-    x = np.ascontiguousarray(x[:, axes], dtype=float)
-    own = np.arange(len(rows))
-    if there.all() and (ids == ids[:, :1]).all():
-        return x - x.mean(axis=2, keepdims=True), np.ones((1, len(frames)), bool), own
-    who = [(i, bead) for i in own.tolist() for bead in np.unique(ids[i][there[i]]).tolist()]
-    own = np.array([i for i, _ in who], np.int64)
-    there = there[own] & (ids[own] == np.array([bead for _, bead in who], np.int64)[:, None])
+    x = np.ascontiguousarray(np.moveaxis(x, 0, 2))
+    # What is nan in one coordinate is so in the sum.
+    there = ~np.isnan(x.sum(axis=1))
+    own = np.arange(len(x))
+    x = x[:, axes]
+    if ids is not None:
+        there &= ids.T >= 0
+    if there.all() and (ids is None or (ids == ids[:1]).all()):
+        return x - x.mean(axis=2, keepdims=True), np.ones((1, x.shape[2]), bool), own
+    if ids is not None:
+        who = [(i, bead) for i in own.tolist() for bead in np.unique(ids[there[i], i]).tolist()]
+        own = np.array([i for i, _ in who], np.int64)
+        there = there[own] & (ids.T[own] == np.array([bead for _, bead in who], np.int64)[:, None])
     x = np.where(there[:, None], x[own], 0.0)
     middle = x.sum(axis=2) / np.maximum(there.sum(axis=1), 1)[:, None]
     return np.where(there[:, None], x - middle[..., None], 0.0), there, own

@@ -19,8 +19,10 @@ from medyanpy.handles import Handle
 
 __all__ = ["Source", "are_frames", "displacement", "tree"]
 
-#: Numbers that are read at once: 64 MiB of them.
-_AT_ONCE = 1 << 23
+#: Coordinates that are read at once: 32 MiB where frames follow each other; 256 where all frames of some beads are
+#: wanted, since a file is unpacked for all beads each time.
+_AT_ONCE = 1 << 22
+_AT_ONCE_OF_ALL_FRAMES = 1 << 25
 
 
 def displacement(start: np.ndarray, end: np.ndarray) -> np.ndarray:
@@ -156,17 +158,17 @@ class Source:
         """(m, k, 3) of some frames and beads; nan where nobody is."""
         return np.asarray(self._read("positions", frames, rows), dtype=float)
 
-    def ids(self, frames: slice, rows: np.ndarray) -> np.ndarray:
-        """(m, k) permanent ids of who is there; -1 for nobody."""
-        if self._array is None:
-            return self._read("ids", frames, rows)
-        there = ~np.isnan(self._array[frames][:, rows]).any(axis=2)
-        return np.where(there, rows, -1)
+    def ids(self, frames: slice, rows: np.ndarray) -> np.ndarray | None:
+        """(m, k) permanent ids of who is there, -1 for nobody; None of arrays, whose rows are one bead each."""
+        return self._read("ids", frames, rows) if self._array is None else None
 
     def _read(self, name: str, frames: slice, rows: np.ndarray) -> np.ndarray:
         if self._trajectory is not None:
             return np.asarray(self._trajectory[frames].read(name, rows))
         if self._array is not None:
+            if len(rows) and rows[-1] - rows[0] + 1 == len(rows) and (np.diff(rows) == 1).all():
+                # Without a copy.
+                return self._array[frames, rows[0] : rows[-1] + 1]
             return np.asarray(self._array[frames][:, rows])
         assert self._frames is not None
         chosen = self._frames[frames]
@@ -184,11 +186,13 @@ class Source:
         for start in range(0, len(self), step):
             yield from self.positions(slice(start, start + step), rows)
 
-    def columns(self, rows: np.ndarray, cost: int = 1) -> Iterator[slice]:
-        """Parts of beads of which all frames are held at once, with `cost` numbers for each coordinate."""
-        step = max(1, _AT_ONCE // max(1, 3 * cost * len(self)))
+    def columns(self, rows: np.ndarray) -> Iterator[tuple[slice, np.ndarray, np.ndarray | None]]:
+        """Some of the beads after the others, all frames of which are held at once: which, their positions (m, k, 3),
+        and their `ids`."""
+        step = max(1, _AT_ONCE_OF_ALL_FRAMES // (3 * len(self)))
         for start in range(0, len(rows), step):
-            yield slice(start, start + step)
+            some = slice(start, start + step)
+            yield some, self.positions(slice(None), rows[some]), self.ids(slice(None), rows[some])
 
 
 def are_frames(source: Any) -> bool:

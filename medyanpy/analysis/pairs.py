@@ -297,8 +297,8 @@ def contact_times(
     began: dict[tuple[int, int], int] = {}
     found: list[tuple[int, int, int, int]] = []
     for k, x in enumerate(groups.each()):
-        who = frames.ids(slice(k, k + 1), groups.all)[0]
-        now = groups.close(x, who, reach)
+        ids = frames.ids(slice(k, k + 1), groups.all)
+        now = groups.close(x, groups.all if ids is None else ids[0], reach)
         for pair in [pair for pair in began if pair not in now]:
             found.append((*pair, began.pop(pair), k))
         for pair in now:

@@ -46,9 +46,9 @@ if TYPE_CHECKING:
 FORMATS = (1, 2)
 # Frames do not wait in memory for their chunk to fill for longer than this (s).
 _PATIENCE = 30.0
-# The newest features of HDF5 are those of 1.10 (2016), which has single-writer-multiple-reader mode: other
-# programs, such as VTK, still carry libraries that cannot read what newer ones write by default.
-_LIBRARIES = ("v110", "v110")
+#: The newest features of HDF5 are those of 1.10 (2016), which has single-writer-multiple-reader mode: other
+#: programs, such as VTK, still carry libraries that cannot read what newer ones write by default.
+LIBRARIES = ("v110", "v110")
 # Frames of one chunk are read one after the other: HDF5 keeps unpacked chunks up to this many bytes.
 _CACHE = 2**26
 # What a writer keeps of the indices of chunks (bytes), of which it needs the ends; HDF5 would keep up to 32 MiB.
@@ -145,7 +145,7 @@ class File:
         # Made in memory, and written by Python: HDF5 does not survive a disk that is full from the start.
         image = io.BytesIO()
         with writing("TrajectoryReporter", path), ExitStack() as stack:
-            with h5py.File(image, "w", libver=_LIBRARIES) as file:
+            with h5py.File(image, "w", libver=LIBRARIES) as file:
                 fill(file)
             stack.callback(self._beside.unlink, missing_ok=True)
             self._beside.write_bytes(image.getbuffer())
@@ -155,7 +155,7 @@ class File:
             stack.callback(os.close, self.number)
             # Chunks are written whole, and not looked at again. Where HDF5 keeps them (rdcc_nbytes > 0), its memory
             # grows by half a kilobyte with every write to a part of one, until the file is closed.
-            self.hdf5 = open_hdf5(self._beside, "r+", libver=_LIBRARIES, rdcc_nbytes=0)
+            self.hdf5 = open_hdf5(self._beside, "r+", libver=LIBRARIES, rdcc_nbytes=0)
             bounds = self.hdf5.id.get_mdc_config()
             bounds.set_initial_size = True
             bounds.initial_size = bounds.min_size = bounds.max_size = _INDICES
@@ -465,6 +465,20 @@ def has_no_frames(path: Path) -> bool:
         return True
     with suppress(OSError, RuntimeError, KeyError), open_to_read(path, left=True) as file:
         return "medyanpy" in file and not len(file[POSITION]["step"])
+    return False
+
+
+def is_marked(path: Path) -> bool:
+    """Whether a file is being written, or was left by a crash: plain readers of HDF5 do not open it."""
+    with open(path, "rb") as file:
+        _, version, _, marks, *_ = _SUPERBLOCK.unpack(file.read(_SUPERBLOCK.size))
+    return version >= 3 and marks != 0
+
+
+def is_trajectory(path: Path) -> bool:
+    """Whether a file is a trajectory of this package, of any version."""
+    with suppress(OSError, RuntimeError, KeyError), open_to_read(path, left=True) as file:
+        return "medyanpy" in file and POSITION in file
     return False
 
 

@@ -334,6 +334,12 @@ class Segment:
             found.append(joined_beads(*(side[rows[:, j]] for j, side in enumerate(sites))))
         return np.concatenate(found)
 
+    def place_of(self, name: str) -> tuple[str, tuple[int, ...], np.dtype]:
+        """Which dataset of the file holds something of this name, frame after frame: its path, shape and type."""
+        with foreign_errors(f"{self.path} is damaged: {name}"):
+            dataset = self._dataset(name)
+            return dataset.name, dataset.shape, dataset.dtype
+
     def close(self) -> None:
         if self._file:
             self._file.close()

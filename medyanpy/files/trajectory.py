@@ -183,7 +183,7 @@ class Frame:
             sites = self._segment.links[name]
             if sites:
                 return np.column_stack([side.main_beads for side in sites]).astype(np.int32)
-            return self.column(hdf5.LINK_BEADS_OF + name)[self._with_ends(name)]
+            return np.asarray(self.column(hdf5.LINK_BEADS_OF + name)[self._with_ends(name)])
         self._sites_of(name)
         rows = self.column(name)
         return rows[rows[:, 0] >= 0]
@@ -218,7 +218,7 @@ class Frame:
 
     def _with_ends(self, force: str) -> np.ndarray:
         """(most,) in which rows there is a link of a force, where frames hold them."""
-        return np.isfinite(self.column(hdf5.LINK_ENDS_OF + force)).all(axis=(1, 2))
+        return np.asarray(np.isfinite(self.column(hdf5.LINK_ENDS_OF + force)).all(axis=(1, 2)))
 
     def _sites_of(self, jump: str) -> list[Sites]:
         sites = self._segment.sites
@@ -302,9 +302,10 @@ class Frame:
         State
             With positions and what goes with them: orientations, triangles and weights of in-triangle points, triangles
             of membranes, links that jumps have bound; with velocities and angular momenta if they were written, which
-            `Context.set_state` needs; with the energies of forces. What jumps have tried, and which number a link has,
-            frames do not hold: links are bound anew in their order. Of a run with segments it has the rows of the file
-            of this frame, as the system of `system` has. To the bit, where precision is double.
+            `Context.set_state` needs; with the energies of forces, and the kinetic energy of all beads together. What
+            jumps have tried, and which number a link has, frames do not hold: links are bound anew in their order. Of a
+            run with segments it has the rows of the file of this frame, as the system of `system` has. To the bit,
+            where precision is double.
 
         Raises
         ------
@@ -327,7 +328,7 @@ class Frame:
         ...     other = mp.Simulation(system, integrator)
         ...     other.context.set_state(trajectory[-1].state())
         >>> other.step(10)
-        >>> simulation.step(10)
+        >>> simulation.context.step(10)
         >>> (other.context.get_state(positions=True).positions ==
         ...     simulation.context.get_state(positions=True).positions).all()
         np.True_
@@ -352,6 +353,7 @@ class Frame:
         parts["discrete"], parts["counts"], parts["faces"] = {}, {}, self.faces
         if "interval" in segment.elements:
             parts["energies"] = self.energies
+            parts["kinetic_energy"], parts["temperature"] = self.kinetic_energy, self.temperature
         for value in parts.values():
             if isinstance(value, np.ndarray):
                 value.flags.writeable = False

@@ -16,6 +16,7 @@ from medyanpy.topology import Topology
 if TYPE_CHECKING:
     from medyanpy._kernels.program import Operation
     from medyanpy.layout import Layout
+    from medyanpy.state import State
 
 __all__ = ["Domain", "Force", "bead_numbers", "domain_table", "handles_in"]
 
@@ -65,6 +66,10 @@ class Force(Parameterized):
     def joined(self) -> np.ndarray:
         """(b, 2) rows of beads that it joins two by two, which files and viewers show as bonds; none of most forces."""
         return np.empty((0, 2), np.int64)
+
+    def joined_in(self, state: "State") -> np.ndarray:
+        """The same as it was in a state."""
+        return self.joined
 
     def _count(self):
         return tuple(handle._version for handle in self.handles)

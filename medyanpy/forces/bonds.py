@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,7 +14,11 @@ from medyanpy._tools.validation import array
 from medyanpy.beads import Membrane
 from medyanpy.errors import TopologyError
 from medyanpy.forces._base import Domain, NamedTerms, check_beads, domain_table, expect_handle
+from medyanpy.forces._stiffness import Start
 from medyanpy.forces._written import WrittenForce
+
+if TYPE_CHECKING:
+    from medyanpy.layout import Layout
 
 __all__ = ["CustomBonds", "HarmonicBonds", "MembraneEdgeSprings"]
 
@@ -30,7 +34,7 @@ class HarmonicBonds(NamedTerms):
         The two beads of each bond, in topology order: ``handle.beads`` gives them. Any kind of bead; a pair may
         occur more than once.
     stiffness : float or (B,) float, pN/nm, >= 0
-        k.
+        The k of the energy.
     length : float or (B,) float, nm, >= 0
         ℓ, where the bond is relaxed.
     name, group
@@ -131,7 +135,7 @@ class CustomBonds(WrittenForce, NamedTerms):
     ...     mp.forces.CustomBonds([[0, 1], [1, 2]], "-k/2*R^2*log(1 - (r/R)^2)", k=2.0, R=[6.0, 5.0])
     ... )
     >>> f"{mp.Context(system, mp.VerletIntegrator(0.01)).get_state(energy=True).potential_energy:.6f}"
-    '35.897719'
+    '35.897836'
     >>> fene.set(k=0.0)
     """
 
@@ -156,7 +160,7 @@ class CustomBonds(WrittenForce, NamedTerms):
     def _numbers_of_bonds(self, names: Any) -> list[np.ndarray]:
         return [np.broadcast_to(np.asarray(value, float), (len(self._pairs),)) for value in self._named(*names)]
 
-    def squared_frequencies(self, start):
+    def squared_frequencies(self, start: Start) -> np.ndarray | None:
         check_beads(self.name, self._pairs, start.topology)
         graph, u, _ = self._graph(self.changeable)
         i, j = self._pairs.T
@@ -169,7 +173,7 @@ class CustomBonds(WrittenForce, NamedTerms):
         across = np.divide(first, r, out=np.zeros_like(r), where=r > 0.0)
         return start.bonds(self._pairs, np.maximum(np.maximum(second, across), 0.0))
 
-    def bind(self, layout):
+    def bind(self, layout: "Layout") -> Operation:
         check_beads(self.name, self._pairs, layout.topology)
         others = self._own()
         graph, u, _ = self._graph(others)
@@ -197,8 +201,8 @@ class MembraneEdgeSprings(HarmonicBonds):
     ----------
     membrane : Membrane
     stiffness : float or (E,) float, pN/nm, >= 0
-        k. A triangulated sheet of equal springs has the area modulus √3 k/2 and the shear modulus √3 k/4
-        (Seung & Nelson, Phys. Rev. A 38, 1005 (1988)).
+        The k of the energy. A triangulated sheet of equal springs has the area modulus √3 k/2 and the shear modulus
+        √3 k/4 (Seung & Nelson, Phys. Rev. A 38, 1005 (1988)).
     length : float or (E,) float, nm, >= 0, optional
         ℓ in the order of ``mesh.edges``; the length each edge starts with where none is given.
     name, group
@@ -269,7 +273,7 @@ def bind_rows(name: str, kind: Radial, table: SiteTable, ends: np.ndarray, param
     return _bind_ends(table, ends, _of_kind(name, kind, parameters))
 
 
-def bind_places(layout, pairs: np.ndarray, make: Callable[..., Operation]) -> Operation:
+def bind_places(layout: "Layout", pairs: np.ndarray, make: Callable[..., Operation]) -> Operation:
     """What `make` makes of fixed pairs of beads, by topology number."""
     place = layout.internal(pairs)
     operation = _bind_ends(SiteTable(), place, make)

@@ -18,7 +18,7 @@ from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.forces._base import Domain, Force, domain_table
 from medyanpy.forces._stiffness import Coordinates, Start
 from medyanpy.forces.bonds import bind_rows
-from medyanpy.sites import Sites, as_sites
+from medyanpy.sites import Sites, as_sites, joined_beads
 
 if TYPE_CHECKING:
     from medyanpy.state import State
@@ -252,7 +252,7 @@ class Links(_SiteTerms):
         The two ends of each link: as many in `a` as in `b`, and 0 is allowed. See `Sites`: beads of any kind,
         weighted means of beads, places that do not move.
     stiffness : float or (n,) float, pN/nm, >= 0
-        k.
+        The k of the energy.
     length : float or (n,) float, nm, >= 0
         ℓ, where a spring is relaxed and a rope is taut.
     one_sided : bool
@@ -369,6 +369,13 @@ class Links(_SiteTerms):
     def sites(self) -> tuple[Sites, ...]:
         """`a` and `b`, which are never changed: others take their place."""
         return self._sites
+
+    @property
+    def joined(self) -> np.ndarray:
+        return joined_beads(*self._sites)
+
+    def joined_in(self, state: "State") -> np.ndarray:
+        return joined_beads(*self.sites_in(state))
 
     def sites_in(self, state: "State") -> tuple[Sites, ...]:
         """`a` and `b` of the links that it was given, as they were in a state."""
@@ -608,7 +615,7 @@ class DirectionLinks(_Angles):
     a, b, c, d : Sites, handle, list of handles, or (n,) int
         The four sites of each term, as many of each; 0 are allowed. The two directions may share sites.
     stiffness : float or (n,) float, pN nm, >= 0
-        k.
+        The k of the energy.
     angle : float or (n,) float, radians, >= 0 and <= π
         θ0: 0 for parallel, π for antiparallel directions.
     name, group

@@ -39,7 +39,7 @@ class SoftSphere(PairForce):
         interacts with all of both. Where one group is `Sites`, both are, and are taken for different sites unless
         they are one object; no bead may then be two of the sites.
     stiffness : float, pN/nm, >= 0
-        k.
+        The k of the energy.
     diameter : float, nm, > 0, optional
         d, the distance at which two beads touch. Where none is given, the sum of their radii; then all beads
         (or sites) of both groups must be balls.

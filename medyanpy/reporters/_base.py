@@ -2,21 +2,21 @@
 
 import os
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from medyanpy._tools.described import Recorded
-from medyanpy._tools.outputs import holds_no_file
-from medyanpy._tools.validation import file_path, whole_number
+from medyanpy._tools.outputs import check_replaceable, new_file
+from medyanpy._tools.validation import whole_number
 from medyanpy.errors import ParameterError, shown
 
 if TYPE_CHECKING:
     from medyanpy.simulation import Simulation
     from medyanpy.state import State
 
-__all__ = ["Reporter"]
+__all__ = ["Reporter", "check_replaceable", "new_file", "other_columns"]
 
 
 class Reporter(Recorded):
@@ -135,67 +135,9 @@ def _nearby(path: Any) -> str:
         return str(path)
 
 
-def new_file(
-    what: str,
-    path: Any,
-    *,
-    overwrite: bool = False,
-    append: bool | None = None,
-    holds_nothing: Callable[[Path], bool] = lambda path: False,
-) -> Path:
-    """A path that may be written to, refused now rather than after the work; `append` is None where no file can be
-    appended to. A file that is empty, or `holds_nothing`, is as good as none: runs that are killed at their start leave
-    such files.
-
-    Raises
-    ------
-    ParameterError
-        No path, or one that no file can have; the file exists and neither overwrite nor append is set, or both are;
-        or its folder does not exist.
-    """
-    path = file_path(f"{what}: path", path)
-    if overwrite and append:
-        raise ParameterError(f"{what}: give overwrite=True or append=True, not both")
-    try:
-        os.stat(path)
-    except FileNotFoundError:
-        pass
-    except OSError as cause:  # Names too long, and links that go round.
-        raise ParameterError(f"{what}: cannot write {path}: {cause.strerror}") from cause
-    if path.is_dir():
-        raise ParameterError(f"{what}: {path} is a folder")
-    if path.exists() and not (overwrite or append or (path.is_file() and _is_empty(path, holds_nothing))):
-        or_append = "" if append is None else " or append=True to go on"
-        raise ParameterError(f"{what}: {path} exists; give overwrite=True to replace it{or_append}")
-    if not path.parent.is_dir():
-        raise ParameterError(f"{what}: the folder {path.parent} does not exist")
-    return path
-
-
-def _is_empty(path: Path, holds_nothing: Callable[[Path], bool]) -> bool:
-    try:
-        return path.stat().st_size == 0 or holds_nothing(path)
-    except OSError:
-        return False
-
-
 def other_columns(what: str, path: Any) -> ParameterError:
     """What to raise where the columns of a table would be others by now."""
     return ParameterError(
         f"{what}: the topology has been edited since {path} was begun, and its columns would be others: close this "
         "reporter and go on in another file"
     )
-
-
-def check_replaceable(what: str, path: Path) -> None:
-    """Refuse a file whose place no other may take: it is written beside it, and renamed.
-
-    Raises
-    ------
-    ParameterError
-        The file, or its folder, cannot be written to.
-    """
-    if not all(os.access(there, os.W_OK) for there in (path, path.parent) if there.exists()):
-        raise ParameterError(f"{what}: no permission to write {path}, and beside it")
-    if holds_no_file(path):
-        raise ParameterError(f"{what}: {path} is something else than a file, which no file can replace")

@@ -162,7 +162,9 @@ class Content:
         most += sum(self._rooms.values())
         #: Rows of bonds in frames; None where they stay, and stand beside the frames; and of a file of before, that
         #: has neither, no bonds at all.
-        self._most_bonds = most if links or self._comes_and_goes or self._jumps or chains else None
+        change = links or self._comes_and_goes or self._jumps or chains
+        # Where there is no room for any, none can come: HDF5 has no chunks without rows.
+        self._most_bonds = (most or None) if change else None
         self._knows_bonds = True
         #: Whether frames hold links of forces as these come and go.
         self.links = links
@@ -203,7 +205,7 @@ class Content:
         if state is None:
             return np.concatenate(found + [joined_beads(*sites) for sites in self._linked.values()])
         found += [handle.all_rows[handle.beside_rows()["links"]] for handle in self._chains.values()]
-        found += [joined_beads(*force.sites_in(state)) for force in self._links.values()]
+        found += [force.joined_in(state) for force in self._links.values()]
         for name, key, _ in self._jumps.values():
             rows = state.jumps[name][key]
             found.append(joined_beads(*(sites[rows[:, k]] for k, sites in enumerate(self._sides[name]))))
@@ -478,7 +480,10 @@ class Content:
         for path, (name, *_) in self._jumps.items():
             there = _read_sites(file[path])
             here = self._sites_of(path)
-            same = all(np.array_equal(a, there[side].get(key)) for side in "ab" for key, a in here[side].items())
+            same = all(
+                key in there[side] and np.array_equal(a, there[side][key])
+                for side in "ab" for key, a in here[side].items()
+            )
             if file[path].attrs["name"] != name or not same:
                 return f"the sites of {name} are others"
         if self._knows_bonds and BONDS not in file and not np.array_equal(

@@ -41,7 +41,7 @@ class TrajectoryReporter(Reporter):
     Parameters
     ----------
     path : path
-        By custom ``.h5``.
+        By custom ``.h5``, or ``.h5md``, by which MDAnalysis knows it.
     interval : int, >= 1
         Steps between frames; frames are at multiples of it, never at step 0. (``reporter.report(simulation,
         simulation.context.get_state(positions=True, energy=True))`` writes one at any time.)
@@ -72,13 +72,17 @@ class TrajectoryReporter(Reporter):
 
     Notes
     -----
+    Beside positions frames hold the energy of every force, what is joined where that changes, and links; beside the
+    frames the file holds what was simulated, as `medyanpy.serialize` writes it. Where that cannot be written, it says
+    why.
+
     Frames wait in memory until their chunk is full or 30 s have passed; `flush` makes all of them safe on disk at
     once. Memory does not grow with the number of frames. It may be flushed from another thread.
 
     Frames have a row for each bead, and for each that there is room for (``capacity=``): nan where nobody is. A file
-    serves until an edit changes what stands beside its frames: more rows than there was room for, other masses,
-    another kind of bead. Then the next frame begins a segment, a file of its own: ``run.part0002.h5`` after ``run.h5``.
-    `Trajectory` reads all of them as one.
+    serves until an edit changes what stands beside its frames (more rows than there was room for, other masses, another
+    kind of bead, another force), or a script the links of `medyanpy.forces.Links`. Then the next frame begins a
+    segment, a file of its own: ``run.part0002.h5`` after ``run.h5``. `Trajectory` reads all of them as one.
     """
 
     files = ("path",)

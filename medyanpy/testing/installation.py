@@ -106,6 +106,7 @@ def _share(triangles: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.n
 #: Every force, on the scene.
 FORCES: dict[str, Callable[[SimpleNamespace], Force]] = {
     "HarmonicBonds": lambda s: forces.HarmonicBonds(s.pairs, 3.0, 2.0),
+    "CustomBonds": lambda s: forces.CustomBonds(s.pairs, "k/2*(r - l)^2 + a*exp(-r/l)", k=3.0, l=2.0, a=0.5),
     "MembraneEdgeSprings": lambda s: forces.MembraneEdgeSprings(s.membrane, 3.0, 5.0),
     "MembraneBending": lambda s: forces.MembraneBending(s.membrane, 5.0, 0.02),
     "MembraneArea": lambda s: forces.MembraneArea(s.membrane, 1.0, 12.0, per_triangle=True),

@@ -39,9 +39,8 @@ def draw(
     """Draw membranes, shaded, filaments and elastic rods as tubes, rigid bodies as ellipsoids, other beads as small
     spheres, links and bonds as thin tubes, and a scale bar.
 
-    Links that jumps have bound are drawn from site to site, in a colour for each jump. What forces join (`Links`,
-    `HarmonicBonds` of beads) is called bonds, and drawn from bead to bead; of a site that is a mean, from the bead with
-    the greatest weight.
+    Links are drawn from site to site, in a colour for each jump that has bound some and each force, `Links`, that was
+    given some. What other forces join (`HarmonicBonds` of beads) is called bonds.
 
     Parameters
     ----------

@@ -1,11 +1,13 @@
 """Scenes that turn: what `draw` draws, as files of their own for browsers and other programs, by PyVista."""
 
 import html
+import io
 import json
 import re
 import tempfile
 import warnings
 import webbrowser
+import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -412,13 +414,17 @@ def _plotter(scene: Scene3D) -> Iterator[Any]:
     from vtkmodules.vtkCommonCore import vtkLogger
 
     # Without a display VTK finds another way, and says so for every plotter.
+    before = vtkLogger.GetCurrentVerbosityCutoff()
     vtkLogger.SetStderrVerbosity(vtkLogger.VERBOSITY_OFF)
-    plotter = pyvista.Plotter(off_screen=True)
     try:
-        _fill(plotter, scene)
-        yield plotter
+        plotter = pyvista.Plotter(off_screen=True)
+        try:
+            _fill(plotter, scene)
+            yield plotter
+        finally:
+            plotter.close()
     finally:
-        plotter.close()
+        vtkLogger.SetStderrVerbosity(before)
 
 
 def _fill(plotter: Any, scene: Scene3D) -> None:
@@ -449,9 +455,9 @@ def _page(scene: Scene3D) -> str:
     except ImportError as cause:
         raise ImportError(f"PyVista writes HTML with trame, which is not here: {_COMMAND}") from cause
     with _plotter(scene) as plotter, warnings.catch_warnings():
-        # Newer versions have the method elsewhere; what trame warns of while it is imported is not for users.
+        # What trame warns of while it is imported is not for users.
         warnings.simplefilter("ignore")
-        written = getattr(plotter, "trame", plotter).export_html(None).getvalue()
+        written = _written(plotter)
     # The viewer would ask the site of its makers for icons.
     alone = (
         '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; script-src \'unsafe-inline\' '
@@ -463,6 +469,33 @@ def _page(scene: Scene3D) -> str:
     written = re.sub(r"<title>.*?</title>", lambda _: f"<title>{title}</title>", written, count=1, flags=re.DOTALL)
     before, _, after = written.rpartition("</body>")
     return f"{before}{_overlay(scene)}</body>{after}"
+
+
+def _written(plotter: Any) -> str:
+    """The viewer with the scene in it, without the server that PyVista's own method starts, which downloads things."""
+    from trame_vtk.modules.vtk import serializers
+    from trame_vtk.tools.vtksz2html import write_html
+
+    window = plotter.render_window
+    serializers.initialize_serializers()
+    context = serializers.SynchronizationContext()
+    context.set_ignore_last_dependencies(True)
+    made = serializers.serialize(None, window, serializers.reference_id(window), context, 1)
+    camera = plotter.renderer.GetActiveCamera()
+    made["extra"] = {
+        "vtkRefId": serializers.reference_id(window),
+        "centerOfRotation": camera.GetFocalPoint(),
+        "camera": serializers.reference_id(camera),
+    }
+    hashes = {
+        entry["hash"]: {**entry, "content": context.get_cached_data_array(entry["hash"], False)}
+        for entry in serializers.extract_array_hash(made)
+    }
+    zipped, page = io.BytesIO(), io.StringIO()
+    with zipfile.ZipFile(zipped, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("index.json", json.dumps({"hashes": hashes, "scene": made}))
+    write_html(zipped.getvalue(), page)
+    return page.getvalue()
 
 
 def _css(color: Any) -> str:

@@ -13,9 +13,10 @@ from medyanpy._tools.validation import array
 from medyanpy.context import Context
 from medyanpy.errors import MedyanError, ParameterError
 from medyanpy.files.trajectory import Frame
+from medyanpy.forces import Links
 from medyanpy.mesh import TriangleMesh, geometry
 from medyanpy.simulation import Simulation
-from medyanpy.sites import Sites, joined_beads
+from medyanpy.sites import joined_beads
 from medyanpy.surfaces import Surface
 
 MEMBRANE_COLOR = (0.86, 0.50, 0.46)
@@ -27,7 +28,7 @@ SURFACE_INSIDE_COLOR = (0.64, 0.64, 0.66)
 # Cubes along the longest side of the box in which the mesh of a surface is made: so many of them over its `length`,
 # but no fewer or more than this.
 CUBES_PER_LENGTH, LEAST_CUBES, MOST_CUBES = 3.0, 72, 128
-#: What legends call what forces join.
+#: What legends call what is joined by forces that are not of links.
 BONDS = "bonds"
 _NO_PAIRS = np.empty((0, 2), np.int64)
 # The last mesh of each surface, and the box it was made in.
@@ -131,7 +132,8 @@ class Scene(NamedTuple):
 
     positions: np.ndarray
     parts: list[_Part]
-    #: What jumps have bound: (k, 2, 3) both ends of each link, by the name of the jump; and bonds of forces.
+    #: (k, 2, 3) both ends of each link, by the name of the jump that has bound it or the force that was given it; and
+    #: what other forces join.
     links: dict[str, np.ndarray]
     #: Permanent ids of beads, -1 of rows in which nobody is; None where that cannot be.
     ids: np.ndarray | None = None
@@ -219,7 +221,7 @@ def _found(what: Any) -> Scene:
         what = what.context
     if isinstance(what, Context):
         state = what.get_state(positions=True)
-        parts, chains = [], []
+        parts, shown = [], []
         topology = what.system.topology
         for h in topology.handles:
             beside = h.beside_rows()
@@ -229,18 +231,24 @@ def _found(what: Any) -> Scene:
                 rows = h.all_rows
                 own = topology.rows_in(h.rows_of(), rows)
                 parts.append(_part(h.name, rows, state.alive, own, beside, drawn, state.column))
-                chains += [rows[beside["links"]]] if "links" in beside else []
-        bound = {
-            name: (list(jump.beside_frames().values()), state.jumps[name][held[0]])
-            for name, jump in zip(what.system.jump_names, what.system.jumps, strict=True)
-            if (held := jump.in_frames()) is not None
-        }
-        links = {
-            name: np.stack([sites[rows[:, k]].positions(state) for k, sites in enumerate(sides)], axis=1)
-            for name, (sides, rows) in bound.items()
-        }
-        bonds = np.concatenate([_NO_PAIRS, *(force.joined_in(state) for force in what.system.forces)])
-        links |= _bonds(state.positions, bonds, chains, bound)
+                shown += [rows[beside["links"]]] if "links" in beside else []
+        system, links = what.system, {}
+        for name, jump in zip(system.jump_names, system.jumps, strict=True):
+            if (held := jump.in_frames()) is not None:
+                rows = state.jumps[name][held[0]]
+                sides = [sites[rows[:, k]] for k, sites in enumerate(jump.beside_frames().values())]
+                links[name] = np.stack([sites.positions(state) for sites in sides], axis=1)
+                shown.append(joined_beads(*sides))
+        pairs = [_NO_PAIRS]
+        for name, force in zip(system.force_names, system.forces, strict=True):
+            if isinstance(force, Links):
+                ends = force.sites_in(state)
+                shown.append(joined_beads(*ends))
+                if len(ends[0]):
+                    links[name] = np.stack([sites.positions(state) for sites in ends], axis=1)
+            else:
+                pairs.append(force.joined)
+        links |= _bonds(state.positions, np.concatenate(pairs), shown, links)
         return Scene(state.positions, parts, links, state.ids)
     if isinstance(what, Frame):
         alive = what.alive
@@ -251,10 +259,17 @@ def _found(what: Any) -> Scene:
         ]
         x = np.asarray(what.positions, float)
         besides = ((h, what.beside(h)) for h in what.handles.values())
-        chains = [h.beads[beside["links"]] for h, beside in besides if "links" in beside]
+        shown = [h.beads[beside["links"]] for h, beside in besides if "links" in beside]
         links = {name: np.asarray(what.link_ends(name), float) for name in what.jumps}
-        bound = {name: (what._sites_of(name), what.links(name)) for name in what.jumps}
-        links |= _bonds(x, what.bonds, chains, bound)
+        for name in what.jumps:
+            rows = what.links(name)
+            shown.append(joined_beads(*(sites[rows[:, k]] for k, sites in enumerate(what._sites_of(name)))))
+        for name in what.link_forces:
+            beads = what.links(name)
+            shown.append(beads[(beads >= 0).all(axis=1)])
+            if len(beads):
+                links[name] = np.asarray(what.link_ends(name), float)
+        links |= _bonds(x, what.bonds, shown, links)
         return Scene(x, parts, links, what.ids)
     if isinstance(what, Surface):
         # Here the want of scikit-image or of bounds is an error.
@@ -269,21 +284,17 @@ def _found(what: Any) -> Scene:
 
 
 def _bonds(
-    positions: np.ndarray,
-    pairs: np.ndarray,
-    chains: list[np.ndarray],
-    bound: Mapping[str, tuple[list[Sites], np.ndarray]],
+    positions: np.ndarray, pairs: np.ndarray, shown: list[np.ndarray], links: Mapping[str, np.ndarray]
 ) -> dict[str, np.ndarray]:
-    """Both ends of the bonds of forces, if there are any: of all `pairs` of beads that are joined, those which are
-    neither links of filaments and rods nor have been bound by jumps, which are drawn as such."""
-    others = [joined_beads(*(side[rows[:, k]] for k, side in enumerate(sides))) for sides, rows in bound.values()]
+    """Both ends of bonds, if there are any: of `pairs` of beads that are joined, those that are not drawn by another
+    name: as links of filaments, rods, jumps and forces with links."""
     key = np.array([len(positions), 1])
-    numbers, shown = (np.sort(p, axis=1) @ key for p in (pairs, np.concatenate([_NO_PAIRS, *chains, *others])))
-    numbers = np.setdiff1d(numbers, shown)
+    numbers, others = (np.sort(p, axis=1) @ key for p in (pairs, np.concatenate([_NO_PAIRS, *shown])))
+    numbers = np.setdiff1d(numbers, others)
     ends = positions[np.column_stack([numbers // len(positions), numbers % len(positions)])]
     # Of beads that are asleep nothing is known.
     ends = ends[np.isfinite(ends).all(axis=(1, 2))]
-    return {BONDS if BONDS not in bound else f"other {BONDS}": ends} if len(ends) else {}
+    return {BONDS if BONDS not in links else f"other {BONDS}": ends} if len(ends) else {}
 
 
 def objects_of(
@@ -319,8 +330,8 @@ def objects_of(
             if drawn.past is not None:
                 # As near as one gets without the triangles of then.
                 drawn.past_normals = np.broadcast_to(drawn.normals, drawn.past.shape)
-        elif part.surface is not None and meshes[part.surface] is not None:
-            mesh, sign = meshes[part.surface]
+        elif part.surface is not None and (found := meshes[part.surface]) is not None:
+            mesh, sign = found
             drawn.normals = sign * unit(part.surface.gradient(drawn.centers))
             drawn.two_sided = not mesh.is_closed
             if drawn.past is not None:

@@ -112,7 +112,8 @@ def test_frames_with_fewer_rows(rng):
 def test_parts_that_do_not_fit_into_memory_at_once(rng, monkeypatch):
     x = paths(rng, 12, 50)
     whole = analysis.mean_square_displacement(x, interval=1.0)
-    monkeypatch.setattr("medyanpy.analysis.frames._AT_ONCE", 12 * 3 * 10 * 7)
+    monkeypatch.setattr("medyanpy.analysis.frames._AT_ONCE_OF_ALL_FRAMES", 12 * 3 * 7)
+    monkeypatch.setattr("medyanpy.analysis.diffusion._AT_ONCE", 12 * 3)
     parts = analysis.mean_square_displacement(x, interval=1.0)
     np.testing.assert_allclose(parts.value, whole.value, rtol=1e-13)
     np.testing.assert_allclose(parts.error, whole.error, rtol=1e-10)
@@ -156,6 +157,50 @@ def test_sources(tmp_path, rng):
             analysis.mean_square_displacement(trajectory, "mover")
     with pytest.raises(mp.TopologyError, match="only trajectories know beads by name"):
         analysis.mean_square_displacement(states, "movers")
+
+
+def test_a_run_that_is_edited(tmp_path, rng):
+    """Beads taken away, others added, in their rows too: in states, and in the segments of a trajectory."""
+    topology = mp.Topology()
+    beads = topology.add_beads(rng.normal(size=(5, 3)), mass=1.0, name="movers")
+    simulation = mp.Simulation(mp.System(topology), mp.VerletIntegrator(1e-2))
+    simulation.context.set_velocities(rng.normal(size=(5, 3)))
+    states = []
+
+    def run(frames):
+        for _ in range(frames):
+            simulation.step(5)
+            states.append(simulation.context.get_state(positions=True))
+
+    with mp.reporters.TrajectoryReporter(tmp_path / "run.h5", 5) as reporter:
+        simulation.reporters.append(reporter)
+        run(4)
+        with topology.edit():
+            beads.remove([1, 3])
+        run(3)
+        with topology.edit():
+            beads.add(rng.normal(size=(4, 3)))
+        simulation.context.set_velocities(rng.normal(size=(topology.n_beads, 3)))
+        run(5)
+    n, m = len(states[-1].positions), len(states)
+    x, ids = np.full((m, n, 3), np.nan), np.full((m, n), -1)
+    for k, state in enumerate(states):
+        x[k, : len(state.positions)], ids[k, : len(state.ids)] = state.positions, state.ids
+    assert any(len(np.unique(column[column >= 0])) > 1 for column in ids.T)
+    sums, counts = by_hand(x, ids)
+    there = counts > 0
+    with mp.Trajectory(tmp_path / "run.h5") as trajectory:
+        assert len(trajectory.paths) > 1
+        for source, own in ((states, beads), (trajectory, "movers"), (list(trajectory), trajectory.handles["movers"])):
+            found = analysis.mean_square_displacement(source, own, lags=range(m))
+            assert found.pairs.tolist() == counts.tolist()
+            expected = sums[there] / counts[there]
+            np.testing.assert_allclose(found.value[there], expected, rtol=1e-11, atol=1e-11)
+            sizes = [one.sizes.sum() for one in analysis.clusters(source, own, cutoff=1.0)]
+            assert sizes == (ids >= 0).sum(axis=1).tolist()
+            contacts = analysis.contact_counts(source, own, cutoff=1e9)
+            assert contacts.total.tolist() == [k * (k - 1) // 2 for k in sizes]
+            assert ((contacts.per_bead >= 0).sum(axis=1) == sizes).all()
 
 
 # Errors ------------------------------------------------------------------------------------------------------------

@@ -369,6 +369,7 @@ def v_first(surface):
     return look(context).velocities
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["torus", "genus 2"])
 @pytest.mark.parametrize("word", ["BAB", "BAGAB"])
 def test_energy_falls_with_the_square_of_the_timestep(name, word):
@@ -388,6 +389,7 @@ def test_energy_falls_with_the_square_of_the_timestep(name, word):
     assert (np.abs(order - 2.0) < 0.3).all(), (errors, order)
 
 
+@pytest.mark.slow
 def test_a_run_goes_back():
     surface = SHAPES["torus"]
     context = swarm(surface, 40, 1.4, 0.01)

@@ -173,6 +173,7 @@ def everything(form):
     return ForceCase(f"ellipsoids and shapes, {form}", build, energy, 0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 def test_contract(form):
     check_force(everything(form))
@@ -432,6 +433,7 @@ def test_a_sheet_is_nearly_flat():
     assert forces[:, 2].min() > 0.0
 
 
+@pytest.mark.slow
 def test_force_is_continuous():
     """Along a way over faces, edges, a vertex and past the border, at a depth where several touch: halving the steps
     halves the largest change of the force, and the energy is the work done."""
@@ -527,6 +529,7 @@ def snapshot(simulation):
     return simulation.context.get_state(positions=True, velocities=True, forces=True, energy=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 def test_energy_in_a_cell_is_of_second_order(form):
     errors = []

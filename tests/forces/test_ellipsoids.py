@@ -321,6 +321,7 @@ def snapshot(simulation):
     return simulation.context.get_state(positions=True, velocities=True, forces=True, energy=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 def test_energy_of_a_fluid_is_of_second_order(form):
     errors = []
@@ -342,6 +343,7 @@ def test_energy_of_a_fluid_is_of_second_order(form):
 PARTS = ("positions", "velocities", "orientations", "angular_momenta", "forces", "torques")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", FORMS)
 def test_same_bits(form):
     """On any number of threads, with any skin, with and without energies, of lists of any age."""

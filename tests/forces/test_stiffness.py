@@ -193,6 +193,12 @@ def custom(topology):
     return mp.forces.CustomBonds([[0, 1], [1, 2], [2, 3]], "k*cosh(r/2) + b*(r - 2)^2", k=0.5, b=[3.0, 4.0, 5.0])
 
 
+def under_tension(topology):
+    """Stiff across bonds alone."""
+    topology.add_beads([[0.0, 0, 0], [2.0, 0, 0], [4.0, 0, 0]], mass=uneven(3))
+    return mp.forces.CustomBonds([[0, 1], [1, 2]], "k*r", k=[3.0, 5.0])
+
+
 def penalty(topology):
     topology.add_beads([[0.0, 0, 0], [2.0, 0, 0], [4.0, 0, 0]], mass=uneven(3))
     return mp.forces.LinkLengthPenalty([[0, 1], [1, 2]], 3.0, 2.0)
@@ -246,8 +252,8 @@ def colliding(topology):
 
 @pytest.mark.parametrize(
     "make",
-    [bond, star, chain, custom, fixed_partner, trap, trapped_mean, field, links, angle, direction, penalty, triangle,
-     frame, filament_bending, overlapping, touching, well, cluster, soft_well, colliding],
+    [bond, star, chain, custom, under_tension, fixed_partner, trap, trapped_mean, field, links, angle, direction,
+     penalty, triangle, frame, filament_bending, overlapping, touching, well, cluster, soft_well, colliding],
     ids=lambda f: f.__name__,
 )  # fmt: skip
 def test_others(make):

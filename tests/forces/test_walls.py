@@ -279,6 +279,7 @@ def sediment():
     return state.positions[:, 2] - np.linalg.norm(SEDIMENT * b, axis=1), b
 
 
+@pytest.mark.slow
 def test_density_in_front_of_a_wall(sediment):
     """p(g, turn) ∝ exp(-(V(g) + F g)/kT) exp(-F h(turn)/kT): gaps have a density of their own, whatever the turn."""
     gap, b = sediment

@@ -85,7 +85,7 @@ def linked(folder):
     b, n = balls.beads, filaments.beads
     system = mp.System(topology)
     links = system.add_force(mp.forces.Links(b[:1], b[1:2], stiffness=0.1, length=20.0))
-    system.add_force(mp.forces.HarmonicBonds([[b[1], b[2]], [n[0], n[1]]], 0.1, 20.0))
+    system.add_force(mp.forces.HarmonicBonds([[b[1], b[2]], [n[0], n[1]], [b[0], b[1]]], 0.1, 20.0))
     arms = bodies.sites([[4.0, 0, 0]])
     system.add_force(mp.forces.Links(arms[:1], arms[1:], stiffness=0.1, length=36.0, name="arms"))
     system.add_jump(
@@ -103,14 +103,21 @@ def test_links_and_bonds(tmp_path):
     simulation = linked(tmp_path)
     made = scene.scene_of(simulation, {})
     x = simulation.context.get_state(positions=True).positions
-    assert list(made.links) == ["bound", "bonds"]
+    assert list(made.links) == ["bound", "Links", "arms", "bonds"]
     np.testing.assert_allclose(made.links["bound"], [x[[2, 3]]])
-    # Not the bond along the filament, which is seen already.
-    np.testing.assert_allclose(made.links["bonds"], [x[[0, 1]], x[[1, 2]], x[[8, 9]]])
+    np.testing.assert_allclose(made.links["Links"], [x[[0, 1]]])
+    # From where it holds the bodies, to their arms.
+    np.testing.assert_allclose(made.links["arms"], [x[[8, 9]] + [4.0, 0.0, 0.0]], atol=0.1)
+    # Neither the bond along the filament, which is seen already, nor that of links.
+    np.testing.assert_allclose(made.links["bonds"], [x[[1, 2]]])
     options = {"view": (90.0, 0.0), "size": SIZE}
     image = pixels(draw(simulation, **options))
     for k in (3, 4):
         assert like(image[:, :320], renderer.POINT_COLORS[k], within=0.12).sum() > 20
+    # The sixth and seventh have the colours of the first and second again.
+    assert [line.get_text() for line in draw(simulation, **options).axes[0].get_legend().get_texts()] == [
+        "4 balls", "actin", "2 bodies", "bound", "Links", "arms", "bonds",
+    ]  # fmt: skip
     with mp.Trajectory(tmp_path / "run.h5") as trajectory:
         np.testing.assert_array_equal(pixels(draw(trajectory[-1], **options)), image)
         theirs = scene.scene_of(trajectory[-1], {})

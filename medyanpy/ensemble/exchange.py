@@ -1,0 +1,526 @@
+"""Replica exchange: walkers that swap temperatures, or numbers of forces, by Metropolis' rule."""
+
+import json
+import math
+import os
+import tempfile
+import time
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from medyanpy._tools.deadlines import seconds_of
+from medyanpy._tools.names import plainly_called
+from medyanpy._tools.outputs import writing
+from medyanpy._tools.progress import Bar
+from medyanpy._tools.threads import choose_threads, threads_by_default
+from medyanpy._tools.validation import seed as check_seed
+from medyanpy._tools.validation import whole_number
+from medyanpy.ensemble.executors import Died, Workers
+from medyanpy.ensemble.replicas import Common, Replica, apply, begun, wait_for
+from medyanpy.ensemble.running import maker, own_folder, packed, sets_of_parameters
+from medyanpy.ensemble.seeds import EXCHANGES, drawn, seed_of
+from medyanpy.ensemble.shipping import Shipped, text_of_values, values_of_text
+from medyanpy.ensemble.table import Table
+from medyanpy.errors import ExecutorError, ParameterError, SimulationError
+from medyanpy.kicks import Explicit
+from medyanpy.runs import CHECKPOINT
+from medyanpy.simulation import Simulation
+
+__all__ = ["Exchanges", "replica_exchange"]
+
+HISTORY = "history.jsonl"
+_WHAT = "replica_exchange"
+
+
+@dataclass(frozen=True)
+class Exchanges:
+    """What a replica exchange has done, up to now.
+
+    With K states (entries of the ladder) and as many walkers, and n exchanges done:
+
+    Attributes
+    ----------
+    ladder : list of dict
+        The numbers of each state.
+    done : bool
+        Whether all exchanges are done; if not, time was up: call again.
+    states : (n + 1, K) int array
+        The state of each walker, before each exchange and after the last.
+    energies : (n, K) float array, pN nm
+        The potential energy in each state, with its numbers, at each exchange (before it).
+    attempted, accepted : (K - 1,) int arrays
+        How often states k and k + 1 were to be swapped, and were.
+    observed : list of list
+        What ``observe`` returned at each exchange, by state; empty without it.
+    directories : list of Path, or None
+        The folders of the walkers.
+    """
+
+    ladder: list[dict[str, Any]]
+    done: bool
+    states: np.ndarray
+    energies: np.ndarray
+    attempted: np.ndarray
+    accepted: np.ndarray
+    observed: list[list[Any]]
+    directories: list[Path] | None
+
+    @property
+    def walkers(self) -> np.ndarray:
+        """(n + 1, K) int: which walker is in each state, before each exchange and after the last."""
+        return np.argsort(self.states, axis=1)
+
+    @property
+    def acceptance(self) -> np.ndarray:
+        """(K - 1,) float: the part of the swaps of states k and k + 1 that was accepted; nan before the first."""
+        with np.errstate(invalid="ignore"):
+            return np.asarray(self.accepted / self.attempted)
+
+    @property
+    def round_trips(self) -> np.ndarray:
+        """(K,) int: how often each walker has gone from the first state to the last and back."""
+        last = self.states.shape[1] - 1
+        out = np.zeros(last + 1, int)
+        for walker, path in enumerate(self.states.T):
+            ends = path[(path == 0) | (path == last)]
+            # What is left when repetitions are taken out goes to and fro.
+            ends = ends[np.flatnonzero(np.diff(ends, prepend=-1))]
+            first = int(len(ends) > 0 and ends[0] != 0)
+            out[walker] = max(0, len(ends) - first - 1) // 2
+        return out
+
+    @property
+    def table(self) -> Table:
+        """A row for each state: its numbers, mean energy, and the acceptance of swaps with the next."""
+        rows = [
+            {
+                "state": k, **numbers,
+                "mean energy": float(self.energies[:, k].mean()) if len(self.energies) else None,
+                "acceptance": float(self.acceptance[k]) if k < len(self.acceptance) else None,
+            }
+            for k, numbers in enumerate(self.ladder)
+        ]  # fmt: skip
+        return Table(["state", *self.ladder[0], "mean energy", "acceptance"], rows)
+
+    def __repr__(self) -> str:
+        n = len(self.energies)
+        return f"{n} exchange{'s' if n != 1 else ''}{'' if self.done else ', not done'}\n{self.table!r}"
+
+    def _repr_html_(self) -> str:
+        return self.table._repr_html_()
+
+
+@plainly_called
+def replica_exchange(
+    make: Callable[..., Simulation] | str | os.PathLike[str],
+    *,
+    ladder: Sequence[Mapping[str, Any]],
+    every: int,
+    n_exchanges: int,
+    directory: str | os.PathLike[str] | None = None,
+    executor: Any = None,
+    threads: int = 1,
+    seed: int = 0,
+    walltime: float | str | None = None,
+    observe: Callable[..., Any] | None = None,
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+    progress: bool | None = None,
+) -> Exchanges:
+    """Run a walker in each of several states, and let neighbours swap their states now and then.
+
+    Parameters
+    ----------
+    make : callable, or document
+        ``make(seed=...)``, and what else is said of it at `run`: it is called once for each walker.
+    ladder : list of dict
+        The states, two or more, all with the same names: ``{"temperature": 310.0}`` (or ``"kT"``), and numbers of
+        forces, ``{"springs.stiffness": 0.2}``; also both together, as for a `FixmanPotential`, whose kT is a number.
+        Walker k starts in state k.
+    every : int, >= 1
+        Steps between exchanges.
+    n_exchanges : int, >= 0
+        How many in all, those of calls before included.
+    directory : path, optional
+        Where each walker has a folder (``0003``) with its checkpoint and outputs, which follow the walker through the
+        states, and where ``history.jsonl`` has a line for each exchange. Called again, it goes on where it was, whoever
+        was killed. Without it nothing is written.
+    executor, threads, seed, walltime, functions, progress
+        As of `run`. Results are the same bits whatever the executor.
+    observe : callable, optional
+        ``observe(simulation)``, called in the worker before each exchange, returns numbers, text or arrays.
+
+    Returns
+    -------
+    Exchanges
+
+    Raises
+    ------
+    ParameterError
+        A ladder of fewer than two states, or of different names, or with names that are none; a word without
+        thermostat, a linearly implicit kick, or jumps that are driven: there is no canonical distribution to exchange
+        in. Folders and functions as of `run`.
+    SimulationError
+        A walker that cannot go on: it is named, and the others wait.
+    ExecutorError
+        As of `run`; or a walker whose worker dies again and again.
+
+    Notes
+    -----
+    At exchange c the states (0, 1), (2, 3), ... or (1, 2), (3, 4), ... are paired, by turns. Walkers a in i and b in j
+    swap states with probability min(1, exp(-Δ)), :math:`\\Delta = \\beta_i [U_i(b) - U_i(a)] + \\beta_j [U_j(a) -
+    U_j(b)]`, where U_i is the potential energy by the numbers of state i. A walker that changes temperature has all its
+    velocities multiplied by √(T'/T) (`Context.scale_velocities`), so that kinetic energies drop out; that and the
+    change of numbers is protocol work. The numbers that decide are drawn by seed, exchange and pair alone.
+    What is exact, and the rates to expect: :doc:`/theory/replica_exchange`.
+
+    Source: Sugita & Okamoto, Chem. Phys. Lett. 314, 141 (1999), for temperatures; Fukunishi, Watanabe & Takada,
+    J. Chem. Phys. 116, 9058 (2002), for numbers of the energy.
+
+    Examples
+    --------
+    >>> from concurrent.futures import ThreadPoolExecutor
+    >>> import medyanpy as mp
+    >>> def make(seed):
+    ...     topology = mp.Topology()
+    ...     beads = topology.add_beads([[0.0, 0, 0]] * 5, mass=1.0, friction=2.0)
+    ...     system = mp.System(topology)
+    ...     system.add_force(mp.forces.HarmonicTrap(beads, 1.0, [0.0, 0, 0]))
+    ...     return mp.Simulation(system, mp.SplittingIntegrator("BAOAB", 0.2, kT=1.0, seed=seed))
+    >>> ladder = [{"kT": 1.0}, {"kT": 1.3}, {"kT": 1.7}]
+    >>> swaps = mp.ensemble.replica_exchange(
+    ...     make, ladder=ladder, every=20, n_exchanges=50, executor=ThreadPoolExecutor(1)
+    ... )
+    >>> swaps.states.shape
+    (51, 3)
+    >>> bool((swaps.acceptance > 0.2).all())
+    True
+    """
+    every = whole_number(f"{_WHAT}: every", every, at_least=1)
+    n_exchanges = whole_number(f"{_WHAT}: n_exchanges", n_exchanges, at_least=0, at_most=(2**63 - 1) // every)
+    seed = check_seed(f"{_WHAT}: seed", seed)
+    threads = choose_threads(whole_number(f"{_WHAT}: threads", threads, at_least=1))
+    deadline = None if walltime is None else time.time() + seconds_of(f"{_WHAT}: walltime", walltime)
+    states = sets_of_parameters(_WHAT, ladder, "ladder")
+    if len(states) < 2:
+        raise ParameterError(f"{_WHAT}: ladder has one state; two or more can be exchanged")
+    for k, numbers in enumerate(states):
+        if set(numbers) != set(states[0]):
+            raise ParameterError(
+                f"{_WHAT}: ladder[{k}] has the names {', '.join(numbers)}, ladder[0] {', '.join(states[0])}: a state "
+                "sets all numbers that another one does"
+            )
+        if "timestep" in numbers:
+            raise ParameterError(f"{_WHAT}: ladder[{k}] sets a timestep, which is no part of a distribution")
+    if observe is not None and not callable(observe):
+        raise ParameterError(f"{_WHAT}: observe must be a function, not {observe!r}")
+    making, name = maker(_WHAT, make, functions, [{}])
+    with ExitStack() as stack:
+        folder = None
+        if directory is not None:
+            said = {"seed": seed, "make": name, "ladder": states, "every": every}
+            folder = own_folder(_WHAT, directory, said, stack)
+        shipped = {"make": making, "analyse": observe, "functions": functions}
+        common = Common(
+            **{of: Shipped(f"{_WHAT}: {of}", function) for of, function in shipped.items()},
+            key=None, until=every, threads=threads, deadline=deadline,
+        )  # fmt: skip
+        walkers = [
+            Replica((0, w), {}, seed_of(seed, 0, w), None if folder is None else folder / f"{w:04d}")
+            for w in range(len(states))
+        ]
+        history = _History(folder, len(states), stack)
+        bar = stack.enter_context(Bar(n_exchanges, "exchange", progress))
+        bar.update(min(n_exchanges, len(history.lines)))
+        if len(history.lines) < n_exchanges:
+            workers = Workers(_WHAT, executor, threads, len(walkers))
+            packed(common, workers)
+            held: list[Any] = [None] * len(walkers)
+            stack.callback(_close, held)
+            with workers:
+                while len(history.lines) < n_exchanges and (deadline is None or time.time() < deadline):
+                    line = _exchange(workers, common, walkers, held, states, history, seed)
+                    history.append(line)
+                    bar.update(1)
+        folders = None if folder is None else [walker.folder for walker in walkers if walker.folder is not None]
+        return history.result(states, n_exchanges, folders)
+
+
+def _close(held: list[Any]) -> None:
+    """Simulations that threads have kept."""
+    for simulation in held:
+        if isinstance(simulation, Simulation):
+            simulation._close_quietly()
+
+
+def _exchange(
+    workers: Workers,
+    common: Common,
+    walkers: list[Replica],
+    held: list[Any],
+    states: list[dict[str, Any]],
+    history: "_History",
+    seed: int,
+) -> dict[str, Any]:
+    """All walkers take their steps, and neighbours are swapped or not: a line of the history."""
+    n = len(history.lines)
+    now = history.states
+    walker_in = {state: walker for walker, state in enumerate(now)}
+    pairs = _pairs(n, len(states))
+    partner = {k: k + 1 for k in pairs} | {k + 1: k for k in pairs}
+    tasks = [
+        [(w, walkers[w], held[w], states[now[w]], states[partner[now[w]]] if now[w] in partner else None,
+          (n + 1) * common.until, workers.in_threads)]
+        for w in range(len(walkers))
+    ]  # fmt: skip
+    seen: list[dict[str, Any]] = [{} for _ in walkers]
+    for (w, *_), outcome in workers.each(advance, common, tasks):
+        if isinstance(outcome, Died):
+            raise ExecutorError(f"{_WHAT}: walker {w}, before exchange {n}: {outcome}")
+        if "error" in outcome:
+            kind = ParameterError if outcome["unfit"] else SimulationError
+            error = kind(f"{_WHAT}: walker {w} in state {now[w]}, before exchange {n}: {outcome['error']}")
+            error.add_note(outcome["traceback"])
+            raise error
+        seen[w] = outcome
+        held[w] = outcome.pop("held")
+    accepted = []
+    for k in pairs:
+        a, b = seen[walker_in[k]], seen[walker_in[k + 1]]
+        delta = (b["other"] - a["own"]) / a["kT"] + (a["other"] - b["own"]) / b["kT"]
+        chance = drawn(seed, EXCHANGES, n, k) / 2.0**64
+        accepted.append(delta <= 0.0 or chance < math.exp(-delta))
+    after = list(now)
+    for k, swapped in zip(pairs, accepted, strict=True):
+        if swapped:
+            after[walker_in[k]], after[walker_in[k + 1]] = k + 1, k
+    in_order = [seen[walker_in[k]] for k in range(len(states))]
+    return {
+        "exchange": n, "states": after, "pairs": pairs, "accepted": accepted,
+        "energies": [outcome["own"] for outcome in in_order],
+        "observed": [outcome["observed"] for outcome in in_order],
+    }  # fmt: skip
+
+
+def _pairs(exchange: int, n_states: int) -> list[int]:
+    """The lower states of those that are paired: of two always, of more by turns."""
+    return list(range(exchange % 2 if n_states > 2 else 0, n_states - 1, 2))
+
+
+# In a worker ----------------------------------------------------------------------------------------------------------
+
+
+def advance(common: Common, tasks: list[Any]) -> list[dict[str, Any]]:
+    """Take walkers to a step, each in a state, and look at its energies there and by the numbers of another state."""
+    out = []
+    for _, *task in tasks:
+        try:
+            with threads_by_default(common.threads):
+                out.append(_advanced(common, *task))
+        except (Exception, SystemExit) as error:
+            unfit = isinstance(error, ParameterError)
+            said = f"{type(error).__name__}: {error}"
+            out.append({"error": said, "traceback": traceback.format_exc(), "unfit": unfit})
+    return out
+
+
+def _advanced(
+    common: Common,
+    walker: Replica,
+    held: Any,
+    state: dict[str, Any],
+    partner: dict[str, Any] | None,
+    until: int,
+    in_threads: bool,
+) -> dict[str, Any]:
+    simulation = _found(common, walker, held)
+    try:
+        if simulation.current_step > until:
+            raise ParameterError(
+                f"it is at step {simulation.current_step} already, beyond {until}: {HISTORY} has lost its end"
+            )
+        if simulation.current_step < until:
+            check_canonical(simulation)
+            enter(simulation, state)
+            simulation.run_until(until, progress=False)
+            if walker.folder is not None:
+                simulation.save_checkpoint(walker.folder / CHECKPOINT)
+        kept: Any = simulation if in_threads else None
+        if kept is None and walker.folder is None:
+            kept = _bytes_of(simulation)
+        own, other = energies(simulation, state, partner)
+        observe = common.analyse.get()
+        seen = None if observe is None else text_of_values("observe returned", observe(simulation))
+    except BaseException:
+        simulation._close_quietly()
+        raise
+    if not in_threads:
+        simulation.close()
+    return {"held": kept, "own": own, "other": other, "kT": simulation.integrator.kT, "observed": seen}
+
+
+def _found(common: Common, walker: Replica, held: Any) -> Simulation:
+    """The walker as it was left, or at its start."""
+    if isinstance(held, Simulation):
+        return held
+    functions = common.functions.get()
+    if walker.folder is not None:
+        walker.folder.mkdir(parents=True, exist_ok=True)
+        wait_for(walker.folder)
+        resumed: Simulation = Simulation._gone_on(
+            _WHAT, walker.folder / CHECKPOINT, lambda: begun(common.make.get(), walker, walker.folder), common.threads,
+            functions, None, writer_needed=False,
+        )  # fmt: skip
+        return resumed
+    if held is None:
+        return begun(common.make.get(), walker, None)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / CHECKPOINT
+        path.write_bytes(held)
+        resumed = Simulation.resume(path, common.threads, functions, False)
+        return resumed
+
+
+def _bytes_of(simulation: Simulation) -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / CHECKPOINT
+        simulation.save_checkpoint(path)
+        return path.read_bytes()
+
+
+def check_canonical(simulation: Simulation) -> None:
+    """Refuse what has no canonical distribution to exchange in."""
+    integrator = simulation.integrator
+    if integrator.kT is None:
+        raise ParameterError(f"the word {integrator.word!r} keeps no temperature: add O, as in 'BAOAB'")
+    if not isinstance(integrator.kick, Explicit):
+        raise ParameterError(
+            f"{type(integrator.kick).__name__} moves beads by other forces than those of the "
+            "energy, by which walkers are swapped"
+        )
+    for name, jump in zip(simulation.system.jump_names, simulation.system.jumps, strict=True):
+        if jump.driven:
+            raise ParameterError(f"{name} is driven, and keeps no canonical distribution")
+
+
+def enter(simulation: Simulation, state: dict[str, Any]) -> None:
+    """Give a simulation the numbers of a state, and velocities the temperature; nothing where it has them."""
+    before = simulation.integrator.kT
+    apply(simulation.system, simulation.integrator, state)
+    after = simulation.integrator.kT
+    if after != before and before is not None and after is not None and not simulation.integrator.overdamped:
+        simulation.context.scale_velocities(math.sqrt(after / before))
+
+
+def energies(
+    simulation: Simulation, state: dict[str, Any], partner: dict[str, Any] | None
+) -> tuple[float, float | None]:
+    """Potential energies by the numbers of its state, and of another; pN nm."""
+    own = simulation.context.get_state(energy=True).potential_energy
+    if not math.isfinite(own):
+        raise SimulationError(f"its potential energy is {own} pN nm", step=simulation.current_step)
+    if partner is None:
+        return own, None
+    there = {name: value for name, value in partner.items() if "." in name and value != state[name]}
+    if not there:
+        return own, own
+    back = {name: state[name] for name in there}
+    with _unbooked(simulation):
+        apply(simulation.system, simulation.integrator, there)
+        try:
+            other = simulation.context.get_state(energy=True).potential_energy
+        finally:
+            apply(simulation.system, simulation.integrator, back)
+            # Follows, so that what is booked is put back afterwards.
+            simulation.context.get_state(energy=True)
+    if math.isnan(other):
+        raise SimulationError(f"by {there} its potential energy is nan", step=simulation.current_step)
+    # Infinite where the other state cannot be there: refused.
+    return own, other
+
+
+@contextmanager
+def _unbooked(simulation: Simulation) -> Iterator[None]:
+    """A block that leaves heat and work as they are: there and back is nothing but round-off, of which resumed walkers
+    would have another."""
+    meter = simulation.context._schedule.meter
+    before = None if meter is None else meter.arrays()["work"].copy()
+    try:
+        yield
+    finally:
+        if meter is not None and before is not None:
+            meter.take(before)
+
+
+# What is there --------------------------------------------------------------------------------------------------------
+
+
+class _History:
+    """All exchanges that are done, in memory and, line by line, in a file."""
+
+    def __init__(self, folder: Path | None, n_states: int, stack: ExitStack) -> None:
+        self.lines: list[dict[str, Any]] = []
+        self._n = n_states
+        self._file: Any = None
+        if folder is None:
+            return
+        path = folder / HISTORY
+        with writing(_WHAT, path):
+            self._file = stack.enter_context(open(path, "a+b"))
+        self._path = path
+        self._file.seek(0)
+        end = 0
+        for line in self._file:
+            # Of who was killed while it was written.
+            if not line.endswith(b"\n"):
+                break
+            try:
+                tree = json.loads(line)
+                fits = tree["exchange"] == len(self.lines) and sorted(tree["states"]) == list(range(n_states))
+                fits = fits and tree["pairs"] == _pairs(len(self.lines), n_states)
+                fits = fits and len(tree["energies"]) == len(tree["observed"]) == n_states
+            except (ValueError, KeyError, TypeError) as cause:
+                raise self._damaged() from cause
+            if not fits:
+                raise self._damaged()
+            self.lines.append(tree)
+            end += len(line)
+        self._file.truncate(end)
+        self._file.seek(end)
+
+    def _damaged(self) -> ParameterError:
+        return ParameterError(f"{_WHAT}: {self._path}, line {len(self.lines) + 1}, is not of this exchange, or damaged")
+
+    @property
+    def states(self) -> list[int]:
+        """The state of each walker now."""
+        return list(self.lines[-1]["states"]) if self.lines else list(range(self._n))
+
+    def append(self, line: dict[str, Any]) -> None:
+        if self._file is not None:
+            with writing(_WHAT, self._path, "call again when it can be"):
+                self._file.write(json.dumps(line).encode() + b"\n")
+                self._file.flush()
+                os.fsync(self._file.fileno())
+        self.lines.append(line)
+
+    def result(self, ladder: list[dict[str, Any]], n_exchanges: int, folders: list[Path] | None) -> Exchanges:
+        lines = self.lines[:n_exchanges]
+        attempted, accepted = np.zeros(self._n - 1, int), np.zeros(self._n - 1, int)
+        for line in lines:
+            attempted[line["pairs"]] += 1
+            accepted[[k for k, swapped in zip(line["pairs"], line["accepted"], strict=True) if swapped]] += 1
+        observed = [
+            [values_of_text(text) for text in line["observed"]] for line in lines if line["observed"][0] is not None
+        ]
+        states = [list(range(self._n)), *(line["states"] for line in lines)]
+        return Exchanges(
+            ladder, len(lines) == n_exchanges, np.array(states, int),
+            np.array([line["energies"] for line in lines], float).reshape(-1, self._n),
+            attempted, accepted, observed, folders,
+        )  # fmt: skip

@@ -1,0 +1,355 @@
+"""One replica of an ensemble: how it is made, run, looked at, and found again. All of it happens in a worker."""
+
+import functools
+import inspect
+import json
+import os
+import signal
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from medyanpy._tools.described import made_anew
+from medyanpy._tools.outputs import Lock, remove_left_over, write_atomically
+from medyanpy._tools.threads import threads_by_default
+from medyanpy.ensemble.shipping import text_of_values
+from medyanpy.errors import ParameterError, shown
+from medyanpy.files.checkpoint import read_head
+from medyanpy.files.documents import deserialize, serialize
+from medyanpy.integrators import SplittingIntegrator
+from medyanpy.runs import CHECKPOINT, FromDocument
+from medyanpy.runs import run as run_in_folder
+from medyanpy.simulation import Simulation
+
+__all__ = ["Common", "FromDocumentWith", "Replica", "apply", "begun", "recorded", "wait_for", "work"]
+
+#: In the folder of a replica.
+PARAMETERS, DONE, ERROR = "params.json", "done.json", "error.txt"
+# Somebody who was killed, or whose client was, may hold a folder for so long (s).
+_PATIENCE = 30.0
+
+
+@dataclass(frozen=True)
+class Replica:
+    """One run: its place in the ensemble, and all that it depends on."""
+
+    index: tuple[int, int]
+    parameters: dict[str, Any]
+    seed: int
+    folder: Path | None
+
+
+@dataclass(frozen=True)
+class Common:
+    """What all replicas have in common.
+
+    `make`, `analyse` and `functions` are `shipping.Shipped` ones; `key` says which analysis it is. The deadline is a
+    time of day (s since 1970), which machines agree on well enough.
+    """
+
+    make: Any
+    analyse: Any
+    functions: Any
+    key: str | None
+    until: int
+    threads: int
+    deadline: float | None
+
+    @property
+    def left(self) -> float | None:
+        """s"""
+        return None if self.deadline is None else self.deadline - time.time()
+
+
+class FromDocumentWith:
+    """Makes simulations from a document, with another seed and with numbers changed.
+
+    Parameters
+    ----------
+    text : str
+        The document.
+    functions : dict of str to callable, or None
+        Of Python forces.
+    """
+
+    def __init__(self, text: str, functions: Any = None) -> None:
+        self.text = text
+        self.functions = functions
+
+    def __call__(self, seed: int, directory: Path | None = None, **parameters: Any) -> Simulation:
+        system, integrator = self.read()
+        arguments = integrator._arguments_now()
+        if "seed" in arguments:
+            integrator = made_anew(type(integrator), {**arguments, "seed": seed}, integrator._rest_now())
+        apply(system, integrator, parameters)
+        if directory is None:
+            simulation = Simulation(system, integrator)
+        else:
+            make = FromDocument(serialize((system, integrator)), functions=self.functions)
+            simulation = make(directory)
+        if integrator.kT is not None and not integrator.overdamped:
+            simulation.context.set_velocities_to_temperature(kT=integrator.kT, seed=seed)
+        return simulation
+
+    def read(self) -> Any:
+        made = deserialize(self.text, functions=self.functions)
+        if not isinstance(made, tuple):
+            raise ParameterError(
+                f"the document is of a {type(made).__name__}, not of a Simulation: write "
+                "medyanpy.serialize((system, integrator))"
+            )
+        return made
+
+    def check(self, parameters: dict[str, Any]) -> None:
+        """Refuse what cannot be set."""
+        system, integrator = self.read()
+        apply(system, integrator, parameters)
+
+
+def apply(system: Any, integrator: SplittingIntegrator, numbers: dict[str, Any]) -> None:
+    """Set numbers by name: ``"timestep"``, ``"temperature"`` and ``"kT"``, and ``"FORCE.NUMBER"`` of forces.
+
+    Raises
+    ------
+    ParameterError, TopologyError
+        A name that is none, or a number outside its domain.
+    """
+    of_integrator = {name: value for name, value in numbers.items() if "." not in name}
+    unknown = [name for name in of_integrator if name not in integrator.changeable]
+    if unknown:
+        raise ParameterError(
+            f"{unknown[0]!r} is no number that can be set: {', '.join(integrator.changeable)} are, and "
+            "'FORCE.NUMBER', such as 'MembraneBending.bending_modulus'"
+        )
+    if of_integrator:
+        integrator.set(**of_integrator)
+    by_force: dict[str, dict[str, Any]] = {}
+    for name, value in numbers.items():
+        force, dot, number = name.rpartition(".")
+        if dot:
+            by_force.setdefault(force, {})[number] = value
+    for force, values in by_force.items():
+        system[force].set(**values)
+
+
+def _parameters_of(function: Callable[..., Any]) -> tuple[inspect.Parameter, ...]:
+    """What a function takes; nothing where it does not say."""
+    try:
+        return _asked(function)
+    except TypeError:  # It has no hash.
+        return _asked.__wrapped__(function)
+
+
+@functools.lru_cache(maxsize=16)
+def _asked(function: Callable[..., Any]) -> tuple[inspect.Parameter, ...]:
+    try:
+        return tuple(inspect.signature(function).parameters.values())
+    except ValueError:
+        return ()
+
+
+def begun(make: Any, replica: Replica, folder: Path | None) -> Simulation:
+    """The simulation of a replica at its start."""
+    given = {"seed": replica.seed, "directory": folder}
+    if not isinstance(make, FromDocumentWith):
+        taken = _parameters_of(make)
+        everything = any(p.kind is p.VAR_KEYWORD for p in taken)
+        given = {name: value for name, value in given.items() if everything or any(p.name == name for p in taken)}
+    simulation = make(**given, **replica.parameters)
+    if not isinstance(simulation, Simulation):
+        raise ParameterError(f"make must return a Simulation, not {shown(simulation)}")
+    return simulation
+
+
+# The work -------------------------------------------------------------------------------------------------------------
+
+
+def work(common: Common, replicas: list[Replica]) -> list[dict[str, Any]]:
+    """Run replicas one after the other, and say what became of each: its status, steps, error, traceback and result.
+
+    Whatever a replica raises is its own, and is told.
+    """
+    return [_one(common, replica) for replica in replicas]
+
+
+def _one(common: Common, replica: Replica) -> dict[str, Any]:
+    begin = time.perf_counter()
+    out: dict[str, Any] = {"status": "failed", "steps": None, "error": None, "traceback": None, "result": None}
+    try:
+        with threads_by_default(common.threads):
+            (_in_memory if replica.folder is None else _in_folder)(common, replica, out)
+    except (Exception, SystemExit) as error:
+        out.update(status="failed", error=f"{type(error).__name__}: {error}", traceback=traceback.format_exc())
+        if replica.folder is not None:
+            with suppress(OSError):
+                replica.folder.mkdir(parents=True, exist_ok=True)
+                (replica.folder / ERROR).write_text(out["traceback"], encoding="utf-8")
+    out["seconds"] = time.perf_counter() - begin
+    return out
+
+
+def _in_memory(common: Common, replica: Replica, out: dict[str, Any]) -> None:
+    left = common.left
+    if left is not None and left <= 0.0:
+        out.update(status="unfinished", steps=0)
+        return
+    with begun(common.make.get(), replica, None) as simulation:
+        out["steps"] = simulation.current_step
+        try:
+            finished = simulation.run_until(common.until, walltime=left, progress=False)
+        finally:
+            out["steps"] = simulation.current_step
+        if finished:
+            out["result"] = _analysed(common.analyse.get(), simulation, None)
+    out["status"] = "done" if finished else "unfinished"
+
+
+def _in_folder(common: Common, replica: Replica, out: dict[str, Any]) -> None:
+    folder = replica.folder
+    assert folder is not None
+    left = common.left
+    folder.mkdir(parents=True, exist_ok=True)
+    wait_for(folder)
+    # Who was killed while it wrote them.
+    for name in (PARAMETERS, DONE):
+        remove_left_over(folder / name)
+    if not (folder / PARAMETERS).exists():
+        _write(folder / PARAMETERS, described(replica))
+    functions = common.functions.get()
+    if left is not None and left <= 0.0:
+        out.update(status="unfinished", steps=_steps_of(folder))
+        return
+    try:
+        with _passing_on_sigterm():
+            outcome = run_in_folder(
+                folder,
+                lambda directory: begun(common.make.get(), replica, directory),
+                until=common.until, walltime=left, threads=common.threads, functions=functions, progress=False,
+            )  # fmt: skip
+    except BaseException:
+        out["steps"] = _steps_of(folder)
+        raise
+    out["steps"] = outcome.step
+    if not outcome.finished:
+        out["status"] = "unfinished"
+        return
+    analyse = common.analyse.get()
+    if analyse is not None:
+        with Simulation.resume(folder / CHECKPOINT, common.threads, functions, False) as simulation:
+            out["result"] = _analysed(analyse, simulation, folder)
+    out["status"] = "done"
+    _write(folder / DONE, {"steps": out["steps"], "analyse": common.key, "result": out["result"]})
+    (folder / ERROR).unlink(missing_ok=True)
+
+
+@contextmanager
+def _passing_on_sigterm() -> Iterator[None]:
+    """SIGTERM ends a run in its folder, with a checkpoint; afterwards it is for the worker, which it is to end."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    read, write = os.pipe()
+    os.set_blocking(read, False)
+    os.set_blocking(write, False)
+    # Every signal with a handler of Python, whoever has put it there, writes its number.
+    before = signal.set_wakeup_fd(write, warn_on_full_buffer=False)
+    came = b""
+    try:
+        yield
+    finally:
+        signal.set_wakeup_fd(before)
+        with suppress(BlockingIOError):
+            came = os.read(read, 4096)
+        os.close(read)
+        os.close(write)
+        if signal.SIGTERM in came:
+            signal.raise_signal(signal.SIGTERM)
+
+
+def _steps_of(folder: Path) -> int | None:
+    """How far a replica has got, if somebody can tell."""
+    try:
+        return int(read_head(folder / CHECKPOINT)["step"])
+    except Exception:
+        return None
+
+
+def wait_for(folder: Path) -> None:
+    """Give a worker that is about to end, as its parent has, the time to let go of a folder."""
+    until = time.perf_counter() + _PATIENCE
+    while True:
+        try:
+            Lock("ensemble", folder / CHECKPOINT).release()
+            return
+        except ParameterError:
+            if time.perf_counter() > until:
+                raise
+            time.sleep(0.05)
+
+
+def _analysed(analyse: Callable[..., Any] | None, simulation: Simulation, folder: Path | None) -> str | None:
+    if analyse is None:
+        return None
+    given = (simulation, folder) if _takes_two(analyse) else (simulation,)
+    return text_of_values("analyse returned", analyse(*given))
+
+
+def _takes_two(function: Callable[..., Any]) -> bool:
+    """Whether it must be given two arguments, or has a second one of the name."""
+    by_place = [p for p in _parameters_of(function) if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    return len(by_place) > 1 and (by_place[1].default is inspect.Parameter.empty or by_place[1].name == "directory")
+
+
+# What is there --------------------------------------------------------------------------------------------------------
+
+
+def described(replica: Replica) -> dict[str, Any]:
+    """What `PARAMETERS` says."""
+    return {"parameters": replica.parameters, "replica": replica.index[1], "seed": replica.seed}
+
+
+def recorded(common: Common, replica: Replica) -> dict[str, Any] | None:
+    """What became of a replica that is done already, at the step that is asked for and by the same analysis.
+
+    Raises
+    ------
+    ParameterError
+        Its folder is of another one.
+    """
+    folder = replica.folder
+    if folder is None or not folder.exists():
+        return None
+    said = _read(folder / PARAMETERS)
+    if said is not None and said != described(replica):
+        differing = next(name for name, value in described(replica).items() if said.get(name) != value)
+        raise ParameterError(
+            f"ensemble.run: {folder} is of another replica, whose {differing} is {said.get(differing)!r}, not "
+            f"{described(replica)[differing]!r}: keep the order of parameters and append new ones, or give another "
+            "directory"
+        )
+    done = _read(folder / DONE)
+    if done is None or done["steps"] != common.until or done["analyse"] != common.key:
+        return None
+    return {
+        "status": "done", "steps": done["steps"], "error": None, "traceback": None, "result": done["result"],
+        "seconds": 0.0,
+    }  # fmt: skip
+
+
+def _write(path: Path, tree: Any) -> None:
+    text = json.dumps(tree, indent=1)
+    write_atomically("ensemble", path, lambda file: file.write(text.encode()))
+
+
+def _read(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as cause:
+        raise ParameterError(f"ensemble.run: {path} cannot be read: {cause}; remove it, or {path.parent}") from cause

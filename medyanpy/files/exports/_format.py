@@ -1,0 +1,126 @@
+"""What every format of export has in common."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import ClassVar
+
+from medyanpy.errors import ParameterError
+from medyanpy.files.particles import Contents, Particles
+
+__all__ = ["Format", "features", "in_file_names", "words_of"]
+
+
+def features(contents: Contents) -> dict[str, str]:
+    """What a run has that not every format holds, in words; by what a `Format` calls it."""
+    handles = contents.trajectory.handles.values()
+    there = contents.handles.values()
+
+    def named(what: str, names: Sequence[str]) -> str:
+        return f"{what} ({', '.join(names)})" if names else ""
+
+    words = {
+        "triangles": named("triangles", contents.membranes),
+        "flips": named(
+            "flips of edges", [n for n in contents.membranes if contents.holds(f"faces of {n}")]
+        ),
+        "weights": named("places in triangles", [h.name for h in there if h.rows_of == "intriangle"]),
+        "bonds": named("links", [h.name for h in there if h.links is not None]),
+        "bound": named("links that jumps bind", contents.jumps),
+        "ends": named("places of the ends of bound links, between beads", contents.jumps),
+        "orientations": named("orientations", [h.name for h in there if h.rows_of == "oriented"]),
+        "semi-axes": named("shapes of ellipsoids", [h.name for h in there if "semi_axes" in h.beside]),
+        "inertia": named("moments of inertia", [h.name for h in there if h.inertia is not None]),
+        "angular momenta": "angular momenta" if contents.holds("angular_momenta") else "",
+        "velocities": "velocities" if contents.has_velocities else "",
+        "radii": named("radii", [h.name for h in there if {"radius", "semi_axes"} & set(h.beside)]),
+        "masses": "masses",
+        "energies": "energies and temperatures",
+        "ids": "permanent ids of beads" if contents.comes_and_goes else "",
+        "times": "times",
+        "precision": "numbers in double precision",
+        "surfaces": named("surfaces that points are held to", [h.name for h in there if h.surface is not None]),
+        "directions": named("directions that are no beads", [h.name for h in handles if not h.in_space]),
+    }
+    return {key: text for key, text in words.items() if text}
+
+
+def words_of(names: Sequence[str], allowed: Callable[[str], bool]) -> dict[str, str]:
+    """A word for each name, of the letters that are allowed and _ for others; no two are the same."""
+    out: dict[str, str] = {}
+    for name in names:
+        word = "".join(c if allowed(c) else "_" for c in name) or "_"
+        number = 1
+        while (one := word if number == 1 else f"{word}_{number}") in out.values():
+            number += 1
+        out[name] = one
+    return out
+
+
+def in_file_names(c: str) -> bool:
+    """Whether a letter may be in the name of a file."""
+    return c.isalnum() or c in "-_"
+
+
+class Format(ABC):
+    """A format of export, for some frames of a trajectory.
+
+    Attributes
+    ----------
+    contents : Contents
+    frames : range
+        Which frames, ascending.
+    out : Path
+        What the user called it.
+    """
+
+    #: What messages call its files.
+    title: ClassVar[str]
+    #: Which `features` its files hold.
+    holds: ClassVar[frozenset[str]]
+
+    def __init__(self, contents: Contents, frames: range, out: Path) -> None:
+        self.contents, self.frames, self.out = contents, frames, out
+
+    @classmethod
+    def check_installed(cls) -> None:
+        """Refuse what needs a package that is not there.
+
+        Raises
+        ------
+        ImportError
+        """
+
+    def check(self) -> None:
+        """Refuse what the format cannot hold at all.
+
+        Raises
+        ------
+        ParameterError
+        """
+
+    def paths(self) -> list[Path]:
+        """The files it makes."""
+        return [self.out]
+
+    @abstractmethod
+    def write(self, made: list[Path]) -> None:
+        """Write each of `paths` under another name."""
+
+    def left_out(self) -> list[str]:
+        """Sentences about what the files do not hold."""
+        there = features(self.contents)
+        missing = there.keys() - self.holds
+        if "bound" in missing:
+            # Of links that are not there, nobody misses the ends.
+            missing.discard("ends")
+        return [f"{self.title} files are written without {there[key]}." for key in there if key in missing]
+
+    def each(self) -> Iterator[Particles]:
+        """What there is in each of the frames."""
+        for k in self.frames:
+            yield self.contents.particles(self.contents.trajectory[k])
+
+    def refuse(self, problem: str) -> ParameterError:
+        """The error of what the format cannot hold."""
+        return ParameterError(f"export: {self.contents.trajectory.paths[0]} {problem}")

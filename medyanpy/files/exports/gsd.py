@@ -1,0 +1,116 @@
+"""GSD, the files of HOOMD-blue: particles, bonds and angles, as many in each frame as there are.
+
+Lengths are nm, masses pN s²/nm, velocities nm/s: the format has no units. It has boxes, periodic ones; here a cube four
+times as wide as the run reaches from the origin, so that no distance between two particles is shorter across it.
+Schema: Glotzer group, "GSD: HOOMD schema" 1.4; quaternions there have the scalar first too.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from medyanpy._tools.extras import needed
+from medyanpy._tools.quaternions import product
+from medyanpy.files.exports._format import Format
+from medyanpy.files.hdf5 import ENERGIES
+from medyanpy.files.particles import Particles, edges_of, energies_of
+
+__all__ = ["FORMAT"]
+
+
+def _import_gsd() -> Any:
+    with needed("export: a GSD file", "gsd", "viewers"):
+        import gsd.hoomd
+    return gsd.hoomd
+
+
+class _Gsd(Format):
+    title = "GSD"
+    holds = frozenset({
+        "triangles", "flips", "bonds", "bound", "velocities", "radii", "masses", "ids", "orientations", "semi-axes",
+        "inertia", "angular momenta", "energies", "times",
+    })  # fmt: skip
+
+    @classmethod
+    def check_installed(cls) -> None:
+        _import_gsd()
+
+    def write(self, made: list[Path]) -> None:
+        hoomd = _import_gsd()
+        trajectory = self.contents.trajectory
+        # The format rounds to single precision.
+        reach = (1.0 + 1e-6) * max(float(np.abs(there.positions).max(initial=0.0)) for there in self.each())
+        with hoomd.open(name=str(made[0]), mode="w") as file:
+            for k, there in zip(self.frames, self.each(), strict=True):
+                frame = hoomd.Frame()
+                frame.configuration.step = there.step
+                frame.configuration.dimensions = 3
+                frame.configuration.box = [4.0 * reach or 1.0] * 3 + [0.0] * 3
+                self._fill(frame, there)
+                frame.log["time"] = np.array([there.time])
+                for name in ENERGIES:
+                    frame.log[name] = np.array([getattr(trajectory[k], name)])
+                for name, energy in energies_of(trajectory[k]).items():
+                    frame.log[f"energy of {name}"] = np.array([energy])
+                frame.log["particles/id"] = there.ids
+                file.append(frame)
+
+    def _fill(self, frame: Any, there: Particles) -> None:
+        particles = frame.particles
+        particles.N, particles.types, particles.typeid = len(there), self.contents.types, there.types
+        particles.type_shapes = self._shapes(there)
+        particles.position = there.positions
+        particles.mass = there.masses
+        # 0 is no radius.
+        particles.diameter = 2.0 * np.nan_to_num(there.radii)
+        particles.orientation = there.orientations
+        particles.moment_inertia = there.inertia
+        if there.angular_momenta is not None:
+            # As HOOMD has them: quaternions p = 2 q L, with L (pN nm s) in the frame of the body.
+            particles.angmom = 2.0 * product(there.orientations, np.insert(there.angular_momenta, 0, 0.0, axis=1))
+        if there.velocities is not None:
+            particles.velocity = there.velocities
+        # Readers want the same bonds in all frames: what comes and goes are pairs.
+        bound = np.isin(there.bond_types, self.contents.numbers_of_jumps)
+        _tell(frame.pairs, self.contents.bond_types, [there.bonds[bound]], [there.bond_types[bound]])
+        membranes = [name for name in self.contents.membranes if name in there.faces]
+        faces = [there.faces[name] for name in membranes]
+        numbers = [self.contents.membranes.index(name) for name in membranes]
+        kinds = [np.full(len(own), k) for own, k in zip(faces, numbers, strict=True)]
+        _tell(frame.angles, self.contents.membranes, faces, kinds)
+        types = [*self.contents.bond_types, *self.contents.membranes]
+        edges = [edges_of(own) for own in faces]
+        kinds = [np.full(len(own), len(self.contents.bond_types) + k) for own, k in zip(edges, numbers, strict=True)]
+        _tell(frame.bonds, types, [there.bonds[~bound], *edges], [there.bond_types[~bound], *kinds])
+
+    def _shapes(self, there: Particles) -> list[dict[str, Any]]:
+        """The shape of each type, as the schema of GSD has it: ellipsoids, where all of a type are alike."""
+        shapes: list[dict[str, Any]] = []
+        for number in range(len(self.contents.types)):
+            axes = there.semi_axes[there.types == number]
+            alike = len(axes) > 0 and np.isfinite(axes).all() and (axes == axes[0]).all()
+            shapes.append({"type": "Ellipsoid", **dict(zip("abc", axes[0].tolist(), strict=True))} if alike else {})
+        return shapes
+
+    def left_out(self) -> list[str]:
+        out = super().left_out()
+        if self.contents.jumps:
+            links = ", ".join(self.contents.jumps)
+            out.append(f"GSD files have links that jumps bind as pairs ({links}): readers want bonds that stay.")
+        if self.contents.comes_and_goes:
+            out.append("GSD files have the particles that are there; MDAnalysis and mdtraj read equal numbers alone.")
+        return out
+
+
+def _tell(group: Any, types: list[str], members: list[np.ndarray], kinds: list[np.ndarray]) -> None:
+    """Fill the bonds, angles or pairs of a frame."""
+    if not members:
+        return
+    group.types = types
+    group.group = np.concatenate(members).astype(np.int32)
+    group.typeid = np.concatenate(kinds).astype(np.uint32)
+    group.N = len(group.group)
+
+
+FORMAT = _Gsd

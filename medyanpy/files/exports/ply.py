@@ -1,0 +1,57 @@
+"""Stanford PLY: the triangles of a membrane in a frame, a file for each."""
+
+from pathlib import Path
+
+import numpy as np
+
+from medyanpy.files.exports._format import Format, in_file_names, words_of
+from medyanpy.mesh.ply import write_ply
+
+__all__ = ["FORMAT"]
+
+
+class _Ply(Format):
+    title = "PLY"
+    holds = frozenset({"triangles", "flips", "precision"})
+
+    def check(self) -> None:
+        if not self.contents.membranes:
+            raise self.refuse("has no membrane, and PLY files hold nothing else")
+        if not self._wanted():
+            raise self.refuse("has no membrane in these frames, and PLY files hold nothing else")
+
+    def _wanted(self) -> list[tuple[int, str]]:
+        """A frame and a membrane for each file."""
+        trajectory = self.contents.trajectory
+        return [(k, name) for k in self.frames for name in self.contents.membranes if name in trajectory[k].handles]
+
+    def paths(self) -> list[Path]:
+        wanted = self._wanted()
+        several, series = len({name for _, name in wanted}) > 1, len(self.frames) > 1
+        words = words_of(self.contents.membranes, in_file_names)
+        digits = max(4, len(str(self.frames[-1])))
+        return [
+            self.out.with_name(
+                self.out.stem
+                + (f".{words[name]}" if several else "")
+                + (f".{k:0{digits}d}" if series else "")
+                + self.out.suffix
+            )
+            for k, name in wanted
+        ]
+
+    def write(self, made: list[Path]) -> None:
+        trajectory = self.contents.trajectory
+        for path, (k, name) in zip(made, self._wanted(), strict=True):
+            frame = trajectory[k]
+            handle = frame.handles[name]
+            vertices = np.asarray(frame.positions, np.float64)[handle.beads]
+            path.write_bytes(write_ply(vertices, np.asarray(frame.beside(handle)["faces"], np.int32)))
+
+    def left_out(self) -> list[str]:
+        others = [name for name in self.contents.types if name not in self.contents.membranes]
+        there = f" ({', '.join(others)})" if others else ""
+        return [f"PLY files are written without beads that are no vertices{there}, and without numbers and times."]
+
+
+FORMAT = _Ply

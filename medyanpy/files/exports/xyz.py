@@ -1,0 +1,60 @@
+"""Extended XYZ: a line of text for each particle.
+
+Format: libAtoms/extxyz, "Extended XYZ specification"; names of properties are those that OVITO gives meaning to. No
+lattice: there is no box.
+"""
+
+from pathlib import Path
+
+import numpy as np
+
+from medyanpy.files.exports._format import Format, words_of
+from medyanpy.files.hdf5 import ENERGIES
+from medyanpy.files.particles import Particles
+
+__all__ = ["FORMAT"]
+
+
+class _Xyz(Format):
+    title = "Extended XYZ"
+    holds = frozenset({
+        "velocities", "radii", "masses", "ids", "orientations", "semi-axes", "energies", "times", "precision",
+    })  # fmt: skip
+
+    def write(self, made: list[Path]) -> None:
+        trajectory = self.contents.trajectory
+        species = list(words_of(self.contents.types, lambda c: not c.isspace()).values())
+        turns = any(handle.rows_of == "oriented" for handle in self.contents.handles.values())
+        shapes = any("semi_axes" in handle.beside for handle in self.contents.handles.values())
+        with open(made[0], "w", encoding="utf-8", newline="\n") as file:
+            for k, there in zip(self.frames, self.each(), strict=True):
+                head, columns = _columns(there, turns, shapes)
+                energies = "".join(f" {name}={getattr(trajectory[k], name)!r}" for name in ENERGIES)
+                about = f'Properties=species:S:1:{head} Time={there.time!r} Step={there.step}{energies} pbc="F F F"'
+                file.write(f"{len(there)}\n{about}\n")
+                table = [[species[t] for t in there.types.tolist()], *(c.tolist() for c in columns)]
+                file.writelines(f"{row[0]} {' '.join(map(repr, row[1:]))}\n" for row in zip(*table, strict=True))
+
+
+def _columns(there: Particles, turns: bool, shapes: bool) -> tuple[str, list[np.ndarray]]:
+    """What there is of each particle, and how the head of a frame says so."""
+    found: list[tuple[str, str, np.ndarray]] = [("pos", "R", there.positions)]
+    if there.velocities is not None:
+        found.append(("velo", "R", there.velocities))
+    found += [
+        # Readers make of nan what they like; 0 is no radius.
+        ("radius", "R", np.nan_to_num(there.radii)),
+        ("mass", "R", there.masses),
+        ("id", "I", there.ids),
+    ]
+    if turns:
+        # The scalar last, as OVITO has it.
+        found.append(("orientation", "R", there.orientations[:, [1, 2, 3, 0]]))
+    if shapes:
+        found.append(("aspherical_shape", "R", np.nan_to_num(there.semi_axes)))
+    found = [(name, kind, values.reshape(len(there), -1)) for name, kind, values in found]
+    head = ":".join(f"{name}:{kind}:{values.shape[1]}" for name, kind, values in found)
+    return head, [column for _, _, values in found for column in values.T]
+
+
+FORMAT = _Xyz

@@ -1,0 +1,257 @@
+"""Frames as other programs know them: particles with types, one after the other, bonds between them, triangles.
+
+Those that are there: rows in which nobody is have no place in what others count, average and draw. Directions, such as
+directors of filaments, are no particles.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from medyanpy.errors import ParameterError
+from medyanpy.files.segments import TrajectoryHandle
+from medyanpy.files.trajectory import Frame, Trajectory
+from medyanpy.mesh.connectivity import Connectivity, connected, first_appearance
+from medyanpy.sites import joined_beads
+
+__all__ = [
+    "OTHER_BONDS", "Contents", "Particles", "chain_numbers", "edges_of", "energies_of", "lines_of", "linked_beads",
+    "radii_of",
+]  # fmt: skip
+
+#: What bonds of forces are called, which have no name of their own.
+OTHER_BONDS = "bonds"
+# Of what has no radius, as drawn: this share of the distance to what it is linked to.
+_SHARE = 0.15
+
+
+@dataclass(frozen=True)
+class Particles:
+    """What there is in a frame; n particles.
+
+    Attributes
+    ----------
+    step : int
+    time : float, s
+    rows : (n,) int array
+        Of each, in the arrays of the trajectory; ascending within a handle.
+    ids : (n,) int64 array
+    types : (n,) int32 array
+        Which of `Contents.types`.
+    positions : (n, 3) float array, nm
+    velocities : (n, 3) float array or None, nm/s
+    masses : (n,) float array, pN s²/nm
+    radii : (n,) float array, nm
+        nan where there is none; of rigid bodies, that of a sphere with the volume of the ellipsoid.
+    semi_axes : (n, 3) float array, nm
+        Of rigid bodies; nan of all others.
+    orientations : (n, 4) float array
+        Unit quaternions, scalar first, body to space; no turn where there is none.
+    inertia : (n, 3) float array, pN s² nm
+        Principal moments; 0 of what does not turn.
+    angular_momenta : (n, 3) float array or None, pN nm s
+        In the frame of each body; 0 of what does not turn.
+    bonds : (b, 2) int64 array
+    bond_types : (b,) int32 array
+        Which of `Contents.bond_types`: links of filaments and rods, then what jumps have bound, then those of forces.
+    faces : dict of str to (F, 3) int64 array
+        Of each membrane, by these particles.
+    """
+
+    step: int
+    time: float
+    rows: np.ndarray
+    ids: np.ndarray
+    types: np.ndarray
+    positions: np.ndarray
+    velocities: np.ndarray | None
+    masses: np.ndarray
+    radii: np.ndarray
+    semi_axes: np.ndarray
+    orientations: np.ndarray
+    inertia: np.ndarray
+    angular_momenta: np.ndarray | None
+    bonds: np.ndarray
+    bond_types: np.ndarray
+    faces: dict[str, np.ndarray]
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+class Contents:
+    """What frames of a trajectory hold, for other programs.
+
+    Parameters
+    ----------
+    trajectory : Trajectory
+
+    Attributes
+    ----------
+    handles : dict of str to TrajectoryHandle
+        Those whose beads are particles.
+    types : list of str
+        Their names.
+    chains : list of str
+        Of handles that have links.
+    jumps : list of str
+        That bind links.
+    bond_types : list of str
+        Both of these, and what else joins beads.
+    membranes : list of str
+    has_velocities, has_angular_momenta : bool
+    """
+
+    def __init__(self, trajectory: Trajectory) -> None:
+        self.trajectory = trajectory
+        # Of the last segment, which may be another by now.
+        self.read_from = trajectory.handles
+        self.handles = {name: handle for name, handle in trajectory.handles.items() if handle.in_space}
+        self.types = list(self.handles)
+        self.membranes = [name for name, handle in self.handles.items() if handle.faces is not None]
+        self.chains = [name for name, handle in self.handles.items() if handle.links is not None]
+        self.jumps = trajectory[-1].jumps if len(trajectory) else []
+        self.bond_types = [*self.chains, *self.jumps, OTHER_BONDS]
+        self.has_velocities = self.holds("velocities")
+        self.has_angular_momenta = self.holds("angular_momenta")
+
+    def holds(self, name: str) -> bool:
+        """Whether frames have something of this name."""
+        try:
+            self.trajectory.read(name, slice(0, 0))
+        except ParameterError:
+            return False
+        return True
+
+    @property
+    def numbers_of_jumps(self) -> list[int]:
+        """Which of `bond_types` jumps are."""
+        return [self.bond_types.index(name) for name in self.jumps]
+
+    @property
+    def comes_and_goes(self) -> bool:
+        """Whether beads do, so that there may be rows in which nobody is."""
+        segments = self.trajectory._segments
+        return any(one.comes_and_goes or one.n_beads != segments[-1].n_beads for one in segments)
+
+    def particles(self, frame: Frame) -> Particles:
+        """Those that are there in a frame of the trajectory."""
+        ids = frame.ids
+        alive = ids >= 0
+        living = {name: h.beads[alive[h.beads]] for name, h in frame.handles.items() if h.in_space}
+        rows = np.concatenate([np.empty(0, np.int64), *living.values()])
+        n = len(rows)
+        number = np.full(len(ids), -1)
+        number[rows] = np.arange(n)
+        types, masses, radii = np.empty(n, np.int32), np.empty(n), np.full(n, np.nan)
+        semi_axes, inertia, momenta = np.full((n, 3), np.nan), np.zeros((n, 3)), np.zeros((n, 3))
+        orientations = np.tile([1.0, 0.0, 0.0, 0.0], (n, 1))
+        bonds, bond_types, faces = [np.empty((0, 2), np.int64)], [np.empty(0, np.int32)], {}
+        turning = any(frame.handles[name].rows_of == "oriented" for name in living)
+        oriented = frame.orientations if turning else None
+        spinning = frame.angular_momenta if turning and self.has_angular_momenta else None
+
+        def bind(pairs: np.ndarray, kind: str) -> None:
+            pairs = number[pairs]
+            pairs = pairs[(pairs >= 0).all(axis=1)]
+            bonds.append(pairs)
+            bond_types.append(np.full(len(pairs), self.bond_types.index(kind), np.int32))
+
+        for name, there in living.items():
+            handle, own = frame.handles[name], number[there]
+            beside = frame.beside(handle)
+            among = np.flatnonzero(alive[handle.beads])
+            types[own], masses[own] = self.types.index(name), handle.mass[among]
+            radii[own] = radii_of(frame, handle)[among]
+            if "semi_axes" in beside:
+                semi_axes[own] = beside["semi_axes"][among]
+            if oriented is not None and handle.rows_of == "oriented":
+                orientations[own] = oriented[handle.row_numbers[among]]
+                inertia[own] = 0.0 if handle.inertia is None else handle.inertia[among]
+                if spinning is not None:
+                    momenta[own] = spinning[handle.row_numbers[among]]
+            if "links" in beside:
+                bind(handle.beads[beside["links"]], name)
+            if "faces" in beside:
+                faces[name] = number[handle.beads[beside["faces"]]]
+        for name in frame.jumps:
+            bind(linked_beads(frame, name), name)
+        bind(_others(frame.bonds, rows[np.concatenate(bonds)]), OTHER_BONDS)
+        return Particles(
+            frame.step, frame.time, rows, ids[rows], types, np.asarray(frame.positions, np.float64)[rows],
+            np.asarray(frame.velocities, np.float64)[rows] if self.has_velocities else None,
+            masses, radii, semi_axes, orientations, inertia, momenta if self.has_angular_momenta else None,
+            np.concatenate(bonds), np.concatenate(bond_types), faces,
+        )  # fmt: skip
+
+    @cached_property
+    def size(self) -> float:
+        """A radius (nm) for what has none, as large as looks well: by the distances of what is linked, else by that of
+        all in the first frame, else 1."""
+        first = self.particles(self.trajectory[0])
+        pairs = np.concatenate([first.bonds, *(edges_of(faces) for faces in first.faces.values())])
+        x = first.positions
+        if len(pairs):
+            return _SHARE * float(np.median(np.linalg.norm(x[pairs[:, 0]] - x[pairs[:, 1]], axis=1))) or 1.0
+        known = first.radii[first.radii > 0.0]
+        if len(known):
+            return 0.5 * float(known.min())
+        extent = float(np.ptp(x, axis=0).max()) if len(x) else 0.0
+        return _SHARE * extent / max(np.cbrt(len(x)), 1.0) or 1.0
+
+
+def _others(pairs: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """Those pairs, in whatever order of the two, that are not known."""
+    pairs, known = (np.sort(one, axis=1) for one in (pairs, known))
+    most = int(max(pairs.max(initial=0), known.max(initial=0))) + 1
+    return pairs[~np.isin(pairs[:, 0] * most + pairs[:, 1], known[:, 0] * most + known[:, 1])]
+
+
+def radii_of(frame: Frame, handle: TrajectoryHandle) -> np.ndarray:
+    """(n,) nm, of all rows of a handle, as `Particles.radii`."""
+    beside = frame.beside(handle)
+    for name, drawn in frame.drawn_of(handle).items():
+        if drawn == "radius":
+            return np.asarray(frame.column(name)[handle.rows], float)
+    if "semi_axes" in beside:
+        radii: np.ndarray = np.cbrt(np.prod(beside["semi_axes"], axis=1))
+        return radii
+    radius = beside.get("radius", np.nan)
+    return np.broadcast_to(np.asarray(radius, float), len(handle))
+
+
+def linked_beads(frame: Frame, jump: str) -> np.ndarray:
+    """(k, 2) rows of the beads that links of a jump are nearest to: those with the most weight in the sites at their
+    ends. Links to places in space are left out."""
+    links = frame.links(jump)
+    a, b = (sites[links[:, k]] for k, sites in enumerate(frame._sites_of(jump)))
+    return joined_beads(a, b)
+
+
+def energies_of(frame: Frame) -> dict[str, float]:
+    """pN nm, of every force; nothing where a file does not hold them."""
+    try:
+        return frame.energies
+    except ParameterError:
+        return {}
+
+
+def edges_of(faces: np.ndarray) -> np.ndarray:
+    """(e, 2) the edges of triangles, each once."""
+    if not len(faces):
+        return np.empty((0, 2), np.int64)
+    return np.asarray(Connectivity(np.asarray(faces, np.int64), int(faces.max()) + 1).edges, np.int64)
+
+
+def chain_numbers(n: int, links: np.ndarray) -> np.ndarray:
+    """(n,) which chain each of n nodes belongs to, counted in the order of their first nodes."""
+    return first_appearance(connected(n, links[:, 0], links[:, 1]))
+
+
+def lines_of(links: np.ndarray) -> list[np.ndarray]:
+    """The nodes of each line that links, one after the other, go along; rings end where they begin."""
+    if not len(links):
+        return []
+    ends = np.flatnonzero(links[1:, 0] != links[:-1, 1]) + 1
+    return [np.append(part[:, 0], part[-1, 1]) for part in np.split(links, ends)]

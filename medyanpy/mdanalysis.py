@@ -1,0 +1,229 @@
+"""MDAnalysis opens trajectories: after ``import medyanpy.mdanalysis``, ``MDAnalysis.Universe("run.h5")`` does.
+
+Importing this module tells MDAnalysis of a parser of topologies and a reader of frames; both know files of this package
+by what is in them, whatever their ending. Units become those of MDAnalysis: Å, ps, Å/ps, Da.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from medyanpy import units
+from medyanpy._tools.extras import needed
+from medyanpy.errors import ParameterError
+from medyanpy.files import hdf5
+from medyanpy.files.particles import chain_numbers, edges_of, energies_of, linked_beads, radii_of
+from medyanpy.files.trajectory import Frame, Trajectory
+
+with needed("medyanpy.mdanalysis", "MDAnalysis", "viewers"):
+    from MDAnalysis.coordinates.base import ReaderBase
+    from MDAnalysis.core import topologyattrs as attributes
+    from MDAnalysis.core.topology import Topology
+    from MDAnalysis.topology.base import TopologyReaderBase
+
+__all__ = ["TopologyParser", "TrajectoryReader"]
+
+_ANGSTROM = 1.0 / units.angstrom
+_PICOSECOND = 1.0 / (1e-3 * units.nanosecond)
+
+
+def _is_ours(what: Any) -> bool:
+    """Whether MDAnalysis is to leave a file to this module."""
+    try:
+        return hdf5.is_trajectory(what)
+    except TypeError:  # Arrays, lists and open files.
+        return False
+
+
+class TopologyParser(TopologyReaderBase):  # type: ignore[misc]
+    """What a trajectory holds beside its frames.
+
+    Every row of beads is an atom, those included in which nobody is at times, and directors of filaments, which are
+    directions: ``u.select_atoms("not segid directors*")`` leaves these out. Atoms have the name of their handle as name
+    and type, masses, radii, and the kind of their handle (``"filament nodes"``) as resname. Handles are segments. Each
+    filament, each rod and each membrane is a residue; so is every other bead.
+
+    Bonds are links of filaments and rods and edges of triangles, as in the first frame, with the name of the handle as
+    type. What jumps bind comes and goes, which bonds of MDAnalysis cannot: it is in the frames, see `TrajectoryReader`.
+    """
+
+    format = "MEDYANPY"
+
+    @staticmethod
+    def _format_hint(thing: Any) -> bool:
+        return _is_ours(thing)
+
+    def parse(self, **options: Any) -> Topology:
+        """What MDAnalysis calls a Topology.
+
+        Raises
+        ------
+        ParameterError
+            A file that is damaged, of a later version, or without frames.
+        """
+        with _opened(self.filename) as trajectory:
+            return _topology_of(trajectory)
+
+
+def _opened(filename: Any) -> Trajectory:
+    trajectory: Trajectory = Trajectory(filename)
+    if not len(trajectory):
+        trajectory.close()
+        raise ParameterError(f"{filename} holds no frames")
+    return trajectory
+
+
+def _topology_of(trajectory: Trajectory) -> Topology:
+    n, first = trajectory.n_beads, trajectory[0]
+    # Of the last segment, where all rows are: those of before are the first of them.
+    handles = list(trajectory.handles.values())
+    names, masses, radii = np.empty(n, object), np.full(n, np.nan), np.zeros(n)
+    residues = np.empty(n, np.int64)
+    resnames: list[str] = []
+    segments: list[int] = []
+    for k, handle in enumerate(handles):
+        names[handle.beads], masses[handle.beads] = handle.name, handle.mass
+        radii[handle.beads] = np.nan_to_num(radii_of(trajectory[-1], handle))
+        own = _residues_of(first if handle.name in first.handles else trajectory[-1], handle)
+        residues[handle.beads] = len(resnames) + own
+        count = int(own.max()) + 1 if len(own) else 0
+        resnames += [handle.kind] * count
+        segments += [k] * count
+    pairs, kinds = _bonds_of(first)
+    return Topology(
+        n,
+        len(resnames),
+        len(handles),
+        attrs=[
+            attributes.Atomnames(names),
+            attributes.Atomtypes(names.copy()),
+            attributes.Masses(np.nan_to_num(masses) / units.dalton),
+            attributes.Radii(radii * _ANGSTROM),
+            attributes.Atomids(np.arange(1, n + 1)),
+            attributes.Resids(np.arange(1, len(resnames) + 1)),
+            attributes.Resnums(np.arange(1, len(resnames) + 1)),
+            attributes.Resnames(np.array(resnames, object)),
+            attributes.Segids(np.array([handle.name for handle in handles], object)),
+            attributes.Bonds([tuple(pair) for pair in pairs.tolist()], types=kinds),
+        ],
+        atom_resindex=residues,
+        residue_segindex=np.array(segments, np.int64),
+    )
+
+
+def _residues_of(frame: Frame, handle: Any) -> np.ndarray:
+    """(n,) which residue of a handle each of its beads is in, from 0; by links as they are in a frame."""
+    n = len(handle)
+    if handle.links is not None:
+        return chain_numbers(n, frame.beside(frame.handles[handle.name])["links"])
+    return np.zeros(n, np.int64) if handle.faces is not None else np.arange(n)
+
+
+def _bonds_of(frame: Frame) -> tuple[np.ndarray, list[str]]:
+    """(b, 2) rows, and the handle of each."""
+    pairs = [np.empty((0, 2), np.int64)]
+    kinds: list[str] = []
+    for name, handle in frame.handles.items():
+        beside = frame.beside(handle)
+        own = beside.get("links")
+        if own is None and "faces" in beside:
+            own = edges_of(beside["faces"])
+        if own is not None:
+            pairs.append(handle.beads[own])
+            kinds += [name] * len(own)
+    return np.concatenate(pairs), kinds
+
+
+class TrajectoryReader(ReaderBase):  # type: ignore[misc]
+    """The frames of a trajectory, with all segments.
+
+    Positions of rows in which nobody is are nan. ``ts.data`` holds ``"step"``, ``"ids"`` and ``"alive"`` of all rows,
+    the energies (pN nm) and the temperature, that of each force as ``"energies/NAME"``, ``"orientations"`` (unit
+    quaternions, scalar first) of oriented beads, and ``"links"``: by the name of each jump that binds some, (k, 2) the
+    rows of the beads nearest to their ends. There is no box. ``convert_units=False`` leaves lengths in nm, times in s
+    and velocities in nm/s.
+    """
+
+    format = "MEDYANPY"
+    units = {"time": "s", "length": "nm", "velocity": "nm/s"}  # noqa: RUF012 - as MDAnalysis' readers have it
+
+    @staticmethod
+    def _format_hint(thing: Any) -> bool:
+        return _is_ours(thing)
+
+    @staticmethod
+    def parse_n_atoms(filename: Any, **options: Any) -> int:
+        """How many rows of beads a file has."""
+        with Trajectory(filename) as trajectory:
+            return int(trajectory.n_beads)
+
+    def __init__(self, filename: Any, **options: Any) -> None:
+        super().__init__(filename, **options)
+        self._trajectory = _opened(self.filename)
+        self.n_atoms = self._trajectory.n_beads
+        self._has_velocities = self._holds("velocities")
+        self._has_orientations = self._holds("orientations")
+        self.ts = self._Timestep(self.n_atoms, velocities=self._has_velocities, reader=self, **self._ts_kwargs)
+        self._read_frame(0)
+
+    def _holds(self, name: str) -> bool:
+        try:
+            self._trajectory.read(name, slice(0, 0))
+        except ParameterError:
+            return False
+        return True
+
+    @property
+    def n_frames(self) -> int:
+        return len(self._trajectory)
+
+    def _get_dt(self) -> float:
+        """Between the first two frames, in ps; 0 where there is one."""
+        times = self._trajectory.times
+        return float(times[1] - times[0]) * self._time_unit if len(times) > 1 else 0.0
+
+    @property
+    def _time_unit(self) -> float:
+        return _PICOSECOND if self.convert_units else 1.0
+
+    def _read_frame(self, frame: int) -> Any:
+        read, ts = self._trajectory[frame], self.ts
+        length = _ANGSTROM if self.convert_units else 1.0
+        ts.frame = frame
+        ts.time = read.time * self._time_unit
+        ts.positions = read.positions * length
+        ts.dimensions = None
+        if self._has_velocities:
+            ts.velocities = read.velocities * (length / self._time_unit)
+        ts.data.update(step=read.step, ids=read.ids, alive=read.alive)
+        ts.data.update({name: getattr(read, name) for name in hdf5.ENERGIES})
+        # As the reader of H5MD that MDAnalysis has calls them.
+        ts.data.update({f"energies/{name}": energy for name, energy in energies_of(read).items()})
+        ts.data["links"] = {name: linked_beads(read, name) for name in read.jumps}
+        if self._has_orientations:
+            ts.data["orientations"] = read.orientations
+        return ts
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Analyses on several processes send readers to them.
+        return {key: value for key, value in self.__dict__.items() if key != "_trajectory"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__ = state
+        self._trajectory = _opened(self.filename)
+        self._read_frame(self.ts.frame)
+
+    def _read_next_timestep(self, ts: Any = None) -> Any:
+        frame = self.ts.frame + 1
+        if frame >= self.n_frames:
+            raise OSError(f"{self.filename} has {self.n_frames} frames")
+        return self._read_frame(frame)
+
+    def _reopen(self) -> None:
+        self.ts.frame = -1
+
+    def close(self) -> None:
+        """Let go of the files."""
+        # A constructor that failed has none.
+        if "_trajectory" in self.__dict__:
+            self._trajectory.close()
