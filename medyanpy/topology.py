@@ -34,7 +34,7 @@ from medyanpy.beads.rigid_bodies import RigidBodies
 from medyanpy.beads.rods import Rods
 from medyanpy.beads.surface_points import SurfacePoints
 from medyanpy.columns import BEADS, Column
-from medyanpy.errors import ParameterError, TopologyError, UnknownNameError
+from medyanpy.errors import ParameterError, TopologyError, UnknownNameError, shown
 from medyanpy.handles import MAX_BEADS, MAX_IDS, Handle, found_ids, handles_in
 
 # With kinds of beads, which were all in this file in 0.1.
@@ -401,8 +401,8 @@ class Topology(Displayed, Guarded):
         """Let go of beads of handles: of each, which (n,) are kept. Nothing changes where a term names one of them, or
         goes with it."""
         self._refuse_if_in_use(what)
-        if terms not in ("refuse", "remove"):
-            raise ParameterError(f'{what}: terms = {terms!r} but must be "refuse" or "remove"')
+        if not isinstance(terms, str) or terms not in ("refuse", "remove"):
+            raise ParameterError(f'{what}: terms = {shown(terms)} but must be "refuse" or "remove"')
         gone = np.zeros(self._n_beads, bool)
         for handle, keep in kept.items():
             gone[handle.beads[~keep]] = True

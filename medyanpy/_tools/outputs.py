@@ -125,7 +125,7 @@ def new_file(
         No path, or one that no file can have; the file exists and neither overwrite nor append is set, or both are;
         or its folder does not exist.
     """
-    path = file_path(f"{what}: path", path)
+    path: Path = file_path(f"{what}: path", path)
     if overwrite and append:
         raise ParameterError(f"{what}: give overwrite=True or append=True, not both")
     try:
