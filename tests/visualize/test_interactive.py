@@ -4,6 +4,7 @@ import base64
 import io
 import json
 import re
+import subprocess
 import sys
 import zipfile
 
@@ -116,14 +117,26 @@ def test_colours_are_those_of_pictures(simulation):
     np.testing.assert_allclose(piece.colors[border], np.tile(scene.MEMBRANE_COLOR, (len(border), 1)))
 
 
+def test_writing_a_page_starts_no_server(tmp_path):
+    """PyVista's own way starts one, which downloads what it shows scenes with."""
+    pytest.importorskip("pyvista")
+    pytest.importorskip("trame_vtk")
+    code = (
+        "import sys, medyanpy as mp; mp.visualize.export_html(mp.TriangleMesh.icosphere(1.0, 1), sys.argv[1]); "
+        "print(*sorted({'trame_vtklocal.module.wasm', 'trame_server.core'} & set(sys.modules)))"
+    )
+    command = [sys.executable, "-P", "-c", code, str(tmp_path / "a.html")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert not done.stdout.split()
+
+
 def test_a_page_holds_all_and_asks_nobody(simulation, tmp_path):
     """The numbers of its vertices and triangles, read back out of it; and nothing that a browser may load."""
     pytest.importorskip("pyvista")
     pytest.importorskip("trame_vtk")
     path = tmp_path / "a.html"
     mp.visualize.export_html(simulation, path, opacity=0.5, title="<b> & more", values="mean_curvature")
-    # Nor does the writing: PyVista's own way starts a server that downloads what it shows scenes with.
-    assert not {"trame_vtklocal.module.wasm", "trame_server.core"} & set(sys.modules)
     page = path.read_text()
     assert "<title>&lt;b&gt; &amp; more</title>" in page
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', page)[1]
