@@ -39,15 +39,16 @@ def reference(tmp_path_factory):
 
 
 def workers(client):
-    """Those that have registered: a nanny whose worker is killed while it starts may start no other."""
-    there = set(client.cluster.scheduler.workers)
-    return [nanny.pid for nanny in client.cluster.workers.values() if nanny.pid and nanny.worker_address in there]
+    """When all have started: a nanny whose worker is killed while it starts may start no other."""
+    there, nannies = set(client.cluster.scheduler.workers), list(client.cluster.workers.values())
+    started = [n.pid for n in nannies if n.pid and n.status.name == "running" and n.worker_address in there]
+    return started if len(started) == len(nannies) == 2 else []
 
 
 @pytest.mark.parametrize("seed", [pytest.param(seed, marks=[pytest.mark.long] if seed else []) for seed in range(10)])
 def test_kill_9_of_workers(client, reference, tmp_path, seed):
     """Each worker has a nanny, who starts another."""
-    with runs.Killer(lambda: workers(client), 2, seed, pause=0.4) as killer:
+    with runs.Killer(lambda: workers(client), 2, seed, pause=0.25) as killer:
         table = ensemble(client, tmp_path / "sweep")
     assert killer.killed >= 1
     runs.same(table, reference)
