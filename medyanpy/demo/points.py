@@ -180,7 +180,7 @@ def vertex_masses(
         if phase <= LARGEST_PHASE:
             break
     masses = np.where(thin, np.maximum(held, mass), mass)
-    return masses
+    return np.asarray(masses)
 
 
 def _fastest(system: System, masses: np.ndarray) -> float:

@@ -43,7 +43,7 @@ FRAMES, SHAPES = 300, 6
 # rotation; steps before the first look, between looks, and looks.
 NODES, THERMAL_TIMESTEP = 16, 0.025
 INERTIA, FRICTION, TURNING = (0.4, 0.4, 0.6), (0.3, 0.6), 0.2
-STIFFNESS = {"shear": 40.0, "extension": 60.0, "bending": 5.0, "twist": 4.0}
+STIFFNESS: dict[str, Any] = {"shear": 40.0, "extension": 60.0, "bending": 5.0, "twist": 4.0}
 START, LOOK, LOOKS = 2000, 50, 60
 
 

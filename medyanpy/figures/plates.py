@@ -84,7 +84,7 @@ class Work:
 
 @cache
 def _program(path: Path) -> Any:
-    spec = spec_from_file_location(path.stem, path)
+    spec: Any = spec_from_file_location(path.stem, path)
     module = module_from_spec(spec)
     # Where dataclasses and pickles look for it.
     sys.modules.setdefault(path.stem, module)
@@ -163,7 +163,8 @@ class Plate:
 def style() -> Iterator[None]:
     import matplotlib
 
-    with matplotlib.rc_context({**matplotlib.rcParamsDefault, **STYLE, "backend": matplotlib.rcParams["backend"]}):
+    settings: Any = {**matplotlib.rcParamsDefault, **STYLE}
+    with matplotlib.rc_context({**settings, "backend": matplotlib.rcParams["backend"]}):
         yield
 
 

@@ -39,7 +39,7 @@ UNSTABLE = 0.1
 class Run:
     """A rod let go, by the package."""
 
-    def __init__(self, start: str, segments: int, dt: float, ends: tuple[str, str] = ("free", "free")) -> None:
+    def __init__(self, start: str, segments: int, dt: float, ends: Any = ("free", "free")) -> None:
         # Nodes are in the middles of segments, (19): rods of any number of them are pieces of one curve.
         nodes, orientations = (a[1::2] for a in rods.uniform(2 * segments, 0.5 * LENGTH / segments, STARTS[start]))
         topology = Topology()
@@ -127,7 +127,7 @@ def _series(
 
 def _error(energies: np.ndarray) -> np.ndarray:
     total = energies.sum(axis=(1, 2))
-    return total / total[0] - 1.0
+    return np.asarray(total / total[0] - 1.0)
 
 
 def _unstable_from(times: np.ndarray, energies: np.ndarray) -> float | None:
@@ -171,7 +171,8 @@ def shapes(work: Work) -> Made:
     run, dt = Run("circle", 63, 0.2), 0.2
     found, curvature = {}, {}
     start = run.state().positions
-    t, likeness = [0.0], [0.0]
+    t: Any = [0.0]
+    likeness: Any = [0.0]
     for k in range(0, 400):
         if k * 20.0 in SHAPE_TIMES:
             state = run.state()
@@ -417,7 +418,7 @@ def precision(work: Work) -> Made:
         axis.legend()
     letters(axes, ("energy", "length of quaternions"))
 
-    def unstable(name):
+    def unstable(name: str) -> Any:
         times, errors, _, _ = found[name]
         off = np.flatnonzero(~(np.abs(errors) < UNSTABLE))
         return float(times[off[0]]) if len(off) else None
@@ -508,13 +509,13 @@ def drift(work: Work) -> Made:
     # Fluctuations at every step, and the power of the timestep.
     span = work.of(100.0, 300.0)
     steps = (0.4, 0.2, 0.1)
-    largest = [float(np.abs(_error(_series(None, "circle", 63, "OSDH", dt, span, dt)[1])).max()) for dt in steps]
+    off = [float(np.abs(_error(_series(None, "circle", 63, "OSDH", dt, span, dt)[1])).max()) for dt in steps]
     rows.append(
-        Row(order_line("fluctuations of OSDH over (Δt/t0)², Δt = 0.2 t0", largest[1] / 0.04, 0.1, 2.0),
+        Row(order_line("fluctuations of OSDH over (Δt/t0)², Δt = 0.2 t0", off[1] / 0.04, 0.1, 2.0),
             "approximately 0.1 (Δt/t0)²").but("a tenth of it, by this package and by another program alike")
     )  # fmt: skip
     rows.append(
-        Row(near_line("power of Δt in the fluctuations", float(np.polyfit(np.log(steps), np.log(largest), 1)[0]), 2.0,
+        Row(near_line("power of Δt in the fluctuations", float(np.polyfit(np.log(steps), np.log(off), 1)[0]), 2.0,
                       0.05), "quadratic in the time step")
     )  # fmt: skip
     ends = ", ".join(f"4{letter} {method} {end:.2g}" for (letter, method), (end, _, _) in last.items())
