@@ -28,7 +28,7 @@ PARTS = ("shear 1", "shear 2", "extension", "bending 1", "bending 2", "twist")
 CIRCLE = np.array([2.0 * np.pi / LENGTH, 0.0, 0.0])
 # Exactly four turns with Ω1 = 4 Ω3: the paper's [0.4, 0, 0.1] would be 4.12 of them in this length.
 HELIX = 8.0 * np.pi / LENGTH / np.sqrt(17.0) * np.array([4.0, 0.0, 1.0])
-STARTS = {"circle": CIRCLE, "helix": HELIX}
+STARTS: dict[Any, Any] = {"circle": CIRCLE, "helix": HELIX}
 # A method is unstable from the first look at which the energy is off by this part.
 UNSTABLE = 0.1
 
@@ -225,7 +225,7 @@ def shapes(work: Work) -> Made:
 # Figure 3 ---------------------------------------------------------------------------------------------------
 
 # Segments, timestep, and methods with the end of their run and when the paper has them unstable (None: never).
-PANELS = {
+PANELS: dict[Any, Any] = {
     "a": (63, 0.2, (("OSDH", 1e6, None), ("OSDF", 3e5, 1e5), ("RKDF", 6e5, 1e5), ("RKDH", 6e5, 1e5),
                      ("MPDH", 2e5, None))),
     "b": (63, 0.02, (("OSDH", 3e5, None), ("OSDF", 6e5, 1e5), ("RKDF", 2e5, 1e5), ("RKDH", 2e5, None))),

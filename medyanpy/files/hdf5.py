@@ -141,7 +141,7 @@ class File:
         self.path = path
         self._beside = beside(path)
         self._reserved = 0
-        self.broken = False
+        self.broken: bool = False
         # Made in memory, and written by Python: HDF5 does not survive a disk that is full from the start.
         image = io.BytesIO()
         with writing("TrajectoryReporter", path), ExitStack() as stack:

@@ -18,7 +18,7 @@ CLOSED = np.arccos(1.0 - X0)
 # The mean angle has come to a closed state within this distance of one of the two, and belongs to it until it comes
 # as near to the other.
 NEAR = 0.7
-METHODS = {
+METHODS: dict[Any, Any] = {
     "Verlet, h = 0.2": (0.2, None),
     "Verlet, h = 0.8": (0.8, None),
     "Zhang & Skeel, h = 1": (1.0, kicks.ZhangSkeel(beta=0.3)),

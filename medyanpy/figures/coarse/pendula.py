@@ -18,7 +18,7 @@ BETA = 0.4
 BOBS = np.array([[0.0, -1.0], [1.0, -2.0]])
 OMEGA = 20.0
 # Methods of the paper that are kicks of the package.
-KICKS = {
+KICKS: dict[Any, Any] = {
     "Newmark": kicks.Newmark,
     "push-forward Newmark": kicks.PushForwardNewmark,
     "Zhang-Skeel": kicks.ZhangSkeel,

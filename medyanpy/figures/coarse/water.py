@@ -143,7 +143,7 @@ class ZhangSkeelStiff(Shake):
     """Penalties, with their second derivatives alone in the equations: (19) of the paper, and its GLA, OBABO."""
 
     name = "Z&S, stiff"
-    penalty = OMEGA
+    penalty: float | None = OMEGA
 
     def __init__(
         self,
@@ -185,7 +185,7 @@ class SmallSteps(Shake):
     """The same penalties with explicit kicks, as many times smaller steps as they need: what Z&S approximates."""
 
     name = "penalties, h = 0.01"
-    penalty = OMEGA
+    penalty: float | None = OMEGA
     parts = 5
 
     def __init__(
@@ -205,7 +205,7 @@ class NewmarkPartly:
     """Newmark's method in q, (12), whose equation for q is given one Newton step, from the q before: not symplectic."""
 
     name = "Newmark, one Newton step"
-    penalty = OMEGA
+    penalty: float | None = OMEGA
 
     def __init__(self, x: np.ndarray, v: np.ndarray, h: Any = H, omega: Any = OMEGA, beta: Any = BETA) -> None:
         self._law = Penalised(x, omega)
