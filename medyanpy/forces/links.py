@@ -593,7 +593,7 @@ class AngleLinks(_Angles):
     """
 
     ends: tuple[str, ...] = ("a", "b", "c")
-    directions = ((1, 0), (1, 2))
+    directions: tuple[tuple[int, int], tuple[int, int]] = ((1, 0), (1, 2))
     apart: tuple[tuple[int, int], ...] = ((0, 1), (1, 2))
 
     def __init__(
@@ -673,7 +673,7 @@ class DirectionLinks(_Angles):
     """
 
     ends: tuple[str, ...] = ("a", "b", "c", "d")
-    directions = ((0, 1), (2, 3))
+    directions: tuple[tuple[int, int], tuple[int, int]] = ((0, 1), (2, 3))
     apart: tuple[tuple[int, int], ...] = ((0, 1), (2, 3))
 
     def __init__(

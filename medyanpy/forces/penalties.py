@@ -121,7 +121,8 @@ class LinkLengthPenalty(NamedTerms):
     def _number_of_new(self, name: str) -> np.ndarray | None:
         if self._filaments is None or name != "length" or not self._of_links:
             return None
-        return self._filaments.link_lengths
+        out: np.ndarray = self._filaments.link_lengths
+        return out
 
     @property
     def handles(self) -> "tuple[Handle, ...]":
