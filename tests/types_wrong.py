@@ -27,13 +27,13 @@ mp.forces.FilamentBending(vesicle, 80.0)  # wrong
 mp.jumps.LinkBinding(beads, [0], [1], off_rate=1.0)  # wrong
 # Names that are not there.
 bending = system.add_force(mp.forces.MembraneBending(vesicle, 80.0))
-bending.bending_modulus
-bending.stifness  # wrong
+print(bending.bending_modulus)
+print(bending.stifness)  # wrong
 bending.bending_modulus = "stiff"  # wrong
-vesicle.mehs  # wrong
-mp.forces.HarmonicBond  # wrong
-mp.Trajectory("run.h5")[0].positions
-mp.Trajectory("run.h5")[0].posittions  # wrong
+print(vesicle.mehs)  # wrong
+print(mp.forces.HarmonicBond)  # wrong
+print(mp.Trajectory("run.h5")[0].positions)
+print(mp.Trajectory("run.h5")[0].posittions)  # wrong
 # Things in the wrong place.
 system.add_force(vesicle)  # wrong
 simulation = mp.Simulation(system, mp.BAGOGABIntegrator(0.01, temperature=300.0))
