@@ -159,7 +159,7 @@ class Measure:
             if f
         }
         total, energy = freedom.sum(), energies.sum()
-        if self._momentum_is_conserved():
+        if total > 0 and self._momentum_is_conserved():
             # Three degrees of freedom are frozen at what they started with: neither they nor their energy count.
             rows = slice(0, self.store.layout.directors.start)
             momentum = self.store.mass[rows] @ self.store.v[rows]
