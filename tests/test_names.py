@@ -345,5 +345,5 @@ def test_words_of_a_literal_are_text_like_others():
 
 def test_pair_forces_go_by_their_names_in_messages():
     beads = mp.Topology().add_beads([[0.0, 0, 0]], mass=1.0)
-    with pytest.raises(PublicNameError, match="mine: handles cannot be assigned to"):
+    with pytest.raises(PublicNameError, match=r"^WCA 'mine': handles cannot be assigned to"):
         mp.forces.WCA(beads, beads, 1.0, 1.0, name="mine").handles = ()

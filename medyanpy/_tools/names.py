@@ -305,7 +305,7 @@ class Guarded(Named):
         if name.startswith("_") or "_made" not in self.__dict__ or (isinstance(own, property) and own.fset):
             object.__setattr__(self, name, value)
         elif name in self.changeable:
-            self.set(**{name: value})
+            cast(Any, self).set(**{name: value})
         elif name in dir(self):
             raise PublicNameError(f"{self._called}: {name} cannot be assigned to, nothing would follow: {self._remedy}")
         else:
