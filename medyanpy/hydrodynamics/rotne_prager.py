@@ -163,7 +163,7 @@ class RotnePrager(Described, Guarded):
         def first(wrong: np.ndarray) -> str:
             return f"bead {handle.beads[int(np.argmax(wrong))]}"
 
-        held: np.ndarray = handle.held.any(axis=1) if isinstance(handle, OrientedBeads) else handle.fixed_beads
+        held: Any = handle.held.any(axis=1) if isinstance(handle, OrientedBeads) else handle.fixed_beads
         if np.any(held):
             raise ParameterError(f"{name}: {first(held)} is fixed, or held; what does not move cannot take part yet")
         if isinstance(handle, Filaments) and handle.friction_along is not None:
