@@ -5,7 +5,7 @@ Each also derives from the built-in that it specialises, so that ``except ValueE
 
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
@@ -31,9 +31,9 @@ class MeshError(MedyanError, ValueError):
         What is wrong, one entry per kind of defect; empty where the file could not be read at all.
     """
 
-    def __init__(self, message: str, defects: tuple[Any, ...] = ()) -> None:
+    def __init__(self, message: str, defects: Iterable[Any] = ()) -> None:
         super().__init__(message)
-        self.defects = tuple(defects)
+        self.defects: tuple[Any, ...] = tuple(defects)
 
 
 class TopologyError(MedyanError, ValueError):
@@ -56,7 +56,8 @@ class UnknownNameError(TopologyError, KeyError):
     """A handle or force looked up by a name that none has; the message lists those there are."""
 
     # Not that of KeyError, which quotes the message.
-    __str__ = Exception.__str__
+    def __str__(self) -> str:
+        return Exception.__str__(self)
 
 
 class SimulationError(MedyanError, RuntimeError):
@@ -125,7 +126,8 @@ class OutputError(MedyanError, OSError):
         self.filename = filename
 
     # Not that of OSError, which is made of number and file.
-    __str__ = Exception.__str__
+    def __str__(self) -> str:
+        return Exception.__str__(self)
 
 
 class TimestepWarning(UserWarning):

@@ -3,17 +3,19 @@
 from collections.abc import Callable, Mapping
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
 from medyanpy._tools.described import scalar_if_one
 from medyanpy._tools.names import Guarded
+from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import one_or_many
 from medyanpy.columns import BEADS, POSITIONS, VELOCITIES, Column
 from medyanpy.errors import ParameterError, TopologyError
 
 if TYPE_CHECKING:
+    from medyanpy.beads.free import Beads
     from medyanpy.beads.joint import Rows
     from medyanpy.flows import Flow
     from medyanpy.layout import Layout
@@ -76,8 +78,8 @@ class Handle(Guarded):
     comes_and_goes = False
     #: Whether all that holds its beads is in `constraint_rows`, so that constraints of a user's own can hold them too.
     takes_constraints = False
-    #: Whether what holds its beads keeps their total momentum.
-    keeps_momentum = True
+    #: The method of a topology that adds beads of this very class; of kinds defined elsewhere none.
+    added_by: str
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -145,9 +147,16 @@ class Handle(Guarded):
     def fixed_beads(self) -> np.ndarray:
         return np.broadcast_to(self.fixed, (len(self),))
 
+    @property
+    def keeps_momentum(self) -> bool:
+        """Whether what holds its beads keeps their total momentum."""
+        return True
+
     # Coming and going ----------------------------------------------------------------------------------------
 
-    def remove(self, beads: Any = None, *, ids: Any = None, terms: str = "refuse") -> None:
+    def remove(
+        self, beads: Numbers | None = None, *, ids: Numbers | None = None, terms: Literal["refuse", "remove"] = "refuse"
+    ) -> None:
         """Take beads away: their rows are asleep from then on, until others take them.
 
         Of a running simulation, inside ``with topology.edit():``. Forces that name the handle act on what is left.
@@ -351,7 +360,8 @@ class Handle(Guarded):
             own, free = own[:0], np.arange(len(rows))
 
         def widened(value: np.ndarray) -> np.ma.MaskedArray:
-            out = np.ma.masked_all((len(rows), *value.shape[1:]), value.dtype)
+            shape = (len(rows), *value.shape[1:])
+            out: np.ma.MaskedArray = np.ma.MaskedArray(np.empty(shape, value.dtype), mask=True)
             out[own] = value[: len(own)]
             if len(value) and (value == value[0]).all():
                 out[free] = value[0]
@@ -435,7 +445,10 @@ class Handle(Guarded):
     @classmethod
     def adder(cls, topology: "Topology") -> Callable[..., "Handle"]:
         """The method of a topology that makes handles of this class, for documents and copies."""
-        return getattr(topology, cls.added_by) if "added_by" in vars(cls) else partial(topology.add, cls)
+        if "added_by" not in vars(cls):
+            return partial(topology.add, cast("type[Beads]", cls))
+        adder: Callable[..., Handle] = getattr(topology, cls.added_by)
+        return adder
 
     def _arguments_now(self) -> dict[str, Any]:
         """What `adder` is given to make these beads anew, to the bit."""

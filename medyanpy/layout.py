@@ -47,19 +47,19 @@ class Layout:
     """
 
     def __init__(self, topology: Topology, threads: int = 1) -> None:
-        self.topology = topology
-        self.threads = threads
+        self.topology: Topology = topology
+        self.threads: int = threads
         handles = topology.handles
         vertices = [h for h in handles if isinstance(h, Membrane)]
         points = [h for h in handles if isinstance(h, InTrianglePoints)]
         directors = [h for h in handles if isinstance(h, Directors)]
         #: Handles of oriented beads, in topology order.
-        self.oriented = oriented = list(topology.oriented_handles)
+        self.oriented: list[OrientedBeads] = list(topology.oriented_handles)
         others = [h for h in handles if not isinstance(h, Membrane | InTrianglePoints | Directors | OrientedBeads)]
         # Those with columns of their own follow each other: rows of a column are places, counted from its first.
         others.sort(key=lambda h: ["", *topology.row_counts].index(h.rows_of()))
         #: Handles in internal order.
-        self.handles: list[Handle] = [*vertices, *others, *oriented, *directors, *points]
+        self.handles: list[Handle] = [*vertices, *others, *self.oriented, *directors, *points]
         self.n: int = topology.n_beads
 
         def room(group: Sequence[Handle]) -> int:
@@ -68,19 +68,22 @@ class Layout:
         self.n_vertices: int = room(vertices)
         self.n_points: int = room(points)
         self.n_cartesian: int = self.n - self.n_points
-        self.directors = slice(self.n_cartesian - room(directors), self.n_cartesian)
-        self.n_oriented: int = room(oriented)
+        self.directors: slice = slice(self.n_cartesian - room(directors), self.n_cartesian)
+        self.n_oriented: int = room(self.oriented)
         self.first_oriented: int = self.directors.start - self.n_oriented
         ends = np.cumsum([0, *(h.capacity for h in self.handles)]).tolist()
         #: Of every handle the first place, behind those of its beads, and behind those of its room.
-        self._bounds = {h: (a, a + len(h), b) for h, a, b in zip(self.handles, ends, ends[1:], strict=False)}
+        self._bounds: dict[Handle, tuple[int, int, int]] = {
+            h: (a, a + len(h), b) for h, a, b in zip(self.handles, ends, ends[1:], strict=False)
+        }
         #: Of points, which of the handle's is at each place.
         self._sorted = {h: np.argsort(h.triangles, kind="stable") for h in points}
         self.order: np.ndarray = np.concatenate([self._order_of(h) for h in self.handles])
         self.rank: np.ndarray = np.empty(self.n, np.int32)
         self.rank[self.order] = np.arange(self.n, dtype=np.int32)
         #: Whether any row is asleep, or any id is another number than the row.
-        self.has_room, self.is_renumbered = topology.has_room, any(h._ids is not None for h in handles)
+        self.has_room: bool = topology.has_room
+        self.is_renumbered: bool = any(h._ids is not None for h in handles)
         #: By the `of` of columns: the place of the bead with the first row, how many rows there are, and these in the
         #: order in which users see them.
         self._first_places = {BEADS: 0} | {h.rows_of(): self._bounds[h][0] for h in reversed(self.handles)}
@@ -89,10 +92,12 @@ class Layout:
         #: The arrays themselves, by the name of each column in memory; a store makes them.
         self.arrays: dict[str, np.ndarray] = {}
         #: Columns of momenta beside m v that have rows, in the order of `World.momenta`.
-        self.momenta = tuple(c for c in topology.columns if c.is_momentum and c.of != BEADS and self.n_rows(c.of))
+        self.momenta: tuple[Column, ...] = tuple(
+            c for c in topology.columns if c.is_momentum and c.of != BEADS and self.n_rows(c.of)
+        )
         #: Who is there, where beads may come and go; the store makes it.
         self.room: Room | None = None
-        self.triangulation = Triangulation({membrane: self.slice_of(membrane).start for membrane in vertices})
+        self.triangulation: Triangulation = Triangulation({m: self.slice_of(m).start for m in vertices})
         self._geometries: dict[Membrane, Geometry] = {}
 
     @property
@@ -113,7 +118,7 @@ class Layout:
     def numbers_of_membranes(self) -> tuple[np.ndarray, np.ndarray]:
         """(n_vertices,) and (n_points,) int32 of which membrane, counted from 0, a vertex is, and on which a point, by
         place."""
-        number = {h: k for k, h in enumerate(self.handles) if isinstance(h, Membrane)}
+        number: dict[Handle, int] = {h: k for k, h in enumerate(self.handles) if isinstance(h, Membrane)}
         out = np.zeros(self.n, np.int32)
         for handle in (*number, *self._sorted):
             out[self.block_of(handle)] = number[handle.membrane if handle in self._sorted else handle]
@@ -128,7 +133,8 @@ class Layout:
 
     def internal(self, beads: np.ndarray) -> np.ndarray:
         """Places of beads given by their topology numbers."""
-        return self.rank[beads]
+        places: np.ndarray = self.rank[beads]
+        return places
 
     def slice_of(self, handle: Handle) -> slice:
         """The places of a handle's beads: they are contiguous."""
@@ -142,7 +148,7 @@ class Layout:
     def places_by_row(self, handle: Handle) -> np.ndarray:
         """(m,) int32 places of a handle's beads and of its rows asleep, in ascending order of rows: what jumps go over,
         so that it does not matter where in memory beads are."""
-        return self.rank[np.sort(self.order[self.block_of(handle)])]
+        return self.internal(np.sort(self.order[self.block_of(handle)]))
 
     def first_place(self, of: str) -> int:
         """The place of the bead that has the first row in the columns of an `of`."""

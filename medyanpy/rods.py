@@ -7,6 +7,7 @@ import numpy as np
 
 from medyanpy._tools.names import plainly_called
 from medyanpy._tools.quaternions import from_matrices
+from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import array, number, vector, whole_number
 from medyanpy.beads.chains import carried_along
 from medyanpy.errors import ParameterError, TopologyError
@@ -75,7 +76,7 @@ class CircularSection:
         return 0.25 * np.pi * self.radius**4
 
     @property
-    def stiffness(self) -> dict[str, float]:
+    def stiffness(self) -> dict[str, Any]:
         """Shear and extension (pN), bending and twist (pN nm²), by the names of `forces.RodElasticity`."""
         Y, A, I = self.youngs_modulus, self.area, self.second_moment  # noqa: E741 - the symbol of the papers
         G = Y / (2.0 * (1.0 + self.poisson_ratio))
@@ -94,7 +95,7 @@ class CircularSection:
 
 
 @plainly_called
-def frames(nodes: Any, closed: bool = False) -> np.ndarray:
+def frames(nodes: Numbers, closed: bool = False) -> np.ndarray:
     """Orientations of the nodes of a rod along a curve, without twist.
 
     The third axis is along the curve, halfway between the two segments that meet; the first is carried along by the
@@ -136,7 +137,7 @@ def frames(nodes: Any, closed: bool = False) -> np.ndarray:
 
 
 def uniform(
-    n: int, segment_length: float, curvature: Any = (0.0, 0.0, 0.0), strain: Any = (0.0, 0.0, 1.0)
+    n: int, segment_length: float, curvature: Numbers = (0.0, 0.0, 0.0), strain: Numbers = (0.0, 0.0, 1.0)
 ) -> tuple[np.ndarray, np.ndarray]:
     r"""Nodes and orientations of a rod whose strains are the same everywhere: a line, a circle or a helix.
 

@@ -1,12 +1,13 @@
 """Sites: places that forces act on, made of beads."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from medyanpy._kernels.sites import SiteTable
 from medyanpy._tools.quaternions import turned
+from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import array, dimensions, several
 from medyanpy.errors import ParameterError, TopologyError, foreign_errors, shown
 from medyanpy.handles import Handle, bead_numbers, handles_in
@@ -95,7 +96,7 @@ class Sites:
     # Making -------------------------------------------------------------------------------------------------
 
     @classmethod
-    def beads(cls, beads: Any) -> "Sites":
+    def beads(cls, beads: Numbers | Handle | Sequence[Handle]) -> "Sites":
         """A site at each of some beads.
 
         Parameters
@@ -118,7 +119,7 @@ class Sites:
         return cls._of(np.arange(n + 1), number, np.ones(n), np.zeros((0, 3)), handles_in(beads))
 
     @classmethod
-    def weighted(cls, beads: Any, weights: Any) -> "Sites":
+    def weighted(cls, beads: Numbers, weights: Numbers) -> "Sites":
         """Sites at weighted means of beads: x = Σ w_k x_k.
 
         Parameters
@@ -153,7 +154,7 @@ class Sites:
         return cls._of(np.arange(n + 1) * k, number.ravel().copy(), w.ravel().copy(), np.zeros((0, 3)))
 
     @classmethod
-    def anchors(cls, positions: Any) -> "Sites":
+    def anchors(cls, positions: Numbers) -> "Sites":
         """Places that do not move.
 
         Parameters
@@ -171,11 +172,11 @@ class Sites:
     @classmethod
     def from_arrays(
         cls,
-        start: Any,
-        bead_numbers: Any,
-        weights: Any,
-        anchor_positions: Any,
-        arms: Any = None,
+        start: Numbers,
+        bead_numbers: Numbers,
+        weights: Numbers,
+        anchor_positions: Numbers,
+        arms: Numbers | None = None,
         handles: Sequence[Handle] = (),
     ) -> "Sites":
         """Sites from the arrays that describe them, as documents keep them.
@@ -204,7 +205,7 @@ class Sites:
             raise TopologyError(f"{what}: start must ascend from 0 to the number of beads, {len(number)}")
         n_anchors = int((np.diff(first) == 0).sum())
         with foreign_errors(f"{what}: anchor_positions must have shape ({n_anchors}, 3)"):
-            x = np.reshape(anchor_positions, (-1, 3))  # An empty list has lost its shape.
+            x = np.reshape(cast(Any, anchor_positions), (-1, 3))  # An empty list has lost its shape.
         x = array(f"{what}: anchor_positions", x, (n_anchors, 3)).copy()
         _not_negative(f"{what}: bead_numbers", number)
         site = np.repeat(np.arange(len(first) - 1), np.diff(first))
@@ -453,7 +454,8 @@ def joined_beads(a: Sites, b: Sites) -> np.ndarray:
     """(k, 2) the beads that links between sites (n,) join, each the main one of its site; without those between a site
     and an anchor, or sites with the same main bead."""
     pairs = np.column_stack([a.main_beads, b.main_beads])
-    return pairs[(pairs >= 0).all(axis=1) & (pairs[:, 0] != pairs[:, 1])]
+    joined: np.ndarray = pairs[(pairs >= 0).all(axis=1) & (pairs[:, 0] != pairs[:, 1])]
+    return joined
 
 
 def as_sites(what: str, value: Any) -> Sites:

@@ -4,12 +4,13 @@ import gc
 import weakref
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
-from typing import Any
+from typing import Any, Final, TypeVar
 
 import numpy as np
 
 from medyanpy._tools.names import Guarded, look_up
 from medyanpy._tools.tables import Displayed, Page, Table, amount, of_all
+from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import array, one_or_many, whole_number
 from medyanpy.beads import (
     COLUMNS,
@@ -33,7 +34,7 @@ from medyanpy.beads.rigid_bodies import RigidBodies
 from medyanpy.beads.rods import Rods
 from medyanpy.beads.surface_points import SurfacePoints
 from medyanpy.columns import BEADS, Column
-from medyanpy.errors import ParameterError, TopologyError, UnknownNameError
+from medyanpy.errors import ParameterError, TopologyError, UnknownNameError, shown
 from medyanpy.handles import MAX_BEADS, MAX_IDS, Handle, found_ids, handles_in
 
 # With kinds of beads, which were all in this file in 0.1.
@@ -41,6 +42,9 @@ __all__ = [
     "Balls", "Beads", "Constraints", "Directors", "Filaments", "InTrianglePoints", "Membrane", "OrientedBeads",
     "RigidBodies", "Rods", "SurfacePoints", "Topology",
 ]  # fmt: skip
+
+
+_Handle = TypeVar("_Handle", bound=Handle)
 
 
 class Topology(Displayed, Guarded):
@@ -62,19 +66,19 @@ class Topology(Displayed, Guarded):
 
     _remedy = "beads are added with its add_ methods"
 
-    # Each kind of bead is added by a function of its own file.
-    add_beads = free.add_beads
-    add = free.add
-    add_balls = free.add_balls
-    add_filament = filaments.add_filament
-    add_filaments = filaments.add_filaments
-    add_membrane = membranes.add_membrane
-    add_intriangle_points = intriangle_points.add_intriangle_points
-    add_surface_points = surface_points.add_surface_points
-    add_rigid_bodies = rigid_bodies.add_rigid_bodies
-    add_rod = rods.add_rod
-    add_rods = rods.add_rods
-    constrain = constraints.constrain
+    # Each kind of bead is added by a function of its own file. (Final lets checkers of types take its signature.)
+    add_beads: Final = free.add_beads
+    add: Final = free.add
+    add_balls: Final = free.add_balls
+    add_filament: Final = filaments.add_filament
+    add_filaments: Final = filaments.add_filaments
+    add_membrane: Final = membranes.add_membrane
+    add_intriangle_points: Final = intriangle_points.add_intriangle_points
+    add_surface_points: Final = surface_points.add_surface_points
+    add_rigid_bodies: Final = rigid_bodies.add_rigid_bodies
+    add_rod: Final = rods.add_rod
+    add_rods: Final = rods.add_rods
+    constrain: Final = constraints.constrain
 
     def __init__(self) -> None:
         self._handles: list[Handle] = []
@@ -134,7 +138,8 @@ class Topology(Displayed, Guarded):
         UnknownNameError
             A `TopologyError` and a `KeyError`: no handle has this name; the message lists those there are.
         """
-        return look_up({handle.name: handle for handle in self._handles}, name, "handle", UnknownNameError)
+        found: Handle = look_up({h.name: h for h in self._handles}, name, "handle", UnknownNameError)
+        return found
 
     def __iter__(self) -> Iterator[Handle]:
         return iter(self.handles)
@@ -165,11 +170,13 @@ class Topology(Displayed, Guarded):
         for handle in self._handles:
             if handle.takes_constraints:
                 x[handle.beads] = handle.positions
-        return x[beads]
+        start: np.ndarray = x[beads]
+        return start
 
     def plain_rows(self, beads: np.ndarray) -> np.ndarray:
         """What rows of beads would be if handles were added anew, in their order, before `number`."""
-        return self._plain_numbers()[beads]
+        rows: np.ndarray = self._plain_numbers()[beads]
+        return rows
 
     def _plain_numbers(self) -> np.ndarray:
         """(n,) of every row."""
@@ -180,7 +187,7 @@ class Topology(Displayed, Guarded):
             first += len(rows)
         return out
 
-    def __reduce__(self):
+    def __reduce__(self) -> tuple[Any, ...]:
         """A pickle or copy is in use by no Context. Handles among arguments go by their numbers: while the
         topology is being made anew there are none yet to point to."""
         number = {handle: i for i, handle in enumerate(self._handles)}
@@ -322,7 +329,7 @@ class Topology(Displayed, Guarded):
         self._handles.remove(handle)
         self._joint = None
 
-    def _keep(self, handle, capacity: int | None = None, **given: Any):
+    def _keep(self, handle: _Handle, capacity: int | None = None, **given: Any) -> _Handle:
         """Take a handle whose beads have the rows from `_room` on, and room for `capacity` of them in all. What was
         `given` as one number for all is that of those that come later, too."""
         for name, value in vars(handle).items():
@@ -394,8 +401,8 @@ class Topology(Displayed, Guarded):
         """Let go of beads of handles: of each, which (n,) are kept. Nothing changes where a term names one of them, or
         goes with it."""
         self._refuse_if_in_use(what)
-        if terms not in ("refuse", "remove"):
-            raise ParameterError(f'{what}: terms = {terms!r} but must be "refuse" or "remove"')
+        if not isinstance(terms, str) or terms not in ("refuse", "remove"):
+            raise ParameterError(f'{what}: terms = {shown(terms)} but must be "refuse" or "remove"')
         gone = np.zeros(self._n_beads, bool)
         for handle, keep in kept.items():
             gone[handle.beads[~keep]] = True
@@ -477,14 +484,14 @@ class Topology(Displayed, Guarded):
         given = numbering["handles"]
         if not isinstance(given, dict) or list(given) != [handle.name for handle in self._handles]:
             raise TopologyError(f"{what}: handles must be those of the topology, in their order")
-        taken = []
+        taken: list[tuple[Handle, np.ndarray, np.ndarray, np.ndarray]] = []
         for handle in self._handles:
-            parts = [
+            beads, own, asleep = (
                 array(f"{what}: {handle.name}: {key}", given[handle.name].get(key), shape, dtype=np.int64,
                       error=TopologyError)
                 for key, shape in (("beads", (len(handle),)), ("ids", (len(handle),)), ("asleep", (None,)))
-            ]  # fmt: skip
-            taken.append((handle, *parts))
+            )  # fmt: skip
+            taken.append((handle, beads, own, asleep))
         rows = np.sort(np.concatenate([np.empty(0, np.int64), *(np.append(t[1], t[3]) for t in taken)]))
         ids = np.sort(np.concatenate([np.empty(0, np.int64), *(t[2] for t in taken)]))
         if not np.array_equal(rows, np.arange(n)):
@@ -511,7 +518,7 @@ class Topology(Displayed, Guarded):
         if last > MAX_IDS:
             raise TopologyError(f"{what}: {last} permanent ids are more than {MAX_IDS}, and none is used twice")
 
-    def rows_of_ids(self, ids: Any) -> np.ndarray:
+    def rows_of_ids(self, ids: Numbers) -> np.ndarray:
         """Rows of beads by their permanent ids.
 
         Parameters
@@ -532,7 +539,8 @@ class Topology(Displayed, Guarded):
             np.concatenate([np.empty(0, np.int64), *(getattr(h, name) for h in self._handles)])
             for name in ("beads", "ids")
         )
-        return beads[found_ids("rows_of_ids", wanted, known, self._next_id)]
+        rows: np.ndarray = beads[found_ids("rows_of_ids", wanted, known, self._next_id)]
+        return rows
 
     def expect_awake(self, what: str, beads: np.ndarray) -> None:
         """Refuse rows in which nobody is, among beads that exist.
@@ -542,7 +550,7 @@ class Topology(Displayed, Guarded):
         TopologyError
         """
         for handle in self._handles:
-            asleep = beads[np.isin(beads, handle._asleep)] if len(handle._asleep) else ()
+            asleep = beads[np.isin(beads, handle._asleep)] if len(handle._asleep) else beads[:0]
             if len(asleep):
                 raise TopologyError(
                     f"{what}: bead {asleep[0]} is a row of {handle!r} in which nobody is: it is asleep"

@@ -48,7 +48,7 @@ class Triangulation:
         self.faces: np.ndarray = self.at_first()
         self.opposite: np.ndarray = np.empty_like(self.faces)
         self._touched = np.zeros(len(self.faces), bool)
-        self.triangles = Triangles(self.faces, self.opposite, *self._joined())
+        self.triangles: Triangles = Triangles(self.faces, self.opposite, *self._joined())
 
     @staticmethod
     def rows_of(membrane: Membrane) -> slice:
@@ -70,7 +70,8 @@ class Triangulation:
     def connectivity(self, membrane: Membrane) -> TriangleMesh | Connectivity:
         """Faces, edges and neighbours of a membrane, by the numbers of its own vertices."""
         if membrane not in self._changed:
-            return membrane.mesh
+            mesh: TriangleMesh = membrane.mesh
+            return mesh
         if membrane not in self._now:
             faces = self.faces[self.rows_of(membrane)] - np.int32(self._first_places[membrane])
             faces.flags.writeable = False

@@ -314,3 +314,12 @@ def test_terms_on_rows_asleep_are_refused():
         system.add_force(force)
         with pytest.raises(mp.TopologyError, match=rf"bead {row} is a row of .*'beads'.* in which nobody is"):
             mp.Context(system, mp.BAGOGABIntegrator(0.01, kT=1.0))
+
+
+def test_nobody_has_no_temperature():
+    """Also where momentum is kept, of which degrees of freedom are taken off."""
+    topology = mp.Topology()
+    topology.add_beads(np.empty((0, 3)), mass=1.0, capacity=4)
+    state = mp.Context(mp.System(topology), mp.VerletIntegrator(0.1)).get_state(energy=True)
+    assert np.isnan(state.temperature)
+    assert state.kinetic_energy == 0.0

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import Any, cast
 
 from medyanpy._tools.validation import bounds_in_words, number, per_item, vectors
 
@@ -57,9 +57,12 @@ class Domain:
         """
         if value is None and self.optional:
             return None
+        bounds: dict[str, Any] = self.bounds
         if self.size is not None:
-            return vectors(what, value, n, size=self.size, or_number=self.or_number, **self.bounds)
-        return number(what, value, **self.bounds) if self.per is None else per_item(what, value, n, **self.bounds)
+            return vectors(what, value, n, size=self.size, or_number=self.or_number, **bounds)
+        if self.per is None:
+            return number(what, value, **bounds)
+        return per_item(what, value, cast(int, n), **bounds)
 
     def in_words(self, many: str) -> str:
         """What a docstring says of it after the colon, with `many` for how many there are of `per`, as ``"(B,)"``."""

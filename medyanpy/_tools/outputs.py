@@ -33,7 +33,7 @@ def unwritable(what: str, path: Path, cause: Exception, then: str = "") -> Outpu
     """The error of a file that cannot be written, from what the system says."""
     number = getattr(cause, "errno", None)
     reason = getattr(cause, "strerror", None) or str(cause)
-    remedy = "".join(f"; {text}" for text in (_REMEDIES.get(number), then) if text)
+    remedy = "".join(f"; {text}" for text in ("" if number is None else _REMEDIES.get(number), then) if text)
     return OutputError(f"{what}: cannot write {path}: {reason}{remedy}", errno=number, filename=str(path))
 
 
@@ -125,23 +125,23 @@ def new_file(
         No path, or one that no file can have; the file exists and neither overwrite nor append is set, or both are;
         or its folder does not exist.
     """
-    path = file_path(f"{what}: path", path)
+    target = file_path(f"{what}: path", path)
     if overwrite and append:
         raise ParameterError(f"{what}: give overwrite=True or append=True, not both")
     try:
-        os.stat(path)
+        os.stat(target)
     except FileNotFoundError:
         pass
     except OSError as cause:  # Names too long, and links that go round.
-        raise ParameterError(f"{what}: cannot write {path}: {cause.strerror}") from cause
-    if path.is_dir():
-        raise ParameterError(f"{what}: {path} is a folder")
-    if path.exists() and not (overwrite or append or (path.is_file() and _is_empty(path, holds_nothing))):
+        raise ParameterError(f"{what}: cannot write {target}: {cause.strerror}") from cause
+    if target.is_dir():
+        raise ParameterError(f"{what}: {target} is a folder")
+    if target.exists() and not (overwrite or append or (target.is_file() and _is_empty(target, holds_nothing))):
         or_append = "" if append is None else " or append=True to go on"
-        raise ParameterError(f"{what}: {path} exists; give overwrite=True to replace it{or_append}")
-    if not path.parent.is_dir():
-        raise ParameterError(f"{what}: the folder {path.parent} does not exist")
-    return path
+        raise ParameterError(f"{what}: {target} exists; give overwrite=True to replace it{or_append}")
+    if not target.parent.is_dir():
+        raise ParameterError(f"{what}: the folder {target.parent} does not exist")
+    return target
 
 
 def _is_empty(path: Path, holds_nothing: Callable[[Path], bool]) -> bool:

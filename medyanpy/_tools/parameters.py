@@ -3,7 +3,7 @@
 from abc import ABC
 from collections.abc import Mapping
 from operator import attrgetter
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -27,6 +27,7 @@ class Parameterized(Displayed, Described, Guarded, ABC):
     _was_cut = False
     #: The numbers that `set` may change, and which values each may have; `changeable` are their names.
     domains: Mapping[str, Domain] = domain_table()
+    changeable: tuple[str, ...]
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -204,7 +205,8 @@ class Parameterized(Displayed, Described, Guarded, ABC):
         """
         values, belong = dict(self._values), dict(self._belong)
         for name, before in self._belong.items():
-            keys, value = self._keys_of(name), values[name]
+            # What belonged to items goes on doing so.
+            keys, value = cast(np.ndarray, self._keys_of(name)), values[name]
             if name in but or np.array_equal(before, keys):
                 continue
             belong[name] = keys
@@ -216,7 +218,7 @@ class Parameterized(Displayed, Described, Guarded, ABC):
             order = np.argsort(before, kind="stable")
             at = np.minimum(np.searchsorted(before, keys, sorter=order), max(0, len(before) - 1))
             old = order[at] if len(before) else np.zeros(len(keys), np.int64)
-            new = before[old] != keys if len(before) else np.ones(len(keys), bool)
+            new: np.ndarray = before[old] != keys if len(before) else np.ones(len(keys), bool)
             theirs = self._number_of_new(name) if new.any() else None
             if theirs is None and new.any() and (not len(value) or (value != value[0]).any()):
                 i = int(np.argmax(new))

@@ -10,10 +10,9 @@ __all__ = ["Number", "Numbers", "PathLike"]
 
 #: One number.
 Number: TypeAlias = float | np.number
-#: A number, or an array of any shape, also as lists. (NumPy's own ArrayLike takes text too.)
-Numbers: TypeAlias = (
-    Number | np.ndarray | Sequence[Number] | Sequence[Sequence[Number]] | Sequence[np.ndarray]
-    | Sequence[Sequence[Sequence[Number]]]
-)  # fmt: skip
+# One kind of sequence at each depth: of several, mypy would not know which of them a list of lists is to be.
+_Row: TypeAlias = Number | np.ndarray | Sequence[Number | np.ndarray]
+#: A number, or an array of any shape, also as lists, or lists of arrays. (NumPy's own ArrayLike takes text too.)
+Numbers: TypeAlias = Number | np.ndarray | Sequence[Number | np.ndarray | Sequence[_Row]]
 #: Where a file is.
 PathLike: TypeAlias = str | os.PathLike[str]

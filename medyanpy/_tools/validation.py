@@ -36,7 +36,7 @@ def array(
         raw = _real(np.asarray(value))
         if dtype is not np.float64 and raw.size and not np.issubdtype(raw.dtype, np.integer):
             raise _refuse(what, f"must hold integers, not {raw.dtype}", error)
-        out = np.ascontiguousarray(raw, dtype=dtype) if raw.size else np.zeros(raw.shape, dtype)
+        out: np.ndarray = np.ascontiguousarray(raw, dtype=dtype) if raw.size else np.zeros(raw.shape, dtype)
     except Exception as cause:  # Of objects of others, anything.
         if isinstance(cause, error):
             raise

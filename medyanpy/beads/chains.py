@@ -1,18 +1,19 @@
 """Chains and rings: how beads that follow each other are joined."""
 
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from medyanpy._tools.quaternions import product, smallest_turn, turned
+from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import one_or_many
 from medyanpy.errors import TopologyError
-from medyanpy.handles import chosen, together
+from medyanpy.handles import Handle, chosen, together
 
 __all__ = ["Chains", "carried_along", "with_edges"]
 
 
-class Chains:
+class Chains(Handle):
     """What handles of chains or rings of beads, one after another, have in common.
 
     Attributes
@@ -33,7 +34,9 @@ class Chains:
 
     # Coming and going ----------------------------------------------------------------------------------------
 
-    def remove(self, which: Any, *, terms: str = "refuse") -> None:
+    def remove(  # type: ignore[override]
+        self, which: Numbers, *, terms: Literal["refuse", "remove"] = "refuse"
+    ) -> None:
         """Take whole chains away: the rows of their nodes are asleep from then on, until others take them. Chains
         behind them are counted anew; nodes keep their rows.
 
@@ -66,18 +69,18 @@ class Chains:
         keep[wanted] = False
         self.topology._shrink(what, self._kept_of(keep), terms)
 
-    def _kept_of(self, chains: np.ndarray) -> dict[Any, np.ndarray]:
+    def _kept_of(self, chains: np.ndarray) -> dict[Handle, np.ndarray]:
         """Which beads are kept where these chains (f,) are: of this handle, and of those whose beads go with them."""
         return {self: chains[self.node_chains]}
 
-    def _merged(self, other):
+    def _merged(self, other: Handle) -> dict[str, Any]:
         parts = {
             name: together(getattr(self, name), getattr(other, name)) for name in (*self.per_link, *self.per_chain)
         }
         starts = np.concatenate([self.starts, self.starts[-1] + other.starts[1:]])
         return {**super()._merged(other), **parts, "starts": starts}
 
-    def _chosen(self, keep):
+    def _chosen(self, keep: np.ndarray) -> dict[str, Any]:
         # A chain is kept whole.
         chains = keep[self.starts[:-1]]
         links = chains[self.link_chains]
@@ -94,7 +97,8 @@ class Chains:
             # Asked for by every force and every report.
             vars(self)["_links"] = self._made_links()
             vars(self)["_links"].flags.writeable = False
-        return vars(self)["_links"]
+        links: np.ndarray = vars(self)["_links"]
+        return links
 
     def _made_links(self) -> np.ndarray:
         nodes = np.arange(self.starts[-1])
@@ -191,4 +195,5 @@ def carried_along(t: np.ndarray, starts: np.ndarray, closed: bool) -> np.ndarray
         angle = (since * np.repeat(missing / counts, counts))[:, None]
         p = np.cos(angle) * p + np.sin(angle) * np.cross(t, p)
     p -= np.einsum("ij,ij->i", p, t)[:, None] * t
-    return p / np.linalg.norm(p, axis=1)[:, None]
+    out: np.ndarray = p / np.linalg.norm(p, axis=1)[:, None]
+    return out

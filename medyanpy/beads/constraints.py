@@ -1,18 +1,22 @@
 """Constraints between beads that a user has written."""
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from medyanpy._tools.described import scalar_if_one
+from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import array, number, one_or_many, per_item
-from medyanpy.beads.joint import JointFlow, Rows
+from medyanpy.beads.joint import Joint, JointFlow, Rows
 from medyanpy.errors import ParameterError, TopologyError, shortened
 from medyanpy.handles import Handle, bead_numbers, handles_in
 from medyanpy.surfaces.expressions import check_names
 from medyanpy.surfaces.forms import Form, as_texts, of_text
 
 if TYPE_CHECKING:
+    from medyanpy.flows import Flow
+    from medyanpy.layout import Layout
     from medyanpy.topology import Topology
 
 # How far from where they hold beads may start, relative to the length of a constraint: they are brought to there.
@@ -41,7 +45,10 @@ class Constraints(Handle):
     # It has no places at all: pictures and the like leave it out.
     in_space = False
 
-    def __init__(self, topology, name, texts, members, parameters, length, tolerance) -> None:
+    def __init__(
+        self, topology: "Topology", name: str, texts: tuple[str, ...], members: np.ndarray, parameters: dict[str, Any],
+        length: np.ndarray, tolerance: float,
+    ) -> None:  # fmt: skip
         nobody = np.empty(0)
         super().__init__(topology, name, topology.n_beads, nobody, nobody)
         self.positions: np.ndarray = np.empty((0, 3))
@@ -71,10 +78,12 @@ class Constraints(Handle):
         joint = self.topology.joint
         return joint is None or self not in joint.handles or joint.keeps_momentum(self)
 
-    def with_joint_multipliers(self, own, parts):
+    def with_joint_multipliers(
+        self, own: np.ndarray | None, parts: list[tuple[np.ndarray, np.ndarray]]
+    ) -> np.ndarray:
         return np.stack([values for _, values in parts], axis=-1)
 
-    def constraint_rows(self):
+    def constraint_rows(self) -> list[Rows]:
         one = {name: value for name, value in self.parameters.items() if not isinstance(value, np.ndarray)}
         each = [name for name in self.parameters if name not in one]
         own = np.column_stack([np.empty((len(self.members), 0)), *(self.parameters[name] for name in each)])
@@ -87,11 +96,11 @@ class Constraints(Handle):
             found.append(Rows(form, self.members[:, used], own, self.tolerance * self.length, group, label))
         return found if len(self.members) else []
 
-    def _label(self, t: int) -> Any:
+    def _label(self, t: int) -> Callable[[int], str]:
         text = repr(shortened(self.texts[t], 60))
         return lambda i: f"constraint {i} ({text})"
 
-    def bind(self, layout):
+    def bind(self, layout: "Layout") -> "Flow | None":
         joint = layout.topology.joint
         return JointFlow(joint, layout) if joint is not None and joint.first is self else None
 
@@ -109,7 +118,7 @@ class Constraints(Handle):
         own = {n: v[keep] if isinstance(v, np.ndarray) else v for n, v in self.parameters.items()}
         self._take(members=self.members[keep], length=self.length[keep], parameters=own)
 
-    def remove(self, which: Any) -> None:
+    def remove(self, which: Numbers) -> None:  # type: ignore[override]
         """Take constraints away: their beads are free of them from then on.
 
         Of a running simulation, inside ``with topology.edit():``.
@@ -149,7 +158,7 @@ class Constraints(Handle):
         """The bead that had row i has row rows[i] now, (n,)."""
         self._take(members=rows[self.members])
 
-    def _arguments_now(self):
+    def _arguments_now(self) -> dict[str, Any]:
         texts = self.texts[0] if len(self.texts) == 1 else list(self.texts)
         return {
             "constraints": texts, "beads": self.topology.plain_rows(self.members), "length": self.length,
@@ -171,12 +180,12 @@ def _form(what: str, text: str, beads: int, one: dict[str, float], each: list[st
 def constrain(
     topology: "Topology",
     constraints: Any,
-    beads: Any,
+    beads: Numbers | Handle | Sequence[Handle],
     *,
-    length: Any = None,
+    length: Numbers | None = None,
     tolerance: float = 1e-10,
     name: str | None = None,
-    **parameters: Any,
+    **parameters: Numbers,
 ) -> Constraints:
     """Hold functions of the coordinates of beads at zero.
 
@@ -246,7 +255,7 @@ def constrain(
     made = Constraints(topology, name, texts, members, given, lengths, tolerance)
     topology._keep(made)
     try:
-        topology.joint.check(what, made, REACH / tolerance)
+        cast(Joint, topology.joint).check(what, made, REACH / tolerance)
     except BaseException:
         topology._forget(made)
         raise
@@ -305,7 +314,7 @@ def _lengths(topology: "Topology", what: str, members: np.ndarray, length: Any) 
         return np.array(per_item(f"{what}: length", length, len(members), above=0.0))
     x = topology.start_positions(members)
     if members.shape[1] == 1:
-        found = np.linalg.norm(x[:, 0], axis=1)
+        found: np.ndarray = np.linalg.norm(x[:, 0], axis=1)
     else:
         between = x[:, :, None, :] - x[:, None, :, :]
         found = np.sqrt(np.sum(between**2, axis=-1).max(axis=(1, 2)) / members.shape[1])

@@ -1,6 +1,8 @@
 """The flow of filaments: links that keep their lengths, friction along and across."""
 
+from collections.abc import Callable, Sequence
 from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -9,6 +11,11 @@ from medyanpy.beads.chains import carried_along
 from medyanpy.beads.joint import Rows
 from medyanpy.flows import Flow, Stage, ornstein_uhlenbeck
 from medyanpy.surfaces.forms import of_text
+
+if TYPE_CHECKING:
+    from medyanpy._kernels.program import Operation
+    from medyanpy.beads.filaments import Filaments
+    from medyanpy.layout import Layout
 
 __all__ = ["AlongAcrossFlow", "FilamentFlow", "filament_rows", "parallel_directors"]
 
@@ -27,13 +34,16 @@ class FilamentFlow(Flow):
     layout : Layout
     """
 
-    def __init__(self, filaments, layout) -> None:
+    def __init__(self, filaments: "Filaments", layout: "Layout") -> None:
         self._filaments = filaments
+        own_friction = "its frictions along and across turn with its links"
+        self.obstacle = "its links are constraints" if filaments.constrained else own_friction
         self._first = first = layout.slice_of(filaments).start
         #: c1 and c2 of every node along and across, and the time and kT of the O that they are for.
         self._coefficients: np.ndarray | None = None
-        self._made_for: tuple = ()
-        self._solve = self._tangent = None
+        self._made_for: tuple[float | None, ...] = ()
+        self._solve: Callable[..., Operation] | None = None
+        self._tangent: Operation | None = None
         joint = layout.topology.joint
         #: Filaments that are solved for here, and not together with constraints of a user's own.
         own = np.ones(filaments.n_filaments, bool)
@@ -48,37 +58,33 @@ class FilamentFlow(Flow):
             self._solve = partial(kernel.Constraints, *tables, work, tolerance=filaments.tolerance)
             self._tangent = self._solve(action="tangent", h=0.0, kT=0.0, letter=0)
 
-    def after_a(self, stage: Stage):
+    def after_a(self, stage: Stage) -> "Sequence[Operation]":
         return (self._solve(action="flight", h=stage.h, kT=0.0, letter=0),) if self._solve else ()
 
-    def after_b(self, _: Stage):
+    def after_b(self, _: Stage) -> "Sequence[Operation]":
         return self.tangent()
 
-    def before_o(self, stage: Stage):
+    def before_o(self, stage: Stage) -> "Sequence[Operation]":
         if self._solve and (self.mixed or not self._is_even):
             return (self._solve(action="normal", h=0.0, kT=stage.kT, letter=stage.index),)
         return ()
 
-    after_o = after_b
+    def after_o(self, stage: Stage) -> "Sequence[Operation]":
+        return self.after_b(stage)
 
-    @property
-    def obstacle(self):
-        if self._filaments.constrained:
-            return "its links are constraints"
-        return "its frictions along and across turn with its links"
-
-    def tangent(self):
+    def tangent(self) -> "Sequence[Operation]":
         return (self._tangent,) if self._tangent else ()
 
-    def settle(self):
+    def settle(self) -> "Sequence[Operation]":
         return (self._solve(action="settle", h=0.0, kT=0.0, letter=0),) if self._solve else ()
 
-    def arrays(self):
+    def arrays(self) -> dict[str, np.ndarray]:
         return {} if self._coefficients is None else {f"friction of {self._filaments.name}": self._coefficients}
 
-    def carry(self, before, then, now):
-        if self._coefficients is not None and before._coefficients is not None:
-            self._coefficients[:, now] = before._coefficients[:, then]
+    def carry(self, before: Flow, then: np.ndarray, now: np.ndarray) -> None:
+        old = cast(FilamentFlow, before)
+        if self._coefficients is not None and old._coefficients is not None:
+            self._coefficients[:, now] = old._coefficients[:, then]
 
     @cached_property
     def _is_even(self) -> bool:
@@ -101,25 +107,29 @@ class FilamentFlow(Flow):
 class AlongAcrossFlow(FilamentFlow):
     """Filaments with another friction along them than across: an O of their own (_kernels/thermostat.pyx)."""
 
-    def in_place_of_o(self, stage: Stage):
+    def in_place_of_o(self, stage: Stage) -> "Sequence[Operation]":
         f = self._filaments
-        if self._made_for != (stage.h, stage.kT):
+        coefficients = self._coefficients
+        if coefficients is None or self._made_for != (stage.h, stage.kT):
             self._made_for = stage.h, stage.kT
             inverse_mass = np.where(f.fixed_beads, 0.0, 1.0 / f.mass)
-            friction = np.stack([f.friction_along, f.friction])
-            self._coefficients = np.stack(ornstein_uhlenbeck(friction, stage.h, stage.kT, inverse_mass), axis=2)
+            friction = np.stack([cast(np.ndarray, f.friction_along), f.friction])
+            # O is not compiled without a temperature.
+            kT = cast(float, stage.kT)
+            coefficients = np.stack(ornstein_uhlenbeck(friction, stage.h, kT, inverse_mass), axis=2)
+            self._coefficients = coefficients
         neighbors = np.full((2, len(f)), -1, np.int32)
         a, b = f.links.T
         neighbors[0, b], neighbors[1, a] = self._first + a, self._first + b
-        return (thermostat.AlongAcross(stage.index, self._first, *neighbors, *self._coefficients),)
+        return (thermostat.AlongAcross(stage.index, self._first, *neighbors, *coefficients),)
 
 
-def filament_rows(filaments) -> list[Rows]:
+def filament_rows(filaments: "Filaments") -> list[Rows]:
     """What holds the nodes of filaments, and their directors."""
     nodes, length, chain = filaments.beads[filaments.links], filaments.link_lengths, filaments.link_chains
     tolerance, nothing = filaments.tolerance, np.empty((len(length), 0))
 
-    def label(what: str):
+    def label(what: str) -> Callable[[int], str]:
         return lambda i: f"the {what} of link {i}"
 
     # |g| over the gradient's length is what is compared: with these scales the errors are those of constraints.pxi.
@@ -134,7 +144,9 @@ def filament_rows(filaments) -> list[Rows]:
     return rows
 
 
-def _tables(filaments, own: np.ndarray, first: int, first_director: int, kernel) -> tuple[np.ndarray, ...]:
+def _tables(
+    filaments: "Filaments", own: np.ndarray, first: int, first_director: int, kernel: Any
+) -> tuple[np.ndarray, ...]:
     """How those filaments (f,) that are `own` are spread over the lanes of a kernel; the columns are those of
     `Filaments` there."""
     # The same for all contexts, and after each edit of the topology, but for the places of nodes and directors.
@@ -146,7 +158,7 @@ def _tables(filaments, own: np.ndarray, first: int, first_director: int, kernel)
     return parts, step, links, start, node + np.int32(first), director + np.int32(first_director), *others
 
 
-def _spread(filaments, own: np.ndarray, kernel) -> tuple[np.ndarray, ...]:
+def _spread(filaments: "Filaments", own: np.ndarray, kernel: Any) -> tuple[np.ndarray, ...]:
     """The same, with nodes and directors counted from the first of these filaments."""
     n_lanes, n_segments = kernel.LANE_COUNT, kernel.SEGMENT_COUNT
     lengths, starts, link_starts = filaments.link_lengths, filaments.starts, filaments.link_starts
@@ -209,8 +221,11 @@ def _spread(filaments, own: np.ndarray, kernel) -> tuple[np.ndarray, ...]:
     following[batch[goes_on], place[goes_on]] = next_one[goes_on]
     coupled = (following >= 0).any(axis=1)
     scale = np.divide(1.0, length**2, out=np.zeros_like(length), where=length > 0.0)
-    parts, step, links, starts, coupled = (a.astype(np.int32) for a in (parts, step, links, start[:-1], coupled))
-    return parts, step, links, starts, node, director, length**2, scale, owned, following, coupled
+    tables = (parts, step, links, start[:-1])
+    return (
+        *(a.astype(np.int32) for a in tables), node, director, length**2, scale, owned, following,
+        coupled.astype(np.int32),
+    )  # fmt: skip
 
 
 def _counted(first: np.ndarray, step: np.ndarray, count: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -220,7 +235,7 @@ def _counted(first: np.ndarray, step: np.ndarray, count: np.ndarray) -> tuple[np
     return first[of] + step[of] * k, of, k
 
 
-def parallel_directors(filaments) -> np.ndarray:
+def parallel_directors(filaments: "Filaments") -> np.ndarray:
     """(l, 3) unit vectors perpendicular to the links of filaments, without twist; what a ring needs to close is spread
     evenly over its joints."""
     x, links = filaments.positions, filaments.links

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import array, number, one_or_many, per_item
 from medyanpy.beads.adding import chains_of, enough_nodes, inertia_of, joined, positions_of
 from medyanpy.beads.chains import Chains
@@ -17,9 +18,13 @@ from medyanpy.beads.filament_constraints import (
 )
 from medyanpy.beads.free import Beads
 from medyanpy.errors import ParameterError, SimulationError, TopologyError
+from medyanpy.flows import Flow
+from medyanpy.handles import Handle
 from medyanpy.sites import Sites
 
 if TYPE_CHECKING:
+    from medyanpy.beads.joint import Rows
+    from medyanpy.layout import Layout
     from medyanpy.topology import Topology
 
 # How far nodes given by a user may miss the lengths of their links, relative, before that is an error (they are
@@ -56,14 +61,15 @@ class Filaments(Chains, Beads):
     kind = "filament nodes"
     chain = "filament"
     added_by = "add_filaments"
-    per_bead = (*Beads.per_bead, "friction_along")
-    per_link = ("link_lengths",)
+    per_bead: tuple[str, ...] = (*Beads.per_bead, "friction_along")
+    per_link: tuple[str, ...] = ("link_lengths",)
     takes_constraints = True
     directors: "Directors | None" = None
 
     def __init__(
-        self, topology, name, first, positions, mass, friction, starts, closed, constrained, link_lengths, fixed_nodes,
-        tolerance,
+        self, topology: "Topology", name: str, first: int, positions: np.ndarray, mass: np.ndarray,
+        friction: np.ndarray, starts: np.ndarray, closed: bool, constrained: bool, link_lengths: np.ndarray,
+        fixed_nodes: np.ndarray, tolerance: float,
     ) -> None:  # fmt: skip
         super().__init__(topology, name, first, positions, mass, friction)
         self.starts = starts
@@ -78,19 +84,19 @@ class Filaments(Chains, Beads):
     def n_filaments(self) -> int:
         return self.n_chains
 
-    def add(
+    def add(  # type: ignore[override]
         self,
-        nodes: Any,
-        node_mass: Any = None,
-        node_friction: Any = None,
-        directors: Any = None,
+        nodes: Numbers,
+        node_mass: Numbers | None = None,
+        node_friction: Numbers | None = None,
+        directors: Numbers | None = None,
         *,
-        starts: Any = None,
-        director_mass: Any = None,
-        director_friction: Any = None,
-        node_friction_along: Any = None,
-        link_lengths: Any = None,
-        fixed_nodes: Any = (),
+        starts: Numbers | None = None,
+        director_mass: Numbers | None = None,
+        director_friction: Numbers | None = None,
+        node_friction_along: Numbers | None = None,
+        link_lengths: Numbers | None = None,
+        fixed_nodes: Numbers = (),
     ) -> np.ndarray:
         """Add filaments to these: to a running simulation inside ``with topology.edit():``.
 
@@ -126,9 +132,9 @@ class Filaments(Chains, Beads):
         if starts is None and isinstance(nodes, np.ndarray | list | tuple) and len(nodes) and np.ndim(nodes[0]) == 1:
             nodes = [nodes]
         x, starts = chains_of(what, nodes, starts)
-        turning = self.directors
+        turning, along_links = self.directors, None
         if turning is not None:
-            directors = "parallel" if directors is None else joined(f"{what}: directors", directors, 3)
+            along_links = "parallel" if directors is None else joined(f"{what}: directors", directors, 3)
             director_mass = turning._number_for(what, "mass", director_mass)
             director_friction = turning._number_for(what, "friction", director_friction)
         elif directors is not None:
@@ -142,12 +148,12 @@ class Filaments(Chains, Beads):
         other, its_directors = _filaments(
             self.topology, what, x, starts, self._number_for(what, "mass", node_mass),
             self._number_for(what, "friction", node_friction), node_friction_along, self.constrained, self.closed,
-            link_lengths, _fixed_nodes(what, fixed_nodes, len(x), 0), self.tolerance, directors, director_mass,
+            link_lengths, _fixed_nodes(what, fixed_nodes, len(x), 0), self.tolerance, along_links, director_mass,
             director_friction,
         )  # fmt: skip
         new = np.arange(self.n_filaments, self.n_filaments + other.n_filaments)
         self.topology._grow(self, other)
-        if turning is not None:
+        if turning is not None and its_directors is not None:
             self.topology._grow(turning, Directors(self, turning.name, 0, *its_directors))
         return new
 
@@ -156,14 +162,14 @@ class Filaments(Chains, Beads):
         if self.directors is not None and self.directors.capacity < self.capacity:
             self.topology._reserve(f"{self.name}.reserve", self.directors, self.capacity)
 
-    def _kept_of(self, chains):
+    def _kept_of(self, chains: np.ndarray) -> dict[Handle, np.ndarray]:
         kept = super()._kept_of(chains)
         return kept if self.directors is None else {**kept, self.directors: chains[self.link_chains]}
 
-    def _merged(self, other):
+    def _merged(self, other: Handle) -> dict[str, Any]:
         return {**super()._merged(other), "fixed_nodes": np.append(self.fixed_nodes, len(self) + other.fixed_nodes)}
 
-    def _chosen(self, keep):
+    def _chosen(self, keep: np.ndarray) -> dict[str, Any]:
         fixed = np.zeros(len(self), bool)
         fixed[self.fixed_nodes] = True
         return {**super()._chosen(keep), "fixed_nodes": np.flatnonzero(fixed[keep])}
@@ -191,10 +197,10 @@ class Filaments(Chains, Beads):
         out[self.fixed_nodes] = True
         return out
 
-    def constraint_rows(self):
+    def constraint_rows(self) -> "list[Rows]":
         return filament_rows(self) if self.constrained else []
 
-    def multipliers(self, positions, velocities, forces):
+    def multipliers(self, positions: np.ndarray, velocities: np.ndarray, forces: np.ndarray) -> np.ndarray | None:
         # With directors constraints of links are not alone.
         if not self.constrained or self.directors is not None:
             return None
@@ -218,7 +224,8 @@ class Filaments(Chains, Beads):
             factors = linalg.splu((gradient @ sparse.diags_array(weight) @ gradient.T).tocsc())
             pivots = np.abs(factors.U.diagonal())
             if pivots.min() > 1e-13 * pivots.max():
-                return factors.solve(right)
+                solved: np.ndarray = factors.solve(right)
+                return solved
         except RuntimeError:
             # Exactly singular.
             pass
@@ -236,7 +243,7 @@ class Filaments(Chains, Beads):
             free += len(self.directors)
         return free - len(self.link_lengths) if self.constrained else free
 
-    def sites(self, filament: Any, link: Any, fraction: Any = 0.5) -> Sites:
+    def sites(self, filament: Numbers, link: Numbers, fraction: Numbers = 0.5) -> Sites:
         """Places on links, as links and other forces between sites take them.
 
         Parameters
@@ -288,7 +295,7 @@ class Filaments(Chains, Beads):
             )
         return self._on_links(self.link_starts[filament] + link, fraction)
 
-    def sites_along(self, filament: Any, distance: Any) -> Sites:
+    def sites_along(self, filament: Numbers, distance: Numbers) -> Sites:
         """Places at distances along filaments from their first nodes, by the lengths of links at rest.
 
         Parameters
@@ -356,7 +363,7 @@ class Filaments(Chains, Beads):
         """The filament of the handle that a bead of the topology belongs to."""
         return self.chain_of(bead)
 
-    def bind(self, layout):
+    def bind(self, layout: "Layout") -> Flow | None:
         if not len(self):
             return None
         if self.friction_along is not None:
@@ -401,14 +408,18 @@ class Directors(Beads):
     in_space = False
     _is_from_elsewhere = False
 
-    def __init__(self, filaments, name, first, positions, mass, friction) -> None:
+    def __init__(
+        self, filaments: Filaments, name: str, first: int, positions: np.ndarray, mass: np.ndarray, friction: np.ndarray
+    ) -> None:
         super().__init__(filaments.topology, name, first, positions, mass, friction)
         self.filaments = filaments
 
     def _why_whole(self) -> str:
         return f"directors go with their filaments: {self.filaments.name}.remove"
 
-    def add(self, positions: Any, mass: Any = None, friction: Any = None) -> np.ndarray:
+    def add(
+        self, positions: Numbers, mass: Numbers | None = None, friction: Numbers | None = None, **own: Any
+    ) -> np.ndarray:
         """Directors come with filaments.
 
         Raises
@@ -437,18 +448,18 @@ class Directors(Beads):
 
 def add_filament(
     topology: "Topology",
-    nodes: Any,
-    node_mass: Any,
-    node_friction: Any = 0.0,
+    nodes: Numbers,
+    node_mass: Numbers,
+    node_friction: Numbers = 0.0,
     constrained: bool = True,
     closed: bool = False,
-    directors: Any = None,
+    directors: Numbers | Literal["parallel"] | None = None,
     *,
-    director_mass: Any = None,
-    director_friction: Any = None,
-    node_friction_along: Any = None,
-    link_lengths: Any = None,
-    fixed_nodes: Any = (),
+    director_mass: Numbers | None = None,
+    director_friction: Numbers | None = None,
+    node_friction_along: Numbers | None = None,
+    link_lengths: Numbers | None = None,
+    fixed_nodes: Numbers = (),
     tolerance: float = 1e-10,
     name: str | None = None,
     capacity: int | None = None,
@@ -507,19 +518,19 @@ def add_filament(
 
 def add_filaments(
     topology: "Topology",
-    nodes: Any,
-    node_mass: Any,
-    node_friction: Any = 0.0,
+    nodes: Numbers,
+    node_mass: Numbers,
+    node_friction: Numbers = 0.0,
     constrained: bool = True,
     closed: bool = False,
-    directors: Any = None,
+    directors: Numbers | Literal["parallel"] | None = None,
     *,
-    starts: Any = None,
-    director_mass: Any = None,
-    director_friction: Any = None,
-    node_friction_along: Any = None,
-    link_lengths: Any = None,
-    fixed_nodes: Any = (),
+    starts: Numbers | None = None,
+    director_mass: Numbers | None = None,
+    director_friction: Numbers | None = None,
+    node_friction_along: Numbers | None = None,
+    link_lengths: Numbers | None = None,
+    fixed_nodes: Numbers = (),
     tolerance: float = 1e-10,
     name: str | None = None,
     capacity: int | None = None,
@@ -565,8 +576,9 @@ def add_filaments(
 
 
 def _add_filaments(
-    topology: "Topology", what, x, starts, mass, friction, along, constrained, closed, link_lengths, fixed, tolerance,
-    name, directors, director_mass, director_friction, capacity,
+    topology: "Topology", what: str, x: np.ndarray, starts: np.ndarray, mass: Any, friction: Any, along: Any,
+    constrained: bool, closed: bool, link_lengths: Any, fixed: np.ndarray, tolerance: float, name: str | None,
+    directors: Any, director_mass: Any, director_friction: Any, capacity: int | None,
 ) -> Filaments:  # fmt: skip
     if isinstance(friction, tuple) and len(friction) == 2:
         if along is not None:
@@ -595,9 +607,10 @@ def _add_filaments(
 
 
 def _filaments(
-    topology: "Topology", what, x, starts, mass, friction, along, constrained, closed, link_lengths, fixed, tolerance,
-    directors, director_mass, director_friction,
-) -> "tuple[Filaments, tuple | None]":  # fmt: skip
+    topology: "Topology", what: str, x: np.ndarray, starts: np.ndarray, mass: Any, friction: Any, along: Any,
+    constrained: bool, closed: bool, link_lengths: Any, fixed: np.ndarray, tolerance: float, directors: Any,
+    director_mass: Any, director_friction: Any,
+) -> tuple[Filaments, tuple[np.ndarray, np.ndarray, np.ndarray] | None]:  # fmt: skip
     """A handle in no topology of filaments as a user gives them, checked; and positions, masses and frictions of their
     directors."""
     closed, constrained = bool(closed), bool(constrained)

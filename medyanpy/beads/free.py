@@ -1,14 +1,15 @@
 """Free beads, with and without a radius; and how kinds of beads that are defined elsewhere are added."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from medyanpy._tools.described import kept
 from medyanpy._tools.names import did_you_mean
+from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import per_item
 from medyanpy.beads.adding import inertia_of, positions_of
-from medyanpy.columns import POSITIONS
+from medyanpy.columns import POSITIONS, Column
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.handles import Handle, chosen, together
 
@@ -20,15 +21,19 @@ class Beads(Handle):
     """Free beads. `positions` (n, 3), nm, are where they start."""
 
     added_by = "add_beads"
-    per_bead = ("mass", "friction", "positions")
+    per_bead: tuple[str, ...] = ("mass", "friction", "positions")
     comes_and_goes = True
     takes_constraints = True
 
-    def __init__(self, topology, name, first, positions, mass, friction) -> None:
+    def __init__(
+        self, topology: "Topology", name: str, first: int, positions: np.ndarray, mass: np.ndarray, friction: np.ndarray
+    ) -> None:
         super().__init__(topology, name, first, mass, friction)
         self.positions = positions
 
-    def add(self, positions: Any, mass: Any = None, friction: Any = None, **own: Any) -> np.ndarray:
+    def add(
+        self, positions: Numbers, mass: Numbers | None = None, friction: Numbers | None = None, **own: Any
+    ) -> np.ndarray:
         """Add beads to these: to a running simulation inside ``with topology.edit():``.
 
         Forces that name the handle act on them too; where such a force has a number for each bead, give it those of the
@@ -62,9 +67,7 @@ class Beads(Handle):
 
     def _more(self, what: str, positions: np.ndarray, mass: np.ndarray, friction: np.ndarray, **own: Any) -> "Beads":
         """A handle in no topology of more beads like these."""
-        for name in own:
-            if name not in self._own:
-                raise ParameterError(f"{what}: these beads have no {name}{did_you_mean(name, self._own)}")
+        self._expect_own(what, own)
         for name in self._own:
             if name in self.per_bead and name not in own:
                 raise ParameterError(f"{what}: give {name}=")
@@ -72,6 +75,12 @@ class Beads(Handle):
         other = type(self)(self.topology, self.name, 0, positions, mass, friction, **{**self._own, **own})
         other._own = {**self._own, **own}
         return other
+
+    def _expect_own(self, what: str, own: dict[str, Any]) -> None:
+        """Refuse what this kind does not have."""
+        for name in own:
+            if name not in self._own:
+                raise ParameterError(f"{what}: these beads have no {name}{did_you_mean(name, self._own)}")
 
     def _expect_said(self, what: str) -> None:
         """Refuse arrays of a kind from elsewhere that may be of each bead or not."""
@@ -81,7 +90,7 @@ class Beads(Handle):
                     f"{what}: {type(self).__name__}.per_bead does not say whether {name} is something of each bead"
                 )
 
-    def newborn(self, columns):
+    def newborn(self, columns: dict[Column, np.ndarray]) -> "Beads":
         x = columns[POSITIONS]
         mass, friction = (np.full(len(x), self.of_all(name)) for name in ("mass", "friction"))
         return self._more(self.name, x, mass, friction)
@@ -92,7 +101,7 @@ class Beads(Handle):
     def _is_from_elsewhere(self) -> bool:
         return "added_by" not in vars(type(self))
 
-    def _merged(self, other):
+    def _merged(self, other: Handle) -> dict[str, Any]:
         if not self._is_from_elsewhere:
             return super()._merged(other)
         own = dict(self._own)
@@ -101,7 +110,7 @@ class Beads(Handle):
                 own[name] = np.concatenate([_each(one, name) for one in (self, other)])
         return self._anew(own, {name: together(getattr(self, name), getattr(other, name)) for name in Beads.per_bead})
 
-    def _chosen(self, keep):
+    def _chosen(self, keep: np.ndarray) -> dict[str, Any]:
         if not self._is_from_elsewhere:
             return super()._chosen(keep)
         self._expect_said(f"{self.name}.remove")
@@ -118,7 +127,7 @@ class Beads(Handle):
         return {"positions": self.positions, **super()._arguments_now()}
 
 
-def _each(handle: Beads, name: str) -> np.ndarray:
+def _each(handle: Handle, name: str) -> np.ndarray:
     """An argument of its own for each of the beads."""
     value = np.asarray(handle._own[name])
     return np.broadcast_to(value, (len(handle), *value.shape)) if value.shape[:1] != (len(handle),) else value
@@ -129,15 +138,21 @@ class Balls(Beads):
 
     kind = "balls"
     added_by = "add_balls"
-    per_bead = (*Beads.per_bead, "radius")
+    per_bead: tuple[str, ...] = (*Beads.per_bead, "radius")
     comes_and_goes = True
     takes_constraints = True
 
-    def __init__(self, topology, name, first, positions, radius, mass, friction) -> None:
+    def __init__(
+        self, topology: "Topology", name: str, first: int, positions: np.ndarray, radius: np.ndarray, mass: np.ndarray,
+        friction: np.ndarray,
+    ) -> None:  # fmt: skip
         super().__init__(topology, name, first, positions, mass, friction)
         self.radius = radius
 
-    def _more(self, what, positions, mass, friction, radius=None):
+    def _more(
+        self, what: str, positions: np.ndarray, mass: np.ndarray, friction: np.ndarray, radius: Any = None, **own: Any
+    ) -> "Balls":
+        self._expect_own(what, own)
         r = per_item(f"{what}: radius", self._number_for(what, "radius", radius), len(positions), above=0.0)
         return Balls(self.topology, self.name, 0, positions, r, mass, friction)
 
@@ -148,11 +163,14 @@ class Balls(Beads):
         return {**super()._arguments_now(), **self._numbers_now("radius")}
 
 
+_Beads = TypeVar("_Beads", bound=Beads)
+
+
 def add_beads(
     topology: "Topology",
-    positions: Any,
-    mass: Any,
-    friction: Any = 0.0,
+    positions: Numbers,
+    mass: Numbers,
+    friction: Numbers = 0.0,
     *,
     name: str | None = None,
     capacity: int | None = None,
@@ -185,15 +203,15 @@ def add_beads(
 
 def add(
     topology: "Topology",
-    kind: type[Beads],
-    positions: Any,
-    mass: Any,
-    friction: Any = 0.0,
+    kind: type[_Beads],
+    positions: Numbers,
+    mass: Numbers,
+    friction: Numbers = 0.0,
     *,
     name: str | None = None,
     capacity: int | None = None,
     **own: Any,
-) -> Beads:
+) -> _Beads:
     """Add beads of a kind that is defined elsewhere; see "How to give letters a meaning for a new kind of bead".
 
     Parameters
@@ -229,10 +247,10 @@ def add(
 
 def add_balls(
     topology: "Topology",
-    positions: Any,
-    radius: Any,
-    mass: Any,
-    friction: Any = 0.0,
+    positions: Numbers,
+    radius: Numbers,
+    mass: Numbers,
+    friction: Numbers = 0.0,
     *,
     name: str | None = None,
     capacity: int | None = None,

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import array, whole_number
 from medyanpy._tools.validation import seed as check_seed
 from medyanpy.beads.adding import inertia_of
@@ -44,11 +45,14 @@ class InTrianglePoints(Handle):
     kind = "points"
     degrees_of_freedom_per_bead = 2
     added_by = "add_intriangle_points"
-    per_bead = ("mass", "friction", "triangles", "_weights")
+    per_bead: tuple[str, ...] = ("mass", "friction", "triangles", "_weights")
     comes_and_goes = True
-    columns = (*Handle.columns, TRIANGLES, BARYCENTRIC)
+    columns: tuple[Column, ...] = (*Handle.columns, TRIANGLES, BARYCENTRIC)
 
-    def __init__(self, topology, name, first, membrane, triangles, weights, mass, friction) -> None:
+    def __init__(
+        self, topology: "Topology", name: str, first: int, membrane: Membrane, triangles: np.ndarray,
+        weights: np.ndarray, mass: np.ndarray, friction: np.ndarray,
+    ) -> None:  # fmt: skip
         super().__init__(topology, name, first, mass, friction)
         self.membrane = membrane
         self.triangles = triangles
@@ -61,7 +65,8 @@ class InTrianglePoints(Handle):
         normals cancel."""
         normal = np.einsum("ij,ijk->ik", self.barycentric, self.area_vectors())
         length = np.linalg.norm(normal, axis=1)[:, None]
-        return np.divide(normal, length, out=np.full_like(normal, np.nan), where=length > 0.0)
+        unit: np.ndarray = np.divide(normal, length, out=np.full_like(normal, np.nan), where=length > 0.0)
+        return unit
 
     def area_vectors(self) -> np.ndarray:
         """(n, 3, 3) nm²; at each corner of the triangles where points start, the sum of the area vectors of the
@@ -69,7 +74,8 @@ class InTrianglePoints(Handle):
         mesh = self.membrane.mesh
         sums = np.zeros_like(mesh.vertices)
         np.add.at(sums, mesh.faces, (mesh.face_areas[:, None] * mesh.face_normals)[:, None])
-        return sums[mesh.faces[self.triangles]]
+        areas: np.ndarray = sums[mesh.faces[self.triangles]]
+        return areas
 
     @property
     def barycentric(self) -> np.ndarray:
@@ -83,10 +89,10 @@ class InTrianglePoints(Handle):
         self,
         n: int | None = None,
         *,
-        triangles: Any = None,
-        barycentric: Any = None,
-        mass: Any = None,
-        friction: Any = None,
+        triangles: Numbers | None = None,
+        barycentric: Numbers | None = None,
+        mass: Numbers | None = None,
+        friction: Numbers | None = None,
         seed: int | None = None,
     ) -> np.ndarray:
         """Add points to these: to a running simulation inside ``with topology.edit():``.
@@ -120,23 +126,24 @@ class InTrianglePoints(Handle):
 
     # Memory counts the faces of all membranes together, and holds the weights of the second and third corner.
 
-    def start_of(self, column):
-        return {TRIANGLES: self.triangles + self.membrane.first_face, BARYCENTRIC: self._weights}[column]
+    def start_of(self, column: Column) -> np.ndarray:
+        start: np.ndarray = {TRIANGLES: self.triangles + self.membrane.first_face, BARYCENTRIC: self._weights}[column]
+        return start
 
-    def newborn(self, columns):
+    def newborn(self, columns: dict[Column, np.ndarray]) -> "InTrianglePoints":
         faces = columns[TRIANGLES] - np.int32(self.membrane.first_face)
         mass, friction = (np.full(len(faces), self.of_all(name)) for name in ("mass", "friction"))
         return InTrianglePoints(
             self.topology, self.name, 0, self.membrane, faces, columns[BARYCENTRIC], mass, friction
         )
 
-    def asleep(self, column):
+    def asleep(self, column: Column) -> Any:
         return self.membrane.first_face if column is TRIANGLES else 0
 
-    def shown(self, column, rows):
+    def shown(self, column: Column, rows: np.ndarray) -> np.ndarray:
         return rows - self.membrane.first_face if column is TRIANGLES else _all_three(rows)
 
-    def taken(self, what, given):
+    def taken(self, what: str, given: dict[Column, np.ndarray]) -> dict[Column, np.ndarray]:
         faces, weights = check_places(what, self.membrane.mesh, given[TRIANGLES], given[BARYCENTRIC])
         return {TRIANGLES: faces + self.membrane.first_face, BARYCENTRIC: weights[:, 1:]}
 
@@ -157,10 +164,10 @@ def add_intriangle_points(
     membrane: Membrane,
     n: int | None = None,
     *,
-    triangles: Any = None,
-    barycentric: Any = None,
-    mass: Any,
-    friction: Any = 0.0,
+    triangles: Numbers | None = None,
+    barycentric: Numbers | None = None,
+    mass: Numbers,
+    friction: Numbers = 0.0,
     seed: int | None = None,
     name: str | None = None,
     capacity: int | None = None,

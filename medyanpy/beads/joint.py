@@ -13,6 +13,7 @@ from medyanpy.flows import Flow, Stage
 from medyanpy.surfaces.forms import Form
 
 if TYPE_CHECKING:
+    from medyanpy._kernels.program import Operation
     from medyanpy.handles import Handle
     from medyanpy.topology import Topology
 
@@ -71,7 +72,8 @@ class Joint:
     """
 
     def __init__(self, topology: "Topology", written: Sequence["Handle"]) -> None:
-        self.topology, self.first = topology, written[0]
+        self.topology: Topology = topology
+        self.first: Handle = written[0]
         parts = [(handle, rows) for handle in topology.handles for rows in handle.constraint_rows()]
         self._movable = np.zeros(topology.n_beads, bool)
         of_bead = np.full(topology.n_beads, -1)
@@ -104,10 +106,10 @@ class Joint:
             owners = np.stack([np.broadcast_to(own[i][:, None], moving.shape), of_bead[rows.beads[i]]], axis=-1)
             for which, k in np.unique(owners[moving], axis=0).tolist():
                 together[which].add(topology.handles[k])
-        self.parts = parts
+        self.parts: list[tuple[Handle, Rows]] = parts
         self._part, self._number, self._component = map(np.concatenate, (kept, numbers, component))
-        self.leaders = _leaders(topology, list(together.values()))
-        self.handles = set(self.leaders)
+        self.leaders: dict[Handle, Handle] = _leaders(topology, list(together.values()))
+        self.handles: set[Handle] = set(self.leaders)
         self._keeps: dict[Handle, bool] = {}
 
     def _connected(self, parts: list[tuple["Handle", Rows]]) -> tuple[list[np.ndarray], dict["Handle", int]]:
@@ -147,7 +149,8 @@ class Joint:
         return f"{rows.label(int(self._number[row]))} of {handle.name!r}"
 
     def _beads(self, row: int) -> np.ndarray:
-        return self.parts[self._part[row]][1].beads[self._number[row]]
+        beads: np.ndarray = self.parts[self._part[row]][1].beads[self._number[row]]
+        return beads
 
     def keeps_momentum(self, handle: "Handle") -> bool:
         """Whether no constraint of a handle changes when all its beads move alike, as far as gradients where they start
@@ -273,7 +276,9 @@ class Joint:
 
     # Multipliers -----------------------------------------------------------------------------------------------
 
-    def multipliers(self, x: np.ndarray, v: np.ndarray, forces: np.ndarray) -> dict["Handle", list]:
+    def multipliers(
+        self, x: np.ndarray, v: np.ndarray, forces: np.ndarray
+    ) -> "dict[Handle, list[tuple[np.ndarray, np.ndarray]]]":
         """Of every handle those of its parts, by rows: pairs of numbers (m,) within the part, and λ; from (n, 3)
         positions, velocities and forces in topology order.
 
@@ -290,7 +295,8 @@ class Joint:
         for handle in self.handles:
             if len(handle):
                 weight[handle.beads] = np.where(handle.fixed_beads, 0.0, 1.0 / handle.mass)
-        at, columns, values, bends, found = [], [], [], np.empty(len(self)), {}
+        at, columns, values, bends = [], [], [], np.empty(len(self))
+        found: dict[Handle, list[tuple[np.ndarray, np.ndarray, float]]] = {}
         for p in np.unique(self._part).tolist():
             handle, rows = self.parts[p]
             mine = np.flatnonzero(self._part == p)
@@ -328,14 +334,14 @@ class Joint:
 
     # Tables of the kernel ---------------------------------------------------------------------------------------
 
-    def tables(self, layout: Any) -> tuple[dict[str, np.ndarray], list, list[int]]:
+    def tables(self, layout: Any) -> tuple[dict[str, np.ndarray], list[Form], list[int]]:
         """Those of _kernels/joint_constraints.pyx, the programs, and which of these rows each of theirs is."""
         forms = list(dict.fromkeys(rows.form for _, rows in self.parts))
         # Components in the order of their first beads.
         order = np.lexsort((self._number, self._part, self._component))
         cuts = np.flatnonzero(np.diff(self._component[order])) + 1
         components = sorted(np.split(order, cuts), key=lambda own: min(self._beads(row).min() for row in own))
-        t: dict[str, list] = {key: [] for key in _TABLES}
+        t: dict[str, list[Any]] = {key: [] for key in _TABLES}
         for key in ("slots", "rows", "entries", "pattern", "products", "blocks", "groups"):
             t[key] = [0]
         ordered: list[int] = []
@@ -374,9 +380,12 @@ class Joint:
 
     def moving(self, layout: Any, place: np.ndarray) -> np.ndarray:
         """Which beads at places move."""
-        return self._movable[layout.order[place]]
+        moving: np.ndarray = self._movable[layout.order[place]]
+        return moving
 
-    def _add_component(self, own: np.ndarray, forms: list[Form], t: dict[str, list], ordered: list[int]) -> list[int]:
+    def _add_component(
+        self, own: np.ndarray, forms: list[Form], t: dict[str, list[Any]], ordered: list[int]
+    ) -> list[int]:
         """Append a component; the numbers of its rows in the tables."""
         beads = sorted({int(bead) for row in own for bead in self._beads(row)})
         moves = [bool(self._movable[bead]) for bead in beads]
@@ -510,24 +519,25 @@ class JointFlow(Flow):
         self._make = make
         self._is_even = _is_even(joint, tables, layout)
 
-    def before_a(self, _: Stage):
+    def before_a(self, _: Stage) -> "Sequence[Operation]":
         return (self._make("start"),)
 
-    def after_a(self, stage: Stage):
+    def after_a(self, stage: Stage) -> "Sequence[Operation]":
         return (self._make("flight", h=stage.h),)
 
-    def after_b(self, _: Stage):
+    def after_b(self, _: Stage) -> "Sequence[Operation]":
         return (self._make("tangent"),)
 
-    def before_o(self, stage: Stage):
+    def before_o(self, stage: Stage) -> "Sequence[Operation]":
         return () if self._is_even and not self.mixed else (self._make("normal", kT=stage.kT, letter=stage.index),)
 
-    after_o = after_b
+    def after_o(self, stage: Stage) -> "Sequence[Operation]":
+        return self.after_b(stage)
 
-    def tangent(self):
+    def tangent(self) -> "Sequence[Operation]":
         return (self._make("admit"),)
 
-    def settle(self):
+    def settle(self) -> "Sequence[Operation]":
         return (self._make("settle"),)
 
 

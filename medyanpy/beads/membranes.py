@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from medyanpy._tools.described import scalar_if_one
+from medyanpy._tools.types import Numbers
 from medyanpy.beads.adding import inertia_of
 from medyanpy.errors import TopologyError
 from medyanpy.handles import Handle
@@ -23,7 +24,10 @@ class Membrane(Handle):
     kind = "vertices"
     added_by = "add_membrane"
 
-    def __init__(self, topology, name, first, mesh, mass, friction, fixed, first_face) -> None:
+    def __init__(
+        self, topology: "Topology", name: str, first: int, mesh: TriangleMesh, mass: np.ndarray, friction: np.ndarray,
+        fixed: bool, first_face: int,
+    ) -> None:  # fmt: skip
         super().__init__(topology, name, first, mass, friction)
         self.mesh = mesh
         self.fixed = fixed
@@ -56,8 +60,8 @@ class Membrane(Handle):
 def add_membrane(
     topology: "Topology",
     mesh: TriangleMesh,
-    vertex_mass: Any,
-    vertex_friction: Any = 0.0,
+    vertex_mass: Numbers,
+    vertex_friction: Numbers = 0.0,
     fixed: bool = False,
     *,
     name: str | None = None,

@@ -1,18 +1,26 @@
 """Oriented beads: rotation in A, friction and noise of all six momenta in O, displacement in D."""
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from medyanpy._kernels.selected import brownian, rotation
+from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import array, dimensions, number, vector
 from medyanpy.beads.free import Beads
 from medyanpy.columns import Column
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.flows import Flow, Stage
+from medyanpy.handles import Handle
 from medyanpy.rigid.tensors import check_tensor, check_tensors, friction_to_diffusion, move_friction
 from medyanpy.sites import Sites
+
+if TYPE_CHECKING:
+    from medyanpy._kernels.kick import ForceSum
+    from medyanpy._kernels.program import Operation
+    from medyanpy.layout import Layout
+    from medyanpy.topology import Topology
 
 __all__ = [
     "OrientedBeads",
@@ -121,12 +129,13 @@ class OrientedBeads(Beads):
     """
 
     kind = "oriented beads"
-    per_bead = ("mass", "positions", "orientations", "inertia", "held")
-    columns = (*Beads.columns, ORIENTATIONS, ANGULAR_MOMENTA)
+    per_bead: tuple[str, ...] = ("mass", "positions", "orientations", "inertia", "held")
+    columns: tuple[Column, ...] = (*Beads.columns, ORIENTATIONS, ANGULAR_MOMENTA)
 
     def __init__(
-        self, topology, name, first, positions, mass, orientations, inertia, friction, parts, held
-    ) -> None:
+        self, topology: "Topology", name: str, first: int, positions: np.ndarray, mass: np.ndarray,
+        orientations: np.ndarray, inertia: np.ndarray, friction: np.ndarray, parts: int, held: np.ndarray,
+    ) -> None:  # fmt: skip
         super().__init__(topology, name, first, positions, mass, _mean_friction(friction, len(mass)))
         self.orientations = orientations
         self.inertia = inertia
@@ -134,7 +143,7 @@ class OrientedBeads(Beads):
         self.rotation_parts = parts
         self.held = held
 
-    def _merged(self, other):
+    def _merged(self, other: Handle) -> dict[str, Any]:
         a, b = self.friction_tensors, other.friction_tensors
         if not len(self):
             tensors = b
@@ -144,7 +153,7 @@ class OrientedBeads(Beads):
             tensors = np.concatenate([np.broadcast_to(t, (len(h), 6, 6)) for t, h in ((a, self), (b, other))])
         return self._with_friction(super()._merged(other), tensors)
 
-    def _chosen(self, keep):
+    def _chosen(self, keep: np.ndarray) -> dict[str, Any]:
         tensors = self.friction_tensors
         return self._with_friction(super()._chosen(keep), tensors if len(tensors) == 1 else tensors[keep])
 
@@ -155,7 +164,8 @@ class OrientedBeads(Beads):
 
     @property
     def fixed_beads(self) -> np.ndarray:
-        return self.held[:, 0]
+        fixed: np.ndarray = self.held[:, 0]
+        return fixed
 
     @property
     def degrees_of_freedom(self) -> int:
@@ -165,13 +175,13 @@ class OrientedBeads(Beads):
     def has_friction(self) -> bool:
         return bool(self.friction_tensors.any())
 
-    def moves(self, column):
+    def moves(self, column: Column) -> np.ndarray:
         return ~self.held[:, 1:]
 
-    def asleep(self, column):
+    def asleep(self, column: Column) -> Any:
         return [1.0, 0.0, 0.0, 0.0] if column is ORIENTATIONS else 0.0
 
-    def taken(self, what, given):
+    def taken(self, what: str, given: dict[Column, np.ndarray]) -> dict[Column, np.ndarray]:
         out = dict(given)
         if ORIENTATIONS in given:
             out[ORIENTATIONS] = unit_quaternions(f"{what}: orientations", given[ORIENTATIONS], len(self))
@@ -181,10 +191,10 @@ class OrientedBeads(Beads):
         # For those who look into files, and older pictures.
         return {**super().beside_frames(), "inertia": (self.inertia, "pN s+2 nm")}
 
-    def bind(self, layout):
+    def bind(self, layout: "Layout") -> Flow | None:
         return OrientedFlow(self, layout) if len(self) else None
 
-    def sites(self, arms: Any) -> Sites:
+    def sites(self, arms: Numbers) -> Sites:
         """Points fixed to the bodies: what acts on them also turns the bodies.
 
         Parameters
@@ -238,51 +248,55 @@ class OrientedFlow(Flow):
 
     obstacle = ""
 
-    def __init__(self, beads, layout) -> None:
+    def __init__(self, beads: OrientedBeads, layout: "Layout") -> None:
         self._beads = beads
-        self._first = layout.rows_of(beads).start
+        self._first: int = layout.rows_of(beads).start
         #: Of every species, and the time and kT of the O or D that they are for.
         self._matrices: np.ndarray | None = None
-        self._made_for: tuple = ()
+        self._made_for: tuple[float | None, ...] = ()
         #: (n,) species of the beads.
-        self._kinds: np.ndarray | None = None
+        self._kinds: np.ndarray = np.empty(0, np.int32)
 
-    def after_a(self, stage: Stage):
+    def after_a(self, stage: Stage) -> "Sequence[Operation]":
         return (rotation.Rotation(self._first, len(self._beads), stage.h, self._beads.rotation_parts),)
 
-    def in_place_of_o(self, stage: Stage):
+    def in_place_of_o(self, stage: Stage) -> "Sequence[Operation]":
         return (self._stir(stage),) if self._beads.has_friction else ()
 
-    def in_place_of_d(self, stage, forces):
-        beads = self._beads
+    def in_place_of_d(self, stage: Stage, forces: "ForceSum") -> "Sequence[Operation]":
+        # Nothing that has noise is compiled without a temperature.
+        beads, h, kT = self._beads, stage.h, cast(float, stage.kT)
 
         def rows(first: int, numbers: np.ndarray) -> np.ndarray:
             what = f"BrownianIntegrator: bead {beads.beads[first]} ({beads.name!r}): friction"
             free = _free(numbers[:2])
             # What is held is a body of its own that nothing moves.
             friction = np.where(free, numbers[2:].reshape(6, 6), np.eye(6))
-            made = _brownian(check_tensor(friction, what), stage.h, stage.kT)
+            made = _brownian(check_tensor(friction, what), h, kT)
             made[:12] *= np.concatenate([free, free])
             return made
 
         species = self._species(stage, rows, np.column_stack([beads.held, self._tensors()]))
         return (brownian.TensorDisplacement(stage.index, forces, self._first, species, self._matrices),)
 
-    def carry(self, before, then, now):
-        if self._matrices is not None and before._matrices is not None:
-            self._matrices[self._kinds[now]] = before._matrices[before._kinds[then]]
+    def carry(self, before: Flow, then: np.ndarray, now: np.ndarray) -> None:
+        old = cast(OrientedFlow, before)
+        if self._matrices is not None and old._matrices is not None:
+            self._matrices[self._kinds[now]] = old._matrices[old._kinds[then]]
 
-    def arrays(self):
+    def arrays(self) -> dict[str, np.ndarray]:
         # Eigenvectors and factors may differ in their last bits where a run is gone on with.
         return {} if self._matrices is None else {f"friction of {self._beads.name}": self._matrices}
 
-    def _stir(self, stage: Stage):
-        beads = self._beads
+    def _stir(self, stage: Stage) -> "Operation":
+        # Nothing that has noise is compiled without a temperature.
+        beads, h, kT = self._beads, stage.h, cast(float, stage.kT)
 
         def rows(_: int, numbers: np.ndarray) -> np.ndarray:
             free = _free(numbers[:2])
             # C1 keeps momenta of 0, and no noise is added to them.
-            return _exact(numbers[8:].reshape(6, 6) * free, numbers[2:8], stage.h, stage.kT) * free
+            made: np.ndarray = _exact(numbers[8:].reshape(6, 6) * free, numbers[2:8], h, kT) * free
+            return made
 
         momenta = np.column_stack([beads.mass, beads.mass, beads.mass, beads.inertia])
         species = self._species(stage, rows, np.column_stack([beads.held, momenta, self._tensors()]))
@@ -310,7 +324,8 @@ class OrientedFlow(Flow):
 def _free(held: np.ndarray) -> np.ndarray:
     """(6, 6) whether both of two momenta are free, of whether position and orientation are held."""
     free = np.repeat(held == 0.0, 3)
-    return free[:, None] & free
+    both: np.ndarray = free[:, None] & free
+    return both
 
 
 def _exact(friction: np.ndarray, mass: np.ndarray, h: float, kT: float) -> np.ndarray:

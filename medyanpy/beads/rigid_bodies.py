@@ -1,9 +1,10 @@
 """Rigid molecules: oriented beads at their centres of mass."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import per_item, whole_number
 from medyanpy.beads.adding import moments_of, positions_of, row_if_one
 from medyanpy.beads.oriented import OrientedBeads, friction_tensors, unit_quaternions
@@ -21,7 +22,8 @@ def solid_semi_axes(mass: np.ndarray, inertia: np.ndarray) -> np.ndarray:
     """(n, 3) of solid ellipsoids of masses (n,) and principal moments (n, 3), I1 = m(a2² + a3²)/5 and so on."""
     square = 2.5 * (inertia.sum(axis=1)[:, None] - 2.0 * inertia) / mass[:, None]
     a = np.sqrt(np.maximum(square, 0.0))
-    return np.maximum(a, THINNEST * a.max(axis=1)[:, None])
+    axes: np.ndarray = np.maximum(a, THINNEST * a.max(axis=1)[:, None])
+    return axes
 
 
 class RigidBodies(OrientedBeads):
@@ -30,16 +32,16 @@ class RigidBodies(OrientedBeads):
     kind = "rigid bodies"
     added_by = "add_rigid_bodies"
 
-    def add(
+    def add(  # type: ignore[override]
         self,
-        positions: Any,
-        orientations: Any,
-        mass: Any = None,
-        inertia: Any = None,
-        friction: Any = None,
+        positions: Numbers,
+        orientations: Numbers,
+        mass: Numbers | None = None,
+        inertia: Numbers | None = None,
+        friction: Numbers | None = None,
         *,
-        friction_point: Any = None,
-        fixed: Any = False,
+        friction_point: Numbers | None = None,
+        fixed: Numbers = False,
     ) -> np.ndarray:
         """Add bodies to these: to a running simulation inside ``with topology.edit():``.
 
@@ -100,14 +102,14 @@ class RigidBodies(OrientedBeads):
 
 def add_rigid_bodies(
     topology: "Topology",
-    positions: Any,
-    orientations: Any,
-    mass: Any,
-    inertia: Any,
-    friction: Any = 0.0,
+    positions: Numbers,
+    orientations: Numbers,
+    mass: Numbers,
+    inertia: Numbers,
+    friction: Numbers = 0.0,
     *,
-    friction_point: Any = None,
-    fixed: Any = False,
+    friction_point: Numbers | None = None,
+    fixed: Numbers = False,
     rotation_parts: int = 1,
     name: str | None = None,
     capacity: int | None = None,
@@ -162,14 +164,15 @@ def add_rigid_bodies(
     room = topology._capacity(what, len(made), capacity)
     first, name = topology._room(what, room, name, "rigid bodies")
     made._complete(_first=first, name=name)
-    if not len(made) and np.ndim(inertia) == 1:
+    if not len(made) and np.ndim(cast(Any, inertia)) == 1:
         made._of_all["inertia"] = moments_of(f"{what}: inertia", inertia, 1)[0]
     return topology._keep(made, room, mass=mass)
 
 
 def _rigid_bodies(
-    topology: "Topology", what, positions, orientations, mass, inertia, friction, friction_point, fixed, parts
-) -> RigidBodies:
+    topology: "Topology", what: str, positions: Any, orientations: Any, mass: Any, inertia: Any, friction: Any,
+    friction_point: Any, fixed: Any, parts: int,
+) -> RigidBodies:  # fmt: skip
     """A handle in no topology of bodies as a user gives them, checked."""
     x = positions_of(what, positions)
     n = len(x)

@@ -1,12 +1,13 @@
 """Elastic rods: chains and rings of oriented beads."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
 from medyanpy._tools.described import kept
 from medyanpy._tools.quaternions import matrices, product, turned
+from medyanpy._tools.types import Number, Numbers
 from medyanpy._tools.validation import array, per_item, whole_number
 from medyanpy.beads.adding import chains_of, enough_nodes, joined, moments_of, positions_of, row_if_one
 from medyanpy.beads.chains import Chains
@@ -15,6 +16,9 @@ from medyanpy.errors import ParameterError, TopologyError
 
 if TYPE_CHECKING:
     from medyanpy.topology import Topology
+
+#: How a rod is held at an end.
+End: TypeAlias = Literal["free", "pinned", "clamped"]
 
 # Wavelengths at which the frequencies of a rod are looked at.
 _WAVES = 64
@@ -41,12 +45,13 @@ class Rods(Chains, OrientedBeads):
     kind = "rod nodes"
     chain = "rod"
     added_by = "add_rods"
-    per_bead = (*OrientedBeads.per_bead, "linear_density", "inertia_density")
-    per_chain = ("segment_length",)
+    per_bead: tuple[str, ...] = (*OrientedBeads.per_bead, "linear_density", "inertia_density")
+    per_chain: tuple[str, ...] = ("segment_length",)
 
     def __init__(
-        self, topology, name, first, positions, orientations, linear_density, inertia_density, friction, parts, starts,
-        closed, segment_length, ends, given,
+        self, topology: "Topology", name: str, first: int, positions: np.ndarray, orientations: np.ndarray,
+        linear_density: np.ndarray, inertia_density: np.ndarray, friction: np.ndarray, parts: int, starts: np.ndarray,
+        closed: bool, segment_length: np.ndarray, ends: tuple[End, End], given: dict[str, Any],
     ) -> None:  # fmt: skip
         self.starts = starts
         self.closed = closed
@@ -67,15 +72,15 @@ class Rods(Chains, OrientedBeads):
             topology, name, first, positions, mass, orientations, inertia, friction, parts, held
         )
 
-    def add(
+    def add(  # type: ignore[override]
         self,
-        nodes: Any,
-        orientations: Any,
-        segment_length: Any = None,
-        linear_density: Any = None,
-        inertia_density: Any = None,
+        nodes: Numbers,
+        orientations: Numbers,
+        segment_length: Numbers | None = None,
+        linear_density: Numbers | None = None,
+        inertia_density: Numbers | None = None,
         *,
-        starts: Any = None,
+        starts: Numbers | None = None,
     ) -> np.ndarray:
         """Add rods to these: to a running simulation inside ``with topology.edit():``.
 
@@ -112,7 +117,8 @@ class Rods(Chains, OrientedBeads):
                 f"{what}: the nodes of {self.name!r} have friction tensors of their own: add a handle for these rods"
             )
         if starts is None and isinstance(nodes, np.ndarray | list | tuple) and len(nodes) and np.ndim(nodes[0]) == 1:
-            nodes, orientations = [nodes], [orientations]
+            one: list[Any] = [orientations]
+            nodes, orientations = [nodes], one
         x, starts = chains_of(what, nodes, starts)
         other = _rods(
             self.topology, what, x, joined(f"{what}: orientations", orientations, 4), starts,
@@ -135,9 +141,10 @@ class Rods(Chains, OrientedBeads):
     @property
     def joint_lengths(self) -> np.ndarray:
         """(J,) nm; the rest length of every segment between two nodes, in the order of `links`."""
-        return self.segment_length[self.link_chains]
+        lengths: np.ndarray = self.segment_length[self.link_chains]
+        return lengths
 
-    def tips(self, end: str) -> tuple[np.ndarray, np.ndarray]:
+    def tips(self, end: Literal["start", "end"]) -> tuple[np.ndarray, np.ndarray]:
         """Where rods end.
 
         Parameters
@@ -168,7 +175,9 @@ class Rods(Chains, OrientedBeads):
             arm[:, 2] = (0.5 if last else -0.5) * self.segment_length
         return (self.starts[1:] - 1 if last else self.starts[:-1]), arm
 
-    def strains(self, positions: Any = None, orientations: Any = None) -> tuple[np.ndarray, np.ndarray]:
+    def strains(
+        self, positions: Numbers | None = None, orientations: Numbers | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Shear and stretch Γ, bending and twist Ω of every segment.
 
         Parameters
@@ -220,15 +229,15 @@ class Rods(Chains, OrientedBeads):
 
 def add_rod(
     topology: "Topology",
-    nodes: Any,
-    orientations: Any,
-    segment_length: float,
-    linear_density: Any,
-    inertia_density: Any,
-    friction: Any = 0.0,
+    nodes: Numbers,
+    orientations: Numbers,
+    segment_length: Number,
+    linear_density: Numbers,
+    inertia_density: Numbers,
+    friction: Numbers = 0.0,
     *,
-    rotational_friction: Any = 0.0,
-    ends: Any = "free",
+    rotational_friction: Numbers = 0.0,
+    ends: End | Sequence[End] = "free",
     closed: bool = False,
     rotation_parts: int = 1,
     name: str | None = None,
@@ -297,16 +306,16 @@ def add_rod(
 
 def add_rods(
     topology: "Topology",
-    nodes: Any,
-    orientations: Any,
-    segment_length: Any,
-    linear_density: Any,
-    inertia_density: Any,
-    friction: Any = 0.0,
+    nodes: Numbers,
+    orientations: Numbers,
+    segment_length: Numbers,
+    linear_density: Numbers,
+    inertia_density: Numbers,
+    friction: Numbers = 0.0,
     *,
-    starts: Any = None,
-    rotational_friction: Any = 0.0,
-    ends: Any = "free",
+    starts: Numbers | None = None,
+    rotational_friction: Numbers = 0.0,
+    ends: End | Sequence[End] = "free",
     closed: bool = False,
     rotation_parts: int = 1,
     name: str | None = None,
@@ -346,8 +355,9 @@ def add_rods(
 
 
 def _add_rods(
-    topology: "Topology", what, x, orientations, starts, segment_length, linear_density, inertia_density, friction,
-    rotational, ends, closed, parts, name, capacity,
+    topology: "Topology", what: str, x: np.ndarray, orientations: Any, starts: np.ndarray, segment_length: Any,
+    linear_density: Any, inertia_density: Any, friction: Any, rotational: Any, ends: Any, closed: bool, parts: int,
+    name: str | None, capacity: int | None,
 ) -> Rods:  # fmt: skip
     made = _rods(
         topology, what, x, orientations, starts, segment_length, linear_density, inertia_density, friction, rotational,
@@ -360,8 +370,8 @@ def _add_rods(
 
 
 def _rods(
-    topology: "Topology", what, x, orientations, starts, segment_length, linear_density, inertia_density, friction,
-    rotational, ends, closed, parts,
+    topology: "Topology", what: str, x: np.ndarray, orientations: Any, starts: np.ndarray, segment_length: Any,
+    linear_density: Any, inertia_density: Any, friction: Any, rotational: Any, ends: Any, closed: bool, parts: int,
 ) -> Rods:  # fmt: skip
     """A handle in no topology of rods as a user gives them, checked."""
     n, closed = len(x), bool(closed)
@@ -391,7 +401,8 @@ def _rods(
 
 def round_section(mass: np.ndarray, inertia: np.ndarray) -> np.ndarray:
     """(n,) radii of slices with a round section, of masses (n,) and moments (n, 3): I1 = m r²/4 of a thin one."""
-    return 2.0 * np.sqrt(inertia[:, :2].min(axis=1) / mass)
+    radii: np.ndarray = 2.0 * np.sqrt(inertia[:, :2].min(axis=1) / mass)
+    return radii
 
 
 def strains(
@@ -407,7 +418,7 @@ def strains(
     return turned(back, d) / length[:, None], 2.0 * product(back, b - a)[:, 1:] / length[:, None]
 
 
-def check_frames(what: str, x: np.ndarray, q: np.ndarray, links: np.ndarray, of) -> None:
+def check_frames(what: str, x: np.ndarray, q: np.ndarray, links: np.ndarray, of: Callable[[int], str]) -> None:
     """Refuse successive nodes in one place, and third axes that point backwards; `of` names a link."""
     d = x[links[:, 1]] - x[links[:, 0]]
     here = ~d.any(axis=1)

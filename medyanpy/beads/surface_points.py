@@ -1,11 +1,13 @@
 """Beads that stay on an implicit surface."""
 
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from medyanpy._kernels.selected import surface_constraints
+from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import number
 from medyanpy.beads.adding import inertia_of, positions_of
 from medyanpy.beads.free import Beads
@@ -16,6 +18,8 @@ from medyanpy.surfaces.forms import of_surface
 from medyanpy.surfaces.surface import PythonSurface, Surface
 
 if TYPE_CHECKING:
+    from medyanpy._kernels.program import Operation
+    from medyanpy.layout import Layout
     from medyanpy.topology import Topology
 
 # How far from their surface beads that come from outside may be, relative to its size: they are brought onto it.
@@ -33,7 +37,7 @@ class SurfaceFlow(Flow):
 
     obstacle = "constraints keep it on its surface"
 
-    def __init__(self, points, layout) -> None:
+    def __init__(self, points: "SurfacePoints", layout: "Layout") -> None:
         surface = points.surface
         evaluator = surface.evaluator
         joint = layout.topology.joint
@@ -49,24 +53,25 @@ class SurfaceFlow(Flow):
             for first, end in edges.reshape(-1, 2).tolist() for n in [end - first]
         ]  # fmt: skip
 
-    def _make(self, action: str, h: float = 0.0) -> tuple:
+    def _make(self, action: str, h: float = 0.0) -> "Sequence[Operation]":
         return tuple(make(action, h=h) for make in self._makers)
 
-    def before_a(self, _: Stage):
+    def before_a(self, _: Stage) -> "Sequence[Operation]":
         return self._make("start")
 
-    def after_a(self, stage: Stage):
+    def after_a(self, stage: Stage) -> "Sequence[Operation]":
         return self._make("flight", h=stage.h)
 
-    def after_b(self, _: Stage):
+    def after_b(self, _: Stage) -> "Sequence[Operation]":
         return self._make("tangent")
 
-    after_o = after_b
+    def after_o(self, stage: Stage) -> "Sequence[Operation]":
+        return self.after_b(stage)
 
-    def tangent(self):
+    def tangent(self) -> "Sequence[Operation]":
         return self._make("admit")
 
-    def settle(self):
+    def settle(self) -> "Sequence[Operation]":
         return self._make("settle")
 
 
@@ -84,27 +89,33 @@ class SurfacePoints(Beads):
     degrees_of_freedom_per_bead = 2
     added_by = "add_surface_points"
     takes_constraints = True
-    keeps_momentum = False
+    keeps_momentum: bool = False
 
-    def __init__(self, topology, name, first, positions, mass, friction, surface, tolerance) -> None:
+    def __init__(
+        self, topology: "Topology", name: str, first: int, positions: np.ndarray, mass: np.ndarray,
+        friction: np.ndarray, surface: Surface, tolerance: float,
+    ) -> None:  # fmt: skip
         super().__init__(topology, name, first, positions, mass, friction)
         self.surface = surface
         self.tolerance = tolerance
 
-    def _more(self, what, positions, mass, friction):
+    def _more(
+        self, what: str, positions: np.ndarray, mass: np.ndarray, friction: np.ndarray, **own: Any
+    ) -> "SurfacePoints":
+        self._expect_own(what, own)
         x = _on_surface(what, self.surface, positions, self.tolerance)
         return SurfacePoints(self.topology, self.name, 0, x, mass, friction, self.surface, self.tolerance)
 
-    def bind(self, layout):
+    def bind(self, layout: "Layout") -> Flow | None:
         return SurfaceFlow(self, layout) if len(self) else None
 
     @property
-    def obstacle_to_constraints(self):
+    def obstacle_to_constraints(self) -> str:
         if isinstance(self.surface, PythonSurface):
             return "whose surface is given by Python functions: give it as an expression, and constraints can join them"
         return super().obstacle_to_constraints
 
-    def constraint_rows(self):
+    def constraint_rows(self) -> list[Rows]:
         if isinstance(self.surface, PythonSurface):
             return []
         # Far from the origin coordinates have no better resolution than that.
@@ -117,11 +128,13 @@ class SurfacePoints(Beads):
     def _label(i: int) -> str:
         return f"the surface under bead {i}"
 
-    def multipliers(self, positions, velocities, forces):
+    def multipliers(self, positions: np.ndarray, velocities: np.ndarray, forces: np.ndarray) -> np.ndarray:
         # d²g/dt² = 0: the acceleration along the gradient makes up for what the velocity gains on a curved surface.
         gradient, hessian = self.surface.gradient(positions), self.surface.hessian(positions)
         bends = np.einsum("i,ij,ijk,ik->i", self.mass, velocities, hessian, velocities)
-        return (bends + np.einsum("ij,ij->i", gradient, forces)) / np.einsum("ij,ij->i", gradient, gradient)
+        size = np.einsum("ij,ij->i", gradient, gradient)
+        found: np.ndarray = (bends + np.einsum("ij,ij->i", gradient, forces)) / size
+        return found
 
     def beside_frames(self) -> dict[str, Any]:
         return {**super().beside_frames(), "surface": self.surface}
@@ -133,9 +146,9 @@ class SurfacePoints(Beads):
 def add_surface_points(
     topology: "Topology",
     surface: Surface,
-    positions: Any,
-    mass: Any,
-    friction: Any = 0.0,
+    positions: Numbers,
+    mass: Numbers,
+    friction: Numbers = 0.0,
     *,
     tolerance: float = 1e-12,
     name: str | None = None,

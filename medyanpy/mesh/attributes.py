@@ -1,9 +1,11 @@
 """Everything that follows from the vertices and faces of a mesh: connectivity, measures, points on it."""
 
 from functools import cached_property
+from typing import Any, cast
 
 import numpy as np
 
+from medyanpy._tools.types import Numbers
 from medyanpy.errors import MeshError, ParameterError, foreign_errors
 from medyanpy.mesh import arguments, geometry
 from medyanpy.mesh.connectivity import Connectivity, read_only
@@ -208,7 +210,7 @@ class MeshAttributes:
         first = np.maximum(1.0 - u[:, 0] - u[:, 1], 0.0)
         return triangles, np.column_stack([first, u])
 
-    def positions(self, triangles: object, barycentric: object) -> np.ndarray:
+    def positions(self, triangles: Numbers, barycentric: Numbers) -> np.ndarray:
         """Positions of points given by triangle and weights.
 
         Parameters
@@ -234,10 +236,9 @@ class MeshAttributes:
                 f"{owner}: triangles have shape {f.shape} and type {f.dtype} but must be (n,) integers"
             )
         f = f.astype(np.int64)
-        if f.size == 0 and not np.size(barycentric):
+        if f.size == 0 and not np.size(cast(Any, barycentric)):
             barycentric = np.zeros((0, 3))  # An empty list has lost its shape.
-        weights = barycentric
-        weights = arguments.finite_vectors(owner, "barycentric", weights, len(f))
+        weights = arguments.finite_vectors(owner, "barycentric", barycentric, len(f))
         bad = np.flatnonzero((f < 0) | (f >= len(self.faces)))
         if len(bad):
             raise ParameterError(
@@ -251,9 +252,10 @@ class MeshAttributes:
                 f"{owner}: barycentric[{i}] = {weights[i].tolist()} "
                 "but must be >= 0 with sum 1 (inside its triangle)"
             )
-        return np.einsum("ij,ijk->ik", weights, self.vertices[self.faces[f]])
+        places: np.ndarray = np.einsum("ij,ijk->ik", weights, self.vertices[self.faces[f]])
+        return places
 
-    def contains(self, points: object) -> np.ndarray:
+    def contains(self, points: Numbers) -> np.ndarray:
         """Whether points are inside a closed mesh.
 
         Parameters

@@ -1,9 +1,11 @@
 """What keeps triangles from carrying a surface: every kind of defect is looked for, counted and named."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
+from medyanpy._tools.types import Numbers
 from medyanpy.errors import MeshError
 from medyanpy.mesh.connectivity import MAX_FACES, Connectivity, first_appearance
 from medyanpy.mesh.geometry import has_no_area
@@ -141,7 +143,7 @@ class MeshDefect:
         )
 
 
-def as_arrays(vertices: object, faces: object) -> tuple[np.ndarray, np.ndarray]:
+def as_arrays(vertices: Numbers, faces: Numbers) -> tuple[np.ndarray, np.ndarray]:
     """Return private copies as (V, 3) float64 and (F, 3) int64 arrays, or raise MeshError."""
     try:
         x = np.asarray(vertices)
@@ -190,7 +192,8 @@ def index_and_coordinate_defects(vertices: np.ndarray, faces: np.ndarray) -> lis
 def repeats_a_vertex(faces: np.ndarray) -> np.ndarray:
     """(F,) bool: faces that name a vertex more than once."""
     a, b, c = faces.T
-    return (a == b) | (b == c) | (c == a)
+    repeats: np.ndarray = (a == b) | (b == c) | (c == a)
+    return repeats
 
 
 def is_duplicate(faces: np.ndarray, n_vertices: int) -> np.ndarray:
@@ -284,7 +287,9 @@ def surface_defects(
     return defects
 
 
-def _orientation_defects(vertices: np.ndarray, c: Connectivity, name: object) -> list[MeshDefect]:
+def _orientation_defects(
+    vertices: np.ndarray, c: Connectivity, name: Callable[[np.ndarray], tuple[int, ...]]
+) -> list[MeshDefect]:
     defects = []
     one_sided = c.side_of_face[:, 0] == c.side_of_face[:, 1]
     a, b = c._pairs

@@ -137,7 +137,8 @@ class Connectivity:
     def same_direction(self) -> np.ndarray:
         """(P,) bool: two-faced edges that both faces run through in the same direction."""
         a, b = self._pairs
-        return self.tails[a] == self.tails[b]
+        same: np.ndarray = self.tails[a] == self.tails[b]
+        return same
 
     @cached_property
     def component_of_face(self) -> np.ndarray:
@@ -227,7 +228,8 @@ def connected(n: int, left: np.ndarray, right: np.ndarray) -> np.ndarray:
     from scipy.sparse.csgraph import connected_components
 
     graph = coo_array((np.ones(len(left), dtype=np.int8), (left, right)), shape=(n, n)).tocsr()
-    return connected_components(graph, directed=False)[1]
+    component: np.ndarray = connected_components(graph, directed=False)[1]
+    return component
 
 
 def first_appearance(labels: np.ndarray) -> np.ndarray:

@@ -18,7 +18,7 @@ from medyanpy.mesh.geometry import area_vectors
 MAX_FACES_AT_EDGE = 64
 
 
-def separate(x: np.ndarray, faces: np.ndarray, done: dict) -> tuple[np.ndarray, np.ndarray]:
+def separate(x: np.ndarray, faces: np.ndarray, done: dict[str, int]) -> tuple[np.ndarray, np.ndarray]:
     """Cut edges with more than two faces and bow-tie vertices; counts go to ``done``."""
     c = Connectivity(faces, len(x))
     left, right = c._pairs
@@ -71,7 +71,8 @@ def _join_at_branching_edges(x: np.ndarray, c: Connectivity, branching: np.ndarr
             candidates.append((same, -flatness, h, g))
     candidates.sort()
 
-    sides, taken, joined = UnionFind(), set(), []
+    sides, joined = UnionFind(), []
+    taken: set[int] = set()
     for same, _, h, g in candidates:
         if h in taken or g in taken:
             continue
@@ -87,7 +88,8 @@ def _join_at_branching_edges(x: np.ndarray, c: Connectivity, branching: np.ndarr
 
 
 def _subdivide_doubled_edges(
-    x: np.ndarray, faces: np.ndarray, before: Connectivity, branching: np.ndarray, partner: dict, done: dict
+    x: np.ndarray, faces: np.ndarray, before: Connectivity, branching: np.ndarray, partner: dict[int, int],
+    done: dict[str, int],
 ) -> tuple[np.ndarray, np.ndarray]:
     """Give different edges between the same two vertices a vertex in the middle, all but the first.
 
@@ -104,7 +106,7 @@ def _subdivide_doubled_edges(
         face, i = triangles[h // 3], h % 3
         ends[h] = frozenset((face[(i + 1) % 3], face[(i + 2) % 3]))
     on_face: dict[int, list[int]] = {}
-    groups: dict[frozenset, list[tuple[int, ...]]] = {}
+    groups: dict[frozenset[int], list[tuple[int, ...]]] = {}
     second = set(partner.values())
     for h in sorted(home):
         on_face.setdefault(h // 3, []).append(h)

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from medyanpy._tools.outputs import write_atomically
+from medyanpy._tools.types import PathLike
 from medyanpy._tools.validation import file_path
 from medyanpy.errors import MeshError, ParameterError, shortened
 from medyanpy.mesh import ply
@@ -22,7 +23,7 @@ FORMATS = (".ply", ".obj", ".off", ".stl")
 _FORMAT_WORDS = "PLY (.ply), OBJ (.obj), OFF (.off), STL (.stl)"
 
 
-def read(path: str | os.PathLike) -> tuple[np.ndarray, np.ndarray]:
+def read(path: PathLike) -> tuple[np.ndarray, np.ndarray]:
     """Return vertices (V, 3) float64 and triangles (F, 3) int64 of a mesh file, unchecked as a surface.
 
     Polygons are cut into fans of triangles from their first vertex. STL holds no connectivity: corners with
@@ -65,7 +66,7 @@ def read(path: str | os.PathLike) -> tuple[np.ndarray, np.ndarray]:
     return np.asarray(vertices, dtype=np.float64), faces
 
 
-def write(path: str | os.PathLike, vertices: np.ndarray, faces: np.ndarray, overwrite: bool) -> None:
+def write(path: PathLike, vertices: np.ndarray, faces: np.ndarray, overwrite: bool) -> None:
     """Write triangles to a mesh file, which is there whole or not at all."""
     path = file_path("TriangleMesh.save: path", path)
     suffix = path.suffix.lower()
@@ -85,14 +86,16 @@ def write(path: str | os.PathLike, vertices: np.ndarray, faces: np.ndarray, over
 def _triangles(corners: np.ndarray, lengths: np.ndarray) -> np.ndarray:
     """Fan triangles (F, 3) of polygons, in order: their corners one after another, and how many each has."""
     if (lengths == 3).all():
-        return corners.reshape(-1, 3).astype(np.int64)
+        triangles: np.ndarray = corners.reshape(-1, 3).astype(np.int64)
+        return triangles
     if (lengths < 3).any():
         raise ValueError(f"it has a face with {lengths[np.argmax(lengths < 3)]} vertices")
     n = lengths - 2
     # Of each triangle, the place of its polygon's first corner, and its own place in the fan.
     first = np.repeat(np.cumsum(lengths) - lengths, n)
     place = first + np.arange(1, len(first) + 1) - np.repeat(np.cumsum(n) - n, n)
-    return corners[np.stack([first, place, place + 1], axis=1)].astype(np.int64)
+    fans: np.ndarray = corners[np.stack([first, place, place + 1], axis=1)]
+    return fans.astype(np.int64)
 
 
 def _equal(polygons: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -157,10 +160,10 @@ def _read_stl(data: bytes) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     is_binary = len(data) >= 84 and len(data) == 84 + 50 * int.from_bytes(data[80:84], "little")
     loaded = load_stl(io.BytesIO(data if is_binary else _text(data).encode()))
     solids = list(loaded["geometry"].values()) if "geometry" in loaded else [loaded]
-    corners = [np.asarray(solid["vertices"], dtype=np.float64)[solid["faces"].ravel()] for solid in solids]
-    if not corners:
-        return np.empty((0, 3)), *_equal([])
-    corners = np.concatenate(corners)
+    parts = [np.asarray(solid["vertices"], dtype=np.float64)[solid["faces"].ravel()] for solid in solids]
+    if not parts:
+        return np.empty((0, 3)), *_equal(np.empty((0, 3), np.int64))
+    corners = np.concatenate(parts)
     # Values are compared, so that 0.0 and -0.0 are the same place.
     unique, first, inverse = np.unique(corners, axis=0, return_index=True, return_inverse=True)
     rank = np.empty(len(unique), dtype=np.int64)

@@ -6,7 +6,7 @@ from medyanpy.mesh.connectivity import Connectivity
 from medyanpy.mesh.geometry import area_vectors, signed_volumes, winding_number
 
 
-def oriented(x: np.ndarray, faces: np.ndarray, done: dict) -> np.ndarray:
+def oriented(x: np.ndarray, faces: np.ndarray, done: dict[str, int]) -> np.ndarray:
     """Return faces oriented consistently; counts go to ``done``.
 
     An inconsistent component is turned outward (positive volume) where it is closed, and to the side that
@@ -29,7 +29,7 @@ def oriented(x: np.ndarray, faces: np.ndarray, done: dict) -> np.ndarray:
     closed = np.ones(n, dtype=bool)
     closed[component[c.border_half_edges // 3]] = False
     volumes = np.bincount(component, signed_volumes(x, _reversed(faces, reverse)), n)
-    for k in np.flatnonzero(closed & (volumes < 0)):
+    for k in np.flatnonzero(closed & (volumes < 0)).tolist():
         if mixed[k] or not _lies_inside_another(x, faces, c, k, closed):
             reverse ^= component == k
             done["components_turned_outward"] = done.get("components_turned_outward", 0) + int(not mixed[k])

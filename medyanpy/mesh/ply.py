@@ -9,8 +9,14 @@ import re
 import struct
 from array import array
 from collections.abc import Iterable
+from typing import Any, TypeAlias
 
 import numpy as np
+
+#: Of a property its name, what type the length of a list has, where it is one, and the type of its numbers; of an
+#: element its name, how many there are, and its properties.
+_Property: TypeAlias = tuple[str, str | None, str]
+_Element: TypeAlias = tuple[str, int, list[_Property]]
 
 _TYPES = {
     "char": "i1", "int8": "i1", "uchar": "u1", "uint8": "u1", "short": "i2", "int16": "i2", "ushort": "u2",
@@ -74,14 +80,15 @@ def write_ply(vertices: np.ndarray, faces: np.ndarray) -> bytes:
     return header.encode() + np.ascontiguousarray(vertices, dtype="<f8").tobytes() + rows.tobytes()
 
 
-def _read_header(data: bytes) -> tuple[str, list, bytes]:
+def _read_header(data: bytes) -> tuple[str, list[_Element], bytes]:
     end = data.find(b"end_header")
     line_end = data.find(b"\n", end)
     if not data.startswith(b"ply") or end < 0 or line_end < 0:
         raise ValueError("it has no PLY header")
     if end > _LONGEST_HEADER:
         raise ValueError(f"its header has {end} characters, but at most {_LONGEST_HEADER} are read")
-    order, elements = None, []
+    order: str | None = None
+    elements: list[_Element] = []
     for line in data[:end].decode("latin-1").splitlines()[1:]:
         words = line.split()
         if not words or words[0] in ("comment", "obj_info"):
@@ -103,7 +110,9 @@ def _read_header(data: bytes) -> tuple[str, list, bytes]:
     return order, elements, data[line_end + 1 :]
 
 
-def _columns(values: dict, lengths: dict, properties: list) -> dict:
+def _columns(
+    values: dict[str, Any], lengths: dict[str, Any], properties: list[_Property]
+) -> dict[str, Any]:
     """The columns of `_Bytes.take`, of what was found of each."""
     lists = {key for key, length, _ in properties if length}
     return {
@@ -111,7 +120,7 @@ def _columns(values: dict, lengths: dict, properties: list) -> dict:
     }
 
 
-def _nothing(properties: list, wanted: Iterable[str]) -> dict:
+def _nothing(properties: list[_Property], wanted: Iterable[str]) -> dict[str, Any]:
     """The columns of an element without rows, or without properties."""
     return _columns(dict.fromkeys(wanted, np.empty(0)), dict.fromkeys(wanted, array("i")), properties)
 
@@ -122,7 +131,7 @@ class _Bytes:
     def __init__(self, body: bytes, order: str) -> None:
         self.body, self.order, self.at = body, order, 0
 
-    def take(self, name: str, count: int, properties: list, wanted: Iterable[str]) -> dict:
+    def take(self, name: str, count: int, properties: list[_Property], wanted: Iterable[str]) -> dict[str, Any]:
         """The wanted columns of an element; of a list property, all entries one after another, and how many each
         list has."""
         if count == 0 or not properties:
@@ -160,7 +169,7 @@ class _Bytes:
             raise ValueError(f"it ends within its element {name!r}")
         return self._take_slowly(name, count, properties, wanted)
 
-    def _take_slowly(self, name: str, count: int, properties: list, wanted: Iterable[str]) -> dict:
+    def _take_slowly(self, name: str, count: int, properties: list[_Property], wanted: Iterable[str]) -> dict[str, Any]:
         # Bytes are copied as they lie there: an object for each of millions of short lists would take a hundred times
         # the file, and their making seconds.
         found = {key: bytearray() for key in wanted}
@@ -189,7 +198,7 @@ class _Bytes:
                         at = start + n * size
                     if values is not None:
                         values += body[start:at]
-                        if number is not None:
+                        if counts is not None and number is not None:
                             counts.append(n)
                 if at > end:
                     break
@@ -218,7 +227,7 @@ class _Words:
         # Numbers that were read ahead: all words of a file at once take ten times its memory.
         self.ready, self.at = array("d"), 0
 
-    def take(self, name: str, count: int, properties: list, wanted: Iterable[str]) -> dict:
+    def take(self, name: str, count: int, properties: list[_Property], wanted: Iterable[str]) -> dict[str, Any]:
         """As of `_Bytes`."""
         if count == 0 or not properties:
             return _nothing(properties, wanted)
@@ -251,7 +260,7 @@ class _Words:
         }
         return _columns(columns, lengths, properties)
 
-    def _move(self, n: int, values: array | None, name: str) -> None:
+    def _move(self, n: int, values: "array[float] | None", name: str) -> None:
         """Append the next n numbers to values, or pass over them."""
         while n:
             if self.at == len(self.ready):

@@ -4,6 +4,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
+from medyanpy._tools.types import Numbers
 from medyanpy.errors import MeshError
 from medyanpy.mesh import checks, cutting, orientation
 from medyanpy.mesh.connectivity import Connectivity, connected
@@ -89,7 +90,7 @@ class RepairReport:
         return "\n".join([f"Mesh repair: {sizes}", *lines])
 
 
-def mend(vertices: object, faces: object) -> tuple[np.ndarray, np.ndarray, RepairReport]:
+def mend(vertices: Numbers, faces: Numbers) -> tuple[np.ndarray, np.ndarray, RepairReport]:
     """Return vertices (V, 3) and faces (F, 3) that carry a surface, and the report.
 
     Raises
@@ -123,17 +124,18 @@ def mend(vertices: object, faces: object) -> tuple[np.ndarray, np.ndarray, Repai
     return x, f, RepairReport(**done)
 
 
-def _add(done: dict, name: str, n: int) -> None:
+def _add(done: dict[str, int], name: str, n: int) -> None:
     done[name] = done.get(name, 0) + int(n)
 
 
-def _drop_repeated(faces: np.ndarray, done: dict, name: str = "repeated_vertex_faces_dropped") -> np.ndarray:
+def _drop_repeated(faces: np.ndarray, done: dict[str, int], name: str = "repeated_vertex_faces_dropped") -> np.ndarray:
     bad = checks.repeats_a_vertex(faces)
     _add(done, name, bad.sum())
-    return faces[~bad]
+    kept: np.ndarray = faces[~bad]
+    return kept
 
 
-def _mend_zero_area(x: np.ndarray, faces: np.ndarray, done: dict) -> np.ndarray:
+def _mend_zero_area(x: np.ndarray, faces: np.ndarray, done: dict[str, int]) -> np.ndarray:
     """Collapse needles without length across, flip collinear faces, drop what is left.
 
     Dropping such a face would open a slit without area, at which in-triangle points are reflected; hence the
@@ -154,10 +156,11 @@ def _mend_zero_area(x: np.ndarray, faces: np.ndarray, done: dict) -> np.ndarray:
         _add(done, "zero_area_faces_flipped", n)
     flat = has_no_area(x, faces)
     _add(done, "zero_area_faces_dropped", flat.sum())
-    return faces[~flat]
+    kept: np.ndarray = faces[~flat]
+    return kept
 
 
-def _collapse_needles(x: np.ndarray, faces: np.ndarray, flat: np.ndarray, done: dict) -> np.ndarray | None:
+def _collapse_needles(x: np.ndarray, faces: np.ndarray, flat: np.ndarray, done: dict[str, int]) -> np.ndarray | None:
     """Merge the ends of the sides of zero-area faces that have no length; None without any."""
     tails, heads = faces[flat][:, [1, 2, 0]], faces[flat][:, [2, 0, 1]]
     length = np.sqrt(squared_lengths((x[tails] - x[heads]).reshape(-1, 3))).reshape(-1, 3)
@@ -180,8 +183,9 @@ def _flip_collinear(x: np.ndarray, faces: np.ndarray, flat: np.ndarray) -> tuple
     """
     c = Connectivity(faces, len(x))
     known = {tuple(edge) for edge in c.edges[np.isin(c.edges, np.unique(faces[flat])).any(axis=1)].tolist()}
-    new, touched, n = faces.copy(), set(), 0
-    for f in np.flatnonzero(flat):
+    new, n = faces.copy(), 0
+    touched: set[int] = set()
+    for f in np.flatnonzero(flat).tolist():
         corners = x[faces[f]]
         longest = int(np.argmax(squared_lengths(corners[[1, 2, 0]] - corners[[2, 0, 1]])))
         across = int(c.opposite_corners[f, longest])
@@ -200,7 +204,7 @@ def _flip_collinear(x: np.ndarray, faces: np.ndarray, flat: np.ndarray) -> tuple
     return (new, n) if n else None
 
 
-def _drop_duplicates(faces: np.ndarray, n_vertices: int, done: dict) -> np.ndarray:
+def _drop_duplicates(faces: np.ndarray, n_vertices: int, done: dict[str, int]) -> np.ndarray:
     """Keep one copy of each face, or none where the face is a wall inside a body."""
     if len(faces) == 0:
         return faces
@@ -208,7 +212,7 @@ def _drop_duplicates(faces: np.ndarray, n_vertices: int, done: dict) -> np.ndarr
     if not copy.any():
         return faces
     _add(done, "duplicate_faces_dropped", copy.sum())
-    kept = faces[~copy]
+    kept: np.ndarray = faces[~copy]
     several = {tuple(face) for face in np.sort(faces[copy], axis=1).tolist()}
     c = Connectivity(kept, n_vertices)
     count = np.empty(3 * len(kept), dtype=np.int64)
@@ -216,7 +220,8 @@ def _drop_duplicates(faces: np.ndarray, n_vertices: int, done: dict) -> np.ndarr
     branching = (count.reshape(-1, 3) > 2).all(axis=1)
     wall = np.array([tuple(face) in several for face in np.sort(kept, axis=1).tolist()]) & branching
     _add(done, "inner_walls_dropped", wall.sum())
-    return kept[~wall]
+    kept = kept[~wall]
+    return kept
 
 
 def _drop_unused(x: np.ndarray, faces: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -1,10 +1,12 @@
 """The mesh that everything else is built on."""
 
 import os
+from typing import Any, Literal, cast, overload
 
 import numpy as np
 
 from medyanpy._tools.names import plainly_called
+from medyanpy._tools.types import Numbers, PathLike
 from medyanpy._tools.validation import vector
 from medyanpy.errors import MeshError, ParameterError
 from medyanpy.mesh import arguments, checks, files, shapes
@@ -53,7 +55,7 @@ class TriangleMesh(MeshAttributes):
     (5120, 3)
     """
 
-    def __init__(self, vertices: object, faces: object) -> None:
+    def __init__(self, vertices: Numbers, faces: Numbers) -> None:
         x, f = checks.as_arrays(vertices, faces)
         self._fill(x, checks.check_surface(x, f))
 
@@ -76,13 +78,29 @@ class TriangleMesh(MeshAttributes):
     def __delattr__(self, name: str) -> None:
         raise AttributeError(f"TriangleMesh is immutable: {name} cannot be deleted")
 
-    def __reduce__(self) -> tuple:
+    def __reduce__(self) -> tuple[Any, ...]:
         return _unpickle, (self.vertices, self.faces)
+
+    @overload
+    @classmethod
+    def from_file(cls, path: PathLike, scale: float = 1.0, repair: Literal[False] = False) -> "TriangleMesh": ...
+
+    @overload
+    @classmethod
+    def from_file(
+        cls, path: PathLike, scale: float = 1.0, *, repair: Literal[True]
+    ) -> "tuple[TriangleMesh, RepairReport]": ...
+
+    @overload
+    @classmethod
+    def from_file(
+        cls, path: PathLike, scale: float = 1.0, repair: bool = False
+    ) -> "TriangleMesh | tuple[TriangleMesh, RepairReport]": ...
 
     @classmethod
     @plainly_called
     def from_file(
-        cls, path: str | os.PathLike, scale: float = 1.0, repair: bool = False
+        cls, path: PathLike, scale: float = 1.0, repair: bool = False
     ) -> "TriangleMesh | tuple[TriangleMesh, RepairReport]":
         """Read a PLY, OBJ, OFF or STL file.
 
@@ -121,7 +139,7 @@ class TriangleMesh(MeshAttributes):
             raise MeshError(f"{os.fspath(path)}: {err}", err.defects) from err
 
     @plainly_called
-    def save(self, path: str | os.PathLike, overwrite: bool = False) -> None:
+    def save(self, path: PathLike, overwrite: bool = False) -> None:
         """Write a PLY, OBJ, OFF or STL file, the ending naming the format; lengths in nm.
 
         PLY (binary), OBJ and OFF give back the same doubles; STL keeps single precision and no connectivity.
@@ -138,7 +156,7 @@ class TriangleMesh(MeshAttributes):
         files.write(path, self.vertices, self.faces, overwrite)
 
     @classmethod
-    def repair(cls, vertices: object, faces: object) -> "tuple[TriangleMesh, RepairReport]":
+    def repair(cls, vertices: Numbers, faces: Numbers) -> "tuple[TriangleMesh, RepairReport]":
         """Mend triangles that cannot carry a surface.
 
         Parameters
@@ -177,7 +195,7 @@ class TriangleMesh(MeshAttributes):
         """Apply `repair`: since a mesh is sound, this only turns inside-out closed components outward."""
         return type(self).repair(self.vertices, self.faces)
 
-    def with_vertices(self, vertices: object) -> "TriangleMesh":
+    def with_vertices(self, vertices: Numbers) -> "TriangleMesh":
         """Return the same faces on other positions; everything that does not depend on positions is shared.
 
         Parameters
@@ -207,7 +225,7 @@ class TriangleMesh(MeshAttributes):
             arguments.positive_number("TriangleMesh.scaled", "factor", factor) * self.vertices
         )
 
-    def translated(self, shift: object) -> "TriangleMesh":
+    def translated(self, shift: Numbers) -> "TriangleMesh":
         """Return the mesh moved by ``shift`` ((3,) float, nm); ParameterError unless it is finite."""
         return self.with_vertices(self.vertices + vector("TriangleMesh.translated: shift", shift))
 
@@ -368,7 +386,7 @@ def _unit_sphere(
         raise ParameterError(f"{owner}: {given} of subdivisions and frequency given but exactly one must be")
     if frequency is None:
         return shapes.unit_icosphere(
-            arguments.whole_number(owner, "subdivisions", subdivisions, 0, MAX_SUBDIVISIONS)
+            arguments.whole_number(owner, "subdivisions", cast(int, subdivisions), 0, MAX_SUBDIVISIONS)
         )
     return shapes.unit_geosphere(arguments.whole_number(owner, "frequency", frequency, 1, MAX_FREQUENCY))
 

@@ -94,7 +94,8 @@ class Graph:
         self._rules: dict[int, tuple[int, Callable[[], int]]] = {}
         self._derivatives: dict[tuple[int, int], int] = {}
         self._inputs = tuple(self._node("coordinate", i) for i in range(3 + others))
-        self.coordinates, self.others = self._inputs[:3], self._inputs[3:]
+        self.coordinates: tuple[int, ...] = self._inputs[:3]
+        self.others: tuple[int, ...] = self._inputs[3:]
 
     def _node(self, *what: Any) -> int:
         if what not in self._known:

@@ -30,7 +30,9 @@ class Form:
     """
 
     def __init__(self, write: Callable[[Graph, Sequence[int]], int], beads: int, own: int = 0) -> None:
-        self.write, self.beads, self.own = write, beads, own
+        self.write: Callable[[Graph, Sequence[int]], int] = write
+        self.beads: int = beads
+        self.own: int = own
 
     def _graph(self, more: int = 0) -> tuple[Graph, int, Sequence[int]]:
         """The function, and inputs behind its own."""
@@ -81,7 +83,8 @@ class Form:
         """(k,) which of the beads it depends on."""
         graph, results = self._first
         depends = [graph.value_of(d) != 0.0 for d in results[1:]]
-        return np.reshape(depends, (self.beads, 3)).any(axis=1)
+        used: np.ndarray = np.any(np.reshape(depends, (self.beads, 3)), axis=1)
+        return used
 
     def at(self, x: np.ndarray, own: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(m,) values and (m, k, 3) gradients of m terms, from (m, k, 3) and (m, own): for what is asked once."""

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import array, number, whole_number
 from medyanpy.errors import ParameterError, shortened
 from medyanpy.surfaces.expressions import Graph, parse
@@ -18,15 +19,18 @@ __all__ = ["Inflated", "Lemniscate", "Polynomial"]
 class _Written(Surface):
     """Surfaces given as text, of which neither size nor bounds are known unless they are given."""
 
-    def __init__(self, expression: Any, bounding_box: Any, length: float | None, constants: Mapping[str, Any]) -> None:
+    def __init__(
+        self, expression: Any, bounding_box: Numbers | None, length: float | None, constants: Mapping[str, Any]
+    ) -> None:
         what = type(self).__name__
         taken = sorted(set(constants) & set("xyz"))
         if taken:
             raise ParameterError(f"{what}: {taken[0]} is a coordinate and cannot be a constant")
         #: What was given, as text.
-        self.text = _as_text(what, expression)
-        self.constants = {name: number(f"{what}: {name}", value) for name, value in constants.items()}
+        self.text: str = _as_text(what, expression)
+        self.constants: dict[str, float] = {name: number(f"{what}: {name}", value) for name, value in constants.items()}
         self._bounds = None if bounding_box is None else self._box(what, bounding_box)
+        self.length: float
         if length is not None:
             self.length = number(f"{what}: length", length, above=0.0)
         else:
@@ -74,7 +78,7 @@ class Polynomial(_Written):
     """
 
     def __init__(
-        self, expression: Any, *, bounding_box: Any = None, length: float | None = None, **constants: float
+        self, expression: Any, *, bounding_box: Numbers | None = None, length: float | None = None, **constants: float
     ) -> None:
         super().__init__(expression, bounding_box, length, constants)
 
@@ -109,9 +113,10 @@ class Inflated(_Written):
     """
 
     def __init__(
-        self, plane_curve: Any, r: float, *, bounding_box: Any = None, length: float | None = None, **constants: float
+        self, plane_curve: Any, r: float, *, bounding_box: Numbers | None = None, length: float | None = None,
+        **constants: float,
     ) -> None:
-        self.r = number("Inflated: r", r, above=0.0)
+        self.r: float = number("Inflated: r", r, above=0.0)
         super().__init__(plane_curve, bounding_box, length, {**constants, "r": self.r})
 
     def _write(self, graph: Graph) -> int:
@@ -157,9 +162,10 @@ class Lemniscate(Surface):
     """
 
     def __init__(self, foci: int, a: float, r: float) -> None:
-        self.foci = whole_number("Lemniscate: foci", foci, at_least=2, at_most=12)
-        self.a = self.length = number("Lemniscate: a", a, above=0.0)
-        self.r = number("Lemniscate: r", r, above=0.0)
+        self.foci: int = whole_number("Lemniscate: foci", foci, at_least=2, at_most=12)
+        self.a: float = number("Lemniscate: a", a, above=0.0)
+        self.length: float = self.a
+        self.r: float = number("Lemniscate: r", r, above=0.0)
         if self.r >= 0.25 * self.a:
             raise ParameterError(
                 f"Lemniscate: r = {self.r} but must be < a/4 = {0.25 * self.a}: the lobes of the curve are only a/4 "

@@ -1,10 +1,10 @@
 """Surfaces of everyday shape."""
 
 import math
-from typing import Any
 
 import numpy as np
 
+from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import number, vector
 from medyanpy.errors import ParameterError
 from medyanpy.surfaces.expressions import Graph
@@ -26,7 +26,7 @@ def _squares(graph: Graph, *nodes: int) -> int:
     return graph.add(*(graph.power(node, 2) for node in nodes))
 
 
-def frame_along(what: str, axis: Any) -> np.ndarray:
+def frame_along(what: str, axis: Numbers) -> np.ndarray:
     """(3, 3) orthonormal rows, the last along an axis; along z they are the coordinate axes."""
     a = vector(what, axis)
     size = np.linalg.norm(a)
@@ -54,9 +54,10 @@ class Sphere(Surface):
     [5.0]
     """
 
-    def __init__(self, radius: float, center: Any = (0.0, 0.0, 0.0)) -> None:
-        self.radius = self.length = number("Sphere: radius", radius, above=0.0)
-        self.center = vector("Sphere: center", center)
+    def __init__(self, radius: float, center: Numbers = (0.0, 0.0, 0.0)) -> None:
+        self.radius: float = number("Sphere: radius", radius, above=0.0)
+        self.length: float = self.radius
+        self.center: np.ndarray = vector("Sphere: center", center)
 
     def _write(self, graph: Graph) -> int:
         return graph.subtract(_squares(graph, *_from(graph, self.center)), graph.number(self.radius**2))
@@ -76,12 +77,12 @@ class Ellipsoid(Surface):
     center : (3,) float, nm
     """
 
-    def __init__(self, semi_axes: Any, center: Any = (0.0, 0.0, 0.0)) -> None:
-        self.semi_axes = vector("Ellipsoid: semi_axes", semi_axes)
+    def __init__(self, semi_axes: Numbers, center: Numbers = (0.0, 0.0, 0.0)) -> None:
+        self.semi_axes: np.ndarray = vector("Ellipsoid: semi_axes", semi_axes)
         for i, a in enumerate(self.semi_axes):
             number(f"Ellipsoid: semi_axes[{i}]", a, above=0.0)
-        self.center = vector("Ellipsoid: center", center)
-        self.length = float(self.semi_axes.max())
+        self.center: np.ndarray = vector("Ellipsoid: center", center)
+        self.length: float = float(self.semi_axes.max())
 
     def _write(self, graph: Graph) -> int:
         at = _from(graph, self.center)
@@ -105,10 +106,12 @@ class Plane(Surface):
         What tolerances are relative to: a plane has no size.
     """
 
-    def __init__(self, point: Any = (0.0, 0.0, 0.0), normal: Any = (0.0, 0.0, 1.0), length: float = 1.0) -> None:
-        self.point = vector("Plane: point", point)
-        self.normal = frame_along("Plane: normal", normal)[2]
-        self.length = number("Plane: length", length, above=0.0)
+    def __init__(
+        self, point: Numbers = (0.0, 0.0, 0.0), normal: Numbers = (0.0, 0.0, 1.0), length: float = 1.0
+    ) -> None:
+        self.point: np.ndarray = vector("Plane: point", point)
+        self.normal: np.ndarray = frame_along("Plane: normal", normal)[2]
+        self.length: float = number("Plane: length", length, above=0.0)
 
     def _write(self, graph: Graph) -> int:
         return _along(graph, self.normal, _from(graph, self.point))
@@ -126,11 +129,12 @@ class Cylinder(Surface):
         Its direction.
     """
 
-    def __init__(self, radius: float, point: Any = (0.0, 0.0, 0.0), axis: Any = (0.0, 0.0, 1.0)) -> None:
-        self.radius = self.length = number("Cylinder: radius", radius, above=0.0)
-        self.point = vector("Cylinder: point", point)
+    def __init__(self, radius: float, point: Numbers = (0.0, 0.0, 0.0), axis: Numbers = (0.0, 0.0, 1.0)) -> None:
+        self.radius: float = number("Cylinder: radius", radius, above=0.0)
+        self.length: float = self.radius
+        self.point: np.ndarray = vector("Cylinder: point", point)
         self._frame = frame_along("Cylinder: axis", axis)
-        self.axis = self._frame[2]
+        self.axis: np.ndarray = self._frame[2]
 
     def _write(self, graph: Graph) -> int:
         at = _from(graph, self.point)
@@ -159,19 +163,19 @@ class Torus(Surface):
     """
 
     def __init__(
-        self, radius: float, tube_radius: float, center: Any = (0.0, 0.0, 0.0), axis: Any = (0.0, 0.0, 1.0)
+        self, radius: float, tube_radius: float, center: Numbers = (0.0, 0.0, 0.0), axis: Numbers = (0.0, 0.0, 1.0)
     ) -> None:
-        self.radius = number("Torus: radius", radius, above=0.0)
-        self.tube_radius = number("Torus: tube_radius", tube_radius, above=0.0)
+        self.radius: float = number("Torus: radius", radius, above=0.0)
+        self.tube_radius: float = number("Torus: tube_radius", tube_radius, above=0.0)
         if self.tube_radius >= self.radius:
             raise ParameterError(
                 f"Torus: tube_radius = {self.tube_radius} but must be < radius = {self.radius}: the surface would "
                 "cross itself"
             )
-        self.center = vector("Torus: center", center)
+        self.center: np.ndarray = vector("Torus: center", center)
         self._frame = frame_along("Torus: axis", axis)
-        self.axis = self._frame[2]
-        self.length = self.radius + self.tube_radius
+        self.axis: np.ndarray = self._frame[2]
+        self.length: float = self.radius + self.tube_radius
 
     def _write(self, graph: Graph) -> int:
         x, y, z = (_along(graph, e, _from(graph, self.center)) for e in self._frame)
@@ -199,13 +203,13 @@ class Gyroid(Surface):
     """
 
     def __init__(self, period: float, level: float = 0.0) -> None:
-        self.period = number("Gyroid: period", period, above=0.0)
-        self.level = number("Gyroid: level", level)
+        self.period: float = number("Gyroid: period", period, above=0.0)
+        self.level: float = number("Gyroid: level", level)
         if abs(self.level) >= math.sqrt(2.0):
             raise ParameterError(
                 f"Gyroid: level = {self.level} but must be between -√2 and √2: beyond, the surface falls apart"
             )
-        self.length = self.period / (2.0 * math.pi)
+        self.length: float = self.period / (2.0 * math.pi)
 
     def _write(self, graph: Graph) -> int:
         at = [graph.multiply(graph.number(1.0 / self.length), x) for x in graph.coordinates]

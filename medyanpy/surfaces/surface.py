@@ -9,6 +9,7 @@ import numpy as np
 
 from medyanpy._kernels.selected import surface_constraints
 from medyanpy._tools.described import Described
+from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import array, number, whole_number
 from medyanpy._tools.validation import seed as check_seed
 from medyanpy.errors import ParameterError
@@ -74,21 +75,23 @@ class Surface(Described, ABC):
         """Whether both have the same function, computed in the same way."""
         if self is other or isinstance(self, PythonSurface) or isinstance(other, PythonSurface):
             return self is other
-        return all(np.array_equal(mine, theirs) for mine, theirs in zip(self.program, other.program, strict=True))
+        mine, theirs = self.program, other.program
+        return mine[3] == theirs[3] and all(map(np.array_equal, mine[:3], theirs[:3]))
 
     @cached_property
     def _second(self) -> surface_constraints.Evaluator:
         graph, g = self._graph
         return graph.compile(graph.hessian(g))
 
-    def _points(self, points: Any) -> np.ndarray:
+    def _points(self, points: Numbers) -> np.ndarray:
         return array(f"{type(self).__name__}: points", points, (None, 3))
 
     def _values(self, x: np.ndarray) -> np.ndarray:
         """(n, 4) g and its gradient."""
-        return self.evaluator(x)
+        values: np.ndarray = self.evaluator(x)
+        return values
 
-    def value(self, points: Any) -> np.ndarray:
+    def value(self, points: Numbers) -> np.ndarray:
         """g at points.
 
         Parameters
@@ -107,16 +110,16 @@ class Surface(Described, ABC):
         """
         return self._values(self._points(points))[:, 0]
 
-    def gradient(self, points: Any) -> np.ndarray:
+    def gradient(self, points: Numbers) -> np.ndarray:
         """(n, 3) gradients of g at points, as `value`."""
         return self._values(self._points(points))[:, 1:]
 
-    def hessian(self, points: Any) -> np.ndarray:
+    def hessian(self, points: Numbers) -> np.ndarray:
         """(n, 3, 3) second derivatives of g at points, as `value`."""
         xx, xy, xz, yy, yz, zz = self._second(self._points(points)).T
         return np.stack([xx, xy, xz, xy, yy, yz, xz, yz, zz], axis=1).reshape(-1, 3, 3)
 
-    def principal_curvatures(self, points: Any) -> np.ndarray:
+    def principal_curvatures(self, points: Numbers) -> np.ndarray:
         """The larger of the two principal curvatures, by size, at points on the surface.
 
         Parameters
@@ -148,7 +151,8 @@ class Surface(Described, ABC):
         # Of the second derivatives within the tangent plane: the sum of the two eigenvalues, and of their squares.
         total = np.trace(hessian, axis1=1, axis2=2) - along
         squares = (hessian**2).sum(axis=(1, 2)) - 2.0 * (bent**2).sum(axis=1) + along**2
-        return 0.5 * (np.abs(total) + np.sqrt(np.maximum(2.0 * squares - total**2, 0.0))) / size
+        largest: np.ndarray = 0.5 * (np.abs(total) + np.sqrt(np.maximum(2.0 * squares - total**2, 0.0))) / size
+        return largest
 
     @cached_property
     def largest_curvature(self) -> float:
@@ -181,7 +185,7 @@ class Surface(Described, ABC):
             reach *= _CLOSER
         return float(curvature.max(initial=0.0))
 
-    def project(self, points: Any, tolerance: float = 1e-12) -> np.ndarray:
+    def project(self, points: Numbers, tolerance: float = 1e-12) -> np.ndarray:
         """Points moved onto the surface along the gradient that they start with, by Newton's method.
 
         Parameters
@@ -210,6 +214,7 @@ class Surface(Described, ABC):
         what = f"{type(self).__name__}.project"
         x = self._points(points)
         tolerance = number(f"{what}: tolerance", tolerance, above=0.0)
+        landed: np.ndarray
         landed, off, lost = self.evaluator.land(x, tolerance, self.length)
         if lost.any():
             i = int(np.argmax(lost))
@@ -219,7 +224,7 @@ class Surface(Described, ABC):
             raise ParameterError(f"{what}: point {i} at {x[i].tolist()} cannot be brought onto the surface: {reason}")
         return landed
 
-    def _box(self, what: str, box: Any) -> np.ndarray:
+    def _box(self, what: str, box: Numbers | None) -> np.ndarray:
         """A box with finite sides: the one given, or the one around the surface."""
         if box is None:
             box = self.bounding_box
@@ -227,12 +232,12 @@ class Surface(Described, ABC):
                 raise ParameterError(
                     f"{what}: the surface has no known bounds: give box=[[x, y, z], [x, y, z]], two opposite corners"
                 )
-        box = array(f"{what}: box", box, (2, 3))
-        if not (box[0] < box[1]).all():
-            raise ParameterError(f"{what}: box = {box.tolist()}, but the second corner must be above the first")
-        return box
+        corners = array(f"{what}: box", box, (2, 3))
+        if not (corners[0] < corners[1]).all():
+            raise ParameterError(f"{what}: box = {corners.tolist()}, but the second corner must be above the first")
+        return corners
 
-    def sample(self, n: int, seed: int, *, box: Any = None, resolution: int = 64) -> np.ndarray:
+    def sample(self, n: int, seed: int, *, box: Numbers | None = None, resolution: int = 64) -> np.ndarray:
         """Independent random points on the surface, with the same probability for equal areas.
 
         Parameters
@@ -280,17 +285,23 @@ class Surface(Described, ABC):
             count += len(x)
         return self.project(np.concatenate(found)[:n])
 
-    def _hits(self, start, axis, length, second, keep, low, high) -> np.ndarray:
+    def _hits(
+        self, start: np.ndarray, axis: np.ndarray, length: float, second: np.ndarray, keep: np.ndarray, low: np.ndarray,
+        high: np.ndarray,
+    ) -> np.ndarray:  # fmt: skip
         """Where segments meet the surface: of two places the one asked for, of one place only if asked for the
         first."""
 
-        def at(s, which):
+        def at(s: float | np.ndarray, which: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
             x = start[which].copy()
             x[np.arange(len(which)), axis[which]] += s
             g = self._values(x)
             return x, g[:, 0], g[np.arange(len(which)), 1 + axis[which]]
 
-        def halve(below, above, which, left):
+        def halve(
+            below: np.ndarray, above: np.ndarray, which: np.ndarray,
+            left: Callable[[np.ndarray, np.ndarray], np.ndarray],
+        ) -> np.ndarray:  # fmt: skip
             """Where left(g, slope) stops being true."""
             for _ in range(_HALVINGS):
                 middle = 0.5 * (below + above)
@@ -318,9 +329,10 @@ class Surface(Described, ABC):
         x = at(s, which)[0]
         normal = np.abs(self._values(x)[:, 1:])
         inside = ((x >= low) & (x <= high)).all(axis=1)
-        return x[inside & (keep[which] * normal.sum(axis=1) < np.linalg.norm(normal, axis=1))]
+        hits: np.ndarray = x[inside & (keep[which] * normal.sum(axis=1) < np.linalg.norm(normal, axis=1))]
+        return hits
 
-    def mesh(self, resolution: int = 64, *, box: Any = None) -> TriangleMesh:
+    def mesh(self, resolution: int = 64, *, box: Numbers | None = None) -> TriangleMesh:
         """Triangles of the surface by marching cubes, with vertices on the surface and normals along the gradient.
 
         Parameters
@@ -369,7 +381,8 @@ class Surface(Described, ABC):
         g = np.where(np.abs(values[:, 0]) < least, np.copysign(least, values[:, 0]), values[:, 0])
         if not g.min() < 0.0 < g.max():
             raise ParameterError(f"{what}: found no surface between {low.tolist()} and {high.tolist()}")
-        corners, faces = marching_cubes(g.reshape(x.shape[:3]), 0.0)[:2]
+        cubes: Callable[..., Any] = marching_cubes
+        corners, faces = cubes(g.reshape(x.shape[:3]), 0.0)[:2]
         steps = np.array([a[1] - a[0] for a in axes])
         vertices = self.project(low + corners * steps)
         a, b, c = vertices[faces[:, 0]], vertices[faces[:, 1]], vertices[faces[:, 2]]
@@ -411,14 +424,14 @@ class PythonSurface(Surface):
         g: Callable[[np.ndarray], Any],
         gradient: Callable[[np.ndarray], Any],
         length: float = 1.0,
-        bounding_box: Any = None,
+        bounding_box: Numbers | None = None,
         hessian: Callable[[np.ndarray], Any] | None = None,
     ) -> None:
         for name, function in {"g": g, "gradient": gradient, "hessian": hessian}.items():
             if not callable(function) and (name != "hessian" or function is not None):
                 raise ParameterError(f"PythonSurface: {name} = {function!r} but must be a function of (n, 3) points")
         self._g, self._gradient, self._hessian = g, gradient, hessian
-        self.length = number("PythonSurface: length", length, above=0.0)
+        self.length: float = number("PythonSurface: length", length, above=0.0)
         self._bounds = None if bounding_box is None else self._box("PythonSurface", bounding_box)
 
     @property
@@ -443,7 +456,7 @@ class PythonSurface(Surface):
         g, gradient = self._ask(x)
         return np.column_stack([g, gradient])
 
-    def hessian(self, points: Any) -> np.ndarray:
+    def hessian(self, points: Numbers) -> np.ndarray:
         """(n, 3, 3) second derivatives, by the function given for them; ParameterError without one."""
         if self._hessian is None:
             raise ParameterError("PythonSurface.hessian: give the function hessian= when the surface is made")

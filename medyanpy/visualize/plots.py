@@ -85,6 +85,7 @@ def plot(
     >>> simulation.reporters.append(table)
     >>> simulation.step(10)
     >>> figure = mp.plot(table)
+    >>> simulation.close()
     """
     name = "plot"
     if path is not None:
