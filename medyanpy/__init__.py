@@ -6,8 +6,7 @@
 0
 """
 
-from typing import TYPE_CHECKING as _TYPE_CHECKING
-from typing import Any as _Any
+import typing as _typing
 
 from medyanpy import (
     analysis,
@@ -57,7 +56,7 @@ from medyanpy.system import System
 from medyanpy.topology import Topology
 from medyanpy.visualize.plots import plot
 
-if _TYPE_CHECKING:
+if _typing.TYPE_CHECKING:
     from medyanpy import ensemble
 
 __all__ = [
@@ -126,9 +125,12 @@ _missing = _module_names(__name__, _names)
 _LATE = ("ensemble",)
 
 
-def __getattr__(name: str) -> _Any:
-    if name in _LATE:
-        from importlib import import_module
+if not _typing.TYPE_CHECKING:
+    # Who checks types is to see that a name is not there.
 
-        return import_module(f"{__name__}.{name}")
-    return _missing(name)
+    def __getattr__(name: str) -> _typing.Any:
+        if name in _LATE:
+            from importlib import import_module
+
+            return import_module(f"{__name__}.{name}")
+        return _missing(name)

@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -70,7 +70,7 @@ class Context(Displayed, Guarded):
         if topology.is_edited:
             raise TopologyError("Context: the topology is being edited: make it after the block")
         #: Who uses the context now.
-        self.turn = Turn()
+        self.turn: Turn = Turn()
         self.system = system
         self.integrator = integrator
         self._take(self._engine(choose_threads(threads)))
@@ -259,10 +259,11 @@ class Context(Displayed, Guarded):
         """
         call = inspect.signature(self.get_state).bind(**what)
         call.apply_defaults()
-        return self.turn.ask(lambda: self._measure.look(*call.args))
+        state: State = self.turn.ask(lambda: self._measure.look(*call.args))
+        return state
 
     @one_at_a_time
-    def hessian(self, forces: Iterable[str] | None = None, positive: bool = False):
+    def hessian(self, forces: Iterable[str] | None = None, positive: bool = False) -> Any:
         """The matrix of second derivatives of the potential energy.
 
         Parameters
@@ -655,9 +656,9 @@ class Context(Displayed, Guarded):
         measured = arrays.get("work")
         if measured is not None:
             self.report_work = True
-            self._schedule.meter.take(measured)
+            self._meter.take(measured)
         elif self.report_work:
-            self._schedule.meter.start(*self._measure.energies())
+            self._meter.start(*self._measure.energies())
 
     # Work ---------------------------------------------------------------------------------------------------
 
@@ -678,7 +679,13 @@ class Context(Displayed, Guarded):
         )
         self._schedule.compile()
         if on:
-            self._schedule.meter.start(*self._measure.energies())
+            self._meter.start(*self._measure.energies())
+
+    @property
+    def _meter(self) -> WorkMeter:
+        """Where work is measured."""
+        assert self._schedule.meter is not None
+        return self._schedule.meter
 
     @contextmanager
     def _counted_as_protocol(self) -> Iterator[None]:
@@ -699,7 +706,7 @@ class Context(Displayed, Guarded):
     def __repr__(self) -> str:
         return f"Context({said_of(self)}; {self.system!r}, {self.integrator!r})"
 
-    def __reduce__(self):
+    def __reduce__(self) -> NoReturn:
         raise TypeError(
             "a Context cannot be pickled or copied: Simulation.save_checkpoint(path) writes it, and "
             "mp.Simulation.resume(path) makes it anew"

@@ -53,7 +53,7 @@ class TopologyParser(TopologyReaderBase):  # type: ignore[misc]
     def _format_hint(thing: Any) -> bool:
         return _is_ours(thing)
 
-    def parse(self, **options: Any) -> Topology:
+    def parse(self, **options: Any) -> Any:
         """What MDAnalysis calls a Topology.
 
         Raises
@@ -145,7 +145,7 @@ class TrajectoryReader(ReaderBase):  # type: ignore[misc]
     """
 
     format = "MEDYANPY"
-    units = {"time": "s", "length": "nm", "velocity": "nm/s"}  # noqa: RUF012 - as MDAnalysis' readers have it
+    units: dict[str, str] = {"time": "s", "length": "nm", "velocity": "nm/s"}  # noqa: RUF012 - as MDAnalysis' readers have it
 
     @staticmethod
     def _format_hint(thing: Any) -> bool:
@@ -160,10 +160,10 @@ class TrajectoryReader(ReaderBase):  # type: ignore[misc]
     def __init__(self, filename: Any, **options: Any) -> None:
         super().__init__(filename, **options)
         self._trajectory = _opened(self.filename)
-        self.n_atoms = self._trajectory.n_beads
+        self.n_atoms: int = self._trajectory.n_beads
         self._has_velocities = self._holds("velocities")
         self._has_orientations = self._holds("orientations")
-        self.ts = self._Timestep(self.n_atoms, velocities=self._has_velocities, reader=self, **self._ts_kwargs)
+        self.ts: Any = self._Timestep(self.n_atoms, velocities=self._has_velocities, reader=self, **self._ts_kwargs)
         self._read_frame(0)
 
     def _holds(self, name: str) -> bool:

@@ -64,7 +64,7 @@ class TrajectoryReader(FileReaderInterface):  # type: ignore[misc, unused-ignore
 
     def parse(
         self,
-        data: DataCollection,
+        data: Any,
         *,
         filename: str,
         frame_index: int = 0,

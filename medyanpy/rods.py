@@ -1,6 +1,7 @@
 """Shapes and sections of elastic rods: what `Topology.add_rod` and `forces.RodElasticity` are given."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -75,7 +76,7 @@ class CircularSection:
         return 0.25 * np.pi * self.radius**4
 
     @property
-    def stiffness(self) -> dict[str, float]:
+    def stiffness(self) -> dict[str, Any]:
         """Shear and extension (pN), bending and twist (pN nm²), by the names of `forces.RodElasticity`."""
         Y, A, I = self.youngs_modulus, self.area, self.second_moment  # noqa: E741 - the symbol of the papers
         G = Y / (2.0 * (1.0 + self.poisson_ratio))

@@ -5,7 +5,7 @@ import weakref
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NoReturn
 
 from medyanpy._tools.deadlines import Deadline, in_words, seconds_of
 from medyanpy._tools.interrupts import Interrupts
@@ -75,7 +75,7 @@ class Simulation(Displayed, Guarded):
     _remedy = "make a new Simulation"
 
     def __init__(self, system: System, integrator: SplittingIntegrator, threads: int | None = None) -> None:
-        self.context = Context(system, integrator, threads)
+        self.context: Context = Context(system, integrator, threads)
         self._reporters: list[Reporter] = []
         self._owed = _Owed()
         # Gives back what `resume_or_start` has locked.
@@ -284,7 +284,8 @@ class Simulation(Displayed, Guarded):
                 f"{state.potential_energy:g} pN nm: no file is written of this state",
                 step=state.step,
             )
-        left, first = [], None
+        left: list[tuple[Reporter, dict[str, Any]]] = []
+        first: BaseException | None = None
         coming = sorted(owed, key=lambda pair: pair[0].reports_last)
         while coming:
             reporter, plan = coming.pop(0)
@@ -551,7 +552,7 @@ class Simulation(Displayed, Guarded):
         reporters = ", ".join(type(reporter).__name__ for reporter in self._reporters) or "none"
         return f"Simulation({said_of(self.context)}; {self.system!r}, {self.integrator!r}, reporters: {reporters})"
 
-    def __reduce__(self):
+    def __reduce__(self) -> NoReturn:
         raise TypeError(
             "a Simulation cannot be pickled or copied: save_checkpoint(path) writes it, and "
             "mp.Simulation.resume(path) makes it anew"

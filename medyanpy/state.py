@@ -119,10 +119,15 @@ class State(Displayed, Named):
             raise ParameterError(f"this State holds no {name}: ask for them with get_state({keyword}=True)")
         return self._parts[name]
 
+    def _array(self, name: str, keyword: str) -> np.ndarray:
+        held: np.ndarray = self._part(name, keyword)
+        return held
+
     @property
     def _who(self) -> tuple[int, np.ndarray | None, np.ndarray | None, int]:
         """Rows; ids and who is alive, where that is not everybody under the number of the row; the next id."""
-        return self._parts["who"]
+        who: tuple[int, np.ndarray | None, np.ndarray | None, int] = self._parts["who"]
+        return who
 
     @property
     def ids(self) -> np.ndarray:
@@ -144,9 +149,9 @@ class State(Displayed, Named):
 
         Where jumps bear and kill beads these are others than ``handle.beads``, which were there at the start.
         """
-        rows = np.sort(np.append(handle.beads, handle._asleep))
+        rows: np.ndarray = np.sort(np.append(handle.beads, handle._asleep))
         rows = rows[rows < self._who[0]]
-        return rows[self.alive[rows]]
+        return np.asarray(rows[self.alive[rows]])
 
     def rows_of_ids(self, ids: Any) -> np.ndarray:
         """Rows of beads by their permanent ids.
@@ -165,7 +170,8 @@ class State(Displayed, Named):
             An id that nobody has had, or whose bead is gone.
         """
         wanted = one_or_many("rows_of_ids: ids", ids, dtype=np.int64, error=TopologyError)
-        return found_ids("rows_of_ids", wanted, self.ids, self.next_id)
+        rows: np.ndarray = found_ids("rows_of_ids", wanted, self.ids, self.next_id)
+        return rows
 
     def column(self, name: str) -> np.ndarray:
         """What a kind of bead declares under a name, a row for each bead that has it, in topology order.
@@ -175,17 +181,18 @@ class State(Displayed, Named):
         ParameterError
             A name that is none, or that `get_state` was not asked for: positions or velocities (momenta).
         """
-        if not isinstance(self._parts.get(name), np.ndarray):
+        held = self._parts.get(name)
+        if not isinstance(held, np.ndarray):
             known = ", ".join(key for key, value in self._parts.items() if isinstance(value, np.ndarray)) or "none"
             raise ParameterError(
                 f"this State holds no column {name!r}, only {known}: places come with get_state(positions=True), "
                 "momenta with velocities=True"
             )
-        return self._parts[name]
+        return held
 
     @property
     def positions(self) -> np.ndarray:
-        return self._part("positions", "positions")
+        return self._array("positions", "positions")
 
     @property
     def intriangle(self) -> InTriangle:
@@ -195,23 +202,23 @@ class State(Displayed, Named):
 
     @property
     def velocities(self) -> np.ndarray:
-        return self._part("velocities", "velocities")
+        return self._array("velocities", "velocities")
 
     @property
     def forces(self) -> np.ndarray:
-        return self._part("forces", "forces")
+        return self._array("forces", "forces")
 
     @property
     def orientations(self) -> np.ndarray:
-        return self._part("orientations", "positions")
+        return self._array("orientations", "positions")
 
     @property
     def angular_momenta(self) -> np.ndarray:
-        return self._part("angular_momenta", "velocities")
+        return self._array("angular_momenta", "velocities")
 
     @property
     def torques(self) -> np.ndarray:
-        return self._part("torques", "forces")
+        return self._array("torques", "forces")
 
     @property
     def energies(self) -> dict[str, float]:
@@ -227,7 +234,7 @@ class State(Displayed, Named):
 
     @property
     def physical_positions(self) -> np.ndarray:
-        return self._part("physical_positions", "physical_positions")
+        return self._array("physical_positions", "physical_positions")
 
     @property
     def multipliers(self) -> dict[str, np.ndarray]:
@@ -253,7 +260,7 @@ class State(Displayed, Named):
         ParameterError
             A force without links, or of another system; or `get_state` was not asked for positions.
         """
-        found = self._part("links", "positions")
+        found: dict[Links, LinkEnds] = self._part("links", "positions")
         for one, ends in found.items():
             if one is force:
                 return ends
@@ -279,11 +286,12 @@ class State(Displayed, Named):
     def _work(self, name: str) -> float:
         if "energies" in self._parts and name not in self._parts:
             raise ParameterError(f"this State holds no {name}: set simulation.report_work = True before the run")
-        return self._part(name, "energy")
+        work: float = self._part(name, "energy")
+        return work
 
     @property
     def potential_energy(self) -> float:
-        return sum(self._part("energies", "energy").values())
+        return sum(self.energies.values())
 
     @property
     def kinetic_energies(self) -> dict[str, float]:
@@ -294,7 +302,7 @@ class State(Displayed, Named):
         if "kinetic_energy" in self._parts:
             # Of a frame, which holds the sum alone.
             return float(self._parts["kinetic_energy"])
-        return sum(self._part("kinetic_energies", "energy").values())
+        return sum(self.kinetic_energies.values())
 
     @property
     def total_energy(self) -> float:
@@ -302,7 +310,8 @@ class State(Displayed, Named):
 
     @property
     def temperature(self) -> float:
-        return self._part("temperature", "energy")
+        temperature: float = self._part("temperature", "energy")
+        return temperature
 
     @property
     def kT(self) -> float:  # noqa: N802 - the symbol that integrators take

@@ -10,11 +10,13 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import wraps
-from typing import Any
+from typing import Any, TypeVar, overload
 
 from medyanpy.errors import ContextInUseError
 
 __all__ = ["EDIT", "Turn", "one_at_a_time"]
+
+_Method = TypeVar("_Method", bound=Callable[..., Any])
 
 #: What is under way while a topology is edited.
 EDIT = "topology.edit"
@@ -161,10 +163,22 @@ class _Request:
             self.done.set()
 
 
+@overload
+def one_at_a_time(method: _Method) -> _Method: ...
+
+
+@overload
+def one_at_a_time(*, in_reports: bool = True) -> Callable[[_Method], _Method]: ...
+
+
 def one_at_a_time(method: Callable[..., Any] | None = None, *, in_reports: bool = True) -> Callable[..., Any]:
     """A method of something with a `turn` that is called by one user at a time."""
     if method is None:
-        return lambda method: one_at_a_time(method, in_reports=in_reports)
+        return lambda method: _one_at_a_time(method, in_reports)
+    return _one_at_a_time(method, in_reports)
+
+
+def _one_at_a_time(method: Callable[..., Any], in_reports: bool) -> Callable[..., Any]:
     name = method.__name__
 
     @wraps(method)

@@ -108,11 +108,13 @@ def contour_curvature(source: Any, filaments: Filaments) -> np.ndarray:
     filaments = _filaments("contour_curvature", filaments)
     before, after = filaments.links_at_joints
 
-    def curvature(x: np.ndarray) -> np.ndarray:
+    def at_joints(x: np.ndarray) -> np.ndarray:
         tangent, length = _tangents(x, filaments)
-        return np.linalg.norm(tangent[after] - tangent[before], axis=1) / (0.5 * (length[before] + length[after]))
+        turned = np.linalg.norm(tangent[after] - tangent[before], axis=1)
+        curvature: np.ndarray = turned / (0.5 * (length[before] + length[after]))
+        return curvature
 
-    return _collect(source, "contour_curvature", filaments, curvature)
+    return _collect(source, "contour_curvature", filaments, at_joints)
 
 
 def tangent_correlation(source: Any, filaments: Filaments, max_separation: float | None = None) -> TangentCorrelation:
@@ -229,7 +231,8 @@ def persistence_length(source: Any, filaments: Filaments, max_separation: float 
     def fitted(total: np.ndarray, n: np.ndarray) -> np.ndarray:
         logarithm = np.log1p(-np.minimum(total[..., use] / n[..., use], 1.0 - 1e-9))
         with np.errstate(divide="ignore"):
-            return -(weight * s * s).sum() / (weight * s * logarithm).sum(axis=-1)
+            fit: np.ndarray = -(weight * s * s).sum() / (weight * s * logarithm).sum(axis=-1)
+        return fit
 
     value, spread = jackknife(sums, counts, fitted, correct_bias=True)
     return Estimate(float(value), float(spread))
@@ -245,9 +248,10 @@ def _filaments(what: str, filaments: Any) -> Filaments:
 
 
 def _open(what: str, filaments: Any) -> Filaments:
-    if _filaments(what, filaments).closed:
+    checked = _filaments(what, filaments)
+    if checked.closed:
         raise TopologyError(f"{what}: {filaments!r} are rings, which have no ends")
-    return filaments
+    return checked
 
 
 def _frames(source: Any, what: str, filaments: Filaments) -> tuple[bool, Iterator[np.ndarray]]:

@@ -53,16 +53,18 @@ class Source:
 
     def __init__(self, what: str, source: Any) -> None:
         self.what = what
-        self.one = hasattr(source, "positions") or (isinstance(source, np.ndarray) and source.ndim == 2)
+        self.one: bool = hasattr(source, "positions") or (isinstance(source, np.ndarray) and source.ndim == 2)
         whole = isinstance(source, Trajectory)
         self._trajectory: Frames | None = source[:] if whole else source if isinstance(source, Frames) else None
         self._frames: list[Any] | None = None
         self._array: np.ndarray | None = None
         if self._trajectory is not None:
-            self.n_rows, n = self._trajectory._trajectory.n_beads, len(self._trajectory)
+            self.n_rows: int = self._trajectory._trajectory.n_beads
+            n = len(self._trajectory)
         elif hasattr(source, "positions") or are_frames(source):
             self._frames = [source] if self.one else list(source)
-            self.n_rows, n = max(len(frame.positions) for frame in self._frames), len(self._frames)
+            self.n_rows = max(len(frame.positions) for frame in self._frames)
+            n = len(self._frames)
         else:
             self.one = dimensions(f"{what}: positions", source, "(n, 3) or (m, n, 3)") == 2
             shape = (None, 3) if self.one else (None, None, 3)

@@ -65,4 +65,5 @@ def constraint_multipliers(
     if last >= x.shape[1]:
         raise ParameterError(f"{what}: positions have {x.shape[1]} rows, but {penalty.name} acts on bead {last}")
     values = penalty.multipliers(x)
-    return np.lib.stride_tricks.sliding_window_view(values, window, axis=0).mean(axis=-1)
+    means: np.ndarray = np.lib.stride_tricks.sliding_window_view(values, window, axis=0).mean(axis=-1)
+    return means

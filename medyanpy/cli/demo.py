@@ -9,7 +9,7 @@ from medyanpy.errors import ParameterError
 __all__ = ["DEMOS", "add", "run"]
 
 # The function that runs each demo, and the options that are only for it.
-DEMOS = {
+DEMOS: dict[str, tuple[str, tuple[str, ...]]] = {
     "points": ("run_demo", ("mesh", "points")),
     "filaments": ("run_filament_demo", ("filaments",)),
     "network": ("run_network_demo", ("filaments",)),

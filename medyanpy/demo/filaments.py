@@ -8,6 +8,7 @@ ten times; links do not vibrate, they are constrained.
 """
 
 from math import tanh
+from typing import Any
 
 import numpy as np
 
@@ -79,7 +80,8 @@ def run_filament_demo(report: Report, *, filaments: int = 300, steps: int = 10_0
     mesh = TriangleMesh.icosphere(RADIUS, SUBDIVISIONS)
     report.begin(steps, f"vesicle: {size_of(mesh)}")
     system, notes = _build(mesh, filaments, report.seed)
-    vesicle, proteins, actin = system.topology.handles
+    handles: tuple[Any, ...] = system.topology.handles
+    vesicle, proteins, actin = handles
     for note in notes:
         report.say(f"          {note}")
     start, before, after = relax(system, report.threads)
@@ -113,7 +115,8 @@ def _build(mesh: TriangleMesh, filaments: int, seed: int) -> tuple[System, list[
     """Topology and forces, and what there is to say about them."""
     tied = int(np.ceil(TIED * filaments))
     system = with_actin(mesh, filaments, tied, round(tied / BUSY), seed)
-    vesicle, proteins, actin = system.topology.handles
+    handles: tuple[Any, ...] = system.topology.handles
+    vesicle, proteins, actin = handles
     add_cell_forces(system, vesicle, actin)
     length = N_LINKS * ACTIN.link_length
     return system, [
@@ -132,7 +135,9 @@ def add_cell_forces(system: System, vesicle: Membrane, actin: Filaments) -> None
     )
 
 
-def with_actin(mesh: TriangleMesh, filaments: int, tied: int, proteins: int, seed: int, *, held=False) -> System:
+def with_actin(
+    mesh: TriangleMesh, filaments: int, tied: int, proteins: int, seed: int, *, held: bool = False
+) -> System:
     """A vesicle with proteins, the first of which hold the first filaments by their first nodes; no collisions. Without
     proteins, without ties."""
     kT = TEMPERATURE * units.boltzmann
@@ -197,18 +202,18 @@ def relax(system: System, threads: int) -> tuple[State, float, float]:
 class LinkErrors(Reporter):
     """Keeps the largest relative error of the lengths of links."""
 
-    include = ("positions",)
+    include: tuple[str, ...] = ("positions",)
 
     def __init__(self, interval: int, filaments: Filaments) -> None:
         super().__init__(interval)
         self._filaments = filaments
-        self.largest = 0.0
+        self.largest: float = 0.0
 
-    def report(self, simulation, state) -> None:
+    def report(self, simulation: Simulation, state: State) -> None:
         filaments = self._filaments
         a, b = filaments.beads[filaments.links.T]
         lengths = np.linalg.norm(state.positions[b] - state.positions[a], axis=1)
-        self.largest: float = max(self.largest, float(np.abs(lengths / filaments.link_lengths - 1.0).max()))
+        self.largest = max(self.largest, float(np.abs(lengths / filaments.link_lengths - 1.0).max()))
 
 
 # Measured against expected ----------------------------------------------------------------------------------
@@ -237,7 +242,8 @@ def _shapes_and_ties(seed: int, threads: int) -> list[Line]:
     kT = TEMPERATURE * units.boltzmann
     mesh = TriangleMesh.icosphere(RADIUS, 1)
     system = with_actin(mesh, SIDE_FILAMENTS, SIDE_FILAMENTS, SIDE_FILAMENTS, seed + 10, held=True)
-    _, proteins, actin = system.topology.handles
+    handles: tuple[Any, ...] = system.topology.handles
+    _, proteins, actin = handles
     context = Context(system, BAGOGABIntegrator(TIMESTEP, temperature=TEMPERATURE, seed=seed + 10), threads)
     context.set_velocities_to_temperature(TEMPERATURE, seed=seed + 10)
     context.step(SIDE_START)

@@ -7,6 +7,7 @@ millisecond sees each link let go twenty times. What is bound on average does no
 
 import itertools
 from math import lgamma, log, pi, sqrt
+from typing import Any
 
 import numpy as np
 
@@ -75,12 +76,14 @@ def run_network_demo(report: Report, *, filaments: int = 300, steps: int = 6_000
     mesh = TriangleMesh.icosphere(RADIUS, SUBDIVISIONS)
     report.begin(steps, f"vesicle: {size_of(mesh)}")
     system = with_actin(mesh, filaments, 0, 0, report.seed)
-    vesicle, actin = system.topology.handles
+    handles: tuple[Any, ...] = system.topology.handles
+    vesicle, actin = handles
     add_cell_forces(system, vesicle, actin)
     start, before, after = relax(system, report.threads)
     sites = _sites(actin, N_LINKS)
     system = _linked(system, sites)
-    links, binding = system["Links"], system["crosslinkers"]
+    links: Any = system["Links"]
+    binding: Any = system["crosslinkers"]
     notes = [
         f"{filaments} actin filaments of {N_LINKS * ACTIN.link_length:.0f} nm, {len(sites)} sites for "
         f"{CROSSLINKER.name} ({CROSSLINKER.stiffness:g} pN/nm, {CROSSLINKER.length:g} nm), each with one link at most; "
@@ -122,7 +125,7 @@ def _sites(filaments: Filaments, n_links: int) -> Sites:
     return filaments.sites(np.repeat(np.arange(n), n_links), np.tile(np.arange(n_links), n), 0.5)
 
 
-def _linked(system: System, sites: Sites, **numbers: float) -> System:
+def _linked(system: System, sites: Sites, **numbers: Any) -> System:
     """The same forces in a system with crosslinkers besides."""
     linked = System(system.topology)
     for force in system.forces:

@@ -8,6 +8,7 @@ timestep; see `vertex_masses`.
 
 import heapq
 import itertools
+from collections.abc import Callable
 from math import exp, sqrt, tanh
 from pathlib import Path
 from typing import Any
@@ -153,7 +154,9 @@ def _build(mesh: TriangleMesh, points: int, seed: int) -> tuple[System, list[str
     return system, notes
 
 
-def vertex_masses(mesh: TriangleMesh, lowest: np.ndarray, thin: np.ndarray, load: float, system_with) -> np.ndarray:
+def vertex_masses(
+    mesh: TriangleMesh, lowest: np.ndarray, thin: np.ndarray, load: float, system_with: Callable[[np.ndarray], System]
+) -> np.ndarray:
     """(V,) masses with which `TIMESTEP` resolves every vibration of the vertices.
 
     A guess from the size of triangles, stiffness ~ 1/height² as for bending and for springs that allow a given
@@ -176,7 +179,8 @@ def vertex_masses(mesh: TriangleMesh, lowest: np.ndarray, thin: np.ndarray, load
         mass = mass * max(1.0, (phase / LARGEST_PHASE) ** 2)
         if phase <= LARGEST_PHASE:
             break
-    return np.where(thin, np.maximum(held, mass), mass)
+    masses = np.where(thin, np.maximum(held, mass), mass)
+    return np.asarray(masses)
 
 
 def _fastest(system: System, masses: np.ndarray) -> float:
@@ -221,7 +225,7 @@ def _fastest(system: System, masses: np.ndarray) -> float:
 # Measured against expected ----------------------------------------------------------------------------------
 
 
-def _tracers(mesh: TriangleMesh, threads: int, noise: int, *, mass: float, friction: float, **where) -> Context:
+def _tracers(mesh: TriangleMesh, threads: int, noise: int, *, mass: float, friction: float, **where: Any) -> Context:
     """Points that see nothing but the mesh, which is held still; at equilibrium."""
     topology = Topology()
     membrane = topology.add_membrane(mesh, vertex_mass=1.0, fixed=True)
@@ -316,7 +320,8 @@ def _diffusion(mesh: TriangleMesh, seed: int, threads: int) -> Line:
 
 def _perimeters(mesh: TriangleMesh) -> np.ndarray:
     corners = mesh.vertices[mesh.faces]
-    return np.linalg.norm(corners - np.roll(corners, 1, axis=1), axis=2).sum(axis=1)
+    perimeters: np.ndarray = np.linalg.norm(corners - np.roll(corners, 1, axis=1), axis=2).sum(axis=1)
+    return perimeters
 
 
 def _velocity_sum(c: float, n: int) -> float:
@@ -345,7 +350,8 @@ def _unfold(mesh: TriangleMesh, start: int, reach: float) -> dict[int, np.ndarra
         along = (to_a**2 - to_b**2 + ab**2) / (2.0 * ab)
         up = sqrt(max(to_a**2 - along**2, 0.0))
         e = (b - a) / ab
-        return a + along * e + up * np.array([-e[1], e[0]])
+        corner: np.ndarray = a + along * e + up * np.array([-e[1], e[0]])
+        return corner
 
     def distance(i: int, j: int) -> float:
         return float(np.linalg.norm(x[i] - x[j]))

@@ -66,6 +66,8 @@ def run_protein_demo(report: Report, *, proteins: int = 12, steps: int = 8000) -
     report.begin(steps, f"vesicle: {size_of(mesh)}")
     system = _near_a_membrane(kinase, mesh, proteins, report.seed)
     vesicle, lipids, bodies = system.topology.handles
+    assert system.hydrodynamics is not None
+    assert kinase.linkers is not None
     radius = system.hydrodynamics.radius(bodies)[: len(kinase.bodies)]
     for note in (
         f"{proteins} adenylate kinases of {len(kinase.bodies)} rigid domains and {len(kinase.linkers.stiffness)} "
@@ -90,7 +92,8 @@ def run_protein_demo(report: Report, *, proteins: int = 12, steps: int = 8000) -
 
 def _turns(n: int, rng: np.random.Generator) -> np.ndarray:
     q = rng.normal(size=(n, 4))
-    return q / np.linalg.norm(q, axis=1)[:, None]
+    turns: np.ndarray = q / np.linalg.norm(q, axis=1)[:, None]
+    return turns
 
 
 def _near_a_membrane(kinase: RigidMolecule, mesh: TriangleMesh, n: int, seed: int) -> System:
@@ -174,6 +177,7 @@ def _diffusion(kinase: RigidMolecule, seed: int, threads: int) -> list[Line]:
     integrator = BrownianIntegrator(FREE_TIMESTEP, temperature=TEMPERATURE, seed=seed + 20)
     context = Context(system, integrator, threads)
     own = bodies.beads.reshape(FREE, -1)
+    assert system.hydrodynamics is not None
     expected, alone = _coefficients(kinase, system.hydrodynamics.radius(bodies)[: own.shape[1]])
     # Their middle by friction: what the linkers do to each other hardly moves it.
     weight = bodies.friction[: own.shape[1]] / bodies.friction[: own.shape[1]].sum()

@@ -126,7 +126,9 @@ def demo(out: str, *, outputs: Sequence[str] = OUTPUTS) -> Callable[[Callable[..
             return f(report, **mine)
 
         about, _, rest = cleandoc(f.__doc__ or "").partition("\n\n")
-        run.__signature__, run.__doc__ = call, _DOC.format(about=about, own=rest)
+        run.__doc__ = _DOC.format(about=about, own=rest)
+        # What help shows of it.
+        run.__dict__["__signature__"] = call
         return run
 
     return made
@@ -154,9 +156,9 @@ class Report:
         outputs: Sequence[str] = OUTPUTS,
     ) -> None:
         self.started: float = time.perf_counter()
-        self.out = Path(out)
+        self.out: Path = Path(out)
         self.seed: int = check_seed("seed", seed)
-        self.threads = choose_threads(threads)
+        self.threads: int = choose_threads(threads)
         self._may_choose = threads is None
         self._stream = stream
         self.outputs: tuple[str, ...] = tuple(outputs)
@@ -353,7 +355,7 @@ class _Temperatures(Reporter):
         super().__init__(interval)
         self.of: dict[str, list[float]] = {}
 
-    def report(self, simulation, state) -> None:
+    def report(self, simulation: Simulation, state: State) -> None:
         for name, temperature in state.temperatures.items():
             self.of.setdefault(name, []).append(temperature)
 

@@ -87,7 +87,8 @@ def _about_shapes() -> str:
 
 def _random_turns(n: int, rng: np.random.Generator) -> np.ndarray:
     q = rng.normal(size=(n, 4))
-    return q / np.linalg.norm(q, axis=1)[:, None]
+    turns: np.ndarray = q / np.linalg.norm(q, axis=1)[:, None]
+    return turns
 
 
 def _add(topology: Topology, name: str, positions: np.ndarray, rng: np.random.Generator) -> RigidBodies:
@@ -124,7 +125,9 @@ def _dipoles(handle: RigidBodies, field: float) -> UniformField:
     return UniformField(poles, np.tile([[0.0, 0.0, field], [0.0, 0.0, -field]], (len(handle), 1)))
 
 
-def _free(n: int, seed: int, threads: int, names: list[str], field: float | None = None) -> tuple[Context, list]:
+def _free(
+    n: int, seed: int, threads: int, names: list[str], field: float | None = None
+) -> tuple[Context, list[RigidBodies]]:
     """n bodies of each of the shapes, which do not see each other; with dipoles in a field, pN."""
     rng = np.random.default_rng(seed)
     topology = Topology()
@@ -209,7 +212,8 @@ def _diffusion(n: int, seed: int, threads: int) -> list[Line]:
 
 def _same_sign(state: State, before: State, h: RigidBodies) -> np.ndarray:
     """q and -q are one rotation: which of them the orientation before is nearer to the one now."""
-    return np.sign(np.einsum("ij,ij->i", state.orientations[h.rows], before.orientations[h.rows]))[:, None]
+    sign: np.ndarray = np.sign(np.einsum("ij,ij->i", state.orientations[h.rows], before.orientations[h.rows]))
+    return sign[:, None]
 
 
 def _field(n: int, seed: int, threads: int) -> Line:
@@ -297,11 +301,11 @@ def _flips(inertia: np.ndarray, timestep: float = 0.005) -> Line:
     i1, i2, i3 = inertia if square > 2.0 * energy * inertia[1] else inertia[::-1]
     k2 = (i2 - i1) * (2.0 * energy * i3 - square) / ((i3 - i2) * (square - 2.0 * energy * i1))
     period = 4.0 * ellipk(k2) * np.sqrt(i1 * i2 * i3 / ((i3 - i2) * (square - 2.0 * energy * i1)))
-    middle = []
+    momenta = []
     for _ in range(round(2.2 * period / timestep)):
         context.step(1)
-        middle.append(context.get_state(velocities=True).angular_momenta[0, 1])
-    middle = np.array(middle)
+        momenta.append(context.get_state(velocities=True).angular_momenta[0, 1])
+    middle = np.array(momenta)
     at = np.flatnonzero((middle[:-1] < 0.0) & (middle[1:] >= 0.0))
     up = at + middle[at] / (middle[at] - middle[at + 1])
     return near_line("flips about the middle axis: period", float(timestep * (up[1] - up[0])), float(period), 1e-3)

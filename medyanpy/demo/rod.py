@@ -43,7 +43,7 @@ FRAMES, SHAPES = 300, 6
 # rotation; steps before the first look, between looks, and looks.
 NODES, THERMAL_TIMESTEP = 16, 0.025
 INERTIA, FRICTION, TURNING = (0.4, 0.4, 0.6), (0.3, 0.6), 0.2
-STIFFNESS = {"shear": 40.0, "extension": 60.0, "bending": 5.0, "twist": 4.0}
+STIFFNESS: dict[str, Any] = {"shear": 40.0, "extension": 60.0, "bending": 5.0, "twist": 4.0}
 START, LOOK, LOOKS = 2000, 50, 60
 
 
@@ -122,7 +122,7 @@ class _Watch(Reporter):
         self.energy: list[tuple[float, float]] = []
         self.nodes: list[np.ndarray] = []
 
-    def report(self, simulation, state) -> None:
+    def report(self, simulation: Simulation, state: State) -> None:
         self.time.append(state.time)
         self.energy.append((state.kinetic_energy, state.potential_energy))
         self.nodes.append(state.positions)
@@ -171,7 +171,7 @@ def _picture(
             0.5 * size[0] + (place[0] - middle[0]) / scale, 0.47 * size[1] - (x[:, 2].max() - middle[2] + 2.5) / scale,
             f"t = {times[k]:g} t₀", ha="center", va="bottom", fontsize=6.0, color="#333333",
         )  # fmt: skip
-    style = {"fontsize": 6.0}
+    style: dict[str, Any] = {"fontsize": 6.0}
     left = figure.add_axes((0.08, 0.09, 0.38, share - 0.13))
     kinetic, elastic = np.array(watch.energy).T
     for energy, label in ((elastic, "elastic"), (kinetic, "of motion"), (elastic + kinetic, "sum")):
@@ -318,7 +318,8 @@ def _cantilever() -> Line:
 
 def _tip(state: State, rod: Rods) -> np.ndarray:
     node, arm = rod.tips("end")
-    return (state.positions[rod.beads][node] + quaternions.turned(state.orientations[rod.rows][node], arm))[0]
+    tips: np.ndarray = state.positions[rod.beads][node] + quaternions.turned(state.orientations[rod.rows][node], arm)
+    return np.asarray(tips[0])
 
 
 def _rolled_up() -> Line:
@@ -418,5 +419,8 @@ def _joint(bending: float, twist: float, n: int = 800) -> tuple[float, float, fl
     half = 1.0 - square / 8.0
     cosine = 2.0 * half**2 - 1.0
     third = along**2 / square
-    values = 0.5 * bending * across**2, twist * along**2, third + (1.0 - third) * cosine
-    return tuple(float((weight * value).sum() / weight.sum()) for value in values)
+
+    def mean(value: np.ndarray) -> float:
+        return float((weight * value).sum() / weight.sum())
+
+    return mean(0.5 * bending * across**2), mean(twist * along**2), mean(third + (1.0 - third) * cosine)

@@ -30,6 +30,7 @@ from medyanpy.files.trajectory import Trajectory
 from medyanpy.forces import UniformField
 from medyanpy.integrators import SplittingIntegrator
 from medyanpy.reporters import Reporter
+from medyanpy.simulation import Simulation
 from medyanpy.state import State
 from medyanpy.surfaces import Lemniscate, Sphere, Surface, Torus
 from medyanpy.system import System
@@ -48,7 +49,8 @@ FRAMES, MOVIE_FRAMES = 400, 60
 TRAIL_INTERVAL, TRAIL = 4, 25
 # How near beads are kept to a surface of size 1.
 TOLERANCE = 1e-12
-VIEW, LOOKS = (38.0, -20.0), {"unit": "", "point_radius": 0.022}
+VIEW = (38.0, -20.0)
+LOOKS: dict[str, Any] = {"unit": "", "point_radius": 0.022}
 
 
 @demo("medyanpy-demo-surface", outputs=(*OUTPUTS, "movie.gif"))
@@ -123,7 +125,8 @@ def billiards(timestep: float) -> tuple[System, State]:
 def _off(x: np.ndarray) -> np.ndarray:
     """(n,) distances from the surface, to first order and relative as the tolerance is."""
     distance = np.abs(SURFACE.value(x)) / np.linalg.norm(SURFACE.gradient(x), axis=1)
-    return distance / np.maximum(SURFACE.length, np.linalg.norm(x, axis=1))
+    off: np.ndarray = distance / np.maximum(SURFACE.length, np.linalg.norm(x, axis=1))
+    return off
 
 
 class _Watch(Reporter):
@@ -136,7 +139,7 @@ class _Watch(Reporter):
         self.off = 0.0
         self.past: list[np.ndarray] = []
 
-    def report(self, simulation, state) -> None:
+    def report(self, simulation: Simulation, state: State) -> None:
         self.off = max(self.off, float(_off(state.positions).max()))
         self.past.append(state.positions)
         del self.past[:-TRAIL]
@@ -200,7 +203,8 @@ CELLS = 120
 def _cell(x: np.ndarray) -> np.ndarray:
     """The number of a box of space."""
     i, j, k = np.floor((x - [-1.2, -0.5, 0.0]) / [0.2, 0.2, 1.0]).astype(int).T
-    return 24 * j.clip(0, 4) + 2 * i.clip(0, 11) + (k >= 0)
+    cell: np.ndarray = 24 * j.clip(0, 4) + 2 * i.clip(0, 11) + (k >= 0)
+    return cell
 
 
 def _areas(n: int = 600) -> tuple[np.ndarray, np.ndarray]:

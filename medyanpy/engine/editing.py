@@ -153,8 +153,10 @@ def _carry_columns(before: Store, store: Store, carried: Carried, *, momenta: bo
             # Mostly where they were: beads that follow each other are copied as one.
             same = len(old) and old[-1] - old[0] == len(old) - 1 and np.array_equal(old, new)
             if same and (np.diff(old) == 1).all():
-                old = new = slice(int(old[0]), int(old[-1]) + 1)
-            store.arrays[column.array][new] = before.arrays[column.array][old]
+                both = slice(int(old[0]), int(old[-1]) + 1)
+                store.arrays[column.array][both] = before.arrays[column.array][both]
+            else:
+                store.arrays[column.array][new] = before.arrays[column.array][old]
 
 
 def _carry_faces(before: Store, new: Engine) -> None:

@@ -13,6 +13,7 @@ from medyanpy.engine.needles import flattest, heights
 from medyanpy.engine.schedule import Schedule
 from medyanpy.engine.store import Store
 from medyanpy.errors import SimulationError
+from medyanpy.handles import Handle
 
 __all__ = ["Faults"]
 
@@ -113,15 +114,18 @@ class Faults:
     def _explain(self, fault: ProgramFault, culprits: list[str], back: str = "") -> SimulationError:
         """The fault of a kernel in the user's words."""
         force = culprits[0] if culprits else None
-        bead = handle = triangle = None
+        bead: int | None = None
+        handle: Handle | None = None
+        triangle: int | None = None
         row = fault.operation.names(fault.triangle) if fault.kind == "constraints lost" else ""
         if fault.kind == "no geodesic":
             row = f"bead {self.store.layout.order[fault.triangle]}"
         if fault.bead >= 0:
             bead = int(self.store.layout.order[fault.bead])
             handle = self.store.layout.topology.handle_of(bead)
-        place = "" if bead is None else handle.describe(bead)
-        where = "" if bead is None else f", bead {bead} ({handle.name!r}, {place or handle.kind})"
+        where = ""
+        if bead is not None and handle is not None:
+            where = f", bead {bead} ({handle.name!r}, {handle.describe(bead) or handle.kind})"
         jump = self.schedule.jumping.name_of(fault.operation)
         of_force = "" if force is None else f", force {force}"
         of_jump = "" if jump is None else f", jump {jump}"
@@ -130,7 +134,7 @@ class Faults:
             point = fault.bead - self.store.layout.n_cartesian
             if point >= 0:
                 face = int(self.store.triangle[point])
-                found = face, float(heights(self.store.x[self.store.faces[face]]))
+                found: tuple[int, float] | None = face, float(heights(self.store.x[self.store.faces[face]]))
             else:
                 found = flattest(self.store.x, self.store.faces, fault.bead)
             if found is not None:

@@ -47,14 +47,14 @@ class Flipping:
         force, operation = schedule.system.forces[number], schedule.bound[number]
         with schedule.explained():
             if not len(change.made) or membrane not in force.handles:
-                return change.difference(operation)
+                return float(change.difference(operation))
             self.swap(membrane, change)
             try:
                 after = None if change.mended(operation) else change.energy(schedule.bind(force))
             finally:
                 self.swap(membrane, change)
                 change.mended(operation)
-            return change.difference(operation) if after is None else after - change.energy(operation)
+            return float(change.difference(operation) if after is None else after - change.energy(operation))
 
     def flip(self, what: str, membrane: Membrane, edges: np.ndarray) -> np.ndarray:
         """Flip edges of a membrane, (k, 2) of its vertices; returns those in their places. See `Context.flip_edges`."""
@@ -65,7 +65,8 @@ class Flipping:
         except BaseException:
             self.swap(membrane, change)
             raise
-        return change.made - self._schedule.layout.slice_of(membrane).start
+        made: np.ndarray = change.made - self._schedule.layout.slice_of(membrane).start
+        return made
 
     def follow(self, membranes: Collection[Membrane], change: Proposal | None = None) -> None:
         """Triangles of membranes join other vertices than before, by a change if one is given: so do forces."""

@@ -10,7 +10,7 @@ from medyanpy._kernels.jumps import Jumps
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.forces import Force
 from medyanpy.forces.links import LinkEnds, Links
-from medyanpy.jumps._base import Counts
+from medyanpy.jumps._base import Counts, Jump
 from medyanpy.kicks import Explicit
 from medyanpy.letters import LETTERS
 
@@ -36,8 +36,10 @@ class Jumping:
     """
 
     def __init__(self, system: "System", layout: "Layout", integrator: "SplittingIntegrator") -> None:
-        self.names, self.jumps = system.jump_names, system.jumps
-        self.integrator, self._layout = integrator, layout
+        self.names: tuple[str, ...] = system.jump_names
+        self.jumps: tuple[Jump, ...] = system.jumps
+        self.integrator: SplittingIntegrator = integrator
+        self._layout = layout
         self.clock: np.ndarray = np.zeros(3)
         if self.jumps and not isinstance(integrator.kick, Explicit):
             raise ParameterError(
@@ -47,10 +49,10 @@ class Jumping:
         for name, jump in zip(self.names, self.jumps, strict=True):
             for handle in jump.births:
                 _check_birth(name, handle, system)
-        self.operations = [jump.bind(layout, self.kT) for jump in self.jumps]
+        self.operations: list[Any] = [jump.bind(layout, self.kT) for jump in self.jumps]
         self._versions = [jump.version for jump in self.jumps]
         #: Who wants to know of events.
-        self.audience = Audience(self)
+        self.audience: Audience = Audience(self)
         bound = list(zip(self.jumps, self.operations, strict=True))
         for jump, operation in bound:
             jump.meet(operation, [(one, other) for one, other in bound if other is not operation])
@@ -114,12 +116,14 @@ class Jumping:
         TopologyError where they are of other sites."""
         for name, jump, operation in zip(self.names, self.jumps, self.operations, strict=True):
             own = operation.arrays()
-            given = {key: arrays.get(f"jump {name}, {key}") for key in own}
-            if all(array is None for array in given.values()):
+            places = {key: f"jump {name}, {key}" for key in own}
+            given = {key: arrays[place] for key, place in places.items() if place in arrays}
+            if not given:
                 continue
             for key, array in own.items():
-                if given[key] is None or (given[key].shape, given[key].dtype) != (array.shape, array.dtype):
-                    found = "missing" if given[key] is None else f"{given[key].dtype} of shape {given[key].shape}"
+                there = given.get(key)
+                if there is None or (there.shape, there.dtype) != (array.shape, array.dtype):
+                    found = "missing" if there is None else f"{there.dtype} of shape {there.shape}"
                     raise TopologyError(
                         f"{what}: {key} of the jump {name} is {found} in the state, {array.dtype} of shape "
                         f"{array.shape} here: it is of other sites, or another jump"
@@ -169,7 +173,7 @@ class Jumping:
 
     def gather(self) -> None:
         """Give those who listen what has happened, in the order of time."""
-        events = []
+        events: list[tuple[Any, ...]] = []
         for name, jump, operation in zip(self.names, self.jumps, self.operations, strict=True):
             taken = operation.taken()
             a, b = jump.ids(operation, taken["a"], taken["b"])
@@ -237,7 +241,7 @@ class Audience:
     """Those who listen to the jumps of one Context, whatever these are bound to."""
 
     def __init__(self, jumping: Jumping) -> None:
-        self.jumping = jumping
+        self.jumping: Jumping = jumping
         self.listeners: weakref.WeakSet[Listener] = weakref.WeakSet()
         self._number = 0
 
@@ -271,9 +275,9 @@ class Listener:
 
     def __init__(self, audience: Audience) -> None:
         self._audience = audience
-        self.events: list[tuple] = []
+        self.events: list[tuple[Any, ...]] = []
 
-    def heard(self) -> list[tuple]:
+    def heard(self) -> list[tuple[Any, ...]]:
         """All until now."""
         self._audience.jumping.gather()
         return self.events

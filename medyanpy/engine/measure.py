@@ -132,7 +132,7 @@ class Measure:
             virials[name] = frozen(out)
         return virials
 
-    def _differentiable(self, names: Iterable[str] | None, derivatives: int) -> list:
+    def _differentiable(self, names: Iterable[str] | None, derivatives: int) -> list[Any]:
         """Bound forces by name, if they offer so many derivatives."""
         bound = self.schedule.bound_forces
         names = list(bound) if names is None else words("forces", names)
@@ -256,7 +256,7 @@ class Measure:
                     bead=bead,
                 )
 
-    def hessian(self, forces: Iterable[str] | None, positive: bool):
+    def hessian(self, forces: Iterable[str] | None, positive: bool) -> Any:
         """See `Context.hessian`."""
         from scipy import sparse
 
@@ -278,7 +278,8 @@ class Measure:
         by_place = np.ascontiguousarray(a[self.store.layout.order])
         for operation in self._differentiable(forces, 3):
             self.schedule.perform(Contraction(operation, by_place, out), changes_state=False)
-        return out[self.store.layout.rank]
+        rows: np.ndarray = out[self.store.layout.rank]
+        return rows
 
     def physical_positions(self) -> np.ndarray:
         """See `State.physical_positions`."""

@@ -1,12 +1,12 @@
 """Energy minimisation by FIRE, made of the letters that the integrators are made of."""
 
 from math import sqrt
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from medyanpy._kernels.kick import Kick
-from medyanpy._kernels.program import Sequence
+from medyanpy._kernels.kick import ForceSum, Kick
+from medyanpy._kernels.program import Program, Sequence
 from medyanpy._tools.progress import Bar
 from medyanpy._tools.validation import number, whole_number
 from medyanpy.engine.schedule import Schedule
@@ -50,7 +50,7 @@ class Relaxation:
         self._v, self._length = np.zeros((len(length), 3)), np.repeat(length[:, None], 3, axis=1)
         others = list(store.momenta.values())
         self._momenta, self._radii = [np.zeros(m.p.shape) for m in others], [store.radii(m) for m in others]
-        self.program = store.make_program(
+        self.program: Program = store.make_program(
             self._v,
             length**2,
             np.where(store.movable_beads(), 1.0 / length**2, 0.0),
@@ -59,14 +59,14 @@ class Relaxation:
                 for m, p, radius in zip(others, self._momenta, self._radii, strict=True)
             ],
         )
-        self.forces = schedule.make_force_sum(list(schedule.bound))
-        self.kick = Sequence(schedule.around(Stage(0, "B", 1.0, None), [Kick(self.forces, 1.0)]))
+        self.forces: ForceSum = schedule.make_force_sum(list(schedule.bound))
+        self.kick: Sequence = Sequence(schedule.around(Stage(0, "B", 1.0, None), [Kick(self.forces, 1.0)]))
         self.program.remember(store.places())
         self.shortest_length: float = store.shortest_length()
         self.largest_move: float = _LARGEST_MOVE * self.shortest_length
-        self.force = self._force()
+        self.force: np.ndarray = self._force()
 
-    def _perform(self, operation) -> None:
+    def _perform(self, operation: Any) -> None:
         # The copy made before is the state to go back to, whatever the operation does.
         self.schedule.perform(operation, self.program, changes_state=False)
 
@@ -104,7 +104,7 @@ class Relaxation:
         move = self.schedule.operations(Stage(0, "A", h, None))
         fly = self.schedule.operations(Stage(1, "G", h, None))
         self._perform(Sequence([*move, *fly]))
-        self.force: np.ndarray = self._force()
+        self.force = self._force()
 
 
 class Minimization(float):
@@ -120,6 +120,11 @@ class Minimization(float):
         The potential energy.
     """
 
+    tolerance: float
+    iterations: int
+    energy_before: float
+    energy_after: float
+
     def __new__(
         cls, largest: float, tolerance: float, iterations: int, energy_before: float, energy_after: float
     ) -> "Minimization":
@@ -130,9 +135,9 @@ class Minimization(float):
 
     @property
     def converged(self) -> bool:
-        return self <= self.tolerance
+        return bool(self <= self.tolerance)
 
-    def __getnewargs__(self):
+    def __getnewargs__(self) -> tuple[float, float, int, float, float]:  # type: ignore[override]
         return float(self), self.tolerance, self.iterations, self.energy_before, self.energy_after
 
     def __repr__(self) -> str:

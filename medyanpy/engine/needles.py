@@ -23,7 +23,8 @@ def heights(corners: np.ndarray) -> np.ndarray:
     edges = corners - np.roll(corners, 1, axis=-2)
     doubled = np.linalg.norm(np.cross(edges[..., 0, :], edges[..., 1, :]), axis=-1)
     longest = np.linalg.norm(edges, axis=-1).max(axis=-1)
-    return np.divide(doubled, longest, out=np.zeros_like(doubled), where=longest > 0.0)
+    height: np.ndarray = np.divide(doubled, longest, out=np.zeros_like(doubled), where=longest > 0.0)
+    return height
 
 
 def flattest(x: np.ndarray, faces: np.ndarray, vertex: int) -> tuple[int, float] | None:

@@ -64,7 +64,7 @@ class Account:
 
     def is_open(self, kT: float | None) -> bool:
         """Whether it holds for this temperature."""
-        return self.array[3] == (_NO_HEAT if kT is None else kT)
+        return bool(self.array[3] == (_NO_HEAT if kT is None else kT))
 
     def open(self, kT: float | None, kinetic: float, potential: float) -> None:
         """Start: the largest kinetic energy of a bead, and the potential energy of all (pN nm)."""

@@ -1,6 +1,7 @@
 """The schedule: letters, kinds of beads and forces, compiled to a program. It knows no users."""
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -26,6 +27,8 @@ from medyanpy.system import System
 
 if TYPE_CHECKING:
     from medyanpy.engine.faults import Faults
+    from medyanpy.handles import Handle
+    from medyanpy.hydrodynamics.flow import HydrodynamicFlow
     from medyanpy.layout import Layout
 
 __all__ = ["Schedule", "check_word"]
@@ -73,16 +76,20 @@ class Schedule:
         self.store = store
         self.system = system
         self.integrator = integrator
-        self.explained = faults.explained
+        self.explained: Callable[[], AbstractContextManager[None]] = faults.explained
         faults.schedule = self
         layout = store.layout
-        self.jumping = Jumping(system, layout, integrator)
-        self.flipping = Flipping(self)
+        self.jumping: Jumping = Jumping(system, layout, integrator)
+        self.flipping: Flipping = Flipping(self)
         #: The time at a step since which steps have lasted what they last now.
-        self.since = (0.0, 0)
+        self.since: tuple[float, int] = (0.0, 0)
         self._take_numbers_of_integrator()
-        self.flows = {handle: flow for handle in layout.handles if (flow := handle.bind(layout)) is not None}
-        self.fluid = None if system.hydrodynamics is None else system.hydrodynamics.bind(layout)
+        self.flows: dict[Handle, Flow] = {
+            handle: flow for handle in layout.handles if (flow := handle.bind(layout)) is not None
+        }
+        self.fluid: HydrodynamicFlow | None = None
+        if system.hydrodynamics is not None:
+            self.fluid = system.hydrodynamics.bind(layout)
         if self.fluid is not None:
             # Constraints may tie beads in it to others.
             for flow in self.flows.values():
@@ -91,7 +98,7 @@ class Schedule:
             self.check_displacement()
         self.meter: WorkMeter | None = None
         integrator.kick.check_context(self)
-        self.account = Account()
+        self.account: Account = Account()
         self.length: float = store.shortest_length()
         self._bind_forces()
         self.compile()
@@ -131,7 +138,8 @@ class Schedule:
             made = living = formula(friction, stage.h, stage.kT, of_beads)
             asleep = [float(c[0]) for c in formula(np.zeros(1), stage.h, stage.kT, np.zeros(1, of_beads.dtype))]
             if self.store.room is not None:
-                made = tuple(np.where(self.store.alive != 0, c, rest) for c, rest in zip(living, asleep, strict=True))
+                there = self.store.alive != 0
+                made = np.where(there, living[0], asleep[0]), np.where(there, living[1], asleep[1])
                 for follows in zip(made, living, asleep, strict=True):
                     self.store.follow(*follows)
             self._coefficients[key] = Coefficients(made, living, asleep)
@@ -139,12 +147,13 @@ class Schedule:
 
     def coefficient_arrays(self, alive: np.ndarray | None = None) -> dict[str, np.ndarray]:
         """Those made so far, by name; or what they would be if others were there, (n,) by place."""
-        arrays = {}
+        arrays: dict[str, np.ndarray] = {}
         for k, made in enumerate(self._coefficients.values()):
             for c in range(2):
                 name = f"c{c + 1}" + (f" of time {k}" if k else "")
-                now, living, asleep = (part[c] for part in made)
-                arrays[name] = now if alive is None else np.where(alive != 0, living, asleep)
+                arrays[name] = made.now[c]
+                if alive is not None:
+                    arrays[name] = np.where(alive != 0, made.living[c], made.asleep[c])
         return arrays
 
     def take_coefficients(self, before: "Schedule", then: np.ndarray, now: np.ndarray) -> None:
@@ -175,11 +184,11 @@ class Schedule:
         """The operation of every force, and their sums by the group that a kick names."""
         forces = self.system.forces
         self._versions = [force.version for force in forces]
-        self.bound = [self.bind(force) for force in forces]
+        self.bound: list[Any] = [self.bind(force) for force in forces]
         groups = dict.fromkeys(letter.group for letter in self.integrator.letters if LETTERS[letter.kind].forces)
-        self.force_sums = {group: self.make_force_sum(self._of_group(group)) for group in groups}
+        self.force_sums: dict[int | None, Any] = {group: self.make_force_sum(self._of_group(group)) for group in groups}
 
-    def _of_group(self, group: int | None) -> list:
+    def _of_group(self, group: int | None) -> list[Any]:
         """The bound forces of a group; all of them for None."""
         return [b for b, f in zip(self.bound, self.system.forces, strict=True) if group is None or f.group == group]
 
@@ -241,7 +250,7 @@ class Schedule:
             word.append((stage, letter))
         return word
 
-    def jumps_at(self, stage: Stage) -> list:
+    def jumps_at(self, stage: Stage) -> list[Any]:
         """What a letter J does."""
         return self.jumping.at(stage)
 
@@ -258,10 +267,12 @@ class Schedule:
     def kicks(self) -> tuple[ForceSum, Any] | None:
         """Force sum and kick rule of the first B of a step; None where kicks are explicit."""
         letter = next((letter for letter in self.integrator.letters if letter.kind == "B"), None)
-        rule = None if letter is None or not self.bound else self.rule(letter)
+        if letter is None or not self.bound:
+            return None
+        rule = self.rule(letter)
         return None if rule is None else (self.force_sums[letter.group], rule)
 
-    def operations(self, stage: Stage, letter: Letter | None = None, flows: Sequence[Flow] | None = None) -> list:
+    def operations(self, stage: Stage, letter: Letter | None = None, flows: Sequence[Flow] | None = None) -> list[Any]:
         """What a letter does: to all beads, to those that have a letter of their own, and what flows do around it, of
         the kinds of beads where no others are given."""
         letter = Letter(stage.kind, 1.0) if letter is None else letter
@@ -272,7 +283,7 @@ class Schedule:
         own = [operation for flow in flows if flow not in together for operation in flow.in_place(stage, *given)]
         return self.around(stage, [*common, *own], flows)
 
-    def around(self, stage: Stage, operations: Sequence, flows: Sequence[Flow] | None = None) -> list:
+    def around(self, stage: Stage, operations: Sequence[Any], flows: Sequence[Flow] | None = None) -> list[Any]:
         """Operations with those of flows before and after a letter around them."""
         flows = self._all_flows() if flows is None else flows
         before = [operation for flow in reversed(flows) for operation in flow.before(stage)]
@@ -283,11 +294,11 @@ class Schedule:
         """Of kinds of beads, and of those that feel each other through the fluid."""
         return [*self.flows.values(), *([] if self.fluid is None else [self.fluid])]
 
-    def _in_fluid(self, letter: str) -> Sequence:
+    def _in_fluid(self, letter: str) -> "Sequence[Handle]":
         """Handles whose beads do a letter together."""
         return self.fluid.handles if self.fluid is not None and self.fluid.replaces(letter) else ()
 
-    def make_force_sum(self, forces: list) -> ForceSum:
+    def make_force_sum(self, forces: list[Any]) -> ForceSum:
         """A sum of bound forces with arrays of its own."""
         passes_on = forces and self.layout.n_points and self.store.membranes_move
         return ForceSum(

@@ -61,11 +61,23 @@ class Store:
         Runs operations on these arrays; it knows the step.
     """
 
+    x: np.ndarray
+    v: np.ndarray
+    orientation: np.ndarray
+    spin: np.ndarray
+    triangle: np.ndarray
+    barycentric: np.ndarray
+    # Set where there is a room.
+    alive: np.ndarray
+    ids: np.ndarray
+    next_id: np.ndarray
+
     def __init__(self, topology: Topology, threads: int, seed: int) -> None:
         self.threads = threads
         self.seed = seed
-        self.layout = layout = Layout(topology, threads)
-        self.arrays = {c.array: c.empty(layout.n_rows(c.of)) for c in topology.columns}
+        self.layout: Layout = Layout(topology, threads)
+        layout = self.layout
+        self.arrays: dict[str, np.ndarray] = {c.array: c.empty(layout.n_rows(c.of)) for c in topology.columns}
         layout.arrays = self.arrays
         #: Handles with each of the columns that not all beads have.
         self._having: dict[Column, list[Handle]] = {c: [] for c in topology.columns}
@@ -82,10 +94,12 @@ class Store:
             self.inverse_mass[layout.slice_of(handle)][layout.in_order(handle, handle.fixed_beads)] = 0.0
         self._make_room()
         layout.room = self.room
-        self.momenta = {column: self._momenta(column) for column in layout.momenta}
-        self.faces, self.opposite = layout.triangulation.faces, layout.triangulation.opposite
-        self.membranes_move = moving = any(not p.membrane.fixed for p in topology.point_handles)
-        self.program = self.make_program(
+        self.momenta: dict[Column, Momenta] = {column: self._momenta(column) for column in layout.momenta}
+        self.faces: np.ndarray = layout.triangulation.faces
+        self.opposite: np.ndarray = layout.triangulation.opposite
+        self.membranes_move: bool = any(not p.membrane.fixed for p in topology.point_handles)
+        moving = self.membranes_move
+        self.program: Program = self.make_program(
             self.v, self.mass, self.inverse_mass, [(m.p, m.inverse_mass) for m in self.momenta.values()]
         )
         #: How many arrays follow who is there, whatever the letters.
@@ -96,7 +110,7 @@ class Store:
             self._followed = 2
         #: What points push on the corners of their triangles is added up here.
         n, (of_vertices, of_points) = layout.n_vertices if moving else 0, layout.numbers_of_membranes()
-        self.corners = Accumulator(n, self.threads, of_vertices[:n], of_points)
+        self.corners: Accumulator = Accumulator(n, self.threads, of_vertices[:n], of_points)
         self.before: np.ndarray = np.empty((layout.n_vertices if moving else 0, 3))
         self._place_initially()
 
@@ -110,17 +124,17 @@ class Store:
         """Who is there, and what mass whoever is born will have."""
         layout = self.layout
         self.room: Room | None = None
-        self.alive = self.ids = self.next_id = None
-        self.mass_of_the_living, self.inverse_of_the_living = self.mass, self.inverse_mass
+        self.mass_of_the_living: np.ndarray = self.mass
+        self.inverse_of_the_living: np.ndarray = self.inverse_mass
         if not (layout.has_room or layout.is_renumbered):
             return
-        self.ids: np.ndarray = layout.ids
-        self.alive: np.ndarray = (self.ids >= 0).astype(np.int8)
-        self.next_id: np.ndarray = np.array([layout.topology._next_id], np.int64)
+        self.ids = layout.ids
+        self.alive = (self.ids >= 0).astype(np.int8)
+        self.next_id = np.array([layout.topology._next_id], np.int64)
         self.room = Room(self.alive, self.ids, self.next_id)
-        self.mass_of_the_living: np.ndarray = self.of_the_living("mass", self.mass)
+        self.mass_of_the_living = self.of_the_living("mass", self.mass)
         born = self.mass_of_the_living > self.mass
-        self.inverse_of_the_living: np.ndarray = self.inverse_mass.copy()
+        self.inverse_of_the_living = self.inverse_mass.copy()
         self.inverse_of_the_living[born] = 1.0 / self.mass_of_the_living[born]
 
     def of_the_living(self, name: str, values: np.ndarray) -> np.ndarray:
@@ -134,6 +148,7 @@ class Store:
 
     def follow(self, now: np.ndarray, living: np.ndarray, asleep: float) -> None:
         """Let an array by place hold what `living` has where somebody is, from now on."""
+        assert self.room is not None
         self.room.follow(now, living, asleep)
 
     def forget_coefficients(self) -> None:
@@ -147,7 +162,8 @@ class Store:
         if self.room is None:
             return None
         first, alive = self.layout.first_place(of), self.alive if alive is None else alive
-        return alive[first : first + self.layout.n_rows(of)][self.layout.shown_rows(of)] != 0
+        there: np.ndarray = alive[first : first + self.layout.n_rows(of)][self.layout.shown_rows(of)] != 0
+        return there
 
     def check_living(self, what: str, ids: np.ndarray, alive: np.ndarray) -> None:
         """Refuse ids and who is alive, in topology order, that cannot be taken over.
@@ -252,7 +268,7 @@ class Store:
         """What steps change, by the names that checkpoints use; positions of in-triangle points are derived."""
         faces = {"faces": self.faces} if self.layout.triangulation.may_change else {}
         room = {} if self.room is None else {"alive": self.alive, "ids": self.ids, "next_id": self.next_id}
-        return self.arrays | {"x": self.x[: self.layout.n_cartesian]} | faces | room
+        return {**self.arrays, "x": self.x[: self.layout.n_cartesian], **faces, **room}
 
     def places(self) -> list[np.ndarray]:
         """The arrays that say where everything is."""
@@ -274,7 +290,7 @@ class Store:
         whole numbers, where nobody is, or where nobody is said to be, (n,) by place."""
         rows = (self.arrays[column.array] if held is None else held)[self.layout.shown_rows(column.of)]
         if column.shown is not None:
-            out = np.empty((len(rows), *column.shown), column.dtype)
+            out: np.ndarray = np.empty((len(rows), *column.shown), column.dtype)
             for handle in self._having[column]:
                 own = handle.rows_with_room
                 out[own] = handle.shown(column, rows[own])
@@ -326,8 +342,8 @@ class Store:
         """Velocities and other momenta from Maxwell's distribution, also of what does not move; of the places (n,)
         bool that are said, or all."""
         ids = self.layout.order.astype(np.int64) if self.room is None else self.ids
-        there = np.ones(self.layout.n, bool) if self.room is None else self.alive != 0
-        wanted = there if of is None else there & of
+        there: np.ndarray = np.ones(self.layout.n, bool) if self.room is None else self.alive != 0
+        wanted: np.ndarray = there if of is None else there & of
         # Three numbers at a time, each with a counter of its own.
         counter = count(0)
         with np.errstate(divide="ignore"):
@@ -373,7 +389,7 @@ class Store:
     @property
     def step(self) -> int:
         """Steps taken so far."""
-        return self.program.step
+        return int(self.program.step)
 
     def positions_changed(self) -> None:
         """Positions have been set from outside."""
@@ -398,7 +414,8 @@ class Store:
         generalised and plain masses; of rotations the radii of gyration."""
         mass = self.mass[momenta.places, None]
         # Of rows asleep: whatever is a number.
-        return np.sqrt(np.divide(momenta.mass, mass, out=np.ones_like(momenta.mass), where=mass > 0.0))
+        radii: np.ndarray = np.sqrt(np.divide(momenta.mass, mass, out=np.ones_like(momenta.mass), where=mass > 0.0))
+        return radii
 
     def shortest_length(self) -> float:
         """nm; the shortest edge of meshes and link of filaments, or, without any, roughly the distance of beads."""

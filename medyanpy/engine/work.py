@@ -50,7 +50,7 @@ class WorkMeter(Flow):
             for name, tally in (("heat", self._heat), ("shadow", self._shadow))
         }
 
-    def after(self, stage: Stage):
+    def after(self, stage: Stage) -> Sequence[Any]:
         if LETTERS[stage.kind].apart:
             return self._books
         return (self._after["heat" if LETTERS[stage.kind].thermal and not self._overdamped else "shadow"],)

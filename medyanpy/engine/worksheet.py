@@ -6,7 +6,7 @@ timestep each force bears, and what nobody can have meant. The same remarks are 
 
 from dataclasses import dataclass, field
 from math import inf, isinf, nan
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -26,6 +26,11 @@ if TYPE_CHECKING:
     from medyanpy.system import System
 
 __all__ = ["BeadRow", "ForceRow", "Worksheet"]
+
+#: A force, and the squared frequencies that it has, 1/s²; see `Force.squared_frequencies`.
+_Rate: TypeAlias = "tuple[Force, np.ndarray | None]"
+#: A class of warnings, and what it says.
+_Remark: TypeAlias = tuple[type[Warning], str]
 
 # What nobody can mean, each far beyond what is done on purpose. In units of a step: velocities that are never
 # forgotten within a run, or are forgotten at once.
@@ -221,28 +226,33 @@ def warn_of_integrator(system: "System", integrator: "SplittingIntegrator", long
 
 
 def _bead_row(system: "System", integrator: "SplittingIntegrator", handle: "Handle") -> BeadRow:
-    integrator, moves = integrator, ~handle.fixed_beads
+    moves = ~handle.fixed_beads
     mass, friction = (np.broadcast_to(values, (len(handle),))[moves] for values in (handle.mass, handle.friction))
     dt, kT = integrator.timestep, nan if integrator.kT is None else integrator.kT
     x, joined = handle.positions, handle.joined
     length = float(np.linalg.norm(x[joined[:, 1]] - x[joined[:, 0]], axis=1).min()) if len(joined) else nan
     with np.errstate(divide="ignore", invalid="ignore"):
         step = np.sqrt(2.0 * kT * dt / friction) if integrator.overdamped else np.sqrt(kT / mass) * dt
-        columns = kT / friction, mass / friction, friction * dt / mass, step
-    ranges = [_least_and_largest(np.where(np.isinf(c), nan, c) if k == 0 else c) for k, c in enumerate(columns)]
-    return BeadRow(handle.name, handle.kind, len(handle), bool(moves.any()), *ranges, length)
+        diffusion, relaxation, damping = kT / friction, mass / friction, friction * dt / mass
+    return BeadRow(
+        handle.name, handle.kind, len(handle), bool(moves.any()),
+        _least_and_largest(np.where(np.isinf(diffusion), nan, diffusion)), _least_and_largest(relaxation),
+        _least_and_largest(damping), _least_and_largest(step), length,
+    )  # fmt: skip
 
 
-def _force_row(system: "System", integrator: "SplittingIntegrator", start: Start, name: str, parts: list) -> ForceRow:
+def _force_row(
+    system: "System", integrator: "SplittingIntegrator", start: Start, name: str, parts: list[_Rate]
+) -> ForceRow:
     """What some forces together bear: each by the way that beads go between its kicks."""
-    total = None
+    total: np.ndarray | None = None
     for force, rate in parts:
         if rate is None or integrator.kick.softens(force.name):
             continue
         way = 1.0 if integrator.overdamped else integrator.longest_flight(force.group) ** 2
         total = rate * way if total is None else total + rate * way
     limit = longest_timestep(total, integrator.overdamped)
-    if limit is None:
+    if total is None or limit is None:
         return ForceRow(name, None, None)
     acts = total[total > 0.0]
     alone = 2 * np.count_nonzero(acts < acts.max(initial=0.0) / _STIFFER) > len(acts)
@@ -259,7 +269,7 @@ def _least_and_largest(values: np.ndarray) -> tuple[float, float]:
 
 def _remarks_of_timesteps(
     system: "System", integrator: "SplittingIntegrator", forces: "Sequence[Force]", rows: "Sequence[ForceRow]"
-) -> list:
+) -> list[_Remark]:
     return [
         (
             TimestepWarning,
@@ -273,13 +283,13 @@ def _remarks_of_timesteps(
             + _place(system, integrator, row)
         )
         for force, row in zip(forces, rows, strict=True)
-        if row.share is not None and row.share > 1.0
+        if row.limit is not None and row.share is not None and row.share > 1.0
     ]  # fmt: skip
 
 
-def _remarks_of_their_sum(system: "System", integrator: "SplittingIntegrator", together: ForceRow) -> list:
+def _remarks_of_their_sum(system: "System", integrator: "SplittingIntegrator", together: ForceRow) -> list[_Remark]:
     """Of forces each of which bears the timestep alone, and which act on the same beads."""
-    if together.share is None or together.share <= 1.0:
+    if together.limit is None or together.share is None or together.share <= 1.0:
         return []
     return [(
         TimestepWarning,
@@ -298,16 +308,16 @@ def _place(system: "System", integrator: "SplittingIntegrator", row: ForceRow) -
     text = f". The stiffest is bead {row.stiffest} ({handle.name!r}, {handle.describe(row.stiffest) or handle.kind})"
     if isinstance(handle, Membrane):
         vertex = int(np.flatnonzero(handle.beads == row.stiffest)[0])
-        triangle, height = flattest(handle.mesh.vertices, handle.mesh.faces, vertex)
-        text += f", triangle {triangle} (height {height:.3g} nm)"
+        if (found := flattest(handle.mesh.vertices, handle.mesh.faces, vertex)) is not None:
+            text += f", triangle {found[0]} (height {found[1]:.3g} nm)"
     return text + "; half of the others bear twice as long a timestep"
 
 
-def _remarks_of_needles(system: "System", integrator: "SplittingIntegrator") -> list:
+def _remarks_of_needles(system: "System", integrator: "SplittingIntegrator") -> list[_Remark]:
     """Of triangles so flat that heat turns them over in a step or a few: forces and flights there are not resolved."""
     if integrator.kT is None or integrator.overdamped:
         return []
-    remarks = []
+    remarks: list[_Remark] = []
     for membrane in system.topology.membranes:
         mesh, moves = membrane.mesh, ~membrane.fixed_beads
         inverse_mass = np.divide(1.0, membrane.mass, out=np.zeros(len(membrane)), where=moves)
@@ -328,24 +338,28 @@ def _remarks_of_needles(system: "System", integrator: "SplittingIntegrator") -> 
     return remarks
 
 
-def _remarks_of_folds(system: "System", integrator: "SplittingIntegrator", rows: "Sequence[ForceRow]") -> list:
+def _remarks_of_folds(
+    system: "System", integrator: "SplittingIntegrator", rows: "Sequence[ForceRow]"
+) -> list[_Remark]:
     """Of stars of triangles so sharply bent that heat crumples them, where bending energies are no longer smooth."""
-    integrator, remarks = integrator, []
+    remarks: list[_Remark] = []
     if integrator.kT is None or integrator.overdamped:
         return []
     for force, row in zip(system.forces, rows, strict=True):
-        if not isinstance(force, MembraneBending) or row.share is None:
+        if not isinstance(force, MembraneBending) or row.limit is None or row.share is None:
             continue
         membrane, flatness, vertex = force.membrane, force.flatness(), force.discretization == "vertex"
         i, n = int(np.argmin(flatness)), int(np.count_nonzero(flatness < _SHARP))
         if not n or (vertex and row.share <= _CRUMPLED):
             continue
+        if (found := flattest(membrane.mesh.vertices, membrane.mesh.faces, i)) is None:
+            continue
         others = f" and {n - 1} more" if n > 1 else ""
         remarks.append((
             TimestepWarning,
             f"{force.name}: {membrane.name!r} is bent too sharply for its mesh at vertex {i}{others} (triangle "
-            f"{flattest(membrane.mesh.vertices, membrane.mesh.faces, i)[0]}; the area vectors of the triangles round "
-            f"it add up to {flatness[i]:.2g} of their areas). Heat crumples such places, and "
+            f"{found[0]}; the area vectors of the triangles round it add up to {flatness[i]:.2g} of their areas). "
+            "Heat crumples such places, and "
             + (f"the vertex form is stiffer there without bound: at {integrator.timestep:g} s single vertices get hot. "
                f"A finer or smoother mesh would do, or a timestep of {_RESOLVED * row.limit:.2g} s" if vertex else
                "where an edge is folded past 180° the dihedral form jumps: single vertices get hot, at any timestep. "
@@ -354,12 +368,12 @@ def _remarks_of_folds(system: "System", integrator: "SplittingIntegrator", rows:
     return remarks
 
 
-def _remarks_of_friction(system: "System", integrator: "SplittingIntegrator") -> list:
+def _remarks_of_friction(system: "System", integrator: "SplittingIntegrator") -> list[_Remark]:
     """Of handles that a thermostat does not reach. Beads that constraints join have one temperature."""
-    integrator, handles = integrator, system.topology.handles
+    handles = system.topology.handles
     if integrator.overdamped or not any(letter.kind == "O" for letter in integrator.letters):
         return []
-    remarks = []
+    remarks: list[_Remark] = []
     for handle in handles:
         together = [h for h in handles if h.measured_with is handle]
         if sum(h.degrees_of_freedom for h in together) > 0 and not any(h.has_friction for h in together):
@@ -374,7 +388,7 @@ def _remarks_of_friction(system: "System", integrator: "SplittingIntegrator") ->
     return remarks
 
 
-def _remarks_of_temperatures(system: "System", integrator: "SplittingIntegrator") -> list:
+def _remarks_of_temperatures(system: "System", integrator: "SplittingIntegrator") -> list[_Remark]:
     """Of forces made for another temperature than the thermostat's, such as `FixmanPotential`."""
     kT = integrator.kT
     return [
@@ -389,12 +403,17 @@ def _remarks_of_temperatures(system: "System", integrator: "SplittingIntegrator"
 
 
 def _remarks_of_units(
-    system: "System", integrator: "SplittingIntegrator", start: Start, rates: list, beads: tuple[BeadRow, ...]
-) -> list:
+    system: "System",
+    integrator: "SplittingIntegrator",
+    start: Start,
+    rates: "Sequence[np.ndarray | None]",
+    beads: tuple[BeadRow, ...],
+) -> list[_Remark]:
     """Slips of units. Only where a temperature was given in kelvin are numbers in units at all."""
-    if not integrator.in_kelvin:
+    dt, kT = integrator.timestep, integrator.kT
+    if kT is None or not integrator.in_kelvin:
         return []
-    dt, kT, remarks = integrator.timestep, integrator.kT, []
+    remarks: list[str] = []
     places = [h.positions for h in system.topology.handles if h.in_space]
     size = float(np.ptp(np.concatenate(places), axis=0).max())
     for row in beads:

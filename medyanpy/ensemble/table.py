@@ -49,10 +49,10 @@ class Table:
         directories: Sequence[Path] | None = None,
         tracebacks: Sequence[str | None] = (),
     ) -> None:
-        self.columns = tuple(columns)
+        self.columns: tuple[str, ...] = tuple(columns)
         self._rows = [dict(row) for row in rows]
-        self.directories = None if directories is None else tuple(directories)
-        self.tracebacks = tuple(tracebacks)
+        self.directories: tuple[Path, ...] | None = None if directories is None else tuple(directories)
+        self.tracebacks: tuple[str | None, ...] = tuple(tracebacks)
 
     def __len__(self) -> int:
         return len(self._rows)

@@ -32,7 +32,7 @@ SEEDS = {
 REFERENCES = ("rods/rod_reference.py", "coarse/coarse_reference.py")
 NUMBERS, SUMMARY = "numbers.csv", "summary.json"
 
-STYLE = {
+STYLE: dict[Any, Any] = {
     "font.size": 9.0,
     "axes.titlesize": 9.0,
     "axes.titlelocation": "left",
@@ -46,7 +46,7 @@ STYLE = {
     "savefig.dpi": 110.0,
 }
 # A published or derived curve, under what was measured.
-PUBLISHED = {"color": "0.25", "linewidth": 1.0}
+PUBLISHED: dict[Any, Any] = {"color": "0.25", "linewidth": 1.0}
 
 
 class LeftOut(Exception):  # noqa: N818 - nothing has gone wrong
@@ -84,7 +84,7 @@ class Work:
 
 @cache
 def _program(path: Path) -> Any:
-    spec = spec_from_file_location(path.stem, path)
+    spec: Any = spec_from_file_location(path.stem, path)
     module = module_from_spec(spec)
     # Where dataclasses and pickles look for it.
     sys.modules.setdefault(path.stem, module)
@@ -163,7 +163,8 @@ class Plate:
 def style() -> Iterator[None]:
     import matplotlib
 
-    with matplotlib.rc_context({**matplotlib.rcParamsDefault, **STYLE, "backend": matplotlib.rcParams["backend"]}):
+    settings: Any = {**matplotlib.rcParamsDefault, **STYLE}
+    with matplotlib.rc_context({**settings, "backend": matplotlib.rcParams["backend"]}):
         yield
 
 

@@ -38,7 +38,7 @@ def _triangle_flow(end: float, times: np.ndarray) -> np.ndarray:
     """(k, 5) λ2, λ3 and R_1 by the page's equations of motion, to 1e-12."""
     from scipy.integrate import solve_ivp
 
-    def rates(_, y):
+    def rates(_: Any, y: np.ndarray) -> Any:
         weights = np.array([1.0 - y[0] - y[1], y[0], y[1]])
         p, R, P = y[2:4], y[4:13].reshape(3, 3), y[13:].reshape(3, 3)
         A = np.column_stack([R[1] - R[0], R[2] - R[0]])
@@ -59,7 +59,7 @@ def _triangle_flow(end: float, times: np.ndarray) -> np.ndarray:
     A = np.column_stack([CORNERS[1] - CORNERS[0], CORNERS[2] - CORNERS[0]])
     y0 = np.concatenate([WEIGHTS[1:], POINT_MASS * A.T @ A @ GLIDE, CORNERS.ravel(), (MASSES[:, None] * PUSH).ravel()])
     found = solve_ivp(rates, (0.0, end), y0, method="DOP853", rtol=1e-12, atol=1e-13, t_eval=times)
-    return found.y[[0, 1, 4, 5, 6]].T
+    return np.asarray(found.y[[0, 1, 4, 5, 6]].T)
 
 
 def _triangle_run(timestep: float, end: float) -> np.ndarray:
@@ -142,7 +142,8 @@ def conservation(work: Work) -> Made:
     context = Context(System(topology), SplittingIntegrator("BAGAB", 0.2), threads=1)
     context.set_velocities_to_temperature(kT=1.0, seed=2)
     points = topology["points"].beads
-    kinetic, crossings, before = [], 0, None
+    kinetic: Any = []
+    crossings, before = 0, None
     for _ in range(steps + 1):
         state = context.get_state(velocities=True, positions=True)
         kinetic.append((state.velocities[points] ** 2).sum(axis=1))
@@ -166,7 +167,8 @@ def conservation(work: Work) -> Made:
     system.add_force(UniformField(inside, pull))
     context = Context(system, SplittingIntegrator("BAGAB", 0.05), threads=1)
     context.set_velocities_to_temperature(kT=1.0, seed=3)
-    momentum, spin = [], []
+    momentum: Any = []
+    spin: Any = []
     for _ in range(steps + 1):
         state = context.get_state(velocities=True, positions=True)
         p = 2.0 * state.velocities[sheet.beads]
@@ -302,7 +304,8 @@ def density(work: Work) -> Made:
     far = np.arange(copies)[:, None, None] * np.array([60.0, 0.0, 0.0])
     mesh = TriangleMesh((corners + far).reshape(-1, 3), np.arange(3 * copies).reshape(-1, 3))
     figure, axes = panels(1, 2, (7.2, 2.9), width_ratios=(1.6, 1.0))
-    rows, means = [], []
+    rows: Any = []
+    means: Any = []
     for k, n in enumerate((0, 1, 6)):
         topology = Topology()
         sheet = topology.add_membrane(mesh, vertex_mass=2.0, vertex_friction=2.0)
@@ -317,7 +320,7 @@ def density(work: Work) -> Made:
         context = Context(system, integrator, work.threads)
         context.set_velocities_to_temperature(kT=1.0, seed=30 + n)
         context.step(200)
-        areas = []
+        areas: Any = []
         for _ in range(looks):
             context.step(steps)
             x = context.get_state(positions=True).positions[sheet.beads].reshape(copies, 3, 3)
@@ -339,7 +342,7 @@ def density(work: Work) -> Made:
     axes[0].set(xlabel="area", ylabel="probability density")
     axes[0].legend(title="lines: $A^n e^{-U/kT}$ abc", title_fontsize=7.5)
     means = np.array(means)
-    some = np.arange(0, 9)
+    some = range(9)
     axes[1].plot(some, [float(np.dot(*_law_of_areas(n, 80))) for n in some], **PUBLISHED, label="law")
     axes[1].errorbar(means[:, 0], means[:, 1], 2.0 * means[:, 2], fmt="o", color="C0", markerfacecolor="none",
                      label="measured")  # fmt: skip
@@ -414,7 +417,7 @@ def thermostat(work: Work) -> Made:
     context.set_velocities_to_temperature(kT=1.0, seed=52)
     first = context.get_state(velocities=True).velocities
     t = dt * np.arange(0, 41, 2)
-    products = []
+    products: Any = []
     for k in range(len(t)):
         if k:
             context.step(2)
@@ -438,8 +441,8 @@ def thermostat(work: Work) -> Made:
     axes[1].plot(shown[:, 0], shown[:, 1], ".", color="C1", markersize=1.5, label="$p_\\lambda = m A^T v$")
     angle = np.linspace(0.0, 2.0 * np.pi, 200)
     ring = np.linalg.cholesky(known / 1e6) @ np.array([np.cos(angle), np.sin(angle)])
-    for k, name in ((1.0, "$m\\,kT\\,G$: 1, 2, 3 σ"), (2.0, None), (3.0, None)):
-        axes[1].plot(k * ring[0], k * ring[1], **PUBLISHED, label=name)
+    for times, label in ((1.0, "$m\\,kT\\,G$: 1, 2, 3 σ"), (2.0, None), (3.0, None)):
+        axes[1].plot(times * ring[0], times * ring[1], **PUBLISHED, label=label)
     axes[1].set(xlabel="$p_2 / 10^3$", ylabel="$p_3 / 10^3$", ylim=(-2.5, 3.4))
     axes[1].legend(loc="upper right")
     letters(axes, ("velocities forget", "canonical momenta in a skewed triangle"))
@@ -484,7 +487,7 @@ def _flat_diffusion(n: int, x: float, seed: int, threads: int) -> np.ndarray:
     # independent noise, with τ = dt/(1 - c1) - dt/2.
     tau = dt / -np.expm1(-dt) - 0.5 * dt
     moved = moved + tau * (state.velocities - start.velocities)[points.beads]
-    return (moved**2).sum(axis=1) / (4.0 * steps * dt)
+    return np.asarray((moved**2).sum(axis=1) / (4.0 * steps * dt))
 
 
 def diffusion(work: Work) -> Made:
@@ -507,7 +510,8 @@ def diffusion(work: Work) -> Made:
     context.set_velocities_to_temperature(kT=1.0, seed=72)
     begun = context.get_state(positions=True).positions[points.beads]
     begun /= np.linalg.norm(begun, axis=1)[:, None]
-    looks, cosines = 12, []
+    looks = 12
+    cosines: Any = []
     for _ in range(looks):
         context.step(100)
         x = context.get_state(positions=True).positions[points.beads]

@@ -116,7 +116,7 @@ def multipliers(work: Work) -> Made:
     axes[1].legend(ncols=2)
     letters(axes, ("satisfaction of constraints", "multipliers, ω = 20"))
 
-    def off(a):
+    def off(a: Any) -> Any:
         inside = when <= shaken[-1]
         return float(np.sqrt(np.mean((a - between)[inside] ** 2) / np.mean(between[inside] ** 2)))
 
@@ -177,7 +177,7 @@ def chain(work: Work) -> Made:
 
 @cache
 def _cluster(n: int, steps: int) -> np.ndarray:
-    return water.start(n, steps=steps)
+    return np.asarray(water.start(n, steps=steps))
 
 
 def _distances(work: Work, n: int, t_end: float, steps: int, times: str, peaks_near: float) -> Made:

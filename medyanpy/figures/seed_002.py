@@ -35,14 +35,14 @@ def langevin(work: Work) -> Made:
     context = Context(System(topology), SplittingIntegrator("BAOAB", dt, kT=1.0, seed=1), work.threads)
     context.set_velocities_to_temperature(kT=1.0, seed=2)
     looks = np.unique(np.geomspace(1, steps, 24).astype(int))
-    squares = []
+    squares: Any = []
     for k in np.diff(looks, prepend=0):
         context.step(int(k))
         squares.append((context.get_state(positions=True).positions ** 2).ravel())
     t, squares = dt * looks, np.array(squares).T
     tau = MASS / FRICTION
 
-    def law(t):
+    def law(t: Any) -> Any:
         return 2.0 * tau / MASS * (t - tau * (1.0 - np.exp(-t / tau)))
 
     mean, error, k = worst(squares, law(t))
@@ -85,8 +85,8 @@ def _slide_diffusion(axes: Any) -> np.ndarray:
     scale = a2.max()
 
     # λ = scale s/(1 - s) brings infinity to 1.
-    def integral(power):
-        def integrand(s):
+    def integral(power: Any) -> Any:
+        def integrand(s: Any) -> Any:
             lam = scale * s / (1.0 - s)
             return scale / (1.0 - s) ** 2 / np.sqrt(np.prod(a2 + lam)) / power(lam)
 
@@ -154,7 +154,7 @@ def ellipsoid(work: Work) -> Made:
     # Formula against formula, and run against formula.
     own = np.array([np.diag(rigid.ellipsoid_diffusion(a, 1.0, kT=1.0)) for a in shapes])
     z = (measured - known) / error
-    k, j = np.unravel_index(np.argmax(np.abs(z)), z.shape)
+    k, j = map(int, np.unravel_index(np.argmax(np.abs(z)), z.shape))
     name = f"semi-axes {', '.join(f'{a:.3g}' for a in shapes[k])}: {'tt' if j < 3 else 'rr'}D_{AXES[j % 3]}"
     rows = [
         Row(
@@ -391,7 +391,7 @@ def momenta(work: Work) -> Made:
     topology = Topology()
     topology.add_rigid_bodies(np.zeros((n, 3)), np.tile([1.0, 0.0, 0.0, 0.0], (n, 1)), mass, inertia, friction)
     t = np.array([0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.4, 2.0, 3.0, 4.0])
-    products = []
+    products: Any = []
     for k, dt in enumerate(t):
         # From rest, without forces, B and A do nothing: what is there after one step is what O has done.
         integrator = SplittingIntegrator("BAO", dt, kT=1.0, seed=8 + k, symmetric=False)
@@ -403,7 +403,7 @@ def momenta(work: Work) -> Made:
     products = np.array(products)
     weights = np.diag([mass] * 3 + list(inertia))
 
-    def law(t):
+    def law(t: Any) -> Any:
         return (np.eye(6) - expm(-2.0 * friction @ np.linalg.inv(weights) * t)) @ weights
 
     known = np.array([law(time) for time in t])
@@ -421,7 +421,7 @@ def momenta(work: Work) -> Made:
         axis.legend(ncols=2)
     letters(axes, ("of each momentum, from rest", "of pairs: coupled by friction"))
     z = np.triu((mean - known) / error)
-    k, i, j = np.unravel_index(np.argmax(np.abs(z)), z.shape)
+    k, i, j = map(int, np.unravel_index(np.argmax(np.abs(z)), z.shape))
     what = f"<{labels[i]} {labels[j]}> at t = {t[k]:g}, the worst of {21 * len(t)}"
     rows = [
         Row(z_line(what.replace("_", ""), mean[k, i, j], error[k, i, j], known[k, i, j], "kT"), "C(t, r, q)"),

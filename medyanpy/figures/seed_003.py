@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -60,7 +61,7 @@ def _energies(paths: dict[str, np.ndarray]) -> np.ndarray:
     """(k, 25) (E - E0) / <K> of each particle."""
     kinetic = 0.5 * (paths["v"] ** 2).sum(axis=2)
     energy = kinetic + paths["x"][:, :, 2]
-    return (energy - energy[0]) / kinetic.mean(axis=0)
+    return np.asarray((energy - energy[0]) / kinetic.mean(axis=0))
 
 
 # The plane curve --------------------------------------------------------------------------------------------
@@ -164,7 +165,7 @@ def multipliers(work: Work) -> Made:
     axes[1].legend(ncols=2)
     letters(axes, ("the multiplier of path 6", "the force that it stands for is the curvature along the path"))
 
-    def rms(a):
+    def rms(a: Any) -> Any:
         return float(np.sqrt(np.mean(a**2)))
 
     rows = [
@@ -189,7 +190,8 @@ def ricker(work: Work) -> Made:
     system = System(topology)
     system.add_force(Ricker(pair, pair, depth=DEPTH, distance=DISTANCE))
     context = Context(system, SplittingIntegrator("BAB", TIMESTEP), threads=1)
-    energies, forces = [], []
+    energies: Any = []
+    forces: Any = []
     for distance in r:
         context.set_positions([[0.0, 0.0, 0.0], [distance, 0.0, 0.0]])
         state = context.get_state(forces=True, energy=True)
@@ -197,10 +199,10 @@ def ricker(work: Work) -> Made:
         forces.append(state.forces[1, 0])
     energies, forces = np.array(energies), np.array(forces)
 
-    def law(rho):
+    def law(rho: Any) -> Any:
         return 0.5 * DEPTH * (1.0 - 3.0 * rho**2) * np.exp(1.5 * (1.0 - rho**2))
 
-    def slope(rho):
+    def slope(rho: Any) -> Any:
         return 0.5 * DEPTH * (9.0 * rho**3 - 9.0 * rho) * np.exp(1.5 * (1.0 - rho**2)) / DISTANCE
 
     rho, fine = r / DISTANCE, np.linspace(0.0, 3.0, 300)
@@ -245,7 +247,8 @@ def _interacting(timestep: float) -> Simulation:
 def interacting(work: Work) -> Made:
     """Particles that attract each other, from rest: energy, and which of them are bound."""
     end = 20.0
-    energies, x = {}, []
+    energies: dict[Any, Any] = {}
+    x: Any = []
     for n in (1, 2):
         context, found = _interacting(TIMESTEP / n).context, []
         for _ in range(round(end / TIMESTEP) + 1):

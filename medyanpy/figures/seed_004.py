@@ -28,7 +28,7 @@ PARTS = ("shear 1", "shear 2", "extension", "bending 1", "bending 2", "twist")
 CIRCLE = np.array([2.0 * np.pi / LENGTH, 0.0, 0.0])
 # Exactly four turns with Ω1 = 4 Ω3: the paper's [0.4, 0, 0.1] would be 4.12 of them in this length.
 HELIX = 8.0 * np.pi / LENGTH / np.sqrt(17.0) * np.array([4.0, 0.0, 1.0])
-STARTS = {"circle": CIRCLE, "helix": HELIX}
+STARTS: dict[Any, Any] = {"circle": CIRCLE, "helix": HELIX}
 # A method is unstable from the first look at which the energy is off by this part.
 UNSTABLE = 0.1
 
@@ -39,7 +39,7 @@ UNSTABLE = 0.1
 class Run:
     """A rod let go, by the package."""
 
-    def __init__(self, start: str, segments: int, dt: float, ends: tuple[str, str] = ("free", "free")) -> None:
+    def __init__(self, start: str, segments: int, dt: float, ends: Any = ("free", "free")) -> None:
         # Nodes are in the middles of segments, (19): rods of any number of them are pieces of one curve.
         nodes, orientations = (a[1::2] for a in rods.uniform(2 * segments, 0.5 * LENGTH / segments, STARTS[start]))
         topology = Topology()
@@ -72,7 +72,8 @@ class Other:
 
     def __init__(self, reference: Any, start: str, segments: int, dt: float, method: str) -> None:
         own = Run(start, segments, dt)
-        self.rod, self._y = own.rod, own.look()
+        self.rod: Rods = own.rod
+        self._y = own.look()
         self._reference, self._dt, self._method = reference, dt, method
         self._program = reference.rod(segments)
 
@@ -126,7 +127,7 @@ def _series(
 
 def _error(energies: np.ndarray) -> np.ndarray:
     total = energies.sum(axis=(1, 2))
-    return total / total[0] - 1.0
+    return np.asarray(total / total[0] - 1.0)
 
 
 def _unstable_from(times: np.ndarray, energies: np.ndarray) -> float | None:
@@ -138,7 +139,7 @@ class Others:
     """The methods that are not the package's: whether they are there, and how long they may take."""
 
     def __init__(self, work: Work) -> None:
-        self.program = work.reference("rods/rod_reference.py")
+        self.program: Any = work.reference("rods/rod_reference.py")
         self._quick = work.quick
 
     def __bool__(self) -> bool:
@@ -170,7 +171,8 @@ def shapes(work: Work) -> Made:
     run, dt = Run("circle", 63, 0.2), 0.2
     found, curvature = {}, {}
     start = run.state().positions
-    t, likeness = [0.0], [0.0]
+    t: Any = [0.0]
+    likeness: Any = [0.0]
     for k in range(0, 400):
         if k * 20.0 in SHAPE_TIMES:
             state = run.state()
@@ -223,7 +225,7 @@ def shapes(work: Work) -> Made:
 # Figure 3 ---------------------------------------------------------------------------------------------------
 
 # Segments, timestep, and methods with the end of their run and when the paper has them unstable (None: never).
-PANELS = {
+PANELS: dict[Any, Any] = {
     "a": (63, 0.2, (("OSDH", 1e6, None), ("OSDF", 3e5, 1e5), ("RKDF", 6e5, 1e5), ("RKDH", 6e5, 1e5),
                      ("MPDH", 2e5, None))),
     "b": (63, 0.02, (("OSDH", 3e5, None), ("OSDF", 6e5, 1e5), ("RKDF", 2e5, 1e5), ("RKDH", 2e5, None))),
@@ -294,9 +296,13 @@ class Narrow:
         c, ds = SECTION.stiffness, LENGTH / segments
         stiff = np.array([c["shear"], c["shear"], c["extension"], c["bending"], c["bending"], c["twist"]])
         self.y: np.ndarray = y.astype(kind)
-        self.mass, self.inertia = kind(area * ds), (inertia * ds).astype(kind)
-        self.c, self.ds, self.dt = stiff.astype(kind), kind(ds), kind(dt)
-        self.kind, self.rescale = kind, rescale
+        self.mass: Any = kind(area * ds)
+        self.inertia: np.ndarray = (inertia * ds).astype(kind)
+        self.c: np.ndarray = stiff.astype(kind)
+        self.ds: Any = kind(ds)
+        self.dt: Any = kind(dt)
+        self.kind: Any = kind
+        self.rescale: bool = rescale
 
     @staticmethod
     def _basis(q: np.ndarray) -> np.ndarray:
@@ -412,7 +418,7 @@ def precision(work: Work) -> Made:
         axis.legend()
     letters(axes, ("energy", "length of quaternions"))
 
-    def unstable(name):
+    def unstable(name: str) -> Any:
         times, errors, _, _ = found[name]
         off = np.flatnonzero(~(np.abs(errors) < UNSTABLE))
         return float(times[off[0]]) if len(off) else None
@@ -503,13 +509,13 @@ def drift(work: Work) -> Made:
     # Fluctuations at every step, and the power of the timestep.
     span = work.of(100.0, 300.0)
     steps = (0.4, 0.2, 0.1)
-    largest = [float(np.abs(_error(_series(None, "circle", 63, "OSDH", dt, span, dt)[1])).max()) for dt in steps]
+    off = [float(np.abs(_error(_series(None, "circle", 63, "OSDH", dt, span, dt)[1])).max()) for dt in steps]
     rows.append(
-        Row(order_line("fluctuations of OSDH over (Δt/t0)², Δt = 0.2 t0", largest[1] / 0.04, 0.1, 2.0),
+        Row(order_line("fluctuations of OSDH over (Δt/t0)², Δt = 0.2 t0", off[1] / 0.04, 0.1, 2.0),
             "approximately 0.1 (Δt/t0)²").but("a tenth of it, by this package and by another program alike")
     )  # fmt: skip
     rows.append(
-        Row(near_line("power of Δt in the fluctuations", float(np.polyfit(np.log(steps), np.log(largest), 1)[0]), 2.0,
+        Row(near_line("power of Δt in the fluctuations", float(np.polyfit(np.log(steps), np.log(off), 1)[0]), 2.0,
                       0.05), "quadratic in the time step")
     )  # fmt: skip
     ends = ", ".join(f"4{letter} {method} {end:.2g}" for (letter, method), (end, _, _) in last.items())

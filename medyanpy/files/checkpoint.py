@@ -13,7 +13,7 @@ import re
 import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import numpy as np
 
@@ -136,7 +136,7 @@ def _write(file: BinaryIO, head: str, members: dict[str, np.ndarray]) -> None:
             a = np.ascontiguousarray(array)
             with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as member:
                 np.lib.format.write_array_header_1_0(member, np.lib.format.header_data_from_array_1_0(a))
-                member.write(a.reshape(-1).view(np.uint8))
+                member.write(a.reshape(-1).view(np.uint8).data)
         archive.comment = bytes(_SUM_LENGTH)
     file.seek(-_SUM_LENGTH, io.SEEK_END)
     checksum = _crc(file, file.tell())
@@ -246,7 +246,7 @@ def is_checkpoint(path: Path) -> bool:
         return _sum_at_end(file)[1] is not None
 
 
-def _sum_at_end(file: BinaryIO) -> tuple[int, re.Match | None]:
+def _sum_at_end(file: BinaryIO) -> tuple[int, re.Match[bytes] | None]:
     """The size of a file, and what its end says of the bytes before it."""
     size = file.seek(0, io.SEEK_END)
     file.seek(max(0, size - _SUM_LENGTH))
@@ -284,7 +284,7 @@ def _check_members(archive: "zipfile.ZipFile", size: int) -> None:
 
 
 def _array(archive: "zipfile.ZipFile", info: "zipfile.ZipInfo") -> np.ndarray:
-    with archive.open(info) as member:
+    with cast("zipfile.ZipExtFile", archive.open(info)) as member:
         if np.lib.format.read_magic(member) != (1, 0):
             raise ValueError(f"{info.filename} has a format of NumPy that checkpoints do not use")
         shape, fortran, dtype = np.lib.format.read_array_header_1_0(member)
@@ -295,7 +295,7 @@ def _array(archive: "zipfile.ZipFile", info: "zipfile.ZipInfo") -> np.ndarray:
         if member.tell() + n_bytes != info.file_size:
             raise ValueError(f"{info.filename} is shorter or longer than its array, of {n_bytes} bytes")
         out = np.empty(shape, dtype)
-        data = memoryview(out.reshape(-1).view(np.uint8))
+        data = out.reshape(-1).view(np.uint8).data
         done = 0
         while done < len(data):
             n = member.readinto(data[done:])
@@ -386,14 +386,14 @@ def _differences(checkpoint: Checkpoint, context: Any) -> list[str]:
 def _integrators(theirs: Any, mine: Any, jumps: bool) -> list[str]:
     """A word, a timestep, kT and a seed, whatever the class; and what arguments there are beyond them. Without jumps
     letters that do them change nothing."""
-    words = ([w for w in i.word.split() if jumps or not LETTERS[w[0]].apart] for i in (theirs, mine))
-    out = _difference(*map(" ".join, words), "word")
+    words = [" ".join(w for w in i.word.split() if jumps or not LETTERS[w[0]].apart) for i in (theirs, mine)]
+    out = _difference(words[0], words[1], "word")
     for name in ("timestep", "kT", "seed", "order"):
         out += _difference(getattr(theirs, name), getattr(mine, name), name)
     out += _difference(describe(theirs.kick), describe(mine.kick), "kick")
     known = ("word", "timestep", "temperature", "kT", "seed", "symmetric", "order", "kick")
     other = [{k: v for k, v in describe(i)["arguments"].items() if k not in known} for i in (theirs, mine)]
-    return out + _difference(*other, "integrator")
+    return out + _difference(other[0], other[1], "integrator")
 
 
 def _parts(theirs: dict[str, Any], mine: dict[str, Any]) -> list[str]:
@@ -451,7 +451,7 @@ def _array_difference(theirs: Any, mine: Any, what: str) -> list[str]:
     """One number for all and an array that repeats it are the same."""
     numbers = (int, float, np.ndarray)
     if not (isinstance(theirs, numbers) and isinstance(mine, numbers)) or (
-        np.ndim(theirs) and np.ndim(mine) and theirs.shape != mine.shape
+        np.ndim(theirs) and np.ndim(mine) and np.shape(theirs) != np.shape(mine)
     ):
         return [f"{what}: {_words(theirs)} in the file, {_words(mine)} here"]
     a, b = np.broadcast_arrays(theirs, mine)

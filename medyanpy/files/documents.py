@@ -24,6 +24,7 @@ import numpy as np
 from medyanpy._tools.described import Described, Recorded, made_anew
 from medyanpy._tools.names import plainly_called
 from medyanpy._tools.outputs import write_atomically
+from medyanpy._tools.types import PathLike
 from medyanpy._tools.validation import file_path
 from medyanpy._version import __version__
 from medyanpy.errors import MedyanError, MeshError, ParameterError, TopologyError, foreign_errors, shortened, shown
@@ -55,7 +56,7 @@ Functions = Mapping[str, Callable[..., Any]]
 
 
 @plainly_called
-def serialize(what: Any, path: str | os.PathLike | None = None) -> str:
+def serialize(what: Any, path: PathLike | None = None) -> str:
     """Write a topology, system, force, integrator or mesh as a document.
 
     Parameters
@@ -106,7 +107,7 @@ def serialize(what: Any, path: str | os.PathLike | None = None) -> str:
     return text[:-1]
 
 
-def deserialize(text_or_path: str | os.PathLike, *, functions: Functions | None = None) -> Any:
+def deserialize(text_or_path: PathLike, *, functions: Functions | None = None) -> Any:
     """Make what a document describes.
 
     Parameters
@@ -207,7 +208,8 @@ def describe(what: Any) -> dict[str, Any]:
             return tree
         return {"type": tree["type"], "topology": writer.topology_tree(writer.topology, "Topology"), **tree}
     if isinstance(what, TriangleMesh):
-        return writer.value(what, "TriangleMesh")
+        mesh: dict[str, Any] = writer.value(what, "TriangleMesh")
+        return mesh
     raise ParameterError(
         f"serialize: a document holds a Topology, System, Force, integrator, TriangleMesh or Simulation, "
         f"not {type(what).__name__}"
@@ -498,10 +500,10 @@ class _Rebuilder:
     def _force(self, name: Any, where: str) -> Force:
         _expect(isinstance(name, str), where, "must be a string", name)
         names = () if self.made is None else self.made.force_names
-        if name not in names:
+        if self.made is None or name not in names:
             known = ", ".join(map(repr, names)) or "none"
             raise ParameterError(f"{where} = {shown(name)}, but no force of the system has this name: {known}")
-        return self.made[name]
+        return self.made.forces[names.index(name)]
 
     def _function(self, function: Any, where: str, name: str) -> Callable[..., Any]:
         _expect(isinstance(function, str), f"{where}.function", "must be a string", function)
@@ -520,7 +522,7 @@ def type_name(cls: type) -> str:
     return getattr(cls, "_qualifier", "") + cls.__name__ if _is_ours(cls) else f"{cls.__module__}:{cls.__qualname__}"
 
 
-def find_type(name: Any, base: type, where: str) -> type:
+def find_type(name: Any, base: type, where: str) -> Any:
     """The class that a document names, among those that exist: nothing is imported."""
     _expect(isinstance(name, str), where, "must be a string", name)
     candidates = [
@@ -544,7 +546,7 @@ def find_type(name: Any, base: type, where: str) -> type:
 
 
 _SITES = ("start", "bead_numbers", "weights", "anchor_positions", "arms", "handles")
-_KIND = {
+_KIND: dict[type[Any], str] = {
     Force: "force",
     Jump: "jump",
     RotnePrager: "kind of hydrodynamic interactions",
@@ -557,7 +559,7 @@ def _is_ours(cls: type) -> bool:
     return cls.__module__.partition(".")[0] == "medyanpy"
 
 
-def _descendants(cls: type) -> list[type]:
+def _descendants(cls: type[Any]) -> list[type[Any]]:
     """The class and everything derived from it, each once, in the order of definition within one base."""
     out = [cls]
     for child in cls.__subclasses__():
@@ -594,7 +596,8 @@ def _members(
         if not more and key not in required and key not in optional:
             known = ", ".join(map(repr, required + optional))
             raise ParameterError(f"{where}: the key {key!r} is not known; {known} are")
-    return tree
+    members: dict[str, Any] = tree
+    return members
 
 
 @contextmanager
@@ -649,7 +652,9 @@ def _filled(array: np.ndarray, level: int) -> str:
         rows = [f"[{row}]" for row in whole[2:-2].split("], [")]
     else:
         rows = [json.dumps(row) for row in array.tolist()]
-    lines, line, room = [], [], 0
+    lines: list[str] = []
+    line: list[str] = []
+    room = 0
     for row in rows:
         if room < len(row) + 2 and line:
             lines.append(", ".join(line))
@@ -670,8 +675,10 @@ def tree_of(text: str, source: str) -> Any:
         out = dict(pairs)
         if len(out) < len(pairs):
             seen: set[str] = set()
-            twice = next(key for key, _ in pairs if key in seen or seen.add(key))
-            raise ParameterError(f"{source}: the key {twice!r} occurs twice in one object")
+            for key, _ in pairs:
+                if key in seen:
+                    raise ParameterError(f"{source}: the key {key!r} occurs twice in one object")
+                seen.add(key)
         return out
 
     def finite(digits: str) -> float:
@@ -724,7 +731,7 @@ def array_of(tree: dict[str, Any], where: str) -> np.ndarray:
     return out
 
 
-def check_shape(what: str, shape: list) -> None:
+def check_shape(what: str, shape: list[Any]) -> None:
     """Refuse shapes that no array of a file has: too many dimensions, or an empty array that is long all the same."""
     if (
         len(shape) > 8

@@ -141,7 +141,7 @@ class File:
         self.path = path
         self._beside = beside(path)
         self._reserved = 0
-        self.broken = False
+        self.broken: bool = False
         # Made in memory, and written by Python: HDF5 does not survive a disk that is full from the start.
         image = io.BytesIO()
         with writing("TrajectoryReporter", path), ExitStack() as stack:
@@ -151,11 +151,11 @@ class File:
             self._beside.write_bytes(image.getbuffer())
             if path.exists():
                 self._beside.chmod(path.stat().st_mode & 0o777)
-            self.number = os.open(self._beside, os.O_RDWR | os.O_CLOEXEC)
+            self.number: int = os.open(self._beside, os.O_RDWR | os.O_CLOEXEC)
             stack.callback(os.close, self.number)
             # Chunks are written whole, and not looked at again. Where HDF5 keeps them (rdcc_nbytes > 0), its memory
             # grows by half a kilobyte with every write to a part of one, until the file is closed.
-            self.hdf5 = open_hdf5(self._beside, "r+", libver=LIBRARIES, rdcc_nbytes=0)
+            self.hdf5: Any = open_hdf5(self._beside, "r+", libver=LIBRARIES, rdcc_nbytes=0)
             bounds = self.hdf5.id.get_mdc_config()
             bounds.set_initial_size = True
             bounds.initial_size = bounds.min_size = bounds.max_size = _INDICES
@@ -220,9 +220,10 @@ class File:
         self.reserve(0)
         with writing("TrajectoryReporter", self.path):
             self.hdf5.swmr_mode = True
-            self.elements = {path: self.hdf5[path]["value"] for path in element_paths(self.hdf5)}
-            self.step, self.time = self.hdf5[POSITION]["step"], self.hdf5[POSITION]["time"]
-            self.frames = len(self.step)
+            self.elements: dict[str, Any] = {path: self.hdf5[path]["value"] for path in element_paths(self.hdf5)}
+            self.step: Any = self.hdf5[POSITION]["step"]
+            self.time: Any = self.hdf5[POSITION]["time"]
+            self.frames: int = len(self.step)
 
     def publish(self) -> None:
         """Give the file its name.
@@ -289,12 +290,15 @@ class Waiting:
     """
 
     def __init__(self, file: File) -> None:
-        self.frames = file.frames
-        self.chunk = file.elements[POSITION].chunks[0]
-        self.start = self.frames - self.frames % self.chunk
-        self.last_step = int(file.step[-1]) if self.frames else -1
-        self.values = {path: np.empty((self.chunk, *d.shape[1:]), d.dtype) for path, d in file.elements.items()}
-        self.steps, self.times = np.empty(self.chunk, np.int64), np.empty(self.chunk)
+        self.frames: int = file.frames
+        self.chunk: int = file.elements[POSITION].chunks[0]
+        self.start: int = self.frames - self.frames % self.chunk
+        self.last_step: int = int(file.step[-1]) if self.frames else -1
+        self.values: dict[str, np.ndarray] = {
+            path: np.empty((self.chunk, *d.shape[1:]), d.dtype) for path, d in file.elements.items()
+        }
+        self.steps: np.ndarray = np.empty(self.chunk, np.int64)
+        self.times: np.ndarray = np.empty(self.chunk)
         if self.start < self.frames:
             for path, dataset in file.elements.items():
                 self.values[path][: self.frames - self.start] = dataset[self.start : self.frames]
@@ -472,7 +476,7 @@ def is_marked(path: Path) -> bool:
     """Whether a file is being written, or was left by a crash: plain readers of HDF5 do not open it."""
     with open(path, "rb") as file:
         _, version, _, marks, *_ = _SUPERBLOCK.unpack(file.read(_SUPERBLOCK.size))
-    return version >= 3 and marks != 0
+    return bool(version >= 3 and marks != 0)
 
 
 def is_trajectory(path: Path) -> bool:

@@ -106,15 +106,17 @@ class Contents:
     def __init__(self, trajectory: Trajectory) -> None:
         self.trajectory = trajectory
         # Of the last segment, which may be another by now.
-        self.read_from = trajectory.handles
-        self.handles = {name: handle for name, handle in trajectory.handles.items() if handle.in_space}
-        self.types = list(self.handles)
-        self.membranes = [name for name, handle in self.handles.items() if handle.faces is not None]
-        self.chains = [name for name, handle in self.handles.items() if handle.links is not None]
-        self.jumps = trajectory[-1].jumps if len(trajectory) else []
-        self.bond_types = [*self.chains, *self.jumps, OTHER_BONDS]
-        self.has_velocities = self.holds("velocities")
-        self.has_angular_momenta = self.holds("angular_momenta")
+        self.read_from: dict[str, TrajectoryHandle] = trajectory.handles
+        self.handles: dict[str, TrajectoryHandle] = {
+            name: handle for name, handle in trajectory.handles.items() if handle.in_space
+        }
+        self.types: list[str] = list(self.handles)
+        self.membranes: list[str] = [name for name, handle in self.handles.items() if handle.faces is not None]
+        self.chains: list[str] = [name for name, handle in self.handles.items() if handle.links is not None]
+        self.jumps: list[str] = trajectory[-1].jumps if len(trajectory) else []
+        self.bond_types: list[str] = [*self.chains, *self.jumps, OTHER_BONDS]
+        self.has_velocities: bool = self.holds("velocities")
+        self.has_angular_momenta: bool = self.holds("angular_momenta")
 
     def holds(self, name: str) -> bool:
         """Whether frames have something of this name."""

@@ -220,17 +220,19 @@ class Segment:
                 with foreign_errors(f"{path} is damaged"), hdf5.open_to_read(path, left=True) as file:
                     hdf5.check_format(file, path)
                     own = file["medyanpy"]
-                    self.timestep, self.word = float(own.attrs["timestep"]), str(own.attrs["word"])
-                    self.handles, self.elements = dict(_read_handles(file)), _read_elements(file)
-                    self.sites = _read_sites(file, self.elements)
-                    self.n_beads = len(file["particles/all/mass"])
-                    self.follows = hdf5.segment_of(file)
-                    self.links = _read_links(file)
-                    self.seed = int(own.attrs["seed"]) if "seed" in own.attrs else None
-                    self.energies = {
+                    self.timestep: float = float(own.attrs["timestep"])
+                    self.word: str = str(own.attrs["word"])
+                    self.handles: dict[str, TrajectoryHandle] = dict(_read_handles(file))
+                    self.elements: dict[str, Element] = _read_elements(file)
+                    self.sites: dict[str, list[Sites]] = _read_sites(file, self.elements)
+                    self.n_beads: int = len(file["particles/all/mass"])
+                    self.follows: tuple[int, int] | None = hdf5.segment_of(file)
+                    self.links: dict[str, list[Sites]] = _read_links(file)
+                    self.seed: int | None = int(own.attrs["seed"]) if "seed" in own.attrs else None
+                    self.energies: dict[str, str] = {
                         name: hdf5.ENERGY_OF + name for name in hdf5.energies_in(file).values()
                     }
-                    self.comes_and_goes = f"{hdf5.IDS}/value" in file
+                    self.comes_and_goes: bool = f"{hdf5.IDS}/value" in file
             self._file, self._there = new, there
             self.refresh()
             stack.pop_all()
@@ -251,8 +253,8 @@ class Segment:
                 file[path]["value"].id.refresh()
             for name in ("time", "step"):
                 group[name].id.refresh()
-            self.steps = hdf5.counted_steps(file)
-            self.times = group["time"][: len(self.steps)]
+            self.steps: np.ndarray = hdf5.counted_steps(file)
+            self.times: np.ndarray = group["time"][: len(self.steps)]
 
     def __len__(self) -> int:
         return len(self.steps)

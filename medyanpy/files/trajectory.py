@@ -1,6 +1,5 @@
 """Reading back the files of TrajectoryReporter."""
 
-import os
 import time as clock
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -10,6 +9,7 @@ import numpy as np
 
 from medyanpy._tools.names import look_up, plainly_called
 from medyanpy._tools.tables import Displayed, Page, Table, amount, quantity
+from medyanpy._tools.types import PathLike
 from medyanpy._tools.validation import array, file_path, one_or_many
 from medyanpy.beads import COLUMNS
 from medyanpy.columns import BEADS
@@ -83,8 +83,8 @@ class Frame:
         self._segment = trajectory._segment_of(index)
         # Among the frames of its segment.
         self._own_index = trajectory._index_in(self._segment, index)
-        self.step = int(trajectory.steps[index])
-        self.time = float(trajectory.times[index])
+        self.step: int = int(trajectory.steps[index])
+        self.time: float = float(trajectory.times[index])
 
     @property
     def handles(self) -> dict[str, TrajectoryHandle]:
@@ -544,7 +544,7 @@ class Trajectory(Displayed, Sequence[Frame]):
     """
 
     @plainly_called
-    def __init__(self, path: "str | os.PathLike[str]") -> None:
+    def __init__(self, path: PathLike) -> None:
         hdf5.import_h5py()
         self._path = file_path("Trajectory: path", path)
         self._segments: list[Segment] = []
@@ -644,9 +644,9 @@ class Trajectory(Displayed, Sequence[Frame]):
                 if clock.monotonic() > deadline:
                     raise
                 clock.sleep(0.01)
-        self._ends = np.cumsum([len(segment) for segment in segments])
-        self.steps = np.concatenate([segment.steps for segment in segments])
-        self.times = np.concatenate([segment.times for segment in segments])
+        self._ends: np.ndarray = np.cumsum([len(segment) for segment in segments])
+        self.steps: np.ndarray = np.concatenate([segment.steps for segment in segments])
+        self.times: np.ndarray = np.concatenate([segment.times for segment in segments])
 
     def _there_now(self) -> list[Segment]:
         """The segments that are there; those that are open already are looked at again."""

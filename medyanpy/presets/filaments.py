@@ -218,7 +218,7 @@ class Crosslinker:
     source: str
 
     @property
-    def arguments(self) -> dict[str, float]:
+    def arguments(self) -> dict[str, Any]:
         """What `Links` is given besides its ends: ``Links(a, b, **alpha_actinin().arguments)``."""
         return {"stiffness": self.stiffness, "length": self.length}
 

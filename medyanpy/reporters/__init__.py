@@ -1,5 +1,7 @@
 """Reporters: what a Simulation writes while it runs."""
 
+import typing as _typing
+
 from medyanpy._tools.names import module_names as _module_names
 from medyanpy.reporters._base import Reporter
 from medyanpy.reporters.checkpoint import CheckpointReporter
@@ -9,4 +11,6 @@ from medyanpy.reporters.trajectory import TrajectoryReporter
 
 __all__ = ["CheckpointReporter", "EventReporter", "Reporter", "StateDataReporter", "TrajectoryReporter"]
 
-__getattr__ = _module_names(__name__, lambda: __all__)
+if not _typing.TYPE_CHECKING:
+    # Who checks types is to see that a name is not there.
+    __getattr__ = _module_names(__name__, lambda: __all__)

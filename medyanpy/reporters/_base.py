@@ -5,7 +5,7 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from medyanpy._tools.described import Recorded
 from medyanpy._tools.outputs import check_replaceable, new_file
@@ -41,7 +41,9 @@ class Reporter(Recorded):
     #: it so, with the others that it was called with. Not inherited by a class with another constructor.
     goes_on: Mapping[str, Any] | None = None
 
-    def __new__(cls, *args: Any, **kwargs: Any):
+    interval: int
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         self = super().__new__(cls, *args, **kwargs)
         recorded = self.__dict__.get("_arguments", {})
         for name in cls.files:
@@ -120,7 +122,7 @@ class Reporter(Recorded):
         """Flush, and let go of files. Closing twice is allowed; reporting afterwards is not."""
         self.flush()
 
-    def __enter__(self) -> "Reporter":
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *exception: object) -> None:

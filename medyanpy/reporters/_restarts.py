@@ -148,7 +148,9 @@ def bring_back(
     return reporters, owing
 
 
-def calls_of(checkpoint: Checkpoint, from_anywhere: bool) -> list[tuple[str, dict, dict, list[Path]]]:
+def calls_of(
+    checkpoint: Checkpoint, from_anywhere: bool
+) -> list[tuple[str, dict[str, Any], dict[str, Any], list[Path]]]:
     """What `bring_back` would call, as far as the checkpoint alone tells: where it stands, what stands there, the tree
     of the call and the files in it. Warns of reporters that are not kept.
 

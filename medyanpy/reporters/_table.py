@@ -3,7 +3,7 @@
 import itertools
 import os
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from io import FileIO
 from pathlib import Path
 from types import MappingProxyType
@@ -31,8 +31,8 @@ class TableReporter(Reporter):
     has been set back before are cut off, if there is a column "Step".
     """
 
-    files = ("file",)
-    goes_on = MappingProxyType({"append": True, "overwrite": False})
+    files: tuple[str, ...] = ("file",)
+    goes_on: Mapping[str, Any] | None = MappingProxyType({"append": True, "overwrite": False})
 
     def __init__(self, file: Any, interval: int, *, separator: str, append: bool, overwrite: bool) -> None:
         super().__init__(interval)
@@ -111,11 +111,12 @@ class TableReporter(Reporter):
         if self._stream is not None:
             self._stream.flush()
         elif self._file is not None:
-            check_in_place(self._what, self._path, self._file.fileno())
+            path = self._place
+            check_in_place(self._what, path, self._file.fileno())
             try:
                 os.fsync(self._file.fileno())
             except OSError as cause:
-                raise unwritable(self._what, self._path, cause) from cause
+                raise unwritable(self._what, path, cause) from cause
 
     def close(self) -> None:
         if self._file is not None:
@@ -126,22 +127,38 @@ class TableReporter(Reporter):
 
     # How it works -------------------------------------------------------------------------------------------
 
+    @property
+    def _place(self) -> Path:
+        """Of a table that is a file."""
+        assert self._path is not None
+        return self._path
+
+    @property
+    def _open_file(self) -> FileIO:
+        assert self._file is not None
+        return self._file
+
     def _put(self, line: str) -> None:
         """Write a line; all of it, or nothing."""
         if self._stream is not None:
             self._stream.write(line + "\n")
             self._stream.flush()
             return
-        check_in_place(self._what, self._path, self._file.fileno())
-        size = os.fstat(self._file.fileno()).st_size
+        path, file = self._place, self._open_file
+        check_in_place(self._what, path, file.fileno())
+        size = os.fstat(file.fileno()).st_size
         left = (line + "\n").encode()
         try:
             while left:
-                left = left[self._file.write(left) :]
+                left = left[file.write(left) :]
         except OSError as cause:
             # Not kept for later, as by a buffer: the row is asked for again.
-            self._file.truncate(size)
-            raise unwritable(self._what, self._path, cause) from cause
+            file.truncate(size)
+            raise unwritable(self._what, path, cause) from cause
+
+    def _wrote(self, n: int) -> None:
+        """There are so many more rows."""
+        self._rows = n + (self._rows or 0)
 
     def _attach(self, simulation: "Simulation") -> None:
         """Start the table and the clock at first; cut off rows that a simulation set back will write again."""
@@ -173,7 +190,7 @@ class TableReporter(Reporter):
 
     def _check_header(self) -> str:
         """The first line of the file, refused where it is there and other than the titles."""
-        with open(self._path, encoding="utf-8", errors="replace") as file:
+        with open(self._place, encoding="utf-8", errors="replace") as file:
             found = file.readline().rstrip("\n")
         if found and found != self._header():
             raise ParameterError(
@@ -184,7 +201,7 @@ class TableReporter(Reporter):
 
     def _whole_rows(self) -> Iterator[bytes]:
         """Lines below the first, but not a last one that a crash left unfinished."""
-        with open(self._path, "rb") as file:
+        with open(self._place, "rb") as file:
             file.readline()
             for line in file:
                 if line.endswith(b"\n"):
@@ -206,7 +223,7 @@ class TableReporter(Reporter):
             # What has gone into a stream is gone.
             return last
         place = self._titles.index("Step") if "Step" in self._titles else None
-        check_in_place(self._what, self._path, self._file.fileno())
+        check_in_place(self._what, self._path, self._open_file.fileno())
         with open(self._path, "rb") as file:
             end = len(file.readline())
         kept = 0
@@ -218,7 +235,7 @@ class TableReporter(Reporter):
                 self._last_step = this
             end += len(line)
             kept, last = kept + 1, line
-        self._file.truncate(end)
+        self._open_file.truncate(end)
         self._rows = kept
         return last
 

@@ -1,5 +1,6 @@
 """Checkpoints, written while a simulation runs."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -46,8 +47,8 @@ class CheckpointReporter(Reporter):
     """
 
     reports_last = True
-    files = ("path",)
-    goes_on = MappingProxyType({"overwrite": True})
+    files: tuple[str, ...] = ("path",)
+    goes_on: Mapping[str, Any] | None = MappingProxyType({"overwrite": True})
 
     def __init__(self, path: Any, interval: int, *, overwrite: bool = False) -> None:
         super().__init__(interval)
@@ -72,7 +73,8 @@ class CheckpointReporter(Reporter):
 
     def path_at(self, step: int) -> Path:
         """The file of the checkpoint of a step."""
-        return self._path.with_name(self._path.name.replace(_STEP, str(step)))
+        path: Path = self._path.with_name(self._path.name.replace(_STEP, str(step)))
+        return path
 
     def writes(self, path: Path) -> bool:
         """Whether its checkpoints are at this path, which may have a ``{step}``."""

@@ -1,5 +1,6 @@
 """What happened in the letter J, event by event."""
 
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -47,7 +48,7 @@ class EventReporter(TableReporter):
         possible.
     """
 
-    goes_on = MappingProxyType({"append": True, "overwrite": False})
+    goes_on: Mapping[str, Any] | None = MappingProxyType({"append": True, "overwrite": False})
 
     def __init__(
         self, file: Any, interval: int, *, separator: str = ",", append: bool = False, overwrite: bool = False
@@ -77,13 +78,14 @@ class EventReporter(TableReporter):
 
     def _write(self) -> None:
         """Write what has been heard; what cannot be written is kept for the next time."""
+        assert self._listener is not None
         heard = self._listener.heard()
         if heard:
             rows = [self._separator.join(map(_text, event)) for event in heard]
             self._put("\n".join(rows))
             self._listener.forget(len(heard))
             self._last_step = heard[-1][0]
-            self._rows += len(rows)
+            self._wrote(len(rows))
 
     def _titles_for(self, topology: Topology) -> list[str]:
         return list(TITLES)

@@ -1,7 +1,7 @@
 """A table of numbers, a row at a time: OpenMM's columns, in this package's units."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -199,8 +199,8 @@ class StateDataReporter(TableReporter):
     4,2.0
     """
 
-    files = ("file",)
-    goes_on = MappingProxyType({"append": True, "overwrite": False})
+    files: tuple[str, ...] = ("file",)
+    goes_on: Mapping[str, Any] | None = MappingProxyType({"append": True, "overwrite": False})
 
     def __init__(
         self,
@@ -266,11 +266,13 @@ class StateDataReporter(TableReporter):
 
     def report(self, simulation: "Simulation", state: "State") -> None:
         self._attach(simulation)
+        assert self._clock is not None
+        assert self._columns is not None
         speed, mean_speed, elapsed = self._clock.read(state.step)
         row = Row(state, simulation.topology, self._total, speed, mean_speed, elapsed)
         self._put(self._separator.join(column.text(row) for column in self._columns))
         self._last_step = state.step
-        self._rows += 1
+        self._wrote(1)
 
     # How it works -------------------------------------------------------------------------------------------
 
@@ -283,8 +285,10 @@ class StateDataReporter(TableReporter):
             self._needs = sorted({column.needs for column in self._columns} - {""})
             last = self._begin(simulation.topology)
             elapsed = "Elapsed Time (s)"
-            counted = last and elapsed in self._titles
-            self._clock = _Clock(step, self._number_in(last, self._titles.index(elapsed), float) if counted else 0.0)
+            before = 0.0
+            if last and elapsed in self._titles:
+                before = self._number_in(last, self._titles.index(elapsed), float)
+            self._clock = _Clock(step, before)
         self._clock.start_again(step)
         if self._last_step > step:
             self._cut(step)

@@ -1,16 +1,17 @@
 """Trajectories: what of a simulation goes into H5MD files, and when; the files themselves are `medyanpy.files.hdf5`."""
 
 import weakref
+from collections.abc import Mapping
 from contextlib import ExitStack
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from medyanpy._tools.interrupts import Interrupts
 from medyanpy._tools.outputs import Lock, remove_left_over, writing
 from medyanpy._tools.validation import whole_number
-from medyanpy.errors import ParameterError
+from medyanpy.errors import ParameterError, shown
 from medyanpy.files.hdf5 import (
     File,
     Part,
@@ -85,8 +86,8 @@ class TrajectoryReporter(Reporter):
     segment, a file of its own: ``run.part0002.h5`` after ``run.h5``. `Trajectory` reads all of them as one.
     """
 
-    files = ("path",)
-    goes_on = MappingProxyType({"append": True, "overwrite": False})
+    files: tuple[str, ...] = ("path",)
+    goes_on: Mapping[str, Any] | None = MappingProxyType({"append": True, "overwrite": False})
 
     def __init__(
         self,
@@ -95,13 +96,13 @@ class TrajectoryReporter(Reporter):
         *,
         velocities: bool = False,
         faces: bool | None = None,
-        precision: str = "double",
+        precision: Literal["double", "single"] = "double",
         overwrite: bool = False,
         append: bool = False,
     ) -> None:
         super().__init__(interval)
-        if precision not in ("double", "single"):
-            raise ParameterError(f"TrajectoryReporter: precision = {precision!r} but must be 'double' or 'single'")
+        if not isinstance(precision, str) or precision not in ("double", "single"):
+            raise ParameterError(f"TrajectoryReporter: precision = {shown(precision)} but must be 'double' or 'single'")
         # Files take the places of others by renaming: a link would be lost, and its target stay.
         self._path = new_file(
             "TrajectoryReporter", path, overwrite=overwrite, append=append, holds_nothing=has_no_frames
@@ -123,7 +124,7 @@ class TrajectoryReporter(Reporter):
         self._number, self._before = 1, (0, -1)
         self._content: Content
         self._layout: Any = None
-        self.include = ("positions", "energy", "velocities") if velocities else ("positions", "energy")
+        self.include: tuple[str, ...] = ("positions", "energy", "velocities") if velocities else ("positions", "energy")
         # A missing library is found out now, not after the first thousand steps.
         import_h5py()
 

@@ -69,7 +69,7 @@ class RigidMolecule:
 
     def arguments(
         self, positions: Any = ((0.0, 0.0, 0.0),), orientations: Any = None, *, mass_scale: float = 1.0
-    ) -> dict[str, np.ndarray]:
+    ) -> dict[str, Any]:
         """Of `Topology.add_rigid_bodies`, for copies of the molecule, one after another.
 
         Parameters

@@ -367,7 +367,8 @@ class _Anywhere:
     def forces(self, x: np.ndarray) -> np.ndarray:
         self.go(x)
         self.sum.alone(self.context._store.program, self.operation)
-        return self.sum.f_array[self.context.layout.rank]
+        forces: np.ndarray = self.sum.f_array[self.context.layout.rank]
+        return forces
 
     def hessian(self, x: np.ndarray, positive: bool = False) -> np.ndarray:
         """(3n, 3n), or of the stiffness, as it comes: the mirror of every block is put in, and nothing is made
@@ -395,14 +396,16 @@ class _Anywhere:
         out = np.zeros_like(x)
         asked = operation(self.operation, np.ascontiguousarray(a[layout.order]), out, positive)
         self.context._schedule.perform(asked, changes_state=False)
-        return out[layout.rank]
+        along: np.ndarray = out[layout.rank]
+        return along
 
     def diagonal(self, x: np.ndarray) -> np.ndarray:
         """(n, 3, 3) of the stiffness."""
         self.go(x)
         out = np.zeros((len(x), 3, 3))
         self.context._schedule.perform(DiagonalBlocks(self.operation, out), changes_state=False)
-        return out[self.context.layout.rank]
+        blocks: np.ndarray = out[self.context.layout.rank]
+        return blocks
 
 
 def check_higher_derivatives(case: ForceCase) -> None:
@@ -418,9 +421,8 @@ def check_higher_derivatives(case: ForceCase) -> None:
     scale = max(np.abs(hessian).max(), np.abs(force.forces(x)).max() / case.length)
     assert np.abs(hessian - hessian.T).max() <= 1e-14 * scale, f"{case.name}: the Hessian is not symmetric"
     for k in range(x.size):
-        unit = np.zeros(x.size)
-        unit[k] = h
-        unit = unit.reshape(x.shape)
+        unit = np.zeros(x.shape)
+        unit.flat[k] = h
         column = (force.forces(x - unit) - force.forces(x + unit)).ravel() / (2.0 * h)
         worst = int(np.abs(hessian[:, k] - column).argmax())
         assert abs(hessian[worst, k] - column[worst]) <= 1e-6 * scale, (
@@ -444,10 +446,10 @@ def check_higher_derivatives(case: ForceCase) -> None:
         third = force.third(x, a)
         slope = (force.hessian(x + h * a) - force.hessian(x - h * a)) @ a.ravel() / (2.0 * h)
         wrong = np.abs(third - slope.reshape(x.shape))
-        worst = np.unravel_index(int(wrong.argmax()), x.shape)
+        place = np.unravel_index(int(wrong.argmax()), x.shape)
         assert wrong.max() <= 1e-6 * max(np.abs(slope).max(), scale / case.length), (
-            f"{case.name}: third derivative along a direction, component {worst[1]} of bead {worst[0]}, is "
-            f"{third[worst]!r}, by differences {slope.reshape(x.shape)[worst]!r}"
+            f"{case.name}: third derivative along a direction, component {place[1]} of bead {place[0]}, is "
+            f"{third[place]!r}, by differences {slope.reshape(x.shape)[place]!r}"
         )
         other = rng.normal(size=x.shape)
         found = np.vdot(other, force.third(x, a, True))

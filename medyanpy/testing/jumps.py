@@ -66,13 +66,15 @@ class JumpCase:
         """(m,) the distribution that the rates keep."""
         m = len(self.generator)
         equations = np.vstack([self.generator.T, np.ones(m)])
-        return np.linalg.lstsq(equations, np.append(np.zeros(m), 1.0), rcond=None)[0]
+        rest: np.ndarray = np.linalg.lstsq(equations, np.append(np.zeros(m), 1.0), rcond=None)[0]
+        return rest
 
     def after(self, time: float) -> np.ndarray:
         """(m,) the distribution at a time, s, by the master equation."""
         from scipy.linalg import expm
 
-        return expm(self.generator * time)[self.start]
+        distribution: np.ndarray = expm(self.generator * time)[self.start]
+        return distribution
 
 
 def check_jump(case: JumpCase, copies: int = 20_000, sees: float = 0.1) -> None:

@@ -295,7 +295,7 @@ def _standard_errors(freedom: float) -> float:
     """How many standard errors off the mean must be to be found with `POWER`: 8 for large samples."""
     from scipy import stats
 
-    return stats.t.isf(0.5 * FALSE_ALARM_RATE, freedom) + stats.t.isf(1.0 - POWER, freedom)
+    return float(stats.t.isf(0.5 * FALSE_ALARM_RATE, freedom) + stats.t.isf(1.0 - POWER, freedom))
 
 
 def _assert_seen(what: str, seen: float, sees: float | None, of: str) -> None:

@@ -4,10 +4,7 @@ import html
 import io
 import json
 import re
-import tempfile
 import warnings
-import webbrowser
-import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -105,6 +102,10 @@ class View(Named):
 
     def open(self) -> Path:
         """Write the page to a temporary file, open it in a browser, and return its path."""
+        # Starts other programs, which `import medyanpy` is not to be able to.
+        import tempfile
+        import webbrowser
+
         path = Path(tempfile.mkdtemp(prefix="medyanpy-")) / "scene.html"
         path.write_text(self.html, encoding="utf-8")
         webbrowser.open(path.as_uri())
@@ -242,6 +243,8 @@ def export_gltf(
     OutputError
         The file cannot be written.
     """
+    import tempfile
+
     path = _checked_path("export_gltf", path, ".gltf", overwrite)
     scene = _scene(what, values, "", colormap, point_radius, opacity, semi_axes, spheres, None, "nm", None)
     with _plotter(scene) as plotter, tempfile.TemporaryDirectory() as folder:
@@ -473,6 +476,8 @@ def _page(scene: Scene3D) -> str:
 
 def _written(plotter: Any) -> str:
     """The viewer with the scene in it, without the server that PyVista's own method starts, which downloads things."""
+    import zipfile
+
     from trame_vtk.modules.vtk import serializers
     from trame_vtk.tools.vtksz2html import write_html
 

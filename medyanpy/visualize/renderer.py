@@ -108,9 +108,10 @@ class Buffer:
     """Depth and what is seen, for every pixel."""
 
     def __init__(self, width: int, height: int) -> None:
-        self.width, self.height = width, height
-        self.depth = np.full(width * height, -np.inf, np.float32)
-        self.item = np.full(width * height, -1, np.int32)
+        self.width: int = width
+        self.height: int = height
+        self.depth: np.ndarray = np.full(width * height, -np.inf, np.float32)
+        self.item: np.ndarray = np.full(width * height, -1, np.int32)
 
     def copy(self) -> "Buffer":
         other = Buffer(self.width, self.height)

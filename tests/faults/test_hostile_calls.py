@@ -97,7 +97,7 @@ WORDS = {
 @pytest.mark.parametrize("argument", WORDS)
 def test_words_are_text(scene, argument):
     for value in (ARRAY, np.array("A"), ["A"], 1, None, b"A", np.nan, Odd()):
-        with pytest.raises(mp.ParameterError, match=f"{argument} must be text, not "):
+        with pytest.raises(mp.ParameterError, match=f"{argument} must be text(, not | or a SymPy expression, not )"):
             WORDS[argument](scene, value)
 
 

@@ -2,6 +2,7 @@
 
 import time
 import warnings
+from typing import Any
 
 import numpy as np
 
@@ -18,21 +19,21 @@ FIELD, STIFFNESS, H = 1.0, 10.0, 0.1
 E3 = np.array([0.0, 0.0, 1.0])
 
 
-def hat(w):
+def hat(w: Any) -> Any:
     return np.array([[0.0, -w[2], w[1]], [w[2], 0.0, -w[0]], [-w[1], w[0], 0.0]])
 
 
-def energy(r, velocity, field=FIELD):
+def energy(r: np.ndarray, velocity: np.ndarray, field: Any = FIELD) -> Any:
     """¼ tr(ṘᵀṘ) + Bμ R33 of matrices (k, 3, 3): the penalty, which is the method's, is left out."""
     return 0.25 * np.sum(velocity**2, axis=(1, 2)) + field * r[:, 2, 2]
 
 
-def off_orthogonal(r):
+def off_orthogonal(r: np.ndarray) -> Any:
     """Frobenius norm of RᵀR - 1."""
     return np.linalg.norm(np.swapaxes(r, 1, 2) @ r - np.eye(3), axis=(1, 2))
 
 
-def body(kick, h=H, word="BAB", omega=STIFFNESS, field=FIELD):
+def body(kick: Any, h: Any = H, word: str = "BAB", omega: Any = STIFFNESS, field: Any = FIELD) -> Any:
     """A Context with the three columns of R as beads."""
     topology = Topology()
     columns = topology.add_beads(np.eye(3), mass=0.5)
@@ -50,7 +51,7 @@ def body(kick, h=H, word="BAB", omega=STIFFNESS, field=FIELD):
     return context
 
 
-def package(kick, n, every=1, **options):
+def package(kick: Any, n: int, every: int = 1, **options: Any) -> Any:
     """Coordinates X and places R = X + βh²a, (k, 3, 3) each, velocities, and seconds without looks in between."""
     context, rows = body(kick, **options), []
     for k in range(n // every + 1):
@@ -65,7 +66,7 @@ def package(kick, n, every=1, **options):
     return x, r, v, time.perf_counter() - began
 
 
-def rigid_body(h, n, every=1, field=FIELD):
+def rigid_body(h: float, n: int, every: int = 1, field: Any = FIELD) -> Any:
     """The same body as one that turns, by the package: R (k, 3, 3) and its rates of every `every`-th step.
 
     Its orientation is a unit quaternion at every step: a method on the group, though not the paper's.

@@ -1,11 +1,13 @@
 """Pendula as the package runs them: by constraints, or with a penalty on the lengths of links and any kick."""
 
 import time
+from typing import Any
 
 import numpy as np
 
 from medyanpy import forces, kicks
 from medyanpy.analysis import constraint_multipliers
+from medyanpy.beads import Filaments
 from medyanpy.context import Context
 from medyanpy.integrators import SplittingIntegrator
 from medyanpy.system import System
@@ -16,7 +18,7 @@ BETA = 0.4
 BOBS = np.array([[0.0, -1.0], [1.0, -2.0]])
 OMEGA = 20.0
 # Methods of the paper that are kicks of the package.
-KICKS = {
+KICKS: dict[Any, Any] = {
     "Newmark": kicks.Newmark,
     "push-forward Newmark": kicks.PushForwardNewmark,
     "Zhang-Skeel": kicks.ZhangSkeel,
@@ -32,16 +34,19 @@ class Package:
     bobs, in the physical sense; with at="coordinates" they begin with these there.
     """
 
-    def __init__(self, bobs, method, h, omega=None, beta=BETA, at="places"):
+    def __init__(
+        self, bobs: np.ndarray, method: str, h: float, omega: float | None = None, beta: float = BETA,
+        at: str = "places",
+    ) -> None:  # fmt: skip
         bobs = np.asarray(bobs, float)
         nodes = np.zeros((len(bobs) + 1, 3))
         nodes[1:, :2] = bobs
         topology = Topology()
-        self.rope = topology.add_filament(nodes, 1.0, constrained=method == "SHAKE", fixed_nodes=[0])
-        self.system = System(topology)
+        self.rope: Filaments = topology.add_filament(nodes, 1.0, constrained=method == "SHAKE", fixed_nodes=[0])
+        self.system: System = System(topology)
         self.system.add_force(forces.UniformField(self.rope, [0.0, -1.0, 0.0]))
         if method != "SHAKE":
-            self.penalty = self.system.add_force(forces.LinkLengthPenalty(self.rope, omega))
+            self.penalty: forces.LinkLengthPenalty = self.system.add_force(forces.LinkLengthPenalty(self.rope, omega))
         if method == "variational Euler":
             integrator = SplittingIntegrator("BA", h, symmetric=False)
         else:
@@ -54,12 +59,12 @@ class Package:
             force[0] = 0.0
             self.context.set_positions(nodes - beta * h * h * force)
 
-    def look(self, physical=True):
+    def look(self, physical: bool = True) -> Any:
         """(2n,) where the bobs are, in the physical sense or in the coordinates of the method."""
         x = self.context.physical_positions() if physical else self.context.get_state(positions=True).positions
         return x[1:, :2].ravel()
 
-    def path(self, looks, every=1, physical=True):
+    def path(self, looks: int, every: int = 1, physical: bool = True) -> Any:
         """(looks + 1, 2n) from here on, a row every so many steps."""
         rows = [self.look(physical)]
         for _ in range(looks):
@@ -67,11 +72,11 @@ class Package:
             rows.append(self.look(physical))
         return np.array(rows)
 
-    def seconds_a_step(self, steps, least):
+    def seconds_a_step(self, steps: int, least: int) -> Any:
         """CPU time: the shortest of runs of so many steps from the start, for so long, three at least. What else runs
         on the machine only adds."""
         start = self.context.get_state(positions=True, velocities=True)
-        times = []
+        times: list[float] = []
         while sum(times) < least or len(times) < 3:
             self.context.set_state(start)
             self.context.step(1)
@@ -82,18 +87,18 @@ class Package:
         return min(times) / steps
 
 
-def chain(n):
+def chain(n: int) -> Any:
     """(n, 2) bobs of a chain in a straight line."""
     return np.arange(1, n + 1)[:, None] * [1.0, -2.0]
 
 
-def constraints(places):
+def constraints(places: Any) -> Any:
     """(..., n) squares of lengths less those at the start, of the double pendulum at (..., 4)."""
     nodes = np.concatenate([np.zeros((*places.shape[:-1], 1, 2)), places.reshape(*places.shape[:-1], -1, 2)], axis=-2)
     return (np.diff(nodes, axis=-2) ** 2).sum(axis=-1) - [1.0, 2.0]
 
 
-def constraint_errors(omega, end, h=0.01, window=5.0):
+def constraint_errors(omega: Any, end: float, h: float = 0.01, window: float = 5.0) -> Any:
     """|g| at the end, and the largest in a window before it, by Zhang-Skeel: (2,) in q and (2,) in x."""
     run = Package(BOBS, "Zhang-Skeel", h, omega)
     run.context.step(round((end - window) / h))
@@ -104,7 +109,7 @@ def constraint_errors(omega, end, h=0.01, window=5.0):
     return found[-1], np.max(found, axis=0)
 
 
-def averaged_multipliers(end, omega=OMEGA, h=0.01, window=0.2):
+def averaged_multipliers(end: float, omega: Any = OMEGA, h: float = 0.01, window: float = 0.2) -> Any:
     """(8) by the package: the middles of windows (k,), multipliers (k, 2), and ω²g itself at the steps nearest to
     those (k, 2). The sign is that of the package, opposite to the paper's: taut links have λ > 0."""
     width = round(window / h)
@@ -117,7 +122,7 @@ def averaged_multipliers(end, omega=OMEGA, h=0.01, window=0.2):
     return h * (np.arange(len(mean)) + 0.5 * (width - 1)), mean, each[width // 2 :][: len(mean)]
 
 
-def shake_multipliers(end, h=0.01):
+def shake_multipliers(end: float, h: float = 0.01) -> Any:
     """By the package's SHAKE: times (k,), and (k, 2) λ in its state."""
     run, found = Package(BOBS, "SHAKE", h), []
     for _ in range(round(end / h)):

@@ -6,6 +6,7 @@ Units are kcal/mol, angstrom and g/mol, which the paper does not state: then the
 
 import time
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -30,7 +31,7 @@ H, KT, FRICTION, OMEGA, BETA = 0.05, 1.0 / 50.0, 0.01, 20.0, 0.3
 # Clusters ----------------------------------------------------------------------------------------------------------
 
 
-def system_of(x, penalty=None, friction=FRICTION):
+def system_of(x: np.ndarray, penalty: Any = None, friction: Any = FRICTION) -> Any:
     """The molecules at x (3n, 3), H, O, H of each, and their beads: rigid, or with penalties of ω = `penalty`."""
     n = len(x) // 3
     topology = Topology()
@@ -39,7 +40,7 @@ def system_of(x, penalty=None, friction=FRICTION):
     masses = np.tile(MASSES, n)
     if penalty is None:
         starts, lengths = np.arange(0, 3 * n + 1, 3), np.tile(SIDES, n)
-        atoms = topology.add_filaments(
+        atoms: Any = topology.add_filaments(
             exact_sides(x), masses, friction, closed=True, starts=starts, link_lengths=lengths, name="water"
         )
     else:
@@ -54,7 +55,7 @@ def system_of(x, penalty=None, friction=FRICTION):
     return system
 
 
-def exact_sides(x):
+def exact_sides(x: np.ndarray) -> Any:
     """Sides to round-off, about the centre of mass of each molecule: what add_filaments asks for."""
     out = np.empty((len(x) // 3, 3, 3))
     for m, (h1, o, h2) in enumerate(x.reshape(-1, 3, 3)):
@@ -68,10 +69,11 @@ def exact_sides(x):
     return out.reshape(-1, 3)
 
 
-def start(n, seed=1, steps=20_000):
+def start(n: int, seed: int = 1, steps: int = 20_000) -> Any:
     """(3n, 3) a cluster: molecules at random, minimised, then cooled from kT = 0.4 to 0.02 under strong friction."""
     rng = np.random.default_rng(seed)
-    centers, radius = [], 1.1 * (n * 30.0 * 3.0 / (4.0 * np.pi)) ** (1.0 / 3.0)
+    centers: list[Any] = []
+    radius = 1.1 * (n * 30.0 * 3.0 / (4.0 * np.pi)) ** (1.0 / 3.0)
     while len(centers) < n:
         new = rng.uniform(-radius, radius, 3)
         if new @ new < radius**2 and all(np.linalg.norm(new - old) > 2.5 for old in centers):
@@ -91,7 +93,7 @@ def start(n, seed=1, steps=20_000):
     return np.array(x)
 
 
-def rest(x, penalty=None, tolerance=1e-2):
+def rest(x: np.ndarray, penalty: Any = None, tolerance: float = 1e-2) -> Any:
     """(3n, 3) where forces vanish, near x: there q and x of linearly implicit kicks are the same."""
     # Its integrator only minimises, which takes no timestep; this is one that the penalties bear.
     simulation = Simulation(system_of(x, penalty), SplittingIntegrator("BAB", 1e-3), threads=1)
@@ -99,7 +101,7 @@ def rest(x, penalty=None, tolerance=1e-2):
     return np.array(simulation.context.get_state(positions=True).positions)
 
 
-def velocities(x, seed, kT=2.0 * KT):
+def velocities(x: np.ndarray, seed: int, kT: Any = 2.0 * KT) -> Any:
     """(3n, 3) of rigid molecules; at twice the temperature where they start at rest, which takes half."""
     context = Context(system_of(x), SplittingIntegrator("BAB", H), threads=1)
     context.set_velocities_to_temperature(kT=kT, seed=seed)
@@ -113,25 +115,27 @@ class Shake:
     """Constraints: the word OBABO with noise, BAB without."""
 
     name = "SHAKE"
-    penalty = None
+    penalty: float | None = None
 
-    def __init__(self, x, v, kT=None, h=H, seed=1, threads=1):
+    def __init__(
+        self, x: np.ndarray, v: np.ndarray, kT: float | None = None, h: float = H, seed: int = 1, threads: int = 1
+    ) -> None:
         word = "BAB" if kT is None else "OBABO"
         integrator = SplittingIntegrator(word, h, kT=kT, seed=seed)
         self.context: Context = Context(system_of(x), integrator, threads=threads)
         self.context.set_velocities(v)
 
-    def step(self, n):
+    def step(self, n: int) -> None:
         self.context.step(n)
 
-    def physical(self):
+    def physical(self) -> Any:
         """(3n, 3) where atoms are."""
         return self.context.get_state(positions=True).positions
 
-    def velocities(self):
+    def velocities(self) -> Any:
         return self.context.get_state(velocities=True).velocities
 
-    def kinetic_energy(self):
+    def kinetic_energy(self) -> Any:
         return self.context.get_state(energy=True).kinetic_energy
 
 
@@ -139,9 +143,20 @@ class ZhangSkeelStiff(Shake):
     """Penalties, with their second derivatives alone in the equations: (19) of the paper, and its GLA, OBABO."""
 
     name = "Z&S, stiff"
-    penalty = OMEGA
+    penalty: float | None = OMEGA
 
-    def __init__(self, x, v, kT=None, h=H, seed=1, threads=1, omega=OMEGA, beta=BETA, positive=False):
+    def __init__(
+        self,
+        x: np.ndarray,
+        v: np.ndarray,
+        kT: float | None = None,
+        h: float = H,
+        seed: int = 1,
+        threads: int = 1,
+        omega: float = OMEGA,
+        beta: float = BETA,
+        positive: bool = False,
+    ) -> None:
         system = system_of(x, omega)
         kick = kicks.ZhangSkeelStiff(beta, stiff=["RigidTrianglePenalty"], positive_definite=positive)
         word = "BAB" if kT is None else "OBABO"
@@ -151,7 +166,7 @@ class ZhangSkeelStiff(Shake):
         # atoms, sides would be off by beta h^2 times what other forces alone accelerate them by, which is not stable.
         self.context.set_velocities(v)
 
-    def physical(self):
+    def physical(self) -> Any:
         return self.context.physical_positions()
 
 
@@ -160,7 +175,7 @@ class ZhangSkeel(ZhangSkeelStiff):
 
     name = "Z&S, symplectic"
 
-    def __init__(self, x, v, h=H, omega=OMEGA, beta=BETA):
+    def __init__(self, x: np.ndarray, v: np.ndarray, h: Any = H, omega: Any = OMEGA, beta: Any = BETA) -> None:
         integrator = SplittingIntegrator("BAB", h, kick=kicks.ZhangSkeel(beta))
         self.context: Context = Context(system_of(x, omega), integrator, threads=1)
         self.context.set_velocities(v)
@@ -170,16 +185,19 @@ class SmallSteps(Shake):
     """The same penalties with explicit kicks, as many times smaller steps as they need: what Z&S approximates."""
 
     name = "penalties, h = 0.01"
-    penalty = OMEGA
+    penalty: float | None = OMEGA
     parts = 5
 
-    def __init__(self, x, v, kT=None, seed=1, threads=1, omega=OMEGA):
+    def __init__(
+        self, x: np.ndarray, v: np.ndarray, kT: float | None = None, seed: int = 1, threads: int = 1,
+        omega: float = OMEGA,
+    ) -> None:  # fmt: skip
         word = "BAB" if kT is None else "BAOAB"
         integrator = SplittingIntegrator(word, H / self.parts, kT=kT, seed=seed)
         self.context: Context = Context(system_of(x, omega), integrator, threads=threads)
         self.context.set_velocities(v)
 
-    def step(self, n):
+    def step(self, n: int) -> None:
         self.context.step(n * self.parts)
 
 
@@ -187,15 +205,15 @@ class NewmarkPartly:
     """Newmark's method in q, (12), whose equation for q is given one Newton step, from the q before: not symplectic."""
 
     name = "Newmark, one Newton step"
-    penalty = OMEGA
+    penalty: float | None = OMEGA
 
-    def __init__(self, x, v, h=H, omega=OMEGA, beta=BETA):
+    def __init__(self, x: np.ndarray, v: np.ndarray, h: Any = H, omega: Any = OMEGA, beta: Any = BETA) -> None:
         self._law = Penalised(x, omega)
         self._mass = np.repeat(np.tile(MASSES, len(x) // 3), 3)
         self._q, self._v, self._h, self._beta = x.ravel().copy(), v.ravel().copy(), h, beta
         self._a = self._law.force(self._q) / self._mass
 
-    def step(self, n):
+    def step(self, n: int) -> None:
         h, scale = self._h, self._beta * self._h**2
         for _ in range(n):
             ahead = self._q + h * self._v + (0.5 - self._beta) * h * h * self._a
@@ -206,31 +224,31 @@ class NewmarkPartly:
             self._v = self._v + 0.5 * h * (self._a + a)
             self._q, self._a = q, a
 
-    def physical(self):
+    def physical(self) -> Any:
         return self._q.reshape(-1, 3)
 
-    def velocities(self):
+    def velocities(self) -> Any:
         return self._v.reshape(-1, 3)
 
 
 class Penalised:
     """Energy, force and Hessian at given positions."""
 
-    def __init__(self, x, omega):
+    def __init__(self, x: np.ndarray, omega: Any) -> None:
         integrator = SplittingIntegrator("BAB", 1e-3)
         self._context = Context(system_of(x) if omega is None else system_of(x, omega), integrator, threads=1)
 
-    def _at(self, q, **wanted):
+    def _at(self, q: np.ndarray, **wanted: Any) -> Any:
         self._context.set_positions(q.reshape(-1, 3))
         return self._context.get_state(**wanted)
 
-    def energy(self, q):
+    def energy(self, q: np.ndarray) -> Any:
         return self._at(q, energy=True).potential_energy
 
-    def force(self, q):
+    def force(self, q: np.ndarray) -> Any:
         return self._at(q, forces=True).forces.reshape(q.shape)
 
-    def hessian(self, q):
+    def hessian(self, q: np.ndarray) -> Any:
         self._context.set_positions(q.reshape(-1, 3))
         return self._context.hessian().toarray()
 
@@ -238,13 +256,13 @@ class Penalised:
 # What is measured --------------------------------------------------------------------------------------------------
 
 
-def oxygen_distances(x):
+def oxygen_distances(x: np.ndarray) -> Any:
     o = x[1::3]
     i, j = np.triu_indices(len(o), 1)
     return np.linalg.norm(o[i] - o[j], axis=1)
 
 
-def sampled(method, t_end, bins, every=10, burn=0.1):
+def sampled(method: Any, t_end: float, bins: Any, every: int = 10, burn: float = 0.1) -> Any:
     """Histogram of distances between oxygens, as a density over all pairs, in ten parts of the run; the mean kinetic
     energy; and seconds."""
     began = time.perf_counter()
@@ -260,18 +278,18 @@ def sampled(method, t_end, bins, every=10, burn=0.1):
     return parts / (parts.sum(axis=1, keepdims=True) * np.diff(bins)), kinetic / looks, seconds
 
 
-def unlike(p, q, bins):
+def unlike(p: Any, q: np.ndarray, bins: Any) -> Any:
     """Half the integral of |p - q|: 0 for equal densities, 1 for ones that do not overlap."""
     return 0.5 * np.sum(np.abs(p - q) * np.diff(bins))
 
 
-def sides(x):
+def sides(x: np.ndarray) -> Any:
     """(n, 3) differences between the atoms of each side."""
     molecule = x.reshape(-1, 3, 3)
     return np.roll(molecule, -1, axis=1) - molecule
 
 
-def exact_multipliers(x, v, f):
+def exact_multipliers(x: np.ndarray, v: np.ndarray, f: Any) -> Any:
     """(n, 3) λ of M a = f + Σ λ ∇g with g = r² - ℓ² of the three sides of rigid molecules: d²g/dt² = 0."""
     d, w = sides(x), sides(v)
     gradient = np.zeros((len(d), 3, 3, 3))
@@ -294,9 +312,9 @@ class Conserved:
     angular: np.ndarray
 
     @classmethod
-    def of(cls, run, law, x, t_end, every=20, h=H):
+    def of(cls, run: Any, law: Any, x: np.ndarray, t_end: Any, every: int = 20, h: Any = H) -> Any:
         mass = np.tile(MASSES, len(x) // 3)[:, None]
-        rows = []
+        rows: Any = []
         for k in range(round(t_end / h / every) + 1):
             if k:
                 run.step(every)
@@ -308,7 +326,7 @@ class Conserved:
         rows = np.array(rows)
         return cls(rows[:, 0], rows[:, 1], rows[:, 2:5], rows[:, 5:8])
 
-    def changes(self):
+    def changes(self) -> Any:
         """The largest of each, of any component."""
         of = [self.energy[:, None], self.momentum, self.angular]
         return [float(np.abs(a - a[0]).max()) for a in of]

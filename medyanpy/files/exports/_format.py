@@ -80,7 +80,9 @@ class Format(ABC):
     holds: ClassVar[frozenset[str]]
 
     def __init__(self, contents: Contents, frames: range, out: Path) -> None:
-        self.contents, self.frames, self.out = contents, frames, out
+        self.contents: Contents = contents
+        self.frames: range = frames
+        self.out: Path = out
 
     @classmethod
     def check_installed(cls) -> None:

@@ -6,7 +6,7 @@ Schema: Glotzer group, "GSD: HOOMD schema" 1.4; quaternions there have the scala
 """
 
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -27,7 +27,7 @@ def _import_gsd() -> Any:
 
 class _Gsd(Format):
     title = "GSD"
-    holds = frozenset({
+    holds: ClassVar[frozenset[str]] = frozenset({
         "triangles", "flips", "bonds", "bound", "velocities", "radii", "masses", "ids", "orientations", "semi-axes",
         "inertia", "angular momenta", "energies", "times",
     })  # fmt: skip

@@ -6,6 +6,7 @@ Format: wwPDB, "Atomic Coordinate Entry Format Description", version 3.3: ATOM, 
 from collections.abc import Iterator
 from pathlib import Path
 from string import ascii_letters, digits
+from typing import ClassVar
 
 import numpy as np
 
@@ -23,7 +24,7 @@ _CHAINS = ascii_letters + digits
 
 class _Pdb(Format):
     title = "PDB"
-    holds = frozenset({"bonds"})
+    holds: ClassVar[frozenset[str]] = frozenset({"bonds"})
 
     def __init__(self, contents: Contents, frames: range, out: Path) -> None:
         super().__init__(contents, frames, out)

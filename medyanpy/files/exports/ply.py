@@ -1,6 +1,7 @@
 """Stanford PLY: the triangles of a membrane in a frame, a file for each."""
 
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 
@@ -12,7 +13,7 @@ __all__ = ["FORMAT"]
 
 class _Ply(Format):
     title = "PLY"
-    holds = frozenset({"triangles", "flips", "precision"})
+    holds: ClassVar[frozenset[str]] = frozenset({"triangles", "flips", "precision"})
 
     def check(self) -> None:
         if not self.contents.membranes:

@@ -8,7 +8,7 @@ one is.
 import json
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -24,7 +24,7 @@ _BALL, _FIBRE = 1000, 1001
 
 class _Simularium(Format):
     title = "Simularium"
-    holds = frozenset({"bonds", "radii", "ids", "energies", "times"})
+    holds: ClassVar[frozenset[str]] = frozenset({"bonds", "radii", "ids", "energies", "times"})
 
     def write(self, made: list[Path]) -> None:
         centre, nm = self._window()

@@ -8,7 +8,7 @@ the trajectory is mapped to all steps. What does not change is stored once, and 
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -39,7 +39,7 @@ class _Stretch:
 
 class _VtkHdf(Format):
     title = "VTKHDF"
-    holds = frozenset({
+    holds: ClassVar[frozenset[str]] = frozenset({
         "triangles", "flips", "weights", "bonds", "orientations", "semi-axes", "inertia", "angular momenta",
         "velocities", "radii", "masses", "ids", "times", "precision", "energies",
     })  # fmt: skip

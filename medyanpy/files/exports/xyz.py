@@ -5,6 +5,7 @@ lattice: there is no box.
 """
 
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 
@@ -17,7 +18,7 @@ __all__ = ["FORMAT"]
 
 class _Xyz(Format):
     title = "Extended XYZ"
-    holds = frozenset({
+    holds: ClassVar[frozenset[str]] = frozenset({
         "velocities", "radii", "masses", "ids", "orientations", "semi-axes", "energies", "times", "precision",
     })  # fmt: skip
 
