@@ -233,7 +233,7 @@ class SplittingIntegrator(Described, Guarded):
           ^
     """
 
-    changeable = ("timestep", "temperature", "kT")
+    changeable: tuple[str, ...] = ("timestep", "temperature", "kT")
     _remedy = "make a new integrator, and a new Simulation with it; only timestep, temperature and kT can be set"
 
     def __init__(

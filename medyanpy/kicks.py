@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -423,7 +423,9 @@ class PushForwardNewmark(_Implicit):
     J. C. Simo, N. Tarnow, K. K. Wong, Comput. Methods Appl. Mech. Eng. 100, 63 (1992). Tao & Owhadi (2016): (14).
     """
 
-    def __init__(self, beta: float = 0.25, solver: str = "newton", tolerance: float = _TOLERANCE) -> None:
+    def __init__(
+        self, beta: float = 0.25, solver: Literal["newton", "one-step"] = "newton", tolerance: float = _TOLERANCE
+    ) -> None:
         super().__init__(beta, tolerance)
         if solver not in ("newton", "one-step"):
             raise ParameterError(f'PushForwardNewmark: solver must be "newton" or "one-step", not {solver!r}')

@@ -117,7 +117,8 @@ class System(Displayed, Guarded):
         UnknownNameError
             A `TopologyError` and a `KeyError`: nothing has this name; the message lists those there are.
         """
-        return look_up(dict(self._named()), name, "force", UnknownNameError)
+        out: Force | Jump = look_up(dict(self._named()), name, "force", UnknownNameError)
+        return out
 
     def __iter__(self) -> Iterator[Force]:
         return iter(self.forces)

@@ -34,6 +34,10 @@ MEANT = {
 }
 
 
+# Scripts that checkers of types look at, and nobody runs: see test_types.py.
+collect_ignore = ["types_right.py", "types_wrong.py"]
+
+
 def pytest_configure(config):
     for name, (what, _) in MEANT.items():
         config.addinivalue_line("markers", f"{name}: {what}")

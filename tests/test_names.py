@@ -331,3 +331,19 @@ def test_every_name_of_openmm_is_in_the_table_of_the_documentation_and_back():
             what = mp
             for name in path[1:].split("."):
                 what = getattr(what, name)
+
+
+def test_words_of_a_literal_are_text_like_others():
+    """Which words there are, callees say themselves; lists and arrays of words never reach them."""
+    beads = mp.Topology().add_beads([[0.0, 0, 0]], mass=1.0)
+    for form in (["WCA"], np.array(["WCA", "soft"]), 1):
+        with pytest.raises(mp.ParameterError, match="WallRepulsion: form must be text, not "):
+            mp.forces.WallRepulsion(mp.boundaries.Plane(), beads, 1.0, 1.0, form=form)
+    with pytest.raises(mp.ParameterError, match="gaps must be text, not 1"):
+        mp.rigid.read_structure("a.pdb", gaps=1)
+
+
+def test_pair_forces_go_by_their_names_in_messages():
+    beads = mp.Topology().add_beads([[0.0, 0, 0]], mass=1.0)
+    with pytest.raises(PublicNameError, match=r"^WCA 'mine': handles cannot be assigned to"):
+        mp.forces.WCA(beads, beads, 1.0, 1.0, name="mine").handles = ()

@@ -9,8 +9,9 @@ import functools
 import inspect
 from abc import ABCMeta
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from types import FunctionType
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
+from operator import or_
+from types import FunctionType, UnionType
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, TypeVar, Union, cast, get_args, get_origin
 
 import numpy as np
 
@@ -154,15 +155,24 @@ _PLAIN: dict[Any, tuple[Callable[[Any], bool], str]] = {
 }
 
 
+def _without_words(annotation: Any) -> Any:
+    """An annotation in which words, ``Literal["a", "b"]``, are text: which words there are, callees say."""
+    if get_origin(annotation) is Literal and all(isinstance(word, str) for word in get_args(annotation)):
+        return str
+    if get_origin(annotation) in (Union, UnionType) and any(get_origin(one) is Literal for one in get_args(annotation)):
+        return functools.reduce(or_, map(_without_words, get_args(annotation)))
+    return annotation
+
+
 class _PlainArguments:
     """Those arguments of a function of which the annotation says all."""
 
     def __init__(self, what: str, signature: inspect.Signature, skip: int = 0) -> None:
         self._what = what
         self._wanted = [
-            (place if p.kind is p.POSITIONAL_OR_KEYWORD else None, p.name, *_PLAIN[p.annotation])
+            (place if p.kind is p.POSITIONAL_OR_KEYWORD else None, p.name, *_PLAIN[kind])
             for place, p in enumerate(list(signature.parameters.values())[skip:])
-            if isinstance(p.annotation, Hashable) and p.annotation in _PLAIN
+            if isinstance(kind := _without_words(p.annotation), Hashable) and kind in _PLAIN
         ]
 
     def check(self, given: tuple[Any, ...], named: Mapping[str, Any]) -> None:
@@ -265,14 +275,17 @@ class Named(metaclass=_Named):
         """What a constructor call with too many arguments without a name should have been; empty where unknown."""
         return ""
 
-    def __getattr__(self, name: str) -> Any:
-        # Asked for what was not found. Names with an underscore are Python's (copies, pickles, notebooks) or ours.
-        if name.startswith("_"):
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        if hasattr(type(self), name):
-            # A property that failed: it says why.
-            return object.__getattribute__(self, name)
-        raise PublicNameError(f"{type(self).__name__} has no attribute {name!r}{did_you_mean(name, dir(self))}")
+    if not TYPE_CHECKING:
+        # Who checks types is to refuse names that are not there.
+
+        def __getattr__(self, name: str) -> Any:
+            # Asked for what was not found. Names with an underscore are Python's (copies, pickles, notebooks) or ours.
+            if name.startswith("_"):
+                raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+            if hasattr(type(self), name):
+                # A property that failed: it says why.
+                return object.__getattribute__(self, name)
+            raise PublicNameError(f"{type(self).__name__} has no attribute {name!r}{did_you_mean(name, dir(self))}")
 
 
 class Guarded(Named):
@@ -292,7 +305,7 @@ class Guarded(Named):
         if name.startswith("_") or "_made" not in self.__dict__ or (isinstance(own, property) and own.fset):
             object.__setattr__(self, name, value)
         elif name in self.changeable:
-            self.set(**{name: value})
+            cast(Any, self).set(**{name: value})
         elif name in dir(self):
             raise PublicNameError(f"{self._called}: {name} cannot be assigned to, nothing would follow: {self._remedy}")
         else:

@@ -3,7 +3,7 @@
 from abc import ABC
 from collections.abc import Mapping
 from operator import attrgetter
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -80,10 +80,13 @@ class Parameterized(Displayed, Described, Guarded, ABC):
         self._declare(**{**{k: self._values[k] for k in self.changeable}, **numbers})
         self._version += 1
 
-    def __getattr__(self, name: str) -> Any:
-        if name in self.__dict__.get("_values", {}):
-            return self._one(name)
-        return super().__getattr__(name)
+    if not TYPE_CHECKING:
+        # Classes declare their numbers: who checks types is to refuse other names.
+
+        def __getattr__(self, name: str) -> Any:
+            if name in self.__dict__.get("_values", {}):
+                return self._one(name)
+            return super().__getattr__(name)
 
     def _one(self, name: str) -> Any:
         """A number as a user would give it: one where all have the same."""

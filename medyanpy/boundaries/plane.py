@@ -1,12 +1,12 @@
 """Boundaries of the space that beads have, and the plane."""
 
 from abc import ABC, abstractmethod
-from typing import Any
 
 import numpy as np
 
 from medyanpy._tools.described import Described
 from medyanpy._tools.names import Guarded
+from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import array, vector
 from medyanpy.errors import ParameterError
 
@@ -21,7 +21,7 @@ class Boundary(Described, Guarded, ABC):
     _remedy = "make a new boundary"
 
     @abstractmethod
-    def distance(self, positions: Any) -> np.ndarray:
+    def distance(self, positions: "Numbers") -> np.ndarray:
         """How far places are from the wall.
 
         Parameters
@@ -71,14 +71,14 @@ class Plane(Boundary):
     [3.0]
     """
 
-    def __init__(self, point: Any = (0.0, 0.0, 0.0), normal: Any = (0.0, 0.0, 1.0)) -> None:
-        self._point = vector("Plane: point", point).copy()
+    def __init__(self, point: "Numbers" = (0.0, 0.0, 0.0), normal: "Numbers" = (0.0, 0.0, 1.0)) -> None:
+        self._point: np.ndarray = vector("Plane: point", point).copy()
         given = vector("Plane: normal", normal)
         largest = np.abs(given).max()
         if largest == 0.0:
             raise ParameterError(f"Plane: normal = {given.tolist()} but must not be zero")
         # Of components whose squares overflow, or are nothing, the direction is as good as any.
-        self._normal = given / largest
+        self._normal: np.ndarray = given / largest
         self._normal /= np.linalg.norm(self._normal)
         for own in (self._point, self._normal):
             own.flags.writeable = False
@@ -96,5 +96,6 @@ class Plane(Boundary):
     def __repr__(self) -> str:
         return f"Plane(point={self._point.tolist()}, normal={self._normal.tolist()})"
 
-    def distance(self, positions: Any) -> np.ndarray:
-        return (array("Plane.distance: positions", positions, (None, 3)) - self._point) @ self._normal
+    def distance(self, positions: "Numbers") -> np.ndarray:
+        out: np.ndarray = (array("Plane.distance: positions", positions, (None, 3)) - self._point) @ self._normal
+        return out

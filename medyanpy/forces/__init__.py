@@ -1,5 +1,7 @@
 """Forces: terms of the potential energy."""
 
+from typing import TYPE_CHECKING
+
 from medyanpy._tools.names import module_names as _module_names
 from medyanpy.forces._base import Force
 from medyanpy.forces.bonds import CustomBonds, HarmonicBonds, MembraneEdgeSprings
@@ -60,4 +62,5 @@ __all__ = [
     "WallRepulsion",
 ]
 
-__getattr__ = _module_names(__name__, lambda: __all__)
+if not TYPE_CHECKING:
+    __getattr__ = _module_names(__name__, lambda: __all__)

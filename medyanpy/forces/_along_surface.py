@@ -10,6 +10,7 @@ from medyanpy._kernels.program import Operation
 from medyanpy._kernels.selected import along_surface as implicit
 from medyanpy.beads import InTrianglePoints, SurfacePoints
 from medyanpy.errors import ParameterError, TopologyError
+from medyanpy.forces._given import Beads
 from medyanpy.sites import Sites
 from medyanpy.surfaces.surface import PythonSurface
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 _MARGIN = 1.02
 
 
-def expect_on_surface(what: str, beads: Any) -> None:
+def expect_on_surface(what: str, beads: "Beads") -> None:
     """Refuse handles, or sites, that have no distance along a surface; beads given by their numbers are looked at when
     a force is bound."""
     if isinstance(beads, Sites):
@@ -54,7 +55,7 @@ def along_surface(
     ParameterError
         A cutoff beyond which shortest paths along an implicit surface need not be unique.
     """
-    handles = [h for h in layout.topology.handles if np.isin(h.with_room, beads).any()]
+    handles: list[Any] = [h for h in layout.topology.handles if np.isin(h.with_room, beads).any()]
     expect_on_surface(name, tuple(handles))
     on_meshes = [handle for handle in handles if isinstance(handle, InTrianglePoints)]
     if not on_meshes:
@@ -78,7 +79,7 @@ def along_surface(
     return MeshPairs(name, *arguments, Accumulator(len(of_slots), layout.threads, of_slots, of_points))
 
 
-def _expect_one_surface(name: str, handles: "list[Handle]") -> None:
+def _expect_one_surface(name: str, handles: "list[Any]") -> None:
     for handle in handles[1:]:
         if not handle.surface.is_same(handles[0].surface):
             raise _apart(name, handles[0], handle)
@@ -91,7 +92,7 @@ def _apart(name: str, one: "Handle", other: "Handle") -> TopologyError:
     )
 
 
-def _largest_curvature(name: str, handles: "list[Handle]", cutoff: float) -> float:
+def _largest_curvature(name: str, handles: "list[Any]", cutoff: float) -> float:
     """1/nm; no principal curvature is larger where beads of some handles may come, or their run fails."""
     surface = handles[0].surface
     x = np.concatenate([handle.positions for handle in handles])

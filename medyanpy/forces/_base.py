@@ -1,7 +1,7 @@
 """What every force has in common."""
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Domain", "Force", "bead_numbers", "domain_table", "handles_in"]
 
+
+_Kind = TypeVar("_Kind", bound=Handle)
 
 #: What numbers cannot be of where edges are flipped.
 _OF_TRIANGLES = {"membrane.mesh.faces": "triangle", "membrane.mesh.edges": "edge"}
@@ -71,7 +73,7 @@ class Force(Parameterized):
         """The same as it was in a state."""
         return self.joined
 
-    def _count(self):
+    def _count(self) -> Any:
         return tuple(handle._version for handle in self.handles)
 
     def longest_timestep(self, topology: Topology | None = None) -> float | None:
@@ -127,17 +129,18 @@ class Force(Parameterized):
     def bind(self, layout: "Layout") -> "Operation":
         """The operation that computes this force on the arrays of one Context."""
 
+
 class NamedTerms(Force):
     """A force on tuples of beads that a user has named, such as the pairs of bonds."""
 
     #: What messages call a term, and the attribute (T, k) with the rows of their beads.
-    noun = "term"
-    terms = ""
+    noun: str = "term"
+    terms: str = ""
 
-    def naming(self, gone):
+    def naming(self, gone: np.ndarray) -> dict[str, np.ndarray]:
         return {} if self.handles else {self.noun: gone[getattr(self, self.terms)].any(axis=1)}
 
-    def without(self, terms):
+    def without(self, terms: dict[str, np.ndarray]) -> None:
         keep = ~terms[self.noun]
         numbers, left = self._numbers_of(keep), getattr(self, self.terms)[keep]
         left.flags.writeable = False
@@ -146,11 +149,11 @@ class NamedTerms(Force):
         self._declare(**numbers)
         self._version += 1
 
-    def _arguments_now(self):
+    def _arguments_now(self) -> dict[str, Any]:
         return super()._arguments_now() | ({self.terms[1:]: getattr(self, self.terms)} if self._was_cut else {})
 
 
-def expect_handle(what: str, handle: Any, kind: type[Handle], article: str) -> Any:
+def expect_handle(what: str, handle: Any, kind: type[_Kind], article: str) -> _Kind:
     """`handle`, if it is one of `kind`."""
     if not isinstance(handle, kind):
         raise TopologyError(f"{what} must be the handle of {article}, not {handle!r}")

@@ -1,7 +1,7 @@
 """What pair forces have in common: who is a member, who is excluded, neighbour lists, and what timestep they bear."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -14,9 +14,14 @@ from medyanpy._tools.validation import array
 from medyanpy.errors import TopologyError
 from medyanpy.forces._along_surface import along_surface, expect_on_surface
 from medyanpy.forces._base import Domain, Force
+from medyanpy.forces._given import Beads, Rows
 from medyanpy.forces._stiffness import Start
 from medyanpy.handles import bead_numbers, handles_in
 from medyanpy.sites import Sites, as_sites
+
+if TYPE_CHECKING:
+    from medyanpy.handles import Handle
+    from medyanpy.layout import Layout
 
 # Neighbours of a bead, beyond which a start is a heap that will be parted first, and says nothing about a run.
 _CROWDED = 200
@@ -36,14 +41,14 @@ class PairForce(Force):
     """A radial energy of all pairs of two groups that are within range."""
 
     # What the constructor calls its groups.
-    _called = ("group_a", "group_b")
+    _group_names: tuple[str, str] = ("group_a", "group_b")
 
     def __init__(
         self,
-        group_a: Any,
-        group_b: Any,
+        group_a: "Beads",
+        group_b: "Beads",
         *,
-        exclusions: Any,
+        exclusions: "Rows | None",
         along_surface: bool = False,
         name: str | None,
         group: int,
@@ -51,23 +56,23 @@ class PairForce(Force):
     ) -> None:
         super().__init__(name=name, group=group)
         self._along_surface = bool(along_surface)
-        groups = list(zip(self._called, (group_a, group_b), strict=True))
+        groups = list(zip(self._group_names, (group_a, group_b), strict=True))
         if any(isinstance(beads, Sites) for _, beads in groups):
             self._groups = tuple(as_sites(f"{self.name}: {which}", beads) for which, beads in groups)
         else:
             self._groups = tuple(_frozen_group(f"{self.name}: {which}", beads) for which, beads in groups)
         if self._along_surface:
-            for which, beads in zip(self._called, self._groups, strict=True):
+            for which, beads in zip(self._group_names, self._groups, strict=True):
                 expect_on_surface(f"{self.name}: {which}", handles_in(beads) or beads)
         self._exclusions = exclusion_pairs(self.name, exclusions)
         self._declare(**numbers)
 
     @property
-    def handles(self):
+    def handles(self) -> "tuple[Handle, ...]":
         return tuple(h for g in self._groups for h in (g.handles if isinstance(g, Sites) else handles_in(g)))
 
     @property
-    def conserves_momentum(self) -> bool:
+    def conserves_momentum(self) -> bool:  # type: ignore[override]
         """Whether no site is an anchor, and no surface stays where it is that distances are measured along."""
         if self._along_surface and not (self.handles and all(handle.keeps_momentum for handle in self.handles)):
             return False
@@ -92,21 +97,21 @@ class PairForce(Force):
     def _beads_b(self) -> Any:
         return _numbered(self._groups[1])
 
-    def _keys(self, per):
+    def _keys(self, per: str) -> np.ndarray | None:
         handles = handles_in(self._groups[("_beads_a", "_beads_b").index(per)])
         return np.concatenate([handle.ids for handle in handles]) if handles else None
 
-    def naming(self, gone):
+    def naming(self, gone: np.ndarray) -> dict[str, np.ndarray]:
         a, b = (
             group.naming(gone) if isinstance(group, Sites) else np.zeros(0, bool) if handles_in(group) else gone[group]
             for group in self._groups
         )
         # Exclusions between sites number these.
         excluded = np.zeros(0, bool) if isinstance(self._groups[0], Sites) else gone[self._exclusions].any(axis=1)
-        return {"exclusion": excluded, f"member of {self._called[0]}": a, f"member of {self._called[1]}": b}
+        return {"exclusion": excluded, f"member of {self._group_names[0]}": a, f"member of {self._group_names[1]}": b}
 
-    def without(self, terms):
-        excluded, masks = terms["exclusion"], [terms[f"member of {which}"] for which in self._called]
+    def without(self, terms: dict[str, np.ndarray]) -> None:
+        excluded, masks = terms["exclusion"], [terms[f"member of {which}"] for which in self._group_names]
         per, numbers = ("_beads_a", "_beads_b"), dict(self._numbers)
         for name, value in numbers.items():
             if self._per(name) in per and np.ndim(value) >= self._dimensions(name):
@@ -133,25 +138,25 @@ class PairForce(Force):
         """Whether both groups are the same object, which makes a difference for sites."""
         return self._groups[0] is self._groups[1]
 
-    def _arguments_now(self):
+    def _arguments_now(self) -> dict[str, Any]:
         now = super()._arguments_now()
         if not self._along_surface:
             # Documents of distances in space are what they have been.
             now.pop("along_surface", None)
         if self._was_cut:
-            named = zip(self._called, self._groups, strict=True)
+            named = zip(self._group_names, self._groups, strict=True)
             now |= {"exclusions": self._exclusions} | {w: group for w, group in named if not handles_in(group)}
         return now
 
-    def _members(self, layout) -> "_Members":
+    def _members(self, layout: "Layout") -> "_Members":
         if isinstance(self._groups[0], Sites):
             return self._members_of_sites(layout)
         topology = layout.topology
         in_a, in_b = (
             topology.bead_indices(f"{self.name}: {which}", beads)
-            for which, beads in zip(self._called, self._groups, strict=True)
+            for which, beads in zip(self._group_names, self._groups, strict=True)
         )
-        for which, beads in zip(self._called, (in_a, in_b), strict=True):
+        for which, beads in zip(self._group_names, (in_a, in_b), strict=True):
             topology.expect_places(f"{self.name}: {which}", beads)
         # 1: in A only, 2: in B only, 3: in both.
         membership = np.zeros(layout.n, np.int32)
@@ -170,9 +175,9 @@ class PairForce(Force):
             bool((row >= layout.n_cartesian).any()),
         )
 
-    def _members_of_sites(self, layout) -> "_Members":
+    def _members_of_sites(self, layout: "Layout") -> "_Members":
         a, b = self._groups
-        for which, sites in zip(self._called, (a, b), strict=True):
+        for which, sites in zip(self._group_names, (a, b), strict=True):
             sites.check(f"{self.name}: {which}", layout.topology)
         same = a is b
         sites = a if same else a + b
@@ -232,7 +237,9 @@ class PairForce(Force):
         k = np.clip(stiffness(distance, members.bead[touching]), 0.0, least)
         return start.contacts(coordinates, members.group, touching, k, least)
 
-    def _bind(self, layout, kind: Radial, parameters: tuple[float, ...], radius_of) -> Operation:
+    def _bind(
+        self, layout: "Layout", kind: Radial, parameters: tuple[float, ...], radius_of: Callable[..., np.ndarray]
+    ) -> Operation:
         """The operation for one radial function; `radius_of` gives half the range of members by their bead numbers."""
         members = self._members(layout)
         radius = radius_of(members.bead) if len(members.row) else np.zeros(0)
@@ -244,7 +251,13 @@ class PairForce(Force):
         operation.acts_on_points = members.on_points
         return operation
 
-    def _bind_all(self, layout, kind: Radial, parameters: tuple[float, ...], weight_of=None) -> Operation:
+    def _bind_all(
+        self,
+        layout: "Layout",
+        kind: Radial,
+        parameters: tuple[float, ...],
+        weight_of: Callable[..., np.ndarray] | None = None,
+    ) -> Operation:
         """The operation for all pairs at any distance; `weight_of` gives factors of members by their rows and bead
         numbers."""
         members = self._members(layout)
@@ -332,7 +345,7 @@ def _frozen_group(what: str, beads: Any) -> Any:
     return out
 
 
-def exclusion_pairs(force: str, exclusions: Any) -> np.ndarray:
+def exclusion_pairs(force: str, exclusions: "Rows | None") -> np.ndarray:
     """Pairs of numbers as a user gives them: (E, 2), read-only."""
     given = np.empty((0, 2), np.int64) if exclusions is None else exclusions
     out = array(f"{force}: exclusions", given, (None, 2), dtype=np.int64, error=TopologyError).copy()
@@ -340,7 +353,7 @@ def exclusion_pairs(force: str, exclusions: Any) -> np.ndarray:
     return out
 
 
-def excluded_beads(force: str, pairs: np.ndarray, layout) -> tuple[np.ndarray, np.ndarray]:
+def excluded_beads(force: str, pairs: np.ndarray, layout: "Layout") -> tuple[np.ndarray, np.ndarray]:
     """For every place, the beads that the one there ignores: where its list starts, and the lists, sorted."""
     row, order = np.arange(layout.n, dtype=np.int32), layout.order
     return _excluded(force, pairs, _Members(SiteTable(), row, row, order, order, layout.n, "beads", True))

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -13,6 +13,9 @@ from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.forces._base import Force
 from medyanpy.forces._pair_force import exclusion_pairs
 from medyanpy.handles import Handle
+
+if TYPE_CHECKING:
+    from medyanpy.layout import Layout
 
 __all__ = ["Part", "Parts", "ShapeForce", "corner_sites", "no_chain", "search_table"]
 
@@ -62,7 +65,7 @@ class ShapeForce(Force):
     _exclusions: np.ndarray
 
     @property
-    def handles(self):
+    def handles(self) -> tuple[Handle, ...]:
         return self._shapes
 
     @property
@@ -75,15 +78,15 @@ class ShapeForce(Force):
         """(E, 2) pairs of bead numbers whose shapes do not collide."""
         return self._exclusions
 
-    def naming(self, gone):
+    def naming(self, gone: np.ndarray) -> dict[str, np.ndarray]:
         return {"exclusion": gone[self._exclusions].any(axis=1)}
 
-    def without(self, terms):
+    def without(self, terms: dict[str, np.ndarray]) -> None:
         self._exclusions = exclusion_pairs(self.name, self._exclusions[~terms["exclusion"]])
         self._was_cut = True
         self._version += 1
 
-    def _arguments_now(self):
+    def _arguments_now(self) -> dict[str, Any]:
         return super()._arguments_now() | ({"exclusions": self._exclusions} if self._was_cut else {})
 
     def _handles_of(self, shapes: Any, called: str = "shapes") -> tuple[Handle, ...]:
@@ -125,11 +128,11 @@ class ShapeForce(Force):
     def _radii(self) -> list[np.ndarray]:
         """Of the beads of each handle."""
         return [
-            np.broadcast_to(handle.radius if r is None else r, (len(handle),))
+            np.broadcast_to(handle.radius if isinstance(handle, Balls) and r is None else r, (len(handle),))
             for handle, r in zip(self._shapes, self._each("radius", self._numbers["radius"]), strict=True)
         ]
 
-    def _parts(self, layout, kinds: list[int], radii: list[np.ndarray]) -> Parts:
+    def _parts(self, layout: "Layout", kinds: list[int], radii: list[np.ndarray]) -> Parts:
         """By place, with what belongs to rows asleep; `kinds`, the class of each handle's shapes."""
         points, links, edges, triangles, nodes = out = Parts([], [], [], [], [])
         n_chains = 0
@@ -142,7 +145,10 @@ class ShapeForce(Force):
                 born = radius.max() if born is None else born
                 radius = np.append(radius, np.full(len(place) - len(handle), born))
 
-            def part(corners, chain=None, *, place=place, radius=radius, kind=kind):
+            def part(
+                corners: np.ndarray, chain: np.ndarray | None = None, *,
+                place: np.ndarray = place, radius: np.ndarray = radius, kind: int = kind,
+            ) -> Part:  # fmt: skip
                 chain = no_chain(len(corners)) if chain is None else chain
                 return Part(place[corners], radius[corners[:, 0]], kind, chain)
 

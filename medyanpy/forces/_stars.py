@@ -56,7 +56,8 @@ class Stars:
             column[:, 0] = -column[:, 1:].sum(axis=1)
             centre -= column
             rows += np.linalg.norm(column, ord=2, axis=(2, 3)) * lightness[:, j + 1, None]
-        return lightness * (rows + np.linalg.norm(centre, ord=2, axis=(2, 3)) * lightness[:, :1])
+        out: np.ndarray = lightness * (rows + np.linalg.norm(centre, ord=2, axis=(2, 3)) * lightness[:, :1])
+        return out
 
     def _gradient(self, d: np.ndarray, kappa: np.ndarray, curvature: np.ndarray) -> np.ndarray:
         """(n, m, 3) of the energy in d; notation and derivation as in docs/forces/membrane.md."""

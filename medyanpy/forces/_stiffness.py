@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from medyanpy._tools.quaternions import turned
+from medyanpy._tools.types import Numbers
+from medyanpy.forces._given import Beads
 from medyanpy.layout import Layout
 
 if TYPE_CHECKING:
@@ -37,7 +39,10 @@ class Coordinates:
     """
 
     def __init__(self, n: int, term: np.ndarray, row: np.ndarray, size: np.ndarray) -> None:
-        self.n, self.term, self.row, self.size = n, term, row, size
+        self.n: int = n
+        self.term: np.ndarray = term
+        self.row: np.ndarray = row
+        self.size: np.ndarray = size
 
     def __add__(self, other: "Coordinates") -> "Coordinates":
         parts = zip(self._entries, other._entries, strict=True)
@@ -86,12 +91,14 @@ class Start:
     def __init__(self, topology: "Topology", overdamped: bool = False) -> None:
         self.topology = topology
         self.overdamped = overdamped
-        n = self.n = topology.n_beads
+        self.n: int = topology.n_beads
+        n = self.n
         oriented = topology.oriented_handles
         self.n_rows: int = n + topology.n_rows("oriented")
         #: Rows asleep are nowhere near anything.
         self.positions: np.ndarray = np.full((n, 3), np.nan) if topology.has_room else np.empty((n, 3))
         inverse = np.zeros(self.n_rows)
+        handle: Any
         for handle in topology.handles:
             rows = handle.beads
             self.positions[rows] = handle.positions
@@ -144,7 +151,7 @@ class Start:
 
     # Coordinates that springs act on ---------------------------------------------------------------------------
 
-    def coordinates(self, beads: Any, sizes: Any = 1.0) -> Coordinates:
+    def coordinates(self, beads: "Beads", sizes: Any = 1.0) -> Coordinates:
         """(T,) coordinates that each of the beads (T, c) or (T,) moves by sizes of the same shape."""
         beads = np.asarray(beads)
         beads = beads[:, None] if beads.ndim == 1 else beads
@@ -191,14 +198,14 @@ class Start:
 
     # Springs on them ---------------------------------------------------------------------------------------------
 
-    def springs(self, coordinates: Coordinates, stiffness: Any) -> np.ndarray:
+    def springs(self, coordinates: Coordinates, stiffness: "Numbers") -> np.ndarray:
         """(rows,) squared frequencies of springs, pN/nm, one for all coordinates or one for each."""
         c = coordinates
         with np.errstate(over="ignore", invalid="ignore"):
-            weight = (np.broadcast_to(stiffness, (c.n,)) * c.sums(self.lightness))[c.term]
+            weight = (np.broadcast_to(np.asarray(stiffness), (c.n,)) * c.sums(self.lightness))[c.term]
             return np.bincount(c.row, weight * c.size * self.lightness[c.row], self.n_rows)
 
-    def bonds(self, pairs: np.ndarray, stiffness: Any) -> np.ndarray:
+    def bonds(self, pairs: np.ndarray, stiffness: "Numbers") -> np.ndarray:
         """(rows,) the same of springs between pairs (T, 2) of beads, whatever their directions."""
         return self.springs(self.coordinates(pairs), stiffness)
 
@@ -209,7 +216,7 @@ class Start:
         return np.where(c > 0.0, stiffness * (c @ c), 0.0)
 
     def contacts(
-        self, members: Coordinates, groups: np.ndarray, pairs: np.ndarray, stiffness: Any, least: float
+        self, members: Coordinates, groups: np.ndarray, pairs: np.ndarray, stiffness: "Numbers", least: float
     ) -> np.ndarray:
         """(rows,) the same of members that touch: of the pairs (P, 2) that do, and, since what does not touch now may
         later, at least as if each member touched the lightest it can meet, with the stiffness `least`. Members of the
@@ -228,7 +235,8 @@ class Start:
         alone = np.where(meets, (size + partner) * least, 0.0)
         out = np.zeros(self.n_rows)
         np.maximum.at(out, members.row, alone[members.term] * members.size * self.lightness[members.row])
-        return np.maximum(touching, out)
+        found: np.ndarray = np.maximum(touching, out)
+        return found
 
 
 def longest_timestep(squared_frequencies: np.ndarray | None, overdamped: bool = False) -> float | None:

@@ -1,6 +1,6 @@
 """Forces whose energy is written as text."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,8 +26,8 @@ class WrittenForce(Force):
         self._text = as_text(f"{name}: energy", energy)
         check_length(name, self._text)
         #: Those that the text names.
-        self.domains = domain_table(**dict.fromkeys(parameters, Domain(per=per)))
-        self.changeable = tuple(parameters)
+        self.domains: Mapping[str, Domain] = domain_table(**dict.fromkeys(parameters, Domain(per=per)))
+        self.changeable: tuple[str, ...] = tuple(parameters)
 
     def _check_text(self) -> None:
         """Errors in the text show when the force is made, and independence of what numbers are at present."""

@@ -1,6 +1,6 @@
 """Springs, and energies of any other shape, between fixed pairs of beads."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -10,14 +10,17 @@ from medyanpy._kernels.program import Operation
 from medyanpy._kernels.radial import Radial
 from medyanpy._kernels.selected import bonds
 from medyanpy._kernels.sites import SiteTable
+from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import array
 from medyanpy.beads import Membrane
 from medyanpy.errors import TopologyError
 from medyanpy.forces._base import Domain, NamedTerms, check_beads, domain_table, expect_handle
+from medyanpy.forces._given import Rows
 from medyanpy.forces._stiffness import Start
 from medyanpy.forces._written import WrittenForce
 
 if TYPE_CHECKING:
+    from medyanpy.handles import Handle
     from medyanpy.layout import Layout
 
 __all__ = ["CustomBonds", "HarmonicBonds", "MembraneEdgeSprings"]
@@ -58,15 +61,18 @@ class HarmonicBonds(NamedTerms):
     HarmonicBonds(stiffness=100, length=27)
     """
 
-    domains = domain_table(
+    domains: Mapping[str, Domain] = domain_table(
         stiffness=Domain("pN/nm", at_least=0.0, per="pairs"),
         length=Domain("nm", at_least=0.0, per="pairs"),
     )
-    conserves_momentum = True
-    noun, terms = "bond", "_pairs"
+    stiffness: float | np.ndarray
+    length: float | np.ndarray
+    conserves_momentum: bool = True
+    noun: str = "bond"
+    terms: str = "_pairs"
 
     def __init__(
-        self, pairs: Any, stiffness: Any, length: Any, *, name: str | None = None, group: int = 0
+        self, pairs: "Rows", stiffness: "Numbers", length: "Numbers", *, name: str | None = None, group: int = 0
     ) -> None:
         super().__init__(name=name, group=group)
         self._pairs = check_pairs(self.name, pairs)
@@ -82,11 +88,11 @@ class HarmonicBonds(NamedTerms):
         # Edges of a mesh are shown as such.
         return super().joined if self.handles else self._pairs
 
-    def squared_frequencies(self, start):
+    def squared_frequencies(self, start: Start) -> np.ndarray | None:
         check_beads(self.name, self._pairs, start.topology)
         return start.bonds(self._pairs, self._numbers["stiffness"])
 
-    def bind(self, layout):
+    def bind(self, layout: "Layout") -> Operation:
         check_beads(self.name, self._pairs, layout.topology)
         return bind_pairs(self.name, Radial.HARMONIC, layout, self._pairs, self._named("stiffness", "length"))
 
@@ -139,12 +145,13 @@ class CustomBonds(WrittenForce, NamedTerms):
     >>> fene.set(k=0.0)
     """
 
-    conserves_momentum = True
-    noun, terms = "bond", "_pairs"
+    conserves_momentum: bool = True
+    noun: str = "bond"
+    terms: str = "_pairs"
     _coordinate_names = ("r",)
 
     def __init__(
-        self, pairs: Any, energy: Any, *, name: str | None = None, group: int = 0, **parameters: Any
+        self, pairs: "Rows", energy: Any, *, name: str | None = None, group: int = 0, **parameters: "Numbers"
     ) -> None:
         self._read(energy, "pairs", name, parameters)
         super().__init__(name=name, group=group)
@@ -222,12 +229,18 @@ class MembraneEdgeSprings(HarmonicBonds):
     follow the edges then; numbers for each edge refuse that.
     """
 
-    domains = domain_table(
+    domains: Mapping[str, Domain] = domain_table(
         **{name: replace(domain, per="membrane.mesh.edges") for name, domain in HarmonicBonds.domains.items()}
     )
 
     def __init__(
-        self, membrane: Membrane, stiffness: Any, length: Any = None, *, name: str | None = None, group: int = 0
+        self,
+        membrane: Membrane,
+        stiffness: "Numbers",
+        length: "Numbers | None" = None,
+        *,
+        name: str | None = None,
+        group: int = 0,
     ) -> None:
         self._membrane = expect_handle("MembraneEdgeSprings: membrane", membrane, Membrane, "a membrane")
         super().__init__(
@@ -244,15 +257,15 @@ class MembraneEdgeSprings(HarmonicBonds):
         return self._membrane
 
     @property
-    def handles(self):
+    def handles(self) -> "tuple[Handle, ...]":
         return (self._membrane,)
 
-    def bind(self, layout):
+    def bind(self, layout: "Layout") -> Operation:
         edges = self._membrane.beads[layout.connectivity(self._membrane).edges]
         return bind_pairs(self.name, Radial.HARMONIC, layout, edges, self._named("stiffness", "length"))
 
 
-def check_pairs(force: str, pairs: Any) -> np.ndarray:
+def check_pairs(force: str, pairs: "Rows") -> np.ndarray:
     """(B, 2) bead numbers of bonds, none from a bead to itself; a copy, read-only."""
     out = array(f"{force}: pairs", pairs, (None, 2), dtype=np.int64, error=TopologyError).copy()
     loops = out[:, 0] == out[:, 1]
@@ -263,12 +276,12 @@ def check_pairs(force: str, pairs: Any) -> np.ndarray:
     return out
 
 
-def bind_pairs(name: str, kind: Radial, layout, pairs: np.ndarray, parameters) -> Operation:
+def bind_pairs(name: str, kind: Radial, layout: "Layout", pairs: np.ndarray, parameters: "Numbers") -> Operation:
     """The operation for one radial function over fixed pairs of beads, by topology number."""
     return bind_places(layout, pairs, _of_kind(name, kind, parameters))
 
 
-def bind_rows(name: str, kind: Radial, table: SiteTable, ends: np.ndarray, parameters) -> Operation:
+def bind_rows(name: str, kind: Radial, table: SiteTable, ends: np.ndarray, parameters: "Numbers") -> Operation:
     """The same over pairs (n, 2) of rows of a table."""
     return _bind_ends(table, ends, _of_kind(name, kind, parameters))
 

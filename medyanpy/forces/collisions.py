@@ -1,17 +1,24 @@
 """Soft repulsion between everything that has a shape: balls, filaments, rods, membranes."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from medyanpy._kernels.selected import collisions
+from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import whole_number
 from medyanpy.beads import InTrianglePoints, Membrane
 from medyanpy.errors import ParameterError
 from medyanpy.forces._base import Domain, domain_table
+from medyanpy.forces._given import Handles, Rows
 from medyanpy.forces._pair_force import excluded_beads, exclusion_pairs
 from medyanpy.forces._shapes import ShapeForce, corner_sites, search_table
+
+if TYPE_CHECKING:
+    from medyanpy._kernels.program import Operation
+    from medyanpy.forces._stiffness import Start
+    from medyanpy.layout import Layout
 
 __all__ = ["SoftCollisions"]
 
@@ -120,19 +127,23 @@ class SoftCollisions(ShapeForce):
         switchover=Domain(at_least=0.0),
         skin=Domain("nm", at_least=0.0, optional=True),
     )
-    conserves_momentum = True
+    stiffness: float | np.ndarray
+    radius: float | np.ndarray | None
+    switchover: float
+    skin: float | None
+    conserves_momentum: bool = True
 
     def __init__(
         self,
-        shapes: Any,
-        stiffness: Any,
-        radius: Any = None,
+        shapes: "Handles",
+        stiffness: "Numbers",
+        radius: "Numbers | None" = None,
         *,
-        layers: Any = 1,
-        no_collide: Any = 0,
+        layers: "Numbers" = 1,
+        no_collide: "Numbers" = 0,
         self_avoiding: Any = None,
         neighbors: int = 1,
-        exclusions: Any = None,
+        exclusions: "Rows | None" = None,
         switchover: float = 8.0,
         skin: float | None = None,
         name: str | None = None,
@@ -163,7 +174,7 @@ class SoftCollisions(ShapeForce):
 
     # The operation ------------------------------------------------------------------------------------------
 
-    def squared_frequencies(self, start):
+    def squared_frequencies(self, start: "Start") -> np.ndarray | None:
         # Two shapes that touch push at most with all their weight on one corner each.
         kinds, stiffness = self._classes()
         parts = [np.zeros(start.n_rows)]
@@ -174,9 +185,10 @@ class SoftCollisions(ShapeForce):
                 nobody = np.empty((0, 2), int)
                 k = stiffness[kinds[i], kind]
                 parts.append(start.contacts(start.coordinates(beads), groups, nobody, 0.0, k))
-        return np.max(parts, axis=0)
+        out: np.ndarray = np.max(parts, axis=0)
+        return out
 
-    def bind(self, layout):
+    def bind(self, layout: "Layout") -> "Operation":
         kinds, stiffness = self._classes()
         radii = self._radii()
         points, links, edges, triangles, nodes = self._parts(layout, kinds, radii)
@@ -201,16 +213,16 @@ class SoftCollisions(ShapeForce):
     def _classes(self) -> tuple[list[int], np.ndarray]:
         """The class of every handle's shapes, and k of each pair of classes, 0 where they do not meet."""
         homes = {h.membrane for h in self._shapes if isinstance(h, InTrianglePoints)}
-        classes: dict[tuple, int] = {}
+        classes: dict[tuple[Any, ...], int] = {}
         kinds = []
         for i, handle in enumerate(self._shapes):
             # Most handles need no class of their own.
-            own = i if handle in homes or not self._self_avoiding[i] else -1
-            home = -1
+            number = i if handle in homes or not self._self_avoiding[i] else -1
+            at = -1
             if isinstance(handle, InTrianglePoints) and handle.membrane in self._shapes:
-                home = self._shapes.index(handle.membrane)
+                at = self._shapes.index(handle.membrane)
             numbers = (self._layers[i], self._no_collide[i], self._numbers["stiffness"][i])
-            kinds.append(classes.setdefault((*numbers, own, home, self._self_avoiding[i]), len(classes)))
+            kinds.append(classes.setdefault((*numbers, number, at, self._self_avoiding[i]), len(classes)))
         layers, no_collide, k, own, home, avoiding = (np.array(column) for column in zip(*classes, strict=True))
         apart = (layers[:, None] & no_collide != 0) | (layers & no_collide[:, None] != 0)
         apart |= (own[:, None] == own) & (own >= 0) & ~avoiding.astype(bool)

@@ -1,13 +1,15 @@
 """What belongs to constraints of a user's own: their penalty form, and their Fixman potential."""
 
 import collections.abc
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from medyanpy._kernels.program import Sequence
 from medyanpy._kernels.selected import joint_constraints, terms
 from medyanpy._tools.described import scalar_if_one
+from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import array, required_thermal_energy
 from medyanpy.beads import Constraints
 from medyanpy.errors import TopologyError
@@ -21,8 +23,15 @@ from medyanpy.forces._base import (
     expect_handle,
     handles_in,
 )
+from medyanpy.forces._given import Beads
 from medyanpy.surfaces.expressions import Graph, check_names
 from medyanpy.surfaces.forms import Form, as_texts, of_text
+
+if TYPE_CHECKING:
+    from medyanpy._kernels.program import Operation
+    from medyanpy.forces._stiffness import Start
+    from medyanpy.handles import Handle
+    from medyanpy.layout import Layout
 
 __all__ = ["ConstraintFixmanPotential", "ConstraintPenalty"]
 
@@ -70,23 +79,25 @@ class ConstraintPenalty(NamedTerms):
     ConstraintPenalty(omega=20, d=1)
     """
 
-    noun, terms = "row", "_members"
+    noun: str = "row"
+    terms: str = "_members"
     #: And those that the texts name.
-    domains = domain_table(omega=Domain(at_least=0.0, per="members"))
+    domains: Mapping[str, Domain] = domain_table(omega=Domain(at_least=0.0, per="members"))
+    omega: float | np.ndarray
 
     def __init__(
         self,
         constraints: Any,
-        beads: Any,
-        omega: Any,
+        beads: "Beads",
+        omega: "Numbers",
         *,
         name: str | None = None,
         group: int = 0,
-        **parameters: Any,
+        **parameters: "Numbers",
     ) -> None:
         super().__init__(name=name, group=group)
         self._texts = as_texts(self.name, constraints)
-        given = bead_numbers(beads)[:, None] if handles_in(beads) else beads
+        given: Any = bead_numbers(beads)[:, None] if handles_in(beads) else beads
         given = [given] if np.ndim(given) == 1 else given
         self._members = array(f"{self.name}: beads", given, (None, None), dtype=np.int64, error=TopologyError).copy()
         self._members.flags.writeable = False
@@ -95,8 +106,10 @@ class ConstraintPenalty(NamedTerms):
         if twice.any():
             i = int(np.argmax(twice))
             raise TopologyError(f"{self.name}: row {i} names a bead twice: {self._members[i].tolist()}")
-        self.domains = domain_table(**type(self).domains, **dict.fromkeys(parameters, Domain(per="members")))
-        self.changeable = tuple(self.domains)
+        self.domains: Mapping[str, Domain] = domain_table(
+            **type(self).domains, **dict.fromkeys(parameters, Domain(per="members"))
+        )
+        self.changeable: tuple[str, ...] = tuple(self.domains)
         self._declare(omega=omega, **parameters)
         k = self._members.shape[1]
         names = [f"{c}{j + 1}" for j in range(k) for c in "xyz"] + ["x", "y", "z"] * (k == 1)
@@ -127,15 +140,16 @@ class ConstraintPenalty(NamedTerms):
         numbers = np.column_stack([np.empty((len(self._members), 0)), *(self._numbers[p] for p in own)])
         return tuple(zip(*(form.at(x[self._members], numbers) for form in self._forms(own)), strict=True))
 
-    def multipliers(self, positions: Any) -> np.ndarray:
+    def multipliers(self, positions: "Numbers") -> np.ndarray:
         """(..., m, t) ω² g of each row and text, at positions (..., n, 3) of all beads: what stands for the multiplier
         λ of a constraint, whose force is -λ ∇g. `analysis.constraint_multipliers` averages over its oscillations."""
         x = np.asarray(positions, float)
         frames = x.reshape(-1, *x.shape[-2:])
         g = np.stack([np.stack(self._at(frame)[0], axis=-1) for frame in frames])
-        return np.asarray(self._numbers["omega"])[:, None] ** 2 * g.reshape(*x.shape[:-2], *g.shape[1:])
+        out: np.ndarray = np.asarray(self._numbers["omega"])[:, None] ** 2 * g.reshape(*x.shape[:-2], *g.shape[1:])
+        return out
 
-    def squared_frequencies(self, start):
+    def squared_frequencies(self, start: "Start") -> np.ndarray | None:
         check_beads(self.name, self._members, start.topology)
         total = np.zeros(start.n_rows)
         for slope in self._at(start.positions)[1]:
@@ -146,7 +160,7 @@ class ConstraintPenalty(NamedTerms):
             total += start.springs(sum(parts[1:], parts[0]), self._numbers["omega"] ** 2)
         return total
 
-    def bind(self, layout):
+    def bind(self, layout: "Layout") -> "Operation":
         check_beads(self.name, self._members, layout.topology)
         own = [p for p, v in self._numbers.items() if isinstance(scalar_if_one(v), np.ndarray)]
         omega = scalar_if_one(self._numbers["omega"])
@@ -157,7 +171,7 @@ class ConstraintPenalty(NamedTerms):
 
         def write(graph: Graph, nodes: collections.abc.Sequence[int]) -> int:
             inputs = dict(zip(own, nodes[place.shape[1] * 3 :], strict=True))
-            w = inputs.pop("omega", None) if "omega" in inputs else graph.number(omega)
+            w = inputs.pop("omega") if "omega" in inputs else graph.number(omega)
             g = [form.write(graph, [*nodes[: place.shape[1] * 3], *inputs.values()]) for form in forms]
             half = graph.multiply(graph.number(0.5), graph.power(w, 2))
             return graph.multiply(half, graph.add(*(graph.power(one, 2) for one in g)))
@@ -216,7 +230,8 @@ class ConstraintFixmanPotential(Force):
     ConstraintFixmanPotential(kT=4)
     """
 
-    domains = domain_table(kT=Domain("pN nm", above=0.0))
+    domains: Mapping[str, Domain] = domain_table(kT=Domain("pN nm", above=0.0))
+    kT: float  # noqa: N815
 
     def __init__(
         self,
@@ -237,21 +252,21 @@ class ConstraintFixmanPotential(Force):
         return self._constraints
 
     @property
-    def handles(self):
+    def handles(self) -> "tuple[Handle, ...]":
         return (self._constraints,)
 
     @property
-    def conserves_momentum(self) -> bool:
+    def conserves_momentum(self) -> bool:  # type: ignore[override]
         """Whether all constraints that are solved together with these do."""
         joint = self._constraints.topology.joint
         return joint is None or all(handle.keeps_momentum for handle in joint.handles)
 
-    def _arguments_now(self):
+    def _arguments_now(self) -> dict[str, Any]:
         # kT in place of the temperature, so that no rounding is repeated.
         return {**super()._arguments_now(), "temperature": None}
 
-    def bind(self, layout):
-        joint = layout.topology.joint
+    def bind(self, layout: "Layout") -> "Operation":
+        joint: Any = layout.topology.joint
         if not self._constraints.count:
             # All have been taken away.
             return Sequence([])

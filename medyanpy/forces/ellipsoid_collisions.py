@@ -1,17 +1,24 @@
 """Repulsion between ellipsoids and everything that has a shape: balls, filaments, rods, membranes."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from medyanpy._kernels.selected import ellipsoid_collisions
+from medyanpy._tools.types import Numbers
 from medyanpy.beads import InTrianglePoints, RigidBodies
 from medyanpy.errors import TopologyError
 from medyanpy.forces._base import Domain, domain_table
 from medyanpy.forces._contact import ENDS, FORMS, expect_form
+from medyanpy.forces._given import Handles, Rows
 from medyanpy.forces._pair_force import excluded_beads, exclusion_pairs
 from medyanpy.forces._shapes import Part, ShapeForce, corner_sites, no_chain, search_table
+
+if TYPE_CHECKING:
+    from medyanpy._kernels.program import Operation
+    from medyanpy.handles import Handle
+    from medyanpy.layout import Layout
 
 __all__ = ["EllipsoidCollisions"]
 
@@ -108,18 +115,22 @@ class EllipsoidCollisions(ShapeForce):
         radius=Domain("nm", at_least=0.0, per="shapes", optional=True),
         skin=Domain("nm", at_least=0.0, optional=True),
     )
-    conserves_momentum = True
+    epsilon: float
+    semi_axes: np.ndarray
+    radius: float | np.ndarray | None
+    skin: float | None
+    conserves_momentum: bool = True
 
     def __init__(
         self,
-        bodies: Any,
-        shapes: Any,
+        bodies: "Handles",
+        shapes: "Handles",
         epsilon: float,
-        semi_axes: Any,
-        radius: Any = None,
+        semi_axes: "Numbers",
+        radius: "Numbers | None" = None,
         *,
-        form: str = "WCA",
-        exclusions: Any = None,
+        form: Literal["WCA", "soft"] = "WCA",
+        exclusions: "Rows | None" = None,
         skin: float | None = None,
         name: str | None = None,
         group: int = 0,
@@ -141,7 +152,7 @@ class EllipsoidCollisions(ShapeForce):
         self._declare(epsilon=epsilon, semi_axes=semi_axes, radius=radius, skin=skin)
 
     @property
-    def handles(self):
+    def handles(self) -> "tuple[Handle, ...]":
         return self._bodies + self._shapes
 
     @property
@@ -152,10 +163,10 @@ class EllipsoidCollisions(ShapeForce):
     def _body_numbers(self) -> np.ndarray:
         return np.concatenate([handle.beads for handle in self._bodies])
 
-    def _keys(self, per):
+    def _keys(self, per: str) -> np.ndarray | None:
         return np.concatenate([handle.ids for handle in self._bodies]) if per == "_body_numbers" else None
 
-    def bind(self, layout):
+    def bind(self, layout: "Layout") -> "Operation":
         end, skin = ENDS[self._form], self._numbers["skin"]
         axes = np.broadcast_to(self._numbers["semi_axes"], (len(self._body_numbers), 3))
         if skin is None:
@@ -181,7 +192,7 @@ class EllipsoidCollisions(ShapeForce):
         operation.acts_on_points = any(isinstance(h, InTrianglePoints) for h in self._shapes)
         return operation
 
-    def _with_room(self, layout, axes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _with_room(self, layout: "Layout", axes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Of all bodies, and of rows asleep, which have what jumps may bear: places, and semi-axes (m, 3)."""
         born, places, rows, first = self._number_of_all("semi_axes"), [], [], 0
         for handle in self._bodies:

@@ -1,17 +1,23 @@
 """Repulsion of ellipsoids."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from medyanpy._kernels.selected import ellipsoids
+from medyanpy._tools.types import Numbers
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.forces._base import Domain, domain_table
 from medyanpy.forces._contact import ENDS, FORMS, expect_form
+from medyanpy.forces._given import Beads, Rows
 from medyanpy.forces._pair_force import SKIN, PairForce
 from medyanpy.handles import handles_in
 from medyanpy.sites import Sites
+
+if TYPE_CHECKING:
+    from medyanpy._kernels.program import Operation
+    from medyanpy.layout import Layout
 
 __all__ = ["EllipsoidRepulsion"]
 
@@ -97,17 +103,21 @@ class EllipsoidRepulsion(PairForce):
         semi_axes_b=Domain("nm", above=0.0, per="_beads_b", size=3, optional=True),
         skin=SKIN,
     )
+    epsilon: float
+    semi_axes: np.ndarray
+    semi_axes_b: np.ndarray | None
+    skin: float | None
 
     def __init__(
         self,
-        group_a: Any,
-        group_b: Any,
+        group_a: "Beads",
+        group_b: "Beads",
         epsilon: float,
-        semi_axes: Any,
-        semi_axes_b: Any = None,
+        semi_axes: "Numbers",
+        semi_axes_b: "Numbers | None" = None,
         *,
-        form: str = "WCA",
-        exclusions: Any = None,
+        form: Literal["WCA", "soft"] = "WCA",
+        exclusions: "Rows | None" = None,
         skin: float | None = None,
         name: str | None = None,
         group: int = 0,
@@ -116,7 +126,7 @@ class EllipsoidRepulsion(PairForce):
         if isinstance(group_a, Sites) or isinstance(group_b, Sites):
             raise TopologyError(f"{title}: groups must be handles or bead numbers: sites have no orientation")
         self._form = expect_form(title, form)
-        numbers = {"epsilon": epsilon, "semi_axes": semi_axes, "semi_axes_b": semi_axes_b, "skin": skin}
+        numbers: dict[str, Any] = {"epsilon": epsilon, "semi_axes": semi_axes, "semi_axes_b": semi_axes_b, "skin": skin}
         super().__init__(group_a, group_b, exclusions=exclusions, name=name, group=group, **numbers)
 
     @property
@@ -132,7 +142,7 @@ class EllipsoidRepulsion(PairForce):
             )
         return checked
 
-    def _axes_of_beads(self, layout) -> np.ndarray:
+    def _axes_of_beads(self, layout: "Layout") -> np.ndarray:
         """(n, 3) semi-axes by bead number; the groups have been looked at."""
         topology = layout.topology
         axes = self._numbers["semi_axes"]
@@ -163,7 +173,7 @@ class EllipsoidRepulsion(PairForce):
                 )
         return out
 
-    def bind(self, layout):
+    def bind(self, layout: "Layout") -> "Operation":
         members = self._members(layout)
         axes = self._axes_of_beads(layout)[members.bead]
         row = members.row - layout.first_oriented

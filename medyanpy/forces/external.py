@@ -1,19 +1,27 @@
 """Forces from outside: each bead on its own."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from medyanpy._kernels.external import Field
 from medyanpy._kernels.selected import fields
 from medyanpy._kernels.sites import SiteTable
+from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import array
 from medyanpy.errors import TopologyError
 from medyanpy.forces._base import Domain, Force, domain_table
+from medyanpy.forces._given import Beads
 from medyanpy.forces._stiffness import Coordinates, Start
 from medyanpy.forces._written import WrittenForce
 from medyanpy.handles import bead_numbers, handles_in
 from medyanpy.sites import Sites
+
+if TYPE_CHECKING:
+    from medyanpy._kernels.program import Operation
+    from medyanpy.handles import Handle
+    from medyanpy.layout import Layout
 
 __all__ = ["ExternalField", "HarmonicTrap", "UniformField"]
 
@@ -23,20 +31,24 @@ _NOTHING = np.zeros((1, 3))
 class _SingleBeadForce(Force):
     """An energy of single beads."""
 
-    def __init__(self, beads: Any, *, name: str | None, group: int, **numbers: Any) -> None:
+    def __init__(self, beads: "Beads", *, name: str | None, group: int, **numbers: Any) -> None:
         super().__init__(name=name, group=group)
+        self._handles: tuple[Handle, ...]
+        self._given: np.ndarray | Sites
         # Sites, handles, or bead numbers in the order given: rows of numbers that differ from bead to bead are in it.
         if isinstance(beads, Sites):
-            self._handles, self._given = beads.handles, beads
+            self._handles = beads.handles
+            self._given = beads
         else:
             self._handles = handles_in(beads)
             given = () if self._handles else beads
-            self._given = array(f"{self.name}: beads", given, (None,), dtype=np.int64, error=TopologyError).copy()
-            self._given.flags.writeable = False
+            numbered = array(f"{self.name}: beads", given, (None,), dtype=np.int64, error=TopologyError).copy()
+            numbered.flags.writeable = False
+            self._given = numbered
         self._declare(**numbers)
 
     @property
-    def handles(self):
+    def handles(self) -> "tuple[Handle, ...]":
         return self._handles
 
     @property
@@ -49,28 +61,28 @@ class _SingleBeadForce(Force):
         """Whether it acts on sites or beads that a user has named, and not on all of some handles."""
         return isinstance(self._given, Sites) or not self._handles
 
-    def _keys(self, per):
+    def _keys(self, per: str) -> np.ndarray | None:
         if per != "beads" or self._is_named:
             return None
         return np.concatenate([handle.ids for handle in self._handles])
 
-    def naming(self, gone):
+    def naming(self, gone: np.ndarray) -> dict[str, np.ndarray]:
         if not self._is_named:
             return {}
-        sites = isinstance(self._given, Sites)
-        return {"site": self._given.naming(gone)} if sites else {"bead": gone[self._given]}
+        given = self._given
+        return {"site": given.naming(gone)} if isinstance(given, Sites) else {"bead": gone[given]}
 
-    def without(self, terms):
+    def without(self, terms: dict[str, np.ndarray]) -> None:
         (mask,) = terms.values()
         numbers, self._given = self._numbers_of(~mask), self._given[~mask]
         self._was_cut = True
         self._declare(**numbers)
         self._version += 1
 
-    def _arguments_now(self):
+    def _arguments_now(self) -> dict[str, Any]:
         return super()._arguments_now() | ({"beads": self._given} if self._was_cut else {})
 
-    def _place(self, layout) -> tuple[SiteTable, np.ndarray, np.ndarray, bool]:
+    def _place(self, layout: "Layout") -> tuple[SiteTable, np.ndarray, np.ndarray, bool]:
         """A table, the rows of it in ascending order, which of the beads as given each is, those that are asleep behind
         all that are there, and whether one may be an in-triangle point."""
         beads = self.beads
@@ -103,7 +115,7 @@ class _SingleBeadForce(Force):
         start.topology.bead_indices(f"{self.name}: beads", beads)
         return start.coordinates(beads)
 
-    def _quadratic(self, layout, stiffness: np.ndarray, center: str = "", force: str = "") -> Field:
+    def _quadratic(self, layout: "Layout", stiffness: np.ndarray, center: str = "", force: str = "") -> Field:
         """Of numbers by their names; nothing of what has none."""
         table, place, order, on_points = self._place(layout)
         rows = [
@@ -153,15 +165,16 @@ class UniformField(_SingleBeadForce):
     1.5
     """
 
-    domains = domain_table(force=Domain("pN", per="beads", size=3))
+    domains: Mapping[str, Domain] = domain_table(force=Domain("pN", per="beads", size=3))
+    force: np.ndarray
 
-    def __init__(self, beads: Any, force: Any, *, name: str | None = None, group: int = 0) -> None:
+    def __init__(self, beads: "Beads", force: "Numbers", *, name: str | None = None, group: int = 0) -> None:
         super().__init__(beads, name=name, group=group, force=force)
 
-    def squared_frequencies(self, start):
+    def squared_frequencies(self, start: Start) -> np.ndarray | None:
         return np.zeros(start.n_rows)
 
-    def bind(self, layout):
+    def bind(self, layout: "Layout") -> "Operation":
         return self._quadratic(layout, np.zeros(3), force="force")
 
 
@@ -199,18 +212,22 @@ class HarmonicTrap(_SingleBeadForce):
     25.0
     """
 
-    domains = domain_table(
+    domains: Mapping[str, Domain] = domain_table(
         stiffness=Domain("pN/nm", at_least=0.0, size=3, or_number=True),
         center=Domain("nm", per="beads", size=3),
     )
+    stiffness: np.ndarray
+    center: np.ndarray
 
-    def __init__(self, beads: Any, stiffness: Any, center: Any, *, name: str | None = None, group: int = 0) -> None:
+    def __init__(
+        self, beads: "Beads", stiffness: "Numbers", center: "Numbers", *, name: str | None = None, group: int = 0
+    ) -> None:
         super().__init__(beads, name=name, group=group, stiffness=stiffness, center=center)
 
-    def squared_frequencies(self, start):
+    def squared_frequencies(self, start: Start) -> np.ndarray | None:
         return start.springs(self._coordinates(start), self._numbers["stiffness"].max())
 
-    def bind(self, layout):
+    def bind(self, layout: "Layout") -> "Operation":
         return self._quadratic(layout, self._numbers["stiffness"], center="center")
 
 
@@ -266,12 +283,14 @@ class ExternalField(WrittenForce, _SingleBeadForce):
 
     _coordinate_names = ("x", "y", "z")
 
-    def __init__(self, beads: Any, energy: Any, *, name: str | None = None, group: int = 0, **parameters: Any) -> None:
+    def __init__(
+        self, beads: "Beads", energy: Any, *, name: str | None = None, group: int = 0, **parameters: "Numbers"
+    ) -> None:
         self._read(energy, "beads", name, parameters)
         super().__init__(beads, name=name, group=group, **parameters)
         self._check_text()
 
-    def squared_frequencies(self, start):
+    def squared_frequencies(self, start: Start) -> np.ndarray | None:
         coordinates, beads = self._coordinates(start), self.beads
         x = start.site_positions(beads) if isinstance(beads, Sites) else start.positions[beads]
         graph, u, _ = self._graph(self.changeable)
@@ -283,7 +302,7 @@ class ExternalField(WrittenForce, _SingleBeadForce):
         matrix = second[:, [0, 1, 2, 1, 3, 4, 2, 4, 5]].reshape(-1, 3, 3)
         return start.springs(coordinates, np.maximum(np.linalg.eigvalsh(matrix)[:, 2], 0.0))
 
-    def bind(self, layout):
+    def bind(self, layout: "Layout") -> "Operation":
         table, place, order, on_points = self._place(layout)
         others = self._own()
         graph, u, _ = self._graph(others)

@@ -8,6 +8,7 @@ import numpy as np
 from medyanpy._kernels import numerics
 from medyanpy._kernels.radial import Radial
 from medyanpy._kernels.selected import filament_bending, filament_twisting, fixman, fixman_twistable
+from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import required_thermal_energy
 from medyanpy.beads import Filaments
 from medyanpy.beads.chains import with_edges
@@ -17,6 +18,8 @@ from medyanpy.forces._stiffness import Coordinates, Start
 from medyanpy.forces.bonds import bind_pairs
 
 if TYPE_CHECKING:
+    from medyanpy._kernels.program import Operation
+    from medyanpy.handles import Handle
     from medyanpy.layout import Layout
 
 __all__ = ["FilamentBending", "FilamentStretching", "FilamentTwisting", "FixmanPotential"]
@@ -25,7 +28,7 @@ __all__ = ["FilamentBending", "FilamentStretching", "FilamentTwisting", "FixmanP
 class _FilamentForce(Force):
     """A force on the nodes of filaments, with no direction or place in space of its own."""
 
-    conserves_momentum = True
+    conserves_momentum: bool = True
 
     def __init__(self, filaments: Filaments, *, name: str | None, group: int) -> None:
         super().__init__(name=name, group=group)
@@ -37,10 +40,10 @@ class _FilamentForce(Force):
         return self._filaments
 
     @property
-    def handles(self):
+    def handles(self) -> "tuple[Handle, ...]":
         return (self._filaments,)
 
-    def _keys(self, per):
+    def _keys(self, per: str) -> np.ndarray | None:
         return self._filaments.ids[self._filaments.links[:, 0]] if per == "filaments.links" else None
 
 
@@ -55,14 +58,15 @@ class _JointForce(_FilamentForce):
         """(J,) the inner nodes, among the handle's nodes: filament after filament."""
         return self._filaments.joints
 
-    def _keys(self, per):
+    def _keys(self, per: str) -> np.ndarray | None:
         return self._filaments.ids[self.joints] if per == "joints" else super()._keys(per)
 
     def _per_length(self, modulus: np.ndarray) -> np.ndarray:
         """(J,) pN nm; moduli divided by the mean rest length of the two links of each joint."""
         before, after = self._filaments.links_at_joints
         length = self._filaments.link_lengths
-        return modulus / (0.5 * (length[before] + length[after]))
+        out: np.ndarray = modulus / (0.5 * (length[before] + length[after]))
+        return out
 
     def _at_joints(self, start: Start, sizes: Any) -> Coordinates:
         """(J,) coordinates: what the three nodes of each joint move over the lengths of its links, times sizes."""
@@ -128,12 +132,14 @@ class FilamentBending(_JointForce):
         bending_modulus=Domain("pN nm²", at_least=0.0, per="joints"),
         rest_angle=Domain("radians", at_least=0.0, below=np.pi, per="joints"),
     )
+    bending_modulus: float | np.ndarray
+    rest_angle: float | np.ndarray
 
     def __init__(
         self,
         filaments: Filaments,
-        bending_modulus: Any,
-        rest_angle: Any = 0.0,
+        bending_modulus: "Numbers",
+        rest_angle: "Numbers" = 0.0,
         *,
         name: str | None = None,
         group: int = 0,
@@ -141,11 +147,11 @@ class FilamentBending(_JointForce):
         super().__init__(filaments, name=name, group=group)
         self._declare(bending_modulus=bending_modulus, rest_angle=rest_angle)
 
-    def squared_frequencies(self, start):
+    def squared_frequencies(self, start: Start) -> np.ndarray | None:
         # The angle turns by what a node moves over the length of its link.
         return start.springs(self._at_joints(start, 1.0), self._per_length(self._numbers["bending_modulus"]))
 
-    def bind(self, layout):
+    def bind(self, layout: "Layout") -> "Operation":
         node, owned, _, joint = _table(self._filaments, layout)
         modulus = self._per_length(self._numbers["bending_modulus"])
         sine, cosine = _sincos(self._numbers["rest_angle"])
@@ -208,19 +214,20 @@ class FilamentStretching(_FilamentForce):
     """
 
     domains: Mapping[str, Domain] = domain_table(stretching_modulus=Domain("pN", at_least=0.0, per="filaments.links"))
+    stretching_modulus: float | np.ndarray
 
     def __init__(
-        self, filaments: Filaments, stretching_modulus: Any, *, name: str | None = None, group: int = 0
+        self, filaments: Filaments, stretching_modulus: "Numbers", *, name: str | None = None, group: int = 0
     ) -> None:
         super().__init__(filaments, name=name, group=group)
         refuse_constrained(self.name, filaments)
         self._declare(stretching_modulus=stretching_modulus)
 
-    def squared_frequencies(self, start):
+    def squared_frequencies(self, start: Start) -> np.ndarray | None:
         handle = self._filaments
         return start.bonds(handle.beads[handle.links], self._numbers["stretching_modulus"] / handle.link_lengths)
 
-    def bind(self, layout):
+    def bind(self, layout: "Layout") -> "Operation":
         handle = self._filaments
         length = handle.link_lengths
         stiffness = self._numbers["stretching_modulus"] / length
@@ -292,12 +299,14 @@ class FilamentTwisting(_JointForce):
         twist_modulus=Domain("pN nm²", at_least=0.0, per="joints"),
         rest_twist=Domain("radians", per="joints"),
     )
+    twist_modulus: float | np.ndarray
+    rest_twist: float | np.ndarray
 
     def __init__(
         self,
         filaments: Filaments,
-        twist_modulus: Any,
-        rest_twist: Any = 0.0,
+        twist_modulus: "Numbers",
+        rest_twist: "Numbers" = 0.0,
         *,
         name: str | None = None,
         group: int = 0,
@@ -310,8 +319,8 @@ class FilamentTwisting(_JointForce):
             )
         self._declare(twist_modulus=twist_modulus, rest_twist=rest_twist)
 
-    def squared_frequencies(self, start):
-        handle = self._filaments
+    def squared_frequencies(self, start: Start) -> np.ndarray | None:
+        handle: Any = self._filaments
         before, after = handle.links_at_joints
         x = start.positions[handle.beads[handle.links]]
         t = x[:, 1] - x[:, 0]
@@ -323,7 +332,7 @@ class FilamentTwisting(_JointForce):
         twist = turns + self._at_joints(start, slope)
         return start.springs(twist, self._per_length(self._numbers["twist_modulus"]))
 
-    def bind(self, layout):
+    def bind(self, layout: "Layout") -> "Operation":
         node, owned, director, joint = _table(self._filaments, layout)
         modulus = self._per_length(self._numbers["twist_modulus"])
         sine, cosine = _sincos(self._numbers["rest_twist"])
@@ -397,6 +406,7 @@ class FixmanPotential(_FilamentForce):
     """
 
     domains: Mapping[str, Domain] = domain_table(kT=Domain("pN nm", above=0.0))
+    kT: float  # noqa: N815
 
     def __init__(
         self,
@@ -415,11 +425,11 @@ class FixmanPotential(_FilamentForce):
             )
         self._declare(kT=required_thermal_energy(self.name, temperature, kT))
 
-    def _arguments_now(self):
+    def _arguments_now(self) -> dict[str, Any]:
         # kT in place of the temperature, so that no rounding is repeated.
         return {**super()._arguments_now(), "temperature": None}
 
-    def bind(self, layout):
+    def bind(self, layout: "Layout") -> "Operation":
         handle = self._filaments
         if layout.topology.joint is not None:
             taken = layout.topology.joint.taken(handle, handle.n_filaments)

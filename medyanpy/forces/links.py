@@ -7,21 +7,27 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from medyanpy._kernels import normal_links, numerics
+from medyanpy._kernels import numerics
+from medyanpy._kernels.normal_links import NormalLinks as NormalLinksOperation
 from medyanpy._kernels.program import Operation
 from medyanpy._kernels.radial import Radial
 from medyanpy._kernels.selected import angles
 from medyanpy._kernels.sites import SiteTable
+from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import array, one_or_many, whole_number
 from medyanpy.beads import InTrianglePoints
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.forces._base import Domain, Force, domain_table
+from medyanpy.forces._given import Beads, Ids
 from medyanpy.forces._stiffness import Coordinates, Start
 from medyanpy.forces.bonds import bind_rows
 from medyanpy.sites import Sites, as_sites, joined_beads
 
 if TYPE_CHECKING:
+    from medyanpy.handles import Handle
+    from medyanpy.layout import Layout
     from medyanpy.state import State
+    from medyanpy.topology import Topology
 
 __all__ = ["AngleLinks", "DirectionLinks", "LinkEnds", "Links", "NormalLinks"]
 
@@ -38,12 +44,21 @@ class _SiteTerms(Force):
     #: Pairs of ends that must not be one bead.
     apart: tuple[tuple[int, int], ...] = ()
     #: What messages call a term.
-    noun = "term"
+    noun: str = "term"
 
-    def __init__(self, sites: tuple, numbers: dict, ids: Any, next_id: Any, *, name: str | None, group: int) -> None:
+    def __init__(
+        self,
+        sites: tuple[Any, ...],
+        numbers: dict[str, Any],
+        ids: Any,
+        next_id: int | None,
+        *,
+        name: str | None,
+        group: int,
+    ) -> None:
         super().__init__(name=name, group=group)
         #: Topologies of the contexts that use this force: later ends are checked against them.
-        self._topologies: weakref.WeakSet = weakref.WeakSet()
+        self._topologies: weakref.WeakSet[Topology] = weakref.WeakSet()
         #: What a term gets where `add` is given no number; None: there is no one value.
         self._defaults: dict[str, float | None] = dict.fromkeys(self.changeable)
         self._sites: tuple[Sites, ...] = ()
@@ -89,17 +104,17 @@ class _SiteTerms(Force):
         return self._sites[1]
 
     @property
-    def conserves_momentum(self) -> bool:
+    def conserves_momentum(self) -> bool:  # type: ignore[override]
         """Whether no term has an end at an anchor."""
         return not any(len(sites.anchor_positions) for sites in self._sites)
 
     @property
-    def handles(self):
+    def handles(self) -> "tuple[Handle, ...]":
         return tuple(handle for sites in self._sites for handle in sites.handles)
 
     # Changing -----------------------------------------------------------------------------------------------
 
-    def _add(self, ends: tuple, **given: Any) -> np.ndarray:
+    def _add(self, ends: tuple[Any, ...], **given: Any) -> np.ndarray:
         new = self._checked_ends(ends)
         m = len(new[0])
         numbers = {}
@@ -115,7 +130,7 @@ class _SiteTerms(Force):
         self._next_id += m
         return ids
 
-    def remove(self, ids: Any) -> None:
+    def remove(self, ids: "Ids") -> None:
         """Remove terms, given by their numbers.
 
         Raises
@@ -129,7 +144,7 @@ class _SiteTerms(Force):
             self._ids[keep], [sites[keep] for sites in self._sites], {k: v[keep] for k, v in self._numbers.items()}
         )
 
-    def _move(self, ids: Any, ends: tuple) -> None:
+    def _move(self, ids: Any, ends: tuple[Any, ...]) -> None:
         if all(end is None for end in ends):
             names = ", ".join(f"{name}=" for name in self.ends)
             raise ParameterError(f"{self.name}: move needs new ends: {names} or several of them")
@@ -141,10 +156,10 @@ class _SiteTerms(Force):
         moved = [(old + more)[order] for old, more in zip(self._sites, new, strict=True)]
         self._become(self._ids, moved, self._numbers)
 
-    def naming(self, gone):
+    def naming(self, gone: np.ndarray) -> dict[str, np.ndarray]:
         return {self.noun: np.any([sites.naming(gone) for sites in self._sites], axis=0)}
 
-    def without(self, terms):
+    def without(self, terms: dict[str, np.ndarray]) -> None:
         self.remove(self._ids[terms[self.noun]])
 
     def _become(self, ids: np.ndarray, sites: list[Sites], numbers: dict[str, np.ndarray]) -> None:
@@ -215,7 +230,7 @@ class _SiteTerms(Force):
         ends = dict(zip(self.ends, self._sites, strict=True))
         return {**super()._arguments_now(), **ends, **now, "_ids": self._ids, "_next_id": self._next_id}
 
-    def bind(self, layout):
+    def bind(self, layout: "Layout") -> Operation:
         for name, sites in zip(self.ends, self._sites, strict=True):
             sites.check(f"{self.name}: {name}", layout.topology)
         self._topologies.add(layout.topology)
@@ -229,10 +244,10 @@ class _SiteTerms(Force):
         return self._sites
 
     @abstractmethod
-    def _operation(self, layout) -> Operation:
+    def _operation(self, layout: "Layout") -> Operation:
         """The operation on the arrays of one Context."""
 
-    def _table(self, layout) -> SiteTable:
+    def _table(self, layout: "Layout") -> SiteTable:
         """All sites; those of a term follow each other, so that a bead adds up its terms in their order."""
         n = len(self)
         order = np.arange(len(self.ends) * n).reshape(len(self.ends), n).T.ravel()
@@ -301,16 +316,18 @@ class Links(_SiteTerms):
         stiffness=Domain("pN/nm", at_least=0.0, per="ids"),
         length=Domain("nm", at_least=0.0, per="ids"),
     )
-    ends = ("a", "b")
-    apart = ((0, 1),)
-    noun = "link"
+    stiffness: float | np.ndarray
+    length: float | np.ndarray
+    ends: tuple[str, ...] = ("a", "b")
+    apart: tuple[tuple[int, int], ...] = ((0, 1),)
+    noun: str = "link"
 
     def __init__(
         self,
-        a: Any,
-        b: Any,
-        stiffness: Any,
-        length: Any = 0.0,
+        a: "Beads",
+        b: "Beads",
+        stiffness: "Numbers",
+        length: "Numbers" = 0.0,
         *,
         one_sided: bool = False,
         name: str | None = None,
@@ -326,7 +343,9 @@ class Links(_SiteTerms):
         """Whether the links are ropes."""
         return self._one_sided
 
-    def add(self, a: Any, b: Any, stiffness: Any = None, length: Any = None) -> np.ndarray:
+    def add(
+        self, a: "Beads", b: "Beads", stiffness: "Numbers | None" = None, length: "Numbers | None" = None
+    ) -> np.ndarray:
         """Add links; every context that uses this force follows at its next step or state.
 
         Parameters
@@ -347,7 +366,7 @@ class Links(_SiteTerms):
         """
         return self._add((a, b), stiffness=stiffness, length=length)
 
-    def move(self, ids: Any, a: Any = None, b: Any = None) -> None:
+    def move(self, ids: "Ids", a: "Beads | None" = None, b: "Beads | None" = None) -> None:
         """Put one or both ends of links elsewhere. The links keep numbers, stiffness and length.
 
         Parameters
@@ -395,7 +414,8 @@ class Links(_SiteTerms):
             A state of another system, or without positions.
         """
         ends = state.links(self)
-        return np.linalg.norm(ends.b.positions(state) - ends.a.positions(state), axis=1)
+        out: np.ndarray = np.linalg.norm(ends.b.positions(state) - ends.a.positions(state), axis=1)
+        return out
 
     def tensions(self, state: "State") -> np.ndarray:
         """With which forces the links pull at their ends in a state, in the order of ``state.links(self)``.
@@ -412,13 +432,14 @@ class Links(_SiteTerms):
         """
         ends = state.links(self)
         stretch = self.lengths(state) - ends.length
-        return ends.stiffness * (np.maximum(stretch, 0.0) if self._one_sided else stretch)
+        out: np.ndarray = ends.stiffness * (np.maximum(stretch, 0.0) if self._one_sided else stretch)
+        return out
 
-    def squared_frequencies(self, start):
+    def squared_frequencies(self, start: Start) -> np.ndarray | None:
         a, b = self._ends_in(start)
         return start.springs(start.sites(a) + start.sites(b), self._numbers["stiffness"])
 
-    def _operation(self, layout):
+    def _operation(self, layout: "Layout") -> Operation:
         kind = Radial.ROPE if self._one_sided else Radial.HARMONIC
         beads = np.column_stack([sites.single_beads for sites in self._sites])
         if (beads >= 0).all():
@@ -446,7 +467,7 @@ class LinkEnds:
         # Sites are never changed: they are put together when somebody asks.
         self._given, self._coming = force._sites, coming
         self.ids: np.ndarray = force.ids
-        self.bound = [rows for _, _, rows in coming]
+        self.bound: list[np.ndarray] = [rows for _, _, rows in coming]
         self._numbers, self._defaults = force._numbers, dict(force._defaults)
 
     def __len__(self) -> int:
@@ -484,11 +505,13 @@ class _Angles(_SiteTerms):
         stiffness=Domain("pN nm", at_least=0.0, per="ids"),
         angle=Domain("radians", at_least=0.0, at_most=np.pi, per="ids"),
     )
-    noun = "angle"
+    stiffness: float | np.ndarray
+    angle: float | np.ndarray
+    noun: str = "angle"
     #: The ends of the two directions, by their numbers.
     directions: tuple[tuple[int, int], tuple[int, int]]
 
-    def squared_frequencies(self, start):
+    def squared_frequencies(self, start: Start) -> np.ndarray | None:
         ends = self._ends_in(start)
         places, coordinates = [start.site_positions(s) for s in ends], [start.sites(s) for s in ends]
         parts = []
@@ -499,7 +522,7 @@ class _Angles(_SiteTerms):
             parts.append((coordinates[i] + coordinates[j]).times(over))
         return start.springs(parts[0] + parts[1], self._numbers["stiffness"])
 
-    def _operation(self, layout):
+    def _operation(self, layout: "Layout") -> Operation:
         k, angle = (np.ascontiguousarray(self._numbers[name]) for name in self.changeable)
         sine, cosine = np.empty(len(self)), np.empty(len(self))
         numerics.sincos(angle, sine, cosine)
@@ -569,17 +592,17 @@ class AngleLinks(_Angles):
     True
     """
 
-    ends = ("a", "b", "c")
-    directions = ((1, 0), (1, 2))
-    apart = ((0, 1), (1, 2))
+    ends: tuple[str, ...] = ("a", "b", "c")
+    directions: tuple[tuple[int, int], tuple[int, int]] = ((1, 0), (1, 2))
+    apart: tuple[tuple[int, int], ...] = ((0, 1), (1, 2))
 
     def __init__(
         self,
-        a: Any,
-        b: Any,
-        c: Any,
-        stiffness: Any,
-        angle: Any,
+        a: "Beads",
+        b: "Beads",
+        c: "Beads",
+        stiffness: "Numbers",
+        angle: "Numbers",
         *,
         name: str | None = None,
         group: int = 0,
@@ -593,11 +616,13 @@ class AngleLinks(_Angles):
         """The third site of each angle."""
         return self._sites[2]
 
-    def add(self, a: Any, b: Any, c: Any, stiffness: Any = None, angle: Any = None) -> np.ndarray:
+    def add(
+        self, a: "Beads", b: "Beads", c: "Beads", stiffness: "Numbers | None" = None, angle: "Numbers | None" = None
+    ) -> np.ndarray:
         """Add angles; as `Links.add`."""
         return self._add((a, b, c), stiffness=stiffness, angle=angle)
 
-    def move(self, ids: Any, a: Any = None, b: Any = None, c: Any = None) -> None:
+    def move(self, ids: "Ids", a: "Beads | None" = None, b: "Beads | None" = None, c: "Beads | None" = None) -> None:
         """Put sites of angles elsewhere; as `Links.move`."""
         self._move(ids, (a, b, c))
 
@@ -647,18 +672,18 @@ class DirectionLinks(_Angles):
     40.0
     """
 
-    ends = ("a", "b", "c", "d")
-    directions = ((0, 1), (2, 3))
-    apart = ((0, 1), (2, 3))
+    ends: tuple[str, ...] = ("a", "b", "c", "d")
+    directions: tuple[tuple[int, int], tuple[int, int]] = ((0, 1), (2, 3))
+    apart: tuple[tuple[int, int], ...] = ((0, 1), (2, 3))
 
     def __init__(
         self,
-        a: Any,
-        b: Any,
-        c: Any,
-        d: Any,
-        stiffness: Any,
-        angle: Any,
+        a: "Beads",
+        b: "Beads",
+        c: "Beads",
+        d: "Beads",
+        stiffness: "Numbers",
+        angle: "Numbers",
         *,
         name: str | None = None,
         group: int = 0,
@@ -677,11 +702,26 @@ class DirectionLinks(_Angles):
         """The fourth site of each term."""
         return self._sites[3]
 
-    def add(self, a: Any, b: Any, c: Any, d: Any, stiffness: Any = None, angle: Any = None) -> np.ndarray:
+    def add(
+        self,
+        a: "Beads",
+        b: "Beads",
+        c: "Beads",
+        d: "Beads",
+        stiffness: "Numbers | None" = None,
+        angle: "Numbers | None" = None,
+    ) -> np.ndarray:
         """Add terms; as `Links.add`."""
         return self._add((a, b, c, d), stiffness=stiffness, angle=angle)
 
-    def move(self, ids: Any, a: Any = None, b: Any = None, c: Any = None, d: Any = None) -> None:
+    def move(
+        self,
+        ids: "Ids",
+        a: "Beads | None" = None,
+        b: "Beads | None" = None,
+        c: "Beads | None" = None,
+        d: "Beads | None" = None,
+    ) -> None:
         """Put sites of terms elsewhere; as `Links.move`."""
         self._move(ids, (a, b, c, d))
 
@@ -746,16 +786,17 @@ class NormalLinks(_SiteTerms):
     """
 
     domains: Mapping[str, Domain] = domain_table(stiffness=Domain("pN nm", at_least=0.0, per="ids"))
-    ends = ("a", "b", "point")
-    apart = ((0, 1),)
-    noun = "direction"
+    stiffness: float | np.ndarray
+    ends: tuple[str, ...] = ("a", "b", "point")
+    apart: tuple[tuple[int, int], ...] = ((0, 1),)
+    noun: str = "direction"
 
     def __init__(
         self,
-        a: Any,
-        b: Any,
-        point: Any,
-        stiffness: Any,
+        a: "Beads",
+        b: "Beads",
+        point: "Beads",
+        stiffness: "Numbers",
         *,
         name: str | None = None,
         group: int = 0,
@@ -769,15 +810,17 @@ class NormalLinks(_SiteTerms):
         """The in-triangle point of each term."""
         return self._sites[2]
 
-    def add(self, a: Any, b: Any, point: Any, stiffness: Any = None) -> np.ndarray:
+    def add(self, a: "Beads", b: "Beads", point: "Beads", stiffness: "Numbers | None" = None) -> np.ndarray:
         """Add terms; as `Links.add`."""
         return self._add((a, b, point), stiffness=stiffness)
 
-    def move(self, ids: Any, a: Any = None, b: Any = None, point: Any = None) -> None:
+    def move(
+        self, ids: "Ids", a: "Beads | None" = None, b: "Beads | None" = None, point: "Beads | None" = None
+    ) -> None:
         """Put sites of terms elsewhere; as `Links.move`."""
         self._move(ids, (a, b, point))
 
-    def _checked_ends(self, ends, ids=None, n=None):
+    def _checked_ends(self, ends: Any, ids: Any = None, n: int | None = None) -> tuple[Sites, ...]:
         sites = super()._checked_ends(ends, ids, n)
         self._expect_points(sites[2], sites[2].handles)
         return sites
@@ -793,7 +836,7 @@ class NormalLinks(_SiteTerms):
             what = "a site that is not a single bead" if beads[t] < 0 else f"bead {beads[t]}"
             raise TopologyError(f"{self.name}: the normal of {self.noun} {t} is asked at {what}, no in-triangle point")
 
-    def squared_frequencies(self, start):
+    def squared_frequencies(self, start: Start) -> np.ndarray | None:
         a, b, points = self._ends_in(start)
         self._expect_points(points, start.topology.handles)
         length = np.linalg.norm(start.site_positions(b) - start.site_positions(a), axis=1)
@@ -832,11 +875,11 @@ class NormalLinks(_SiteTerms):
                 term.append(np.array([t]))
         return Coordinates(len(beads), *(np.concatenate(part) for part in (term, row, size)))
 
-    def _operation(self, layout):
+    def _operation(self, layout: "Layout") -> Operation:
         self._expect_points(self._sites[2], layout.topology.handles)
         places = layout.internal(self._sites[2].single_beads).astype(np.int32)
         stiffness = np.ascontiguousarray(self._numbers["stiffness"])
-        return normal_links.NormalLinks(
+        return NormalLinksOperation(
             self.name, self._table(layout), layout.triangulation.triangles, places, stiffness
         )
 

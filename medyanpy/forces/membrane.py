@@ -2,17 +2,23 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from medyanpy._kernels.selected import membrane_bending, membrane_dihedral, membrane_totals
+from medyanpy._tools.types import Numbers
 from medyanpy.beads import Membrane
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.forces._base import Domain, Force, domain_table, expect_handle
 from medyanpy.forces._stars import Stars
 from medyanpy.forces._stiffness import Start, added_up, cotangent_weights, triangle_geometry
 from medyanpy.mesh import geometry
+
+if TYPE_CHECKING:
+    from medyanpy._kernels.program import Operation
+    from medyanpy.handles import Handle
+    from medyanpy.layout import Layout
 
 __all__ = ["MembraneArea", "MembraneBending", "MembraneTension", "MembraneVolume"]
 
@@ -28,7 +34,7 @@ _MANY = 64
 class _MembraneForce(Force):
     """A force on the vertices of one membrane, with no direction or place in space of its own."""
 
-    conserves_momentum = True
+    conserves_momentum: bool = True
 
     def __init__(self, membrane: Membrane, *, name: str | None, group: int) -> None:
         super().__init__(name=name, group=group)
@@ -40,7 +46,7 @@ class _MembraneForce(Force):
         return self._membrane
 
     @property
-    def handles(self):
+    def handles(self) -> "tuple[Handle, ...]":
         return (self._membrane,)
 
     # How stiff -----------------------------------------------------------------------------------------------
@@ -58,7 +64,7 @@ class _MembraneForce(Force):
         pairs, stiffness = cotangent_weights(mesh.faces, np.maximum(stress * cotangents, 0.0))
         return start.bonds(self._membrane.beads[pairs], stiffness)
 
-    def _place(self, layout) -> tuple:
+    def _place(self, layout: "Layout") -> tuple[Any, ...]:
         """What every membrane kernel asks for first: the name, and the geometry that all forces on a membrane share."""
         return self.name, layout.geometry(self._membrane)
 
@@ -144,13 +150,15 @@ class MembraneBending(_MembraneForce):
         bending_modulus=Domain("pN nm", at_least=0.0, per="membrane.beads"),
         spontaneous_curvature=Domain("1/nm", per="membrane.beads"),
     )
+    bending_modulus: float | np.ndarray
+    spontaneous_curvature: float | np.ndarray
 
     def __init__(
         self,
         membrane: Membrane,
-        bending_modulus: Any,
-        spontaneous_curvature: Any = 0.0,
-        discretization: str = "vertex",
+        bending_modulus: "Numbers",
+        spontaneous_curvature: "Numbers" = 0.0,
+        discretization: Literal["vertex", "dihedral"] = "vertex",
         *,
         name: str | None = None,
         group: int = 0,
@@ -175,7 +183,7 @@ class MembraneBending(_MembraneForce):
             kappa[loop] = 0.0
         return kappa
 
-    def squared_frequencies(self, start):
+    def squared_frequencies(self, start: Start) -> np.ndarray | None:
         # Where it is nearly flat a vertex has the energy κ (Lz)²/2A, with the heights z and L of two angles for each
         # edge: each vertex is a spring on the coordinate Lz.
         mesh = self._membrane.mesh
@@ -211,7 +219,8 @@ class MembraneBending(_MembraneForce):
         curved = np.abs(self._numbers["spontaneous_curvature"]) * np.sqrt(area) > _STRONG
         few = np.diff(self._membrane.mesh.vertex_faces[0]) <= _MANY
         # Where G is zero the force leaves its derivative out, and so is it here.
-        return (flatness > 0.0) & ((flatness < _FLAT) | curved) & few
+        out: np.ndarray = (flatness > 0.0) & ((flatness < _FLAT) | curved) & few
+        return out
 
     def _of_folds(self, start: Start, vertices: np.ndarray, kappa: np.ndarray) -> np.ndarray:
         """(rows,) squared frequencies of some vertices, of their exact second derivatives."""
@@ -228,7 +237,7 @@ class MembraneBending(_MembraneForce):
             np.add.at(out, beads, squared)
         return out
 
-    def bind(self, layout):
+    def bind(self, layout: "Layout") -> "Operation":
         kappa = self._inner_moduli()
         c0 = np.ascontiguousarray(self._numbers["spontaneous_curvature"])
         if self._discretization == "vertex":
@@ -284,17 +293,19 @@ class MembraneArea(_MembraneForce):
     MembraneArea(area_modulus=200, area=3e+06)
     """
 
-    domains = domain_table(
+    domains: Mapping[str, Domain] = domain_table(
         area_modulus=Domain("pN/nm", at_least=0.0),
         area=Domain("nm²", above=0.0, optional=True),
     )
+    area_modulus: float | np.ndarray
+    area: float | np.ndarray | None
     _domains_per_triangle = domain_table(**{k: replace(v, per="membrane.mesh.faces") for k, v in domains.items()})
 
     def __init__(
         self,
         membrane: Membrane,
-        area_modulus: Any,
-        area: Any = None,
+        area_modulus: "Numbers",
+        area: "Numbers | None" = None,
         per_triangle: bool = False,
         *,
         name: str | None = None,
@@ -311,22 +322,24 @@ class MembraneArea(_MembraneForce):
         """Whether each triangle keeps its own area."""
         return self._per_triangle
 
-    def _checked(self, *, area_modulus: Any, area: Any) -> dict[str, Any]:
-        if area is None:
-            area = self._membrane.mesh.face_areas if self._per_triangle else self._membrane.mesh.area
-        return super()._checked(area_modulus=area_modulus, area=area)
+    def _checked(self, **numbers: Any) -> dict[str, Any]:
+        if numbers["area"] is None:
+            numbers["area"] = self._membrane.mesh.face_areas if self._per_triangle else self._membrane.mesh.area
+        return super()._checked(**numbers)
 
-    def squared_frequencies(self, start):
+    def squared_frequencies(self, start: Start) -> np.ndarray | None:
         mesh, (k, rest) = self._membrane.mesh, self._named("area_modulus", "area")
         if not self._per_triangle:
             stretched = k * (mesh.area - rest) / rest
             gradients = geometry.area_gradients(mesh.vertices, mesh.faces)
-            return self._of_area(start, gradients, k / rest) + self._tense(start, stretched)
+            out: np.ndarray = self._of_area(start, gradients, k / rest) + self._tense(start, stretched)
+            return out
         area, side, _ = triangle_geometry(mesh.vertices, mesh.faces)
         growth = start.coordinates(self._membrane.beads[mesh.faces], 0.5 * side)
-        return start.springs(growth, k / rest) + self._tense(start, k * (area - rest) / rest)
+        found: np.ndarray = start.springs(growth, k / rest) + self._tense(start, k * (area - rest) / rest)
+        return found
 
-    def bind(self, layout):
+    def bind(self, layout: "Layout") -> "Operation":
         k, area = self._named("area_modulus", "area")
         if self._per_triangle:
             k, area = np.ascontiguousarray(k), np.ascontiguousarray(area)
@@ -372,6 +385,7 @@ class MembraneTension(_MembraneForce):
     """
 
     domains: Mapping[str, Domain] = domain_table(tension=Domain("pN/nm"))
+    tension: float
 
     def __init__(
         self, membrane: Membrane, tension: float, *, name: str | None = None, group: int = 0
@@ -379,10 +393,10 @@ class MembraneTension(_MembraneForce):
         super().__init__(membrane, name=name, group=group)
         self._declare(tension=tension)
 
-    def squared_frequencies(self, start):
+    def squared_frequencies(self, start: Start) -> np.ndarray | None:
         return self._tense(start, self._numbers["tension"])
 
-    def bind(self, layout):
+    def bind(self, layout: "Layout") -> "Operation":
         # No modulus, so that the area the modulus would refer to does not matter.
         return membrane_totals.TotalArea(*self._place(layout), 0.0, 1.0, self._numbers["tension"])
 
@@ -433,6 +447,8 @@ class MembraneVolume(_MembraneForce):
         volume_modulus=Domain("pN/nm²", at_least=0.0),
         volume=Domain("nm³", above=0.0, optional=True),
     )
+    volume_modulus: float
+    volume: float | None
 
     def __init__(
         self,
@@ -450,17 +466,17 @@ class MembraneVolume(_MembraneForce):
             raise TopologyError(f"{self.name}: {self._membrane!r} {has}, so it encloses no volume")
         self._declare(volume_modulus=volume_modulus, volume=volume)
 
-    def _checked(self, *, volume_modulus: Any, volume: Any) -> dict[str, Any]:
-        if volume is None:
-            volume = self._membrane.mesh.volume
+    def _checked(self, **numbers: Any) -> dict[str, Any]:
+        if numbers["volume"] is None:
+            volume = numbers["volume"] = self._membrane.mesh.volume
             if volume <= 0.0:
                 raise ParameterError(
                     f"{self.name}: the mesh has the volume {volume:g} nm³: its normals look inward; "
                     "mesh.repaired() turns them, or give volume="
                 )
-        return super()._checked(volume_modulus=volume_modulus, volume=volume)
+        return super()._checked(**numbers)
 
-    def squared_frequencies(self, start):
+    def squared_frequencies(self, start: Start) -> np.ndarray | None:
         mesh, (k, rest) = self._membrane.mesh, self._named("volume_modulus", "volume")
         gradient = np.zeros_like(mesh.vertices)
         np.add.at(gradient, mesh.faces, (mesh.face_normals * mesh.face_areas[:, None] / 3.0)[:, None])
@@ -470,7 +486,8 @@ class MembraneVolume(_MembraneForce):
         pairs, _ = cotangent_weights(mesh.faces, np.zeros(mesh.faces.shape))
         # Each edge is there twice.
         pressure = abs(k * (mesh.volume - rest) / rest) * across / 12.0
-        return self._of_area(start, gradient, k / rest) + start.bonds(self._membrane.beads[pairs], pressure)
+        out: np.ndarray = self._of_area(start, gradient, k / rest) + start.bonds(self._membrane.beads[pairs], pressure)
+        return out
 
-    def bind(self, layout):
+    def bind(self, layout: "Layout") -> "Operation":
         return membrane_totals.Volume(*self._place(layout), *self._named("volume_modulus", "volume"))

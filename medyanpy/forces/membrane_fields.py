@@ -1,16 +1,23 @@
 """Fields on a membrane: energies of in-triangle points by their triangle and weights."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from medyanpy._kernels.accumulate import Accumulator
 from medyanpy._kernels.membrane_fields import PythonField, VertexField
+from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import array
 from medyanpy.beads import InTrianglePoints
 from medyanpy.errors import ParameterError
 from medyanpy.forces._base import Domain, Force, domain_table, expect_handle
+
+if TYPE_CHECKING:
+    from medyanpy._kernels.program import Operation
+    from medyanpy.forces._stiffness import Start
+    from medyanpy.handles import Handle
+    from medyanpy.layout import Layout
 
 __all__ = ["MembraneField", "PythonMembraneField"]
 
@@ -18,7 +25,7 @@ __all__ = ["MembraneField", "PythonMembraneField"]
 class _OnMembrane(Force):
     """An energy of the points of one handle, that does not change when the membrane moves with its points."""
 
-    conserves_momentum = True
+    conserves_momentum: bool = True
 
     def __init__(self, points: InTrianglePoints, *, name: str | None, group: int) -> None:
         super().__init__(name=name, group=group)
@@ -29,10 +36,10 @@ class _OnMembrane(Force):
         return self._points
 
     @property
-    def handles(self):
+    def handles(self) -> "tuple[Handle, ...]":
         return (self._points,)
 
-    def _place(self, layout) -> tuple:
+    def _place(self, layout: "Layout") -> tuple[Any, ...]:
         """What both kernels ask for first."""
         of_vertices, of_points = layout.numbers_of_membranes()
         return (
@@ -95,16 +102,17 @@ class MembraneField(_OnMembrane):
     """
 
     domains: Mapping[str, Domain] = domain_table(values=Domain("pN nm", per="points.membrane.beads"))
+    values: float | np.ndarray
 
-    def __init__(self, points: InTrianglePoints, values: Any, *, name: str | None = None, group: int = 0) -> None:
+    def __init__(self, points: InTrianglePoints, values: "Numbers", *, name: str | None = None, group: int = 0) -> None:
         super().__init__(points, name=name, group=group)
         self._declare(values=values)
 
-    def squared_frequencies(self, start):
+    def squared_frequencies(self, start: "Start") -> np.ndarray | None:
         # Linear in the weights: no curvature but at edges.
         return np.zeros(start.n_rows)
 
-    def bind(self, layout):
+    def bind(self, layout: "Layout") -> "Operation":
         return VertexField(*self._place(layout), np.ascontiguousarray(self._numbers["values"]))
 
 
@@ -157,7 +165,7 @@ class PythonMembraneField(_OnMembrane):
     def __init__(
         self,
         points: InTrianglePoints,
-        function: Callable[..., tuple],
+        function: Callable[..., tuple[Any, Any]],
         *,
         replay: bool = True,
         name: str | None = None,
@@ -170,7 +178,7 @@ class PythonMembraneField(_OnMembrane):
         self._replay = bool(replay)
 
     @property
-    def function(self) -> Callable[..., tuple]:
+    def function(self) -> Callable[..., tuple[Any, Any]]:
         return self._function
 
     @property
@@ -186,12 +194,13 @@ class PythonMembraneField(_OnMembrane):
                 f"{self.name}: the function must return (energies, derivatives), not {type(result).__name__}"
             )
         n = len(triangles)
-        return tuple(
+        energies, derivatives = (
             np.ascontiguousarray(array(f"{self.name}: the {part} returned", value, shape))
             for part, value, shape in zip(("energies", "derivatives"), result, ((n,), (n, 3)), strict=True)
         )
+        return energies, derivatives
 
-    def bind(self, layout):
+    def bind(self, layout: "Layout") -> "Operation":
         return PythonField(*self._place(layout), self._call, self._points.membrane.first_face, self._replay)
 
     def __repr__(self) -> str:

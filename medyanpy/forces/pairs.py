@@ -1,19 +1,26 @@
 """Energies of all pairs of beads, or of those that come near each other."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from medyanpy import units
 from medyanpy._kernels.radial import Radial
+from medyanpy._tools.types import Numbers
 from medyanpy.beads import Balls
 from medyanpy.errors import ParameterError
 from medyanpy.forces._base import Domain, domain_table
+from medyanpy.forces._given import Beads, Rows
 from medyanpy.forces._pair_force import SKIN, PairForce
 from medyanpy.handles import handles_in
 from medyanpy.sites import Sites
 from medyanpy.topology import Topology
+
+if TYPE_CHECKING:
+    from medyanpy._kernels.program import Operation
+    from medyanpy.forces._stiffness import Start
+    from medyanpy.layout import Layout
 
 __all__ = ["WCA", "Coulomb", "LennardJones", "Ricker", "SoftSphere"]
 
@@ -91,23 +98,27 @@ class SoftSphere(PairForce):
         diameter=Domain("nm", above=0.0, optional=True),
         skin=SKIN,
     )
+    stiffness: float
+    diameter: float | None
+    skin: float | None
 
     def __init__(
         self,
-        group_a: Any,
-        group_b: Any,
+        group_a: "Beads",
+        group_b: "Beads",
         stiffness: float,
         diameter: float | None = None,
         *,
-        exclusions: Any = None,
+        exclusions: "Rows | None" = None,
         skin: float | None = None,
         along_surface: bool = False,
         name: str | None = None,
         group: int = 0,
     ) -> None:
-        numbers = {"stiffness": stiffness, "diameter": diameter, "skin": skin}
-        options = {"exclusions": exclusions, "along_surface": along_surface, "name": name, "group": group}
-        super().__init__(group_a, group_b, **options, **numbers)
+        super().__init__(
+            group_a, group_b, exclusions=exclusions, along_surface=along_surface, name=name, group=group,
+            stiffness=stiffness, diameter=diameter, skin=skin,
+        )  # fmt: skip
 
     def _checked(self, **numbers: Any) -> dict[str, Any]:
         checked = super()._checked(**numbers)
@@ -133,7 +144,7 @@ class SoftSphere(PairForce):
         d = self._numbers["diameter"]
         if d is not None:
             return np.full(len(beads), 0.5 * d)
-        out = np.full(topology.n_beads, np.nan)
+        out: np.ndarray = np.full(topology.n_beads, np.nan)
         for handle in topology.handles:
             if isinstance(handle, Balls):
                 out[handle.beads] = handle.radius
@@ -144,7 +155,7 @@ class SoftSphere(PairForce):
             raise self._no_radius(repr(topology.handle_of(int(beads[np.argmax(np.isnan(out))]))))
         return out
 
-    def squared_frequencies(self, start):
+    def squared_frequencies(self, start: "Start") -> np.ndarray | None:
         k = self._numbers["stiffness"]
 
         def stiffness(distance: np.ndarray, beads: np.ndarray) -> np.ndarray:
@@ -154,7 +165,7 @@ class SoftSphere(PairForce):
         reach = 2.0 * self._radii(start.topology, beads).max(initial=0.0)
         return self._frequencies(start, reach, stiffness, k)
 
-    def bind(self, layout):
+    def bind(self, layout: "Layout") -> "Operation":
         k, d = self._numbers["stiffness"], self._numbers["diameter"]
         numbers = (k, 0.0 if d is None else d)
         return self._bind(layout, Radial.SOFT_SPHERE, numbers, lambda beads: self._radii(layout.topology, beads))
@@ -215,32 +226,36 @@ class WCA(PairForce):
     domains: Mapping[str, Domain] = domain_table(
         epsilon=Domain("pN nm", at_least=0.0), sigma=Domain("nm", above=0.0), skin=SKIN
     )
+    epsilon: float
+    sigma: float
+    skin: float | None
 
     def __init__(
         self,
-        group_a: Any,
-        group_b: Any,
+        group_a: "Beads",
+        group_b: "Beads",
         epsilon: float,
         sigma: float,
         *,
-        exclusions: Any = None,
+        exclusions: "Rows | None" = None,
         skin: float | None = None,
         along_surface: bool = False,
         name: str | None = None,
         group: int = 0,
     ) -> None:
-        numbers = {"epsilon": epsilon, "sigma": sigma, "skin": skin}
-        options = {"exclusions": exclusions, "along_surface": along_surface, "name": name, "group": group}
-        super().__init__(group_a, group_b, **options, **numbers)
+        super().__init__(
+            group_a, group_b, exclusions=exclusions, along_surface=along_surface, name=name, group=group,
+            epsilon=epsilon, sigma=sigma, skin=skin,
+        )  # fmt: skip
 
-    def squared_frequencies(self, start):
+    def squared_frequencies(self, start: "Start") -> np.ndarray | None:
         epsilon, sigma = self._numbers["epsilon"], self._numbers["sigma"]
         # Two that meet with the energy ε come as near as σ.
         least = _lennard_jones(1.0) * epsilon / sigma**2
         end = _WCA_END * sigma
         return self._frequencies(start, end, lambda r, _: _lennard_jones(r / sigma) * epsilon / sigma**2, least)
 
-    def bind(self, layout):
+    def bind(self, layout: "Layout") -> "Operation":
         epsilon, sigma = self._numbers["epsilon"], self._numbers["sigma"]
         half = 0.5 * _WCA_END * sigma
         return self._bind(layout, Radial.WCA, (epsilon, sigma), lambda beads: np.full(len(beads), half))
@@ -309,24 +324,29 @@ class LennardJones(PairForce):
         cutoff=Domain("nm", above=0.0, optional=True),
         skin=SKIN,
     )
+    epsilon: float
+    sigma: float
+    cutoff: float | None
+    skin: float | None
 
     def __init__(
         self,
-        group_a: Any,
-        group_b: Any,
+        group_a: "Beads",
+        group_b: "Beads",
         epsilon: float,
         sigma: float,
         *,
         cutoff: float | None = None,
-        exclusions: Any = None,
+        exclusions: "Rows | None" = None,
         skin: float | None = None,
         along_surface: bool = False,
         name: str | None = None,
         group: int = 0,
     ) -> None:
-        numbers = {"epsilon": epsilon, "sigma": sigma, "cutoff": cutoff, "skin": skin}
-        options = {"exclusions": exclusions, "along_surface": along_surface, "name": name, "group": group}
-        super().__init__(group_a, group_b, **options, **numbers)
+        super().__init__(
+            group_a, group_b, exclusions=exclusions, along_surface=along_surface, name=name, group=group,
+            epsilon=epsilon, sigma=sigma, cutoff=cutoff, skin=skin,
+        )  # fmt: skip
 
     def _checked(self, **numbers: Any) -> dict[str, Any]:
         checked = super()._checked(**numbers)
@@ -334,13 +354,13 @@ class LennardJones(PairForce):
             raise ParameterError(f"{self.name}: give cutoff=, up to which distances along the surface are looked for")
         return checked
 
-    def squared_frequencies(self, start):
+    def squared_frequencies(self, start: "Start") -> np.ndarray | None:
         epsilon, sigma, cutoff = (self._numbers[name] for name in ("epsilon", "sigma", "cutoff"))
         least = _lennard_jones(_WCA_END) * epsilon / sigma**2
         end = 2.5 * sigma if cutoff is None else min(cutoff, 2.5 * sigma)
         return self._frequencies(start, end, lambda r, _: _lennard_jones(r / sigma) * epsilon / sigma**2, least)
 
-    def bind(self, layout):
+    def bind(self, layout: "Layout") -> "Operation":
         epsilon, sigma, cutoff = (self._numbers[name] for name in ("epsilon", "sigma", "cutoff"))
         if cutoff is None:
             return self._bind_all(layout, Radial.LENNARD_JONES, (epsilon, sigma))
@@ -403,15 +423,17 @@ class Coulomb(PairForce):
         charges=Domain("elementary charges", per="_beads_a"),
         constant=Domain("pN nm²", above=0.0),
     )
-    _called = ("beads", "beads")
+    charges: float | np.ndarray
+    constant: float
+    _group_names: tuple[str, str] = ("beads", "beads")
 
     def __init__(
         self,
-        beads: Any,
-        charges: Any,
+        beads: "Beads",
+        charges: "Numbers",
         constant: float = units.coulomb_constant,
         *,
-        exclusions: Any = None,
+        exclusions: "Rows | None" = None,
         name: str | None = None,
         group: int = 0,
     ) -> None:
@@ -419,16 +441,18 @@ class Coulomb(PairForce):
             beads, beads, exclusions=exclusions, name=name, group=group, charges=charges, constant=constant
         )
 
-    def bind(self, layout):
+    def bind(self, layout: "Layout") -> "Operation":
         charges, beads = self._numbers["charges"], self._beads_a
 
         def weight_of(row: np.ndarray, bead: np.ndarray) -> np.ndarray:
             if isinstance(beads, Sites):
-                return charges[row]
+                out: np.ndarray = charges[row]
+                return out
             # Of rows asleep that of those that jumps may bear, where they may.
             of = np.full(layout.n, self._number_of_all("charges") or 0.0)
             of[beads] = charges
-            return of[bead]
+            found: np.ndarray = of[bead]
+            return found
 
         return self._bind_all(layout, Radial.COULOMB, (self._numbers["constant"],), weight_of)
 
@@ -503,37 +527,43 @@ class Ricker(PairForce):
         cutoff=Domain("nm", above=0.0, optional=True),
         skin=SKIN,
     )
+    depth: float
+    distance: float
+    cutoff: float | None
+    skin: float | None
 
     def __init__(
         self,
-        group_a: Any,
-        group_b: Any,
+        group_a: "Beads",
+        group_b: "Beads",
         depth: float,
         distance: float,
         *,
         cutoff: float | None = None,
-        exclusions: Any = None,
+        exclusions: "Rows | None" = None,
         skin: float | None = None,
         along_surface: bool = False,
         name: str | None = None,
         group: int = 0,
     ) -> None:
-        numbers = {"depth": depth, "distance": distance, "cutoff": cutoff, "skin": skin}
-        options = {"exclusions": exclusions, "along_surface": along_surface, "name": name, "group": group}
-        super().__init__(group_a, group_b, **options, **numbers)
+        super().__init__(
+            group_a, group_b, exclusions=exclusions, along_surface=along_surface, name=name, group=group,
+            depth=depth, distance=distance, cutoff=cutoff, skin=skin,
+        )  # fmt: skip
 
-    def squared_frequencies(self, start):
+    def squared_frequencies(self, start: "Start") -> np.ndarray | None:
         depth, distance, cutoff = (self._numbers[name] for name in ("depth", "distance", "cutoff"))
 
         def stiffness(r: np.ndarray, _: Any) -> np.ndarray:
             square = (r / distance) ** 2
             steep = 4.5 * np.exp(1.5 * (1.0 - square)) * depth / distance**2
-            return steep * np.maximum(6.0 * square - 1.0 - 3.0 * square**2, square - 1.0)
+            out: np.ndarray = steep * np.maximum(6.0 * square - 1.0 - 3.0 * square**2, square - 1.0)
+            return out
 
         end = 3.0 * distance if cutoff is None else min(cutoff, 3.0 * distance)
         return self._frequencies(start, end, stiffness, _RICKER_STEEPEST * depth / distance**2)
 
-    def bind(self, layout):
+    def bind(self, layout: "Layout") -> "Operation":
         depth, distance, cutoff = (self._numbers[name] for name in ("depth", "distance", "cutoff"))
         end = _RICKER_END * distance if cutoff is None else cutoff
         return self._bind(layout, Radial.RICKER, (depth, distance, end), lambda beads: np.full(len(beads), 0.5 * end))

@@ -4,18 +4,27 @@ All are polynomials of degree 4 in the positions, smooth everywhere, with the se
 implicit kicks ask for. Source: M. Tao, H. Owhadi, "Variational and linearly-implicit integrators, with applications".
 """
 
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from medyanpy._kernels.frames import Frames
 from medyanpy._kernels.radial import Radial
+from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import array
 from medyanpy.beads import Filaments
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.forces._base import Domain, NamedTerms, check_beads, domain_table
+from medyanpy.forces._given import Rows
 from medyanpy.forces.bonds import bind_pairs, check_pairs
 from medyanpy.forces.filaments import refuse_constrained
+
+if TYPE_CHECKING:
+    from medyanpy._kernels.program import Operation
+    from medyanpy.forces._stiffness import Start
+    from medyanpy.handles import Handle
+    from medyanpy.layout import Layout
 
 __all__ = ["LinkLengthPenalty", "OrthonormalFramePenalty", "RigidTrianglePenalty"]
 
@@ -60,26 +69,37 @@ class LinkLengthPenalty(NamedTerms):
     LinkLengthPenalty(omega=20, length=1)
     """
 
-    domains = domain_table(
+    domains: Mapping[str, Domain] = domain_table(
         omega=Domain("pN^½ nm^(-3/2)", at_least=0.0, per="pairs"),
         length=Domain("nm", at_least=0.0, per="pairs"),
     )
-    conserves_momentum = True
-    noun, terms = "pair", "_pairs"
+    omega: float | np.ndarray
+    length: float | np.ndarray
+    conserves_momentum: bool = True
+    noun: str = "pair"
+    terms: str = "_pairs"
 
     def __init__(
-        self, pairs: Any, omega: Any, length: Any = None, *, name: str | None = None, group: int = 0
+        self,
+        pairs: "Rows | Filaments",
+        omega: "Numbers",
+        length: "Numbers | None" = None,
+        *,
+        name: str | None = None,
+        group: int = 0,
     ) -> None:
         super().__init__(name=name, group=group)
-        self._filaments = pairs if isinstance(pairs, Filaments) else None
+        self._filaments: Filaments | None = pairs if isinstance(pairs, Filaments) else None
         # Whether links shall have the lengths that the filaments say.
         self._of_links = self._filaments is not None and length is None
         if self._filaments is not None:
-            refuse_constrained(self.name, pairs)
-            length = pairs.link_lengths if length is None else length
+            refuse_constrained(self.name, self._filaments)
+            length = self._filaments.link_lengths if length is None else length
         elif length is None:
             raise ParameterError(f"{self.name}: give length=, which beads do not have of their own")
-        self._pairs = None if self._filaments is not None else check_pairs(self.name, pairs)
+        self._pairs: np.ndarray = (
+            np.empty((0, 2), np.int64) if isinstance(pairs, Filaments) else check_pairs(self.name, pairs)
+        )
         self._declare(omega=omega, length=length)
 
     @property
@@ -92,29 +112,35 @@ class LinkLengthPenalty(NamedTerms):
         # Links of filaments are joined already.
         return super().joined if self.handles else self._pairs
 
-    def _keys(self, per):
-        return None if self._filaments is None else self._filaments.ids[self._filaments.links[:, 0]]
+    def _keys(self, per: str) -> np.ndarray | None:
+        if self._filaments is None:
+            return None
+        out: np.ndarray = self._filaments.ids[self._filaments.links[:, 0]]
+        return out
 
-    def _number_of_new(self, name):
-        return self._filaments.link_lengths if name == "length" and self._of_links else None
+    def _number_of_new(self, name: str) -> np.ndarray | None:
+        if self._filaments is None or name != "length" or not self._of_links:
+            return None
+        out: np.ndarray = self._filaments.link_lengths
+        return out
 
     @property
-    def handles(self):
+    def handles(self) -> "tuple[Handle, ...]":
         return () if self._filaments is None else (self._filaments,)
 
-    def multipliers(self, positions: Any) -> np.ndarray:
+    def multipliers(self, positions: "Numbers") -> np.ndarray:
         """(..., B) pN/nm; ω² g with g = r² - ℓ² of each pair, r apart, at positions (..., n, 3) of all beads: what
         stands for the multiplier λ of a constraint, whose force is -λ ∇g. `analysis.constraint_multipliers` averages
         over its oscillations."""
         omega, length = self._named("omega", "length")
         return _multipliers(positions, self.pairs, omega, length)
 
-    def squared_frequencies(self, start):
+    def squared_frequencies(self, start: "Start") -> np.ndarray | None:
         check_beads(self.name, self.pairs, start.topology)
         omega, length = self._named("omega", "length")
         return start.bonds(self.pairs, 4.0 * (omega * length) ** 2)
 
-    def bind(self, layout):
+    def bind(self, layout: "Layout") -> "Operation":
         check_beads(self.name, self.pairs, layout.topology)
         omega, length = self._named("omega", "length")
         return bind_pairs(self.name, Radial.PENALTY, layout, self.pairs, (omega * omega, length))
@@ -124,15 +150,17 @@ def _multipliers(positions: Any, pairs: np.ndarray, omega: np.ndarray, length: n
     """(..., B) ω² (r² - ℓ²)."""
     x = np.asarray(positions, float)
     r = x[..., pairs[:, 1], :] - x[..., pairs[:, 0], :]
-    return omega**2 * (np.sum(r * r, axis=-1) - length**2)
+    out: np.ndarray = omega**2 * (np.sum(r * r, axis=-1) - length**2)
+    return out
 
 
 class _TriplePenalty(NamedTerms):
     """A penalty on three beads."""
 
-    noun, terms = "triple", "_triples"
+    noun: str = "triple"
+    terms: str = "_triples"
 
-    def __init__(self, triples: Any, *, name: str | None, group: int) -> None:
+    def __init__(self, triples: "Rows", *, name: str | None, group: int) -> None:
         super().__init__(name=name, group=group)
         self._triples = array(f"{self.name}: triples", triples, (None, 3), dtype=np.int64, error=TopologyError).copy()
         a, b, c = self._triples.T
@@ -186,14 +214,16 @@ class RigidTrianglePenalty(_TriplePenalty):
     RigidTrianglePenalty(omega=20000, lengths=array of 3)
     """
 
-    domains = domain_table(
+    domains: Mapping[str, Domain] = domain_table(
         omega=Domain("pN^½ nm^(-3/2)", at_least=0.0, per="triples"),
         lengths=Domain("nm", at_least=0.0, per="triples", size=3),
     )
-    conserves_momentum = True
+    omega: float | np.ndarray
+    lengths: np.ndarray
+    conserves_momentum: bool = True
 
     def __init__(
-        self, triples: Any, omega: Any, lengths: Any, *, name: str | None = None, group: int = 0
+        self, triples: "Rows", omega: "Numbers", lengths: "Numbers", *, name: str | None = None, group: int = 0
     ) -> None:
         super().__init__(triples, name=name, group=group)
         self._declare(omega=omega, lengths=lengths)
@@ -216,17 +246,17 @@ class RigidTrianglePenalty(_TriplePenalty):
         pairs = np.stack([self._triples, np.roll(self._triples, -1, axis=1)], axis=-1).reshape(-1, 2)
         return pairs, np.repeat(omega, 3), np.broadcast_to(lengths, self._triples.shape).ravel()
 
-    def multipliers(self, positions: Any) -> np.ndarray:
+    def multipliers(self, positions: "Numbers") -> np.ndarray:
         """(..., M, 3) pN/nm; as `LinkLengthPenalty.multipliers`, of the sides 1-2, 2-3 and 3-1 of each triple."""
         found = _multipliers(positions, *self._terms())
         return found.reshape(*found.shape[:-1], -1, 3)
 
-    def squared_frequencies(self, start):
+    def squared_frequencies(self, start: "Start") -> np.ndarray | None:
         check_beads(self.name, self._triples, start.topology)
         pairs, omega, lengths = self._terms()
         return start.bonds(pairs, 4.0 * (omega * lengths) ** 2)
 
-    def bind(self, layout):
+    def bind(self, layout: "Layout") -> "Operation":
         check_beads(self.name, self._triples, layout.topology)
         pairs, omega, lengths = self._terms()
         return bind_pairs(self.name, Radial.PENALTY, layout, pairs, (omega * omega, lengths))
@@ -278,13 +308,15 @@ class OrthonormalFramePenalty(_TriplePenalty):
     OrthonormalFramePenalty(omega=10, length=1)
     """
 
-    domains = domain_table(
+    domains: Mapping[str, Domain] = domain_table(
         omega=Domain("pN^½ nm^(-3/2)", at_least=0.0, per="triples"),
         length=Domain("nm", at_least=0.0, per="triples"),
     )
+    omega: float | np.ndarray
+    length: float | np.ndarray
 
     def __init__(
-        self, triples: Any, omega: Any, length: Any = 1.0, *, name: str | None = None, group: int = 0
+        self, triples: "Rows", omega: "Numbers", length: "Numbers" = 1.0, *, name: str | None = None, group: int = 0
     ) -> None:
         super().__init__(triples, name=name, group=group)
         bead, count = np.unique(self._triples, return_counts=True)
@@ -294,24 +326,26 @@ class OrthonormalFramePenalty(_TriplePenalty):
             raise TopologyError(f"{self.name}: bead {b} is a column of triple {first} and of triple {second}")
         self._declare(omega=omega, length=length)
 
-    def multipliers(self, positions: Any) -> np.ndarray:
+    def multipliers(self, positions: "Numbers") -> np.ndarray:
         """(..., M, 3, 3) pN/nm; Λ = ω² (QᵀQ - ℓ² 1) at positions (..., n, 3) of all beads: what takes the place of the
         symmetric matrix of multipliers of the constraints QᵀQ = ℓ² 1, whose force is -2 QΛ."""
         omega, length = (np.asarray(v)[..., None, None] for v in self._named("omega", "length"))
         # A column of Q in each row.
         rows = np.asarray(positions, float)[..., self._triples, :]
-        return omega**2 * (rows @ np.swapaxes(rows, -1, -2) - length**2 * np.eye(3))
+        out: np.ndarray = omega**2 * (rows @ np.swapaxes(rows, -1, -2) - length**2 * np.eye(3))
+        return out
 
-    def squared_frequencies(self, start):
+    def squared_frequencies(self, start: "Start") -> np.ndarray | None:
         check_beads(self.name, self._triples, start.topology)
         omega, length = (np.broadcast_to(v, (len(self._triples),)) for v in self._named("omega", "length"))
         k = 2.0 * (omega * length) ** 2
         # Stretching a column and moving it towards either of the others are at right angles: none adds to another.
         parts = [start.springs(start.coordinates(column), 2.0 * k) for column in self._triples.T]
         parts += [start.bonds(np.delete(self._triples, i, axis=1), k) for i in range(3)]
-        return np.max(parts, axis=0)
+        out: np.ndarray = np.max(parts, axis=0)
+        return out
 
-    def bind(self, layout):
+    def bind(self, layout: "Layout") -> "Operation":
         check_beads(self.name, self._triples, layout.topology)
         place = layout.internal(self._triples)
         numbers = np.column_stack([v * v for v in self._named("omega", "length")])

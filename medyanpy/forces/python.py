@@ -1,7 +1,7 @@
 """Forces written in Python."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -9,7 +9,13 @@ from medyanpy._kernels.python_force import PythonTerm
 from medyanpy._tools.validation import array, number
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.forces._base import Force
+from medyanpy.forces._given import Beads
 from medyanpy.handles import handles_in
+
+if TYPE_CHECKING:
+    from medyanpy._kernels.program import Operation
+    from medyanpy.handles import Handle
+    from medyanpy.layout import Layout
 
 __all__ = ["PythonForce"]
 
@@ -74,13 +80,13 @@ class PythonForce(Force):
     """
 
     # Nobody vouches for it: forces alone, with an energy of zero, are common.
-    energy_tells_work = False
+    energy_tells_work: bool = False
 
     def __init__(
         self,
-        function: Callable[..., tuple],
+        function: Callable[..., tuple[Any, ...]],
         *,
-        beads: Any = None,
+        beads: "Beads | None" = None,
         replay: bool = True,
         orientations: bool = False,
         name: str | None = None,
@@ -91,30 +97,32 @@ class PythonForce(Force):
             raise ParameterError(f"{self.name}: function must be callable, not {function!r}")
         self._function = function
         self._handles = handles_in(beads)
-        self._named = None
+        self._bead_numbers: np.ndarray | None = None
         if beads is not None and not self._handles:
-            self._named = array(f"{self.name}: beads", beads, (None,), dtype=np.int64, error=TopologyError).copy()
-            self._named.flags.writeable = False
+            numbers = array(f"{self.name}: beads", beads, (None,), dtype=np.int64, error=TopologyError).copy()
+            self._bead_numbers = numbers
+            numbers.flags.writeable = False
         self._replay = bool(replay)
         self._orientations = bool(orientations)
 
     @property
-    def handles(self):
+    def handles(self) -> "tuple[Handle, ...]":
         return self._handles
 
-    def naming(self, gone):
-        return {} if self._named is None else {"bead": gone[self._named]}
+    def naming(self, gone: np.ndarray) -> dict[str, np.ndarray]:
+        return {} if self._bead_numbers is None else {"bead": gone[self._bead_numbers]}
 
-    def without(self, terms):
-        self._named = self._named[~terms["bead"]]
+    def without(self, terms: dict[str, np.ndarray]) -> None:
+        assert self._bead_numbers is not None
+        self._bead_numbers = self._bead_numbers[~terms["bead"]]
         self._was_cut = True
         self._version += 1
 
-    def _arguments_now(self):
-        return super()._arguments_now() | ({"beads": self._named} if self._was_cut else {})
+    def _arguments_now(self) -> dict[str, Any]:
+        return super()._arguments_now() | ({"beads": self._bead_numbers} if self._was_cut else {})
 
     @property
-    def function(self) -> Callable[..., tuple]:
+    def function(self) -> Callable[..., tuple[Any, ...]]:
         return self._function
 
     @property
@@ -127,7 +135,7 @@ class PythonForce(Force):
         """Whether the function gets orientations and returns torques."""
         return self._orientations
 
-    def _call(self, *arguments: np.ndarray) -> tuple:
+    def _call(self, *arguments: np.ndarray) -> tuple[Any, ...]:
         """What the function returns, checked: one array of forces for positions, one of torques for orientations."""
         result = self._function(*arguments)
         parts = ("energy", "forces", "torques")[: 1 + len(arguments)]
@@ -148,13 +156,13 @@ class PythonForce(Force):
             checked.append(array(what, value, (len(argument), 3)))
         return energy, *checked
 
-    def bind(self, layout):
+    def bind(self, layout: "Layout") -> "Operation":
         if self._handles:
             beads = np.concatenate([handle.with_room for handle in self._handles])
         else:
-            beads = np.arange(layout.n) if self._named is None else self._named
-        if self._named is not None or self._handles:
-            layout.topology.bead_indices(f"{self.name}: beads", self._handles or self._named)
+            beads = np.arange(layout.n) if self._bead_numbers is None else self._bead_numbers
+        if self._bead_numbers is not None or self._handles:
+            layout.topology.bead_indices(f"{self.name}: beads", self._handles or self._bead_numbers)
         place = layout.internal(beads)
         body = place - layout.first_oriented
         body = body[(body >= 0) & (body < layout.n_oriented)]

@@ -2,18 +2,26 @@
 
 from collections.abc import Mapping
 from math import ceil, pi
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from medyanpy._kernels.selected import rods as kernel
 from medyanpy._tools.described import scalar_if_one
+from medyanpy._tools.types import Numbers
 from medyanpy.beads import Rods
 from medyanpy.beads.chains import with_edges
 from medyanpy.beads.rods import longest_timestep
 from medyanpy.errors import TopologyError
 from medyanpy.forces._base import Domain, Force, domain_table, expect_handle, handles_in
+from medyanpy.forces._given import Handles, Rows
 from medyanpy.forces.collisions import SoftCollisions
+
+if TYPE_CHECKING:
+    from medyanpy._kernels.program import Operation
+    from medyanpy.forces._stiffness import Start
+    from medyanpy.handles import Handle
+    from medyanpy.layout import Layout
 
 __all__ = ["RodCollision", "RodElasticity", "RodLoad"]
 
@@ -31,10 +39,10 @@ class _RodForce(Force):
         return self._rod
 
     @property
-    def handles(self):
+    def handles(self) -> "tuple[Handle, ...]":
         return (self._rod,)
 
-    def _keys(self, per):
+    def _keys(self, per: str) -> np.ndarray | None:
         return self._rod.ids[self._rod.links[:, 0]] if per == "rod.links" else None
 
     def _in_domain(self, name: str, value: Any, n: int | None = None) -> Any:
@@ -118,18 +126,24 @@ class RodElasticity(_RodForce):
         rest_strain=Domain("dimensionless", per="rod.links", size=3),
         rest_curvature=Domain("1/nm", per="rod.links", size=3),
     )
-    conserves_momentum = True
-    exact_frequencies = True
+    shear: np.ndarray
+    extension: float | np.ndarray
+    bending: np.ndarray
+    twist: float | np.ndarray
+    rest_strain: np.ndarray
+    rest_curvature: np.ndarray
+    conserves_momentum: bool = True
+    exact_frequencies: bool = True
 
     def __init__(
         self,
         rod: Rods,
-        shear: Any,
-        extension: Any,
-        bending: Any,
-        twist: Any,
-        rest_strain: Any = (0.0, 0.0, 1.0),
-        rest_curvature: Any = (0.0, 0.0, 0.0),
+        shear: "Numbers",
+        extension: "Numbers",
+        bending: "Numbers",
+        twist: "Numbers",
+        rest_strain: "Numbers" = (0.0, 0.0, 1.0),
+        rest_curvature: "Numbers" = (0.0, 0.0, 0.0),
         *,
         name: str | None = None,
         group: int = 0,
@@ -149,7 +163,7 @@ class RodElasticity(_RodForce):
         n = max(map(len, parts))
         return np.concatenate([np.broadcast_to(p, (n, p.shape[1])) for p in parts], axis=1)
 
-    def squared_frequencies(self, start):
+    def squared_frequencies(self, start: "Start") -> np.ndarray | None:
         if start.overdamped:
             return None
         out = np.zeros(start.n_rows)
@@ -167,7 +181,7 @@ class RodElasticity(_RodForce):
         inertia = rod.inertia_density[rod.links].min(axis=1) * length[:, None]
         return longest_timestep(length, density * length, inertia, c[:, :3], c[:, 3:6])
 
-    def bind(self, layout):
+    def bind(self, layout: "Layout") -> "Operation":
         rod, numbers = self._rod, self._rows()
         node, which, k = rod.chain_rows(1)
         n = np.diff(rod.starts)[which]
@@ -238,13 +252,15 @@ class RodLoad(_RodForce):
     """
 
     domains: Mapping[str, Domain] = domain_table(force=Domain("pN", size=3), couple=Domain("pN nm", size=3))
+    force: np.ndarray
+    couple: np.ndarray
 
     def __init__(
         self,
         rod: Rods,
-        end: str,
-        force: Any = (0.0, 0.0, 0.0),
-        couple: Any = (0.0, 0.0, 0.0),
+        end: Literal["start", "end"],
+        force: "Numbers" = (0.0, 0.0, 0.0),
+        couple: "Numbers" = (0.0, 0.0, 0.0),
         *,
         follows: bool = False,
         name: str | None = None,
@@ -257,7 +273,7 @@ class RodLoad(_RodForce):
         self._declare(force=force, couple=couple)
 
     @property
-    def energy_tells_work(self) -> bool:
+    def energy_tells_work(self) -> bool:  # type: ignore[override]
         """Not that of couples, nor of forces that turn with the rod."""
         return not self._follows and not np.any(self._numbers["couple"])
 
@@ -266,7 +282,7 @@ class RodLoad(_RodForce):
         """Which end: ``"start"`` or ``"end"``."""
         return self._end
 
-    def bind(self, layout):
+    def bind(self, layout: "Layout") -> "Operation":
         first = layout.slice_of(self._rod).start - layout.first_oriented
         force, couple = (np.array(self._numbers[key]) for key in ("force", "couple"))
         nodes, arms = self._rod.tips(self._end)
@@ -316,18 +332,18 @@ class RodCollision(SoftCollisions):
 
     def __init__(
         self,
-        rods: Any,
-        stiffness: Any,
-        radius: Any,
+        rods: "Handles",
+        stiffness: "Numbers",
+        radius: "Numbers",
         *,
         neighbors: int | None = None,
-        exclusions: Any = None,
+        exclusions: "Rows | None" = None,
         skin: float | None = None,
         name: str | None = None,
         group: int = 0,
     ) -> None:
         title = type(self).__name__ if name is None else str(name)
-        given = handles_in(rods)
+        given: Any = handles_in(rods)
         if not given:
             raise TopologyError(f"{title}: rods must be handles of rods, not {rods!r}")
         for i, rod in enumerate(given):

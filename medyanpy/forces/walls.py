@@ -1,21 +1,28 @@
 """Walls that repel."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 from weakref import WeakSet
 
 import numpy as np
 
 from medyanpy._kernels.selected import walls
 from medyanpy._tools import quaternions
+from medyanpy._tools.types import Numbers
 from medyanpy.beads import Balls
 from medyanpy.boundaries import Plane
 from medyanpy.errors import ParameterError, TopologyError, shown
 from medyanpy.forces._base import Domain, domain_table
 from medyanpy.forces._contact import FORMS, expect_form
+from medyanpy.forces._given import Beads
 from medyanpy.forces._stiffness import Start
 from medyanpy.forces.external import _SingleBeadForce
 from medyanpy.sites import Sites
+
+if TYPE_CHECKING:
+    from medyanpy._kernels.program import Operation
+    from medyanpy.layout import Layout
+    from medyanpy.topology import Topology
 
 __all__ = ["WallRepulsion"]
 
@@ -93,17 +100,21 @@ class WallRepulsion(_SingleBeadForce):
         radius=Domain("nm", at_least=0.0, per="beads", optional=True),
         semi_axes=Domain("nm", above=0.0, per="beads", size=3, optional=True),
     )
+    epsilon: float
+    sigma: float
+    radius: float | np.ndarray | None
+    semi_axes: np.ndarray | None
 
     def __init__(
         self,
         wall: Plane,
-        beads: Any,
+        beads: "Beads",
         epsilon: float,
         sigma: float,
         *,
-        radius: Any = None,
-        semi_axes: Any = None,
-        form: str = "WCA",
+        radius: "Numbers | None" = None,
+        semi_axes: "Numbers | None" = None,
+        form: Literal["WCA", "soft"] = "WCA",
         name: str | None = None,
         group: int = 0,
     ) -> None:
@@ -132,14 +143,14 @@ class WallRepulsion(_SingleBeadForce):
             raise TopologyError(f"{self.name}: sites have no orientation: give radius=, not semi_axes=")
         return checked
 
-    def squared_frequencies(self, start):
+    def squared_frequencies(self, start: Start) -> np.ndarray | None:
         if self._numbers["semi_axes"] is not None:
             return None
         # As if each bead touched the wall.
         stiffness = _STIFFNESS[self._form] * self._numbers["epsilon"] / self._numbers["sigma"] ** 2
         return start.springs(self._coordinates(start), stiffness)
 
-    def bind(self, layout):
+    def bind(self, layout: "Layout") -> "Operation":
         table, place, order, on_points = self._place(layout)
         radius, axes, oriented = self._sizes(layout, place, order)
         if self._form == "WCA" and layout not in self._seen:
@@ -154,7 +165,7 @@ class WallRepulsion(_SingleBeadForce):
         operation.acts_on_points = on_points
         return operation
 
-    def _radii(self, topology) -> np.ndarray:
+    def _radii(self, topology: "Topology") -> np.ndarray:
         """(m,) of spheres, 0 of ellipsoids."""
         beads = self.beads
         given = self._numbers["radius"]
@@ -167,7 +178,9 @@ class WallRepulsion(_SingleBeadForce):
             out = of_beads[beads]
         return out
 
-    def _sizes(self, layout, place: np.ndarray, order: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _sizes(
+        self, layout: "Layout", place: np.ndarray, order: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Radii, semi-axes and rows of oriented beads, as `_place` orders beads."""
         radius, asleep = self._radii(layout.topology), len(order) - len(self.beads)
         if asleep:
@@ -193,32 +206,35 @@ class WallRepulsion(_SingleBeadForce):
         axes = np.concatenate([axes, np.tile(np.ones(3) if born is None else born, (asleep, 1))])
         return np.zeros(len(order)), np.ascontiguousarray(axes[order]), row.astype(np.int32)
 
-    def _expect_room(self, topology) -> None:
+    def _expect_room(self, topology: "Topology") -> None:
         """Refuse beads that overlap with the wall where they start."""
         beads, start = self.beads, Start(topology)
-        sites = isinstance(beads, Sites)
-        x = start.site_positions(beads) if sites else start.positions[beads]
+        x = start.site_positions(beads) if isinstance(beads, Sites) else start.positions[beads]
         reach = self._radii(topology)
-        if self._numbers["semi_axes"] is not None:
+        if self._numbers["semi_axes"] is not None and not isinstance(beads, Sites):
+            # Sites with semi-axes have been refused.
             reach = np.linalg.norm(self._numbers["semi_axes"] * self._normal_in_bodies(topology, beads), axis=1)
         gap = self._wall.distance(x) - reach
         # Ellipsoids that are put to touch it may be behind it by rounding.
         inside = gap < -1e-9 * self._numbers["sigma"]
         if inside.any():
             i = int(np.argmax(inside))
-            what = f"site {i}" if sites else f"bead {beads[i]} of {topology.handle_of(int(beads[i]))!r}"
+            what = f"site {i}"
+            if not isinstance(beads, Sites):
+                what = f"bead {beads[i]} of {topology.handle_of(int(beads[i]))!r}"
             raise ParameterError(
                 f"{self.name}: {what} at {x[i].tolist()} starts {-gap[i]:.6g} nm behind the wall {self._wall!r}"
                 f"{f', counted from its surface, which reaches {reach[i]:.6g} nm' if reach[i] else ''}; move it, or "
                 'begin with form="soft"'
             )
 
-    def _normal_in_bodies(self, topology, beads: np.ndarray) -> np.ndarray:
+    def _normal_in_bodies(self, topology: "Topology", beads: np.ndarray) -> np.ndarray:
         """(m, 3) the normal of the wall in the frame of each bead."""
         turns = np.tile([1.0, 0.0, 0.0, 0.0], (topology.n_beads, 1))
         for handle in topology.oriented_handles:
             turns[handle.beads] = handle.orientations
-        return np.einsum("nij,i->nj", quaternions.matrices(turns[beads]), self._wall.normal)
+        out: np.ndarray = np.einsum("nij,i->nj", quaternions.matrices(turns[beads]), self._wall.normal)
+        return out
 
 
 def _born_with(handle: Any) -> float:

@@ -1,6 +1,6 @@
 """Hydrodynamic interactions in one Context: the letters D and O of all beads that take part, at once."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -38,7 +38,7 @@ class HydrodynamicFlow(Flow):
     ) -> None:
         self.interactions = interactions
         #: Handles whose beads this moves, those that turn first.
-        self.handles = sorted(interactions.handles, key=lambda h: not isinstance(h, OrientedBeads))
+        self.handles: list[Any] = sorted(interactions.handles, key=lambda h: not isinstance(h, OrientedBeads))
         self._layout = layout
         self._wall = np.ascontiguousarray(axes), np.ascontiguousarray(origin)
         self._turning = turning = [h for h in self.handles if isinstance(h, OrientedBeads)]
@@ -53,7 +53,7 @@ class HydrodynamicFlow(Flow):
         self._plain: np.ndarray
         self._operations: dict[Stage, hydrodynamics.Thermostat | hydrodynamics.Displacement] = {}
 
-    def in_place_of_o(self, stage: Stage):
+    def in_place_of_o(self, stage: Stage) -> Any:
         if not len(self._place):
             return ()
         if self._species is None:
@@ -62,7 +62,7 @@ class HydrodynamicFlow(Flow):
             self._operations[stage] = hydrodynamics.Thermostat(*self._arguments(stage))
         return (self._operations[stage],)
 
-    def in_place_of_d(self, stage: Stage, forces: "ForceSum"):
+    def in_place_of_d(self, stage: Stage, forces: "ForceSum") -> Any:
         if not len(self._place):
             return ()
         if self._species is None:
@@ -71,7 +71,7 @@ class HydrodynamicFlow(Flow):
             self._operations[stage] = hydrodynamics.Displacement(forces, *self._arguments(stage))
         return (self._operations[stage],)
 
-    def arrays(self):
+    def arrays(self) -> dict[str, np.ndarray]:
         # Factors and inverses may differ in their last bits where a run is gone on with.
         if self._species is None:
             return {}
@@ -81,9 +81,9 @@ class HydrodynamicFlow(Flow):
             "hydrodynamics: plain": self._plain,
         }
 
-    def carry(self, before: "HydrodynamicFlow", then: np.ndarray, now: np.ndarray) -> None:
+    def carry(self, before: Flow, then: np.ndarray, now: np.ndarray) -> None:
         """Of beads at places `then` before an edit and `now` after it."""
-        if self._species is None or before._species is None:
+        if not isinstance(before, HydrodynamicFlow) or self._species is None or before._species is None:
             return
         theirs = {int(place): k for k, place in enumerate(before._place)}
         place_before = dict(zip(now.tolist(), then.tolist(), strict=True))
@@ -98,7 +98,7 @@ class HydrodynamicFlow(Flow):
             else:
                 self._plain[k - n_own] = before._plain[other - n_their]
 
-    def _arguments(self, stage: Stage) -> tuple:
+    def _arguments(self, stage: Stage) -> tuple[Any, ...]:
         if len(self._operations) > 8:
             # Of timesteps and temperatures that are no more.
             self._operations.clear()

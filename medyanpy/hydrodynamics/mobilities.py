@@ -1,10 +1,12 @@
 """Mobilities of spheres as matrices, and the sphere that stands for a body."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from medyanpy._kernels.selected import hydrodynamics
+from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import array, number, per_item
 from medyanpy.boundaries import Plane
 from medyanpy.errors import ParameterError
@@ -17,7 +19,7 @@ _ROUNDING = 1e-12
 
 
 def mobility_matrix(
-    positions: Any, radius: Any, viscosity: float, *, rotation: bool = False, wall: Plane | None = None
+    positions: "Numbers", radius: "Numbers", viscosity: float, *, rotation: bool = False, wall: Plane | None = None
 ) -> np.ndarray:
     """The mobility of spheres in a viscous fluid: their velocities by forces on any of them.
 
@@ -102,7 +104,7 @@ def wall_frame(what: str, wall: Any) -> tuple[np.ndarray, np.ndarray]:
     return np.array(wall.point), frame_along(f"{what}: wall", wall.normal)
 
 
-def refuse_overlap(what: str, wall: Plane, x: np.ndarray, a: np.ndarray, of) -> None:
+def refuse_overlap(what: str, wall: Plane, x: np.ndarray, a: np.ndarray, of: Callable[[int], str]) -> None:
     """Refuse spheres that touch the wall or are behind it; ``of(i)`` names one."""
     distance = wall.distance(x)
     wrong = distance <= a

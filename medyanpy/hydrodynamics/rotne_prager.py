@@ -7,6 +7,7 @@ import numpy as np
 
 from medyanpy._tools.described import Described
 from medyanpy._tools.names import Guarded
+from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import array, number, vector
 from medyanpy.beads import Beads, Directors, Filaments, OrientedBeads, SurfacePoints
 from medyanpy.boundaries import Plane
@@ -75,13 +76,13 @@ class RotnePrager(Described, Guarded):
         handles: Handle | Iterable[Handle],
         *,
         wall: Plane | None = None,
-        velocity_gradient: Any = None,
-        velocity: Any = None,
+        velocity_gradient: "Numbers | None" = None,
+        velocity: "Numbers | None" = None,
         tolerance: float = 1e-4,
     ) -> None:
         what = type(self).__name__
         self.viscosity: float = number(f"{what}: viscosity", viscosity, above=0.0)
-        self.handles = _handles(what, handles)
+        self.handles: tuple[Handle, ...] = _handles(what, handles)
         self.wall = wall
         self._frame = wall_frame(what, wall)
         self.velocity_gradient: np.ndarray = _kept(f"{what}: velocity_gradient", velocity_gradient, (3, 3))
@@ -156,13 +157,13 @@ class RotnePrager(Described, Guarded):
                 f"point {point.tolist()} the fluid would move with {there[0].tolist()} nm/s"
             )
 
-    def _check_beads(self, handle: Handle) -> None:
+    def _check_beads(self, handle: Any) -> None:
         name = f"RotnePrager: {handle.name!r}"
 
         def first(wrong: np.ndarray) -> str:
             return f"bead {handle.beads[int(np.argmax(wrong))]}"
 
-        held = handle.held.any(axis=1) if isinstance(handle, OrientedBeads) else handle.fixed_beads
+        held: Any = handle.held.any(axis=1) if isinstance(handle, OrientedBeads) else handle.fixed_beads
         if np.any(held):
             raise ParameterError(f"{name}: {first(held)} is fixed, or held; what does not move cannot take part yet")
         if isinstance(handle, Filaments) and handle.friction_along is not None:
@@ -188,7 +189,7 @@ class RotnePrager(Described, Guarded):
             refuse_overlap("RotnePrager", self.wall, handle.positions, self.radius(handle),
                            lambda i: f"of bead {handle.beads[i]} ({handle.name!r})")  # fmt: skip
 
-    def _check_shapes(self, name: str, first, tensors: np.ndarray) -> None:
+    def _check_shapes(self, name: str, first: Any, tensors: np.ndarray) -> None:
         """Shear turns bodies that are no spheres in ways that their friction does not tell."""
         shear = self.velocity_gradient + self.velocity_gradient.T
         if not np.abs(shear).max() > 1e-9 * np.abs(self.velocity_gradient).max(initial=0.0):

@@ -1,5 +1,7 @@
 """Jumps: what happens at once, in the letter J of a word. One file per family."""
 
+from typing import TYPE_CHECKING
+
 from medyanpy._tools.names import module_names as _module_names
 from medyanpy.jumps._base import Jump
 from medyanpy.jumps.link_binding import LinkBinding
@@ -7,4 +9,5 @@ from medyanpy.jumps.rates import Bell, CatchSlip, FlatWindow
 
 __all__ = ["Bell", "CatchSlip", "FlatWindow", "Jump", "LinkBinding"]
 
-__getattr__ = _module_names(__name__, lambda: __all__)
+if not TYPE_CHECKING:
+    __getattr__ = _module_names(__name__, lambda: __all__)

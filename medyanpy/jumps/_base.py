@@ -80,7 +80,8 @@ class Jump(Parameterized):
                 f"{self.name}: counts belong to a Context, and {len(contexts) or 'none'} use it: ask "
                 "context.get_state().counts"
             )
-        return contexts[0].get_state().counts[contexts[0].system.name_of(self)]
+        out: Counts = contexts[0].get_state().counts[contexts[0].system.name_of(self)]
+        return out
 
     # For authors of jumps -----------------------------------------------------------------------------------
 

@@ -1,7 +1,7 @@
 """Links that bind and let go."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,10 +14,19 @@ from medyanpy._tools.domains import Domain, domain_table
 from medyanpy._tools.validation import array, number, whole_number
 from medyanpy.beads.chains import Chains
 from medyanpy.errors import ParameterError, TopologyError
+from medyanpy.forces._given import Beads, Rows
 from medyanpy.forces.links import Links
 from medyanpy.jumps._base import Jump
 from medyanpy.jumps.rates import DrivenRates
 from medyanpy.sites import Sites, as_sites
+
+if TYPE_CHECKING:
+    from medyanpy._kernels.jumps import JumpOperation
+    from medyanpy._kernels.program import Operation
+    from medyanpy.forces import Force
+    from medyanpy.handles import Handle
+    from medyanpy.layout import Layout
+    from medyanpy.topology import Topology
 
 __all__ = ["LinkBinding"]
 
@@ -112,13 +121,17 @@ class LinkBinding(Jump):
         dissociation_constant=Domain("1/nm³", above=0.0, optional=True),
         load_sharing=Domain("", at_least=0.0, at_most=1.0),
     )
-    kinds = ("bind", "unbind")
+    off_rate: float
+    on_rate: float | None
+    dissociation_constant: float | None
+    load_sharing: float
+    kinds: tuple[str, ...] = ("bind", "unbind")
 
     def __init__(
         self,
         links: Links,
-        a: Any,
-        b: Any = None,
+        a: "Beads",
+        b: "Beads | None" = None,
         *,
         off_rate: float,
         on_rate: float | None = None,
@@ -130,7 +143,7 @@ class LinkBinding(Jump):
         pool: int | None = None,
         separation: float = 0.0,
         same_filament: bool = False,
-        bound: Any = (),
+        bound: "Rows" = (),
         every: int = 1,
         name: str | None = None,
     ) -> None:
@@ -179,11 +192,11 @@ class LinkBinding(Jump):
         return self._pool
 
     @property
-    def handles(self):
+    def handles(self) -> "tuple[Handle, ...]":
         return (*self._a.handles, *self.b.handles)
 
     @property
-    def forces(self):
+    def forces(self) -> "tuple[Force, ...]":
         return (self._links,)
 
     def set(self, **numbers: Any) -> None:
@@ -215,11 +228,11 @@ class LinkBinding(Jump):
         pairs.flags.writeable = False
         return pairs
 
-    def naming(self, gone):
+    def naming(self, gone: np.ndarray) -> dict[str, np.ndarray]:
         b = np.zeros(0, bool) if self._b is None else self._b.naming(gone)
         return {"site of a": self._a.naming(gone), "site of b": b}
 
-    def without(self, terms):
+    def without(self, terms: dict[str, np.ndarray]) -> None:
         a, b = terms["site of a"], terms["site of a"] if self._b is None else terms["site of b"]
         left = ~(a[self._bound[:, 0]] | b[self._bound[:, 1]])
         numbers = np.cumsum(~a) - 1, np.cumsum(~b) - 1
@@ -230,16 +243,16 @@ class LinkBinding(Jump):
         self._was_cut = True
         self._version += 1
 
-    def _arguments_now(self):
+    def _arguments_now(self) -> dict[str, Any]:
         now = super()._arguments_now()
         return now | ({"a": self._a, "b": self._b, "bound": self._bound} if self._was_cut else {})
 
-    def check(self, topology, forces):
+    def check(self, topology: "Topology", forces: "tuple[Force, ...]") -> None:
         super().check(topology, forces)
         self._a.check(f"{self.name}: a", topology)
         self.b.check(f"{self.name}: b", topology)
 
-    def _spring(self) -> tuple[Radial, float, float]:
+    def _spring(self) -> tuple[Any, Any, Any]:
         """Kind, stiffness and length of the links that bind."""
         found = self._links._defaults
         for name, value in found.items():
@@ -277,7 +290,7 @@ class LinkBinding(Jump):
             total += 0.5 * (end - start) * float(weights @ (4.0 * np.pi * r**2 * np.exp(-u / kT)))
         return total
 
-    def bind(self, layout, kT):
+    def bind(self, layout: "Layout", kT: float) -> "JumpOperation":
         table, topology = self._table, layout.topology
         label, along, length = _chains_of(table.sites, topology)
         apart_from, apart = _too_near(label, along, length, self._separation)
@@ -302,7 +315,7 @@ class LinkBinding(Jump):
                 raise ParameterError(f"{self.name}: bound[{i}] = ({row_a}, {row_b}) cannot be: {why}")
         return operation
 
-    def update(self, operation, kT):
+    def update(self, operation: "JumpOperation", kT: float) -> None:
         kind, stiffness, length = self._spring()
         low, high = self.window(kT)
         on = self._numbers["on_rate"]
@@ -329,20 +342,22 @@ class LinkBinding(Jump):
             ),
         )  # fmt: skip
 
-    def joined(self, operation, force, bound, layout):
+    def joined(
+        self, operation: "JumpOperation", force: "Force", bound: "Operation", layout: "Layout"
+    ) -> "Operation":
         kind, stiffness, length = self._spring()
         coming = bonds.PassingBonds(force.name, kind, np.array([[stiffness, length]]), operation.linked)
         coming.acts_on_points = operation.on_points
         return Joined(force.name, bound, coming)
 
-    def carry(self, before, operation):
+    def carry(self, before: "JumpOperation", operation: "JumpOperation") -> None:
         # Of links whose sites are both still there.
         row = self._table.rows_of(before.table)
         ids, pairs = before.links()
         left = (row[pairs] >= 0).all(axis=1)
         operation.take_over(before, ids[left], row[pairs[left]].astype(np.int64), row)
 
-    def meet(self, operation, others):
+    def meet(self, operation: "JumpOperation", others: "list[tuple[Jump, JumpOperation]]") -> None:
         mine = self._table
         shared = []
         for jump, other in others:
@@ -352,13 +367,15 @@ class LinkBinding(Jump):
                     shared.append((other, row))
         operation.share(shared)
 
-    def shown(self, operation):
+    def shown(self, operation: "JumpOperation") -> Mapping[str, Any]:
         _, pairs = operation.links()
         rows = np.column_stack(self.ids(operation, *pairs.T))
         rows.flags.writeable = False
         return {"links": rows}
 
-    def arrays_shown(self, operation, shown):
+    def arrays_shown(
+        self, operation: "JumpOperation", shown: Mapping[str, Any]
+    ) -> Mapping[str, np.ndarray]:
         pairs = self._checked_pairs(shown["links"])
         arrays = {name: array.copy() for name, array in operation.arrays().items()}
         n, p = len(self._table.sites), self._partners
@@ -377,21 +394,21 @@ class LinkBinding(Jump):
         arrays["listed"][...] = 0
         return arrays
 
-    def in_frames(self):
+    def in_frames(self) -> tuple[str, int] | None:
         one, other = len(self._a), len(self.b)
         most = self._partners * (one // 2 + one % 2 if self._b is None else min(one, other))
         return "links", most if self._pool is None else min(most, self._pool)
 
-    def beside_frames(self):
+    def beside_frames(self) -> Mapping[str, Sites]:
         return {"a": self._a, "b": self.b}
 
-    def ids(self, operation, a, b):
+    def ids(self, operation: "JumpOperation", a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Rows of `a` and `b`."""
         table = operation.table
         straight = (table.row_a[a] >= 0) & (table.row_b[b] >= 0)
         return np.where(straight, table.row_a[a], table.row_a[b]), np.where(straight, table.row_b[b], table.row_b[a])
 
-    def check_state(self, operation, arrays):
+    def check_state(self, operation: "JumpOperation", arrays: Mapping[str, np.ndarray]) -> None:
         n, p = len(self._table.sites), self._partners
         end, other, ids = arrays["end"].astype(np.int64), arrays["other"].reshape(n, p), arrays["id"].reshape(n, p)
         filled = end - p * np.arange(n)
@@ -492,16 +509,15 @@ def _padded(keys: np.ndarray, width: int) -> np.ndarray:
     return np.column_stack([keys, more])
 
 
-def _chains_of(sites: Sites, topology) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _chains_of(sites: Sites, topology: "Topology") -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Of each site the number of the filament or rod that it is on (int32, -1: of none), how far along it, and how long
     that one is, 0 where it is no ring; nm, as they start."""
     n = len(sites)
     label, along, ring = np.full(n, -1, np.int32), np.zeros(n), np.zeros(n)
     row = np.repeat(np.arange(n), np.diff(sites.start))
     chains = 0
-    for handle in topology.handles:
-        if not isinstance(handle, Chains):
-            continue
+    chained: list[Any] = [handle for handle in topology.handles if isinstance(handle, Chains)]
+    for handle in chained:
         first, last = handle.links.T
         length = np.linalg.norm(handle.positions[last] - handle.positions[first], axis=1)
         starts, node_of = handle.starts, handle.node_chains

@@ -93,6 +93,6 @@ class FlatWindow(DrivenRates):
         upper = number("FlatWindow: upper", upper, above=0.0)
         if not lower < upper:
             raise ParameterError(f"FlatWindow: lower = {lower:g} but must be < upper = {upper:g}")
-        self.window = (lower, upper)
+        self.window: tuple[float, float] = (lower, upper)
         if force is not None:
             self.slip: float = number("FlatWindow: force", force, above=0.0)

@@ -1,7 +1,6 @@
 """Actin, microtubules, and what holds them together."""
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +8,7 @@ import numpy as np
 
 from medyanpy import units
 from medyanpy._tools.names import plainly_called
+from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import array, number
 from medyanpy.errors import ParameterError
 from medyanpy.presets.water import WATER
@@ -104,13 +104,13 @@ class FilamentMaterial:
     @plainly_called
     def arguments(
         self,
-        nodes: Any,
+        nodes: "Numbers",
         *,
         viscosity: float = WATER,
         relaxation_time: float | None = None,
         screening_length: float | None = None,
         closed: bool = False,
-        directors: Any = None,
+        directors: "Numbers | None" = None,
     ) -> dict[str, Any]:
         """What ``add_filament`` (one filament) or ``add_filaments`` (a list) of a topology is given.
 
@@ -151,8 +151,8 @@ class FilamentMaterial:
         """
         name = self.name
         one = not isinstance(nodes, list | tuple) or (len(nodes) > 0 and np.ndim(nodes[0]) == 1)
-        parts: Iterable[Any] = [nodes] if one else nodes
-        parts = [array(f"{name}: nodes of filament {i}", x, (None, 3)) for i, x in enumerate(parts)]
+        given: Any = [nodes] if one else nodes
+        parts = [array(f"{name}: nodes of filament {i}", x, (None, 3)) for i, x in enumerate(given)]
         if relaxation_time is not None:
             number(f"{name}: relaxation_time", relaxation_time, above=0.0)
         shares, along, across, links = [np.empty(0)], [np.empty(0)], [np.empty(0)], [np.empty(0)]

@@ -1,10 +1,10 @@
 """Friction of rigid clusters of spheres."""
 
-from typing import Any
 
 import numpy as np
 
 from medyanpy._tools.names import plainly_called
+from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import array, number, per_item, vector
 from medyanpy.errors import ParameterError
 from medyanpy.rigid.rotne_prager import FORCES_TORQUES, FORCES_TORQUES_STRESSLETS, mobility_block
@@ -18,11 +18,11 @@ _COLUMN, _PAIRS = 528, 20_000
 
 @plainly_called
 def bead_model_friction(
-    centers: Any,
-    radii: Any,
+    centers: "Numbers",
+    radii: "Numbers",
     viscosity: float,
     *,
-    reference_point: Any = (0.0, 0.0, 0.0),
+    reference_point: "Numbers" = (0.0, 0.0, 0.0),
     stresslets: bool = True,
     max_memory: float = 4e9,
 ) -> np.ndarray:

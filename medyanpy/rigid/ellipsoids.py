@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import array, number, required_thermal_energy
 from medyanpy.errors import ParameterError
 
@@ -11,7 +12,7 @@ __all__ = ["ellipsoid_diffusion", "ellipsoid_friction", "ellipsoid_inertia"]
 
 
 def ellipsoid_diffusion(
-    semi_axes: Any, viscosity: float, temperature: float | None = None, *, kT: float | None = None
+    semi_axes: "Numbers", viscosity: float, temperature: float | None = None, *, kT: float | None = None
 ) -> np.ndarray:
     r"""6×6 diffusion tensor of an ellipsoid about its centre, in the frame of its axes.
 
@@ -61,7 +62,7 @@ def ellipsoid_diffusion(
     return np.diag(energy * _mobilities("ellipsoid_diffusion", semi_axes, viscosity))
 
 
-def ellipsoid_friction(semi_axes: Any, viscosity: float) -> np.ndarray:
+def ellipsoid_friction(semi_axes: "Numbers", viscosity: float) -> np.ndarray:
     """6×6 friction tensor of an ellipsoid about its centre, in the frame of its axes.
 
     kT divided by what `ellipsoid_diffusion` gives; 6πηa and 8πηa³ for a sphere.
@@ -92,7 +93,7 @@ def ellipsoid_friction(semi_axes: Any, viscosity: float) -> np.ndarray:
     return np.diag(1.0 / _mobilities("ellipsoid_friction", semi_axes, viscosity))
 
 
-def ellipsoid_inertia(semi_axes: Any, mass: float) -> np.ndarray:
+def ellipsoid_inertia(semi_axes: "Numbers", mass: float) -> np.ndarray:
     """Principal moments of inertia of a solid ellipsoid of uniform density, m(b² + c²)/5.
 
     Parameters
@@ -111,7 +112,8 @@ def ellipsoid_inertia(semi_axes: Any, mass: float) -> np.ndarray:
         A number outside its domain.
     """
     squares = _semi_axes("ellipsoid_inertia", semi_axes) ** 2
-    return number("ellipsoid_inertia: mass", mass, above=0.0) * (squares.sum() - squares) / 5.0
+    out: np.ndarray = number("ellipsoid_inertia: mass", mass, above=0.0) * (squares.sum() - squares) / 5.0
+    return out
 
 
 def _semi_axes(what: str, semi_axes: Any) -> np.ndarray:

@@ -1,10 +1,10 @@
 """Mass, centre and principal axes of a rigid body made of parts."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import array, per_item, vector
 from medyanpy.errors import ParameterError
 from medyanpy.rigid.tensors import move_friction, rotate_tensor
@@ -41,15 +41,17 @@ class PrincipalAxes:
 
         return np.roll(Rotation.from_matrix(self.axes.T.copy()).as_quat(canonical=True), 1)
 
-    def to_body(self, positions: Any) -> np.ndarray:
+    def to_body(self, positions: "Numbers") -> np.ndarray:
         """(n, 3) body-frame coordinates of points in space, nm."""
-        return (array("to_body: positions", positions, (None, 3)) - self.center_of_mass) @ self.axes.T
+        out: np.ndarray = (array("to_body: positions", positions, (None, 3)) - self.center_of_mass) @ self.axes.T
+        return out
 
-    def to_space(self, positions: Any) -> np.ndarray:
+    def to_space(self, positions: "Numbers") -> np.ndarray:
         """(n, 3) coordinates in space of points in the body frame, nm."""
-        return array("to_space: positions", positions, (None, 3)) @ self.axes + self.center_of_mass
+        out: np.ndarray = array("to_space: positions", positions, (None, 3)) @ self.axes + self.center_of_mass
+        return out
 
-    def friction_in_body(self, friction: Any, reference_point: Any = (0.0, 0.0, 0.0)) -> np.ndarray:
+    def friction_in_body(self, friction: "Numbers", reference_point: "Numbers" = (0.0, 0.0, 0.0)) -> np.ndarray:
         """(6, 6) friction tensor about the centre of mass in the body frame: what rigid bodies take.
 
         Parameters
@@ -68,7 +70,7 @@ class PrincipalAxes:
         return rotate_tensor(move_friction(friction, shift), self.axes)
 
 
-def principal_axes(positions: Any, masses: Any, radii: Any = 0.0) -> PrincipalAxes:
+def principal_axes(positions: "Numbers", masses: "Numbers", radii: "Numbers" = 0.0) -> PrincipalAxes:
     r"""Mass, centre of mass, principal moments and axes of inertia of a body made of balls or points.
 
     Parameters

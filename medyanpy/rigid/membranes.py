@@ -1,9 +1,9 @@
 """Rigid bodies across a membrane: how they stand in it, and the friction that it gives them."""
 
-from typing import Any
 
 import numpy as np
 
+from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import array, number
 from medyanpy.errors import ParameterError
 from medyanpy.rigid.ellipsoids import ellipsoid_friction
@@ -77,7 +77,7 @@ def transmembrane_friction(radius: float, height: float, surface_viscosity: floa
     return out
 
 
-def upright(normals: Any) -> np.ndarray:
+def upright(normals: "Numbers") -> np.ndarray:
     """Orientations of bodies whose third axis is along given directions.
 
     How a body is turned about its own axis is that of the shortest turn of the z axis into the direction.
@@ -113,4 +113,5 @@ def upright(normals: Any) -> np.ndarray:
     # Half way between the z axis and the direction; the one against the z axis is reached about x.
     turn = np.column_stack([1.0 + z, -y, x, np.zeros(len(z))])
     turn[z < -1.0 + 1e-12] = [0.0, 1.0, 0.0, 0.0]
-    return turn / np.linalg.norm(turn, axis=1)[:, None]
+    out: np.ndarray = turn / np.linalg.norm(turn, axis=1)[:, None]
+    return out

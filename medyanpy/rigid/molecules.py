@@ -2,12 +2,13 @@
 
 import os
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from medyanpy._tools.names import plainly_called
 from medyanpy._tools.quaternions import product, turned
+from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import array, number
 from medyanpy.errors import ParameterError
 from medyanpy.rigid.bead_models import bead_model_friction
@@ -65,10 +66,15 @@ class RigidMolecule:
     @property
     def center_of_mass(self) -> np.ndarray:
         """(3,) nm, where the structure has it."""
-        return self.mass @ np.array([body.center_of_mass for body in self.bodies]) / self.mass.sum()
+        out: np.ndarray = self.mass @ np.array([body.center_of_mass for body in self.bodies]) / self.mass.sum()
+        return out
 
     def arguments(
-        self, positions: Any = ((0.0, 0.0, 0.0),), orientations: Any = None, *, mass_scale: float = 1.0
+        self,
+        positions: "Numbers" = ((0.0, 0.0, 0.0),),
+        orientations: "Numbers | None" = None,
+        *,
+        mass_scale: float = 1.0,
     ) -> dict[str, Any]:
         """Of `Topology.add_rigid_bodies`, for copies of the molecule, one after another.
 
@@ -114,7 +120,7 @@ class RigidMolecule:
             "friction": np.tile(self.friction, (len(x), 1, 1)),
         }
 
-    def spheres(self, model: str = "atoms") -> list[tuple[np.ndarray, np.ndarray]]:
+    def spheres(self, model: Literal["atoms", "residues"] = "atoms") -> list[tuple[np.ndarray, np.ndarray]]:
         """The spheres of its bodies, for pictures: ``draw(simulation, spheres={"kinase": molecule.spheres()})``.
 
         Parameters
@@ -190,10 +196,10 @@ class RigidMolecule:
 
 @plainly_called
 def from_structure(
-    structure: Structure | str | os.PathLike,
+    structure: Structure | str | os.PathLike[str],
     viscosity: float,
     *,
-    model: str = "atoms",
+    model: Literal["atoms", "residues", "ellipsoid", "sphere"] = "atoms",
     domains: Domains | Any = None,
     network: ElasticNetwork | None = None,
     radius: float | None = None,
@@ -298,7 +304,7 @@ def _body_of_atoms(structure: Structure, labels: np.ndarray) -> np.ndarray:
 
     of_residue = np.full(len(structure.residues), -1)
     of_residue[structure.residue_of[structure.alpha]] = labels
-    body_of = of_residue[structure.residue_of]
+    body_of: np.ndarray = of_residue[structure.residue_of]
     beside = np.flatnonzero(body_of < 0)
     if len(beside):
         near = cKDTree(structure.positions[structure.alpha]).query(structure.positions[beside])[1]
@@ -373,7 +379,7 @@ def _friction(
 
 
 @plainly_called
-def enclosing_ellipsoid(positions: Any, *, tolerance: float = 1e-6) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def enclosing_ellipsoid(positions: "Numbers", *, tolerance: float = 1e-6) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The ellipsoid of least volume that encloses points.
 
     Parameters

@@ -59,11 +59,13 @@ class ElasticNetwork:
         """(p,) root mean square change of the length of each contact, nm, by the modes that there are."""
         i, j = self.contacts.T
         along = np.einsum("pk,mpk->mp", self.directions, self.modes[:, j] - self.modes[:, i])
-        return np.sqrt(kT / self.stiffness * (along**2 / self.eigenvalues[:, None]).sum(axis=0))
+        out: np.ndarray = np.sqrt(kT / self.stiffness * (along**2 / self.eigenvalues[:, None]).sum(axis=0))
+        return out
 
     def squared_displacements(self, kT: float) -> np.ndarray:
         """(n,) mean square displacement of each atom, nm²."""
-        return kT / self.stiffness * ((self.modes**2).sum(axis=2) / self.eigenvalues[:, None]).sum(axis=0)
+        out: np.ndarray = kT / self.stiffness * ((self.modes**2).sum(axis=2) / self.eigenvalues[:, None]).sum(axis=0)
+        return out
 
     def __repr__(self) -> str:
         return (
@@ -136,7 +138,8 @@ def elastic_network(
 
 def _directions(x: np.ndarray, contacts: np.ndarray) -> np.ndarray:
     d = x[contacts[:, 1]] - x[contacts[:, 0]]
-    return d / np.linalg.norm(d, axis=1)[:, None]
+    out: np.ndarray = d / np.linalg.norm(d, axis=1)[:, None]
+    return out
 
 
 def _contacts(x: np.ndarray, cutoff: float, breaks: np.ndarray) -> np.ndarray:
@@ -251,7 +254,7 @@ def rigid_domains(network: ElasticNetwork, n: int | None = None, *, most: int = 
     best = max(scores, key=lambda k: scores[k]) if n is None else n
     found = labels[best]
     # The largest first; of equal ones that which comes first.
-    order = np.lexsort([[np.argmax(found == k) for k in range(best)], -np.bincount(found, minlength=best)])
+    order = np.lexsort((np.array([np.argmax(found == k) for k in range(best)]), -np.bincount(found, minlength=best)))
     return Domains(np.argsort(order)[found], scores)
 
 
@@ -268,7 +271,8 @@ def _spectrum(network: ElasticNetwork, n: int) -> np.ndarray:
     scaled = similarity / np.sqrt(total[i] * total[j])
     graph = coo_array((np.concatenate([scaled, scaled]), (np.append(i, j), np.append(j, i))), (m, m)).tocsr()
     values, vectors = eigsh(graph, k=n, which="LA", v0=np.random.default_rng(0).normal(size=m))
-    return vectors[:, np.argsort(-values)]
+    out: np.ndarray = vectors[:, np.argsort(-values)]
+    return out
 
 
 def _clusters(rows: np.ndarray) -> tuple[float, np.ndarray]:

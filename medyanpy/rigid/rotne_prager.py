@@ -104,26 +104,29 @@ def mobility_block(x: np.ndarray, a: np.ndarray, y: np.ndarray, b: np.ndarray, m
     return out.reshape(n * moments, m * moments)
 
 
-def _gradient(h: _Radial, r2, d, v, s, sign) -> np.ndarray:
+def _gradient(
+    h: _Radial, r2: np.ndarray, d: np.ndarray, v: np.ndarray, s: np.ndarray, sign: np.ndarray
+) -> np.ndarray:
     """(..., moment, k): B : ∇G."""
     along = (4.0 * h.h2 + r2 * h.h3)[..., None] - sign * h.h2[..., None]
-    return along[..., None] * v - (h.h3[..., None] * s)[..., None] * d[..., None, :]
+    out: np.ndarray = along[..., None] * v - (h.h3[..., None] * s)[..., None] * d[..., None, :]
+    return out
 
 
-def _surface_surface(r, a, b) -> _Radial:
+def _surface_surface(r: np.ndarray, a: np.ndarray, b: np.ndarray) -> _Radial:
     return _mean_distance(0, r, a, b)
 
 
-def _ball_surface(r, a, b) -> _Radial:
+def _ball_surface(r: np.ndarray, a: np.ndarray, b: np.ndarray) -> _Radial:
     """The ball has radius a, the surface b. Of h1 nothing but G itself is made."""
     return _mean_distance(1, r, a, b)
 
 
-def _ball_ball(r, a, b) -> _Radial:
+def _ball_ball(r: np.ndarray, a: np.ndarray, b: np.ndarray) -> _Radial:
     return _mean_distance(2, r, a, b)
 
 
-def _mean_distance(kind: int, r, a, b) -> _Radial:
+def _mean_distance(kind: int, r: np.ndarray, a: np.ndarray, b: np.ndarray) -> _Radial:
     """H and its derivatives: _kernels/mean_distances.pxi."""
     given = (np.ascontiguousarray(v, float).ravel() for v in (r, a, b))
     return _Radial(*hydrodynamics.mean_distances(kind, *given).reshape(4, *r.shape))

@@ -4,7 +4,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -85,12 +85,12 @@ class Structure:
 
 @plainly_called
 def read_structure(
-    file: str | os.PathLike,
+    file: str | os.PathLike[str],
     *,
     chains: str | Sequence[str] | None = None,
     model: int | None = None,
-    ligands: str = "refuse",
-    gaps: str = "refuse",
+    ligands: Literal["refuse", "leave out", "keep"] = "refuse",
+    gaps: Literal["refuse", "allow"] = "refuse",
 ) -> Structure:
     """Read the proteins of a PDB or mmCIF file.
 
@@ -195,7 +195,7 @@ class _Reader:
 
     def __init__(self, what: str, ligands: str, gaps: str) -> None:
         self.what, self.ligands, self.gaps = what, ligands, gaps
-        self.atoms: list[tuple] = []
+        self.atoms: list[tuple[Any, ...]] = []
         self.residues: list[Residue] = []
         self.alpha: list[int] = []
         self.breaks: list[bool] = []
@@ -224,7 +224,9 @@ class _Reader:
             np.array(self.breaks),
         )
 
-    def _in_chain(self, path: Path, chain: str, residue: "gemmi.Residue", before: dict | None) -> dict:
+    def _in_chain(
+        self, path: Path, chain: str, residue: "gemmi.Residue", before: dict[str, Any] | None
+    ) -> dict[str, Any]:
         """One residue of a protein; returns its atoms by name."""
         import gemmi
 

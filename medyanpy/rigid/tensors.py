@@ -6,10 +6,10 @@ Both depend on the reference point, which no tensor knows: shifts are counted fr
 """
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
+from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import array, number, required_thermal_energy, vector
 from medyanpy.errors import ParameterError
 
@@ -28,7 +28,7 @@ __all__ = [
 _SINGULAR = 1e-14
 
 
-def check_tensor(tensor: Any, what: str = "tensor", *, tolerance: float = 1e-6) -> np.ndarray:
+def check_tensor(tensor: "Numbers", what: str = "tensor", *, tolerance: float = 1e-6) -> np.ndarray:
     r"""The tensor made exactly symmetric, after making sure that it is symmetric and positive definite.
 
     Translations and rotations have different units, so both are judged for
@@ -64,7 +64,8 @@ def check_tensor(tensor: Any, what: str = "tensor", *, tolerance: float = 1e-6) 
     """
     a = array(what, tensor, (6, 6))
     tolerance = number(f"{what}: tolerance", tolerance, at_least=0.0)
-    return check_tensors(a[None], lambda _: what, tolerance)[0]
+    out: np.ndarray = check_tensors(a[None], lambda _: what, tolerance)[0]
+    return out
 
 
 def check_tensors(a: np.ndarray, name: Callable[[int], str], tolerance: float = 1e-6) -> np.ndarray:
@@ -82,7 +83,8 @@ def check_tensors(a: np.ndarray, name: Callable[[int], str], tolerance: float = 
     if wrong.any():
         n = int(np.argmax(wrong))
         raise _at_fault(name(n), a[n], scale[n], skew[n], lowest[n], tolerance)
-    return 0.5 * (a + a.transpose(0, 2, 1))
+    out: np.ndarray = 0.5 * (a + a.transpose(0, 2, 1))
+    return out
 
 
 def _at_fault(
@@ -103,7 +105,9 @@ def _at_fault(
     )
 
 
-def friction_to_diffusion(friction: Any, temperature: float | None = None, *, kT: float | None = None) -> np.ndarray:
+def friction_to_diffusion(
+    friction: "Numbers", temperature: float | None = None, *, kT: float | None = None
+) -> np.ndarray:
     """kT times the inverse of a friction tensor: its diffusion tensor, about the same point and in the same frame.
 
     Parameters
@@ -135,7 +139,9 @@ def friction_to_diffusion(friction: Any, temperature: float | None = None, *, kT
     return energy * _inverse(check_tensor(friction, "friction"))
 
 
-def diffusion_to_friction(diffusion: Any, temperature: float | None = None, *, kT: float | None = None) -> np.ndarray:
+def diffusion_to_friction(
+    diffusion: "Numbers", temperature: float | None = None, *, kT: float | None = None
+) -> np.ndarray:
     """kT times the inverse of a diffusion tensor: its friction tensor, about the same point and in the same frame.
 
     Parameters, units and errors are those of `friction_to_diffusion`, the other way round.
@@ -144,7 +150,7 @@ def diffusion_to_friction(diffusion: Any, temperature: float | None = None, *, k
     return energy * _inverse(check_tensor(diffusion, "diffusion"))
 
 
-def move_friction(friction: Any, shift: Any) -> np.ndarray:
+def move_friction(friction: "Numbers", shift: "Numbers") -> np.ndarray:
     r"""The friction tensor about another reference point of the same body.
 
     With W = [shift]×, the matrix of the cross product,
@@ -173,7 +179,7 @@ def move_friction(friction: Any, shift: Any) -> np.ndarray:
     return _congruent(x.T, check_tensor(friction, "friction"))
 
 
-def move_diffusion(diffusion: Any, shift: Any) -> np.ndarray:
+def move_diffusion(diffusion: "Numbers", shift: "Numbers") -> np.ndarray:
     r"""The diffusion tensor about another reference point of the same body.
 
     With W = [shift]×, :math:`D_{rt} \leftarrow D_{rt} + D_{rr}W` and
@@ -199,7 +205,7 @@ def move_diffusion(diffusion: Any, shift: Any) -> np.ndarray:
     return _congruent(x, check_tensor(diffusion, "diffusion"))
 
 
-def rotate_tensor(tensor: Any, axes: Any) -> np.ndarray:
+def rotate_tensor(tensor: "Numbers", axes: "Numbers") -> np.ndarray:
     """The tensor in another frame.
 
     Parameters
@@ -233,7 +239,7 @@ def rotate_tensor(tensor: Any, axes: Any) -> np.ndarray:
     return _congruent(both, a)
 
 
-def center_of_diffusion(diffusion: Any) -> np.ndarray:
+def center_of_diffusion(diffusion: "Numbers") -> np.ndarray:
     r"""Where the coupling block of the diffusion tensor is symmetric: there the body diffuses least.
 
     Solves :math:`(\operatorname{tr}D_{rr} - D_{rr})\,d = -\mathrm{axial}(D_{rt} - D_{tr})`, where the axial vector of a
@@ -273,7 +279,7 @@ def center_of_diffusion(diffusion: Any) -> np.ndarray:
     return -_solve_skew(d[3:, 3:], d[3:, :3] - d[:3, 3:])
 
 
-def center_of_resistance(friction: Any) -> np.ndarray:
+def center_of_resistance(friction: "Numbers") -> np.ndarray:
     r"""Where the coupling block of the friction tensor is symmetric (Brenner's centre of reaction).
 
     Solves :math:`(\operatorname{tr}\zeta_{tt} - \zeta_{tt})\,d = \mathrm{axial}(\zeta_{rt} - \zeta_{tr})`. It is the
@@ -305,7 +311,8 @@ def _cross(v: np.ndarray) -> np.ndarray:
 
 def _congruent(x: np.ndarray, a: np.ndarray) -> np.ndarray:
     out = x @ a @ x.T
-    return 0.5 * (out + out.T)
+    found: np.ndarray = 0.5 * (out + out.T)
+    return found
 
 
 def _inverse(a: np.ndarray) -> np.ndarray:
@@ -315,7 +322,8 @@ def _inverse(a: np.ndarray) -> np.ndarray:
     scale = 1.0 / np.sqrt(np.diag(a))
     factor = np.linalg.cholesky(a * scale[:, None] * scale)
     inverse = cho_solve((factor, True), np.eye(6))
-    return 0.5 * (inverse + inverse.T) * scale[:, None] * scale
+    out: np.ndarray = 0.5 * (inverse + inverse.T) * scale[:, None] * scale
+    return out
 
 
 def _solve_skew(block: np.ndarray, skew: np.ndarray) -> np.ndarray:

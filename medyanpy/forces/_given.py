@@ -1,0 +1,20 @@
+"""What forces and jumps call the beads, handles and pairs that users give them."""
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import numpy as np
+
+from medyanpy.handles import Handle
+from medyanpy.sites import Sites
+
+__all__ = ["Beads", "Handles", "Ids", "Rows"]
+
+#: A handle, or several.
+Handles: TypeAlias = Handle | Sequence[Handle]
+#: Numbers of beads, or of what has permanent ids.
+Ids: TypeAlias = int | np.integer | np.ndarray | Sequence[int] | Sequence[np.integer]
+#: Places that a force acts on: handles, sites, or numbers of beads.
+Beads: TypeAlias = Handles | Sites | Ids
+#: Numbers of beads in rows, as those of pairs.
+Rows: TypeAlias = np.ndarray | Sequence[Sequence[int]] | Sequence[np.ndarray] | Sequence[int]
