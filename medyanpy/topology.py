@@ -4,7 +4,7 @@ import gc
 import weakref
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, nullcontext
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 import numpy as np
 
@@ -169,7 +169,7 @@ class Topology(Displayed, Guarded):
         x = np.zeros((self._n_beads, 3))
         for handle in self._handles:
             if handle.takes_constraints:
-                x[handle.beads] = handle.positions
+                x[handle.beads] = cast(Any, handle).positions
         start: np.ndarray = x[beads]
         return start
 

@@ -28,7 +28,7 @@ _spins = "OMP_WAIT_POLICY" not in _os.environ and "GOMP_SPINCOUNT" not in _os.en
 if _spins:
     _os.environ["GOMP_SPINCOUNT"] = _SPINS
 try:
-    from medyanpy._kernels import parallel as _parallel  # noqa: F401
+    import medyanpy._kernels.parallel as _parallel  # noqa: F401
 except ImportError as _cause:
     if not any(_library in str(_cause) for _library in ("libgomp", "libomp", "libiomp")):
         raise

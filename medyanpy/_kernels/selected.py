@@ -12,6 +12,7 @@ True
 import importlib
 import importlib.util
 import os
+from typing import Any
 
 from medyanpy._kernels.program import SUPPORTED
 
@@ -25,7 +26,7 @@ if isa not in built:
     )
 
 
-def __getattr__(name: str):
+def __getattr__(name: str) -> Any:
     try:
         module = importlib.import_module(f"medyanpy._kernels.{isa}.{name}")
     except ModuleNotFoundError:

@@ -1,6 +1,6 @@
 """Chains and rings: how beads that follow each other are joined."""
 
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 
@@ -77,7 +77,7 @@ class Chains(Handle):
         parts = {
             name: together(getattr(self, name), getattr(other, name)) for name in (*self.per_link, *self.per_chain)
         }
-        starts = np.concatenate([self.starts, self.starts[-1] + other.starts[1:]])
+        starts = np.concatenate([self.starts, self.starts[-1] + cast(Any, other).starts[1:]])
         return {**super()._merged(other), **parts, "starts": starts}
 
     def _chosen(self, keep: np.ndarray) -> dict[str, Any]:

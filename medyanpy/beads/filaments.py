@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
@@ -167,7 +167,8 @@ class Filaments(Chains, Beads):
         return kept if self.directors is None else {**kept, self.directors: chains[self.link_chains]}
 
     def _merged(self, other: Handle) -> dict[str, Any]:
-        return {**super()._merged(other), "fixed_nodes": np.append(self.fixed_nodes, len(self) + other.fixed_nodes)}
+        fixed = np.append(self.fixed_nodes, len(self) + cast(Any, other).fixed_nodes)
+        return {**super()._merged(other), "fixed_nodes": fixed}
 
     def _chosen(self, keep: np.ndarray) -> dict[str, Any]:
         fixed = np.zeros(len(self), bool)

@@ -3,7 +3,7 @@ its equations are solved."""
 
 import heapq
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -177,7 +177,7 @@ class Joint:
         x = np.zeros((self.topology.n_beads, 3))
         for handle in self.handles:
             if len(handle):
-                x[handle.beads] = handle.positions
+                x[handle.beads] = cast(Any, handle).positions
         for handle, rows in self.parts:
             if handle is written:
                 self._check_start(what, rows, *rows.form.at(x[rows.beads], rows.own), reach)

@@ -144,7 +144,7 @@ class OrientedBeads(Beads):
         self.held = held
 
     def _merged(self, other: Handle) -> dict[str, Any]:
-        a, b = self.friction_tensors, other.friction_tensors
+        a, b = self.friction_tensors, cast(Any, other).friction_tensors
         if not len(self):
             tensors = b
         elif len(a) == len(b) == 1 and np.array_equal(a, b):

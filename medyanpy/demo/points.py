@@ -190,7 +190,8 @@ def _fastest(system: System, masses: np.ndarray) -> float:
     """
     # For its forces only: with masses that are still a guess no step of the run's length would be stable.
     context = Context(system, SplittingIntegrator("BAGAB", 1e-6 * TIMESTEP), threads=1)
-    vesicle, proteins = system.topology.handles
+    handles: Any = system.topology.handles
+    vesicle, proteins = handles
     x = np.array(context.get_state(positions=True).positions)
     rows = vesicle.beads
     weights = proteins.barycentric[:, :, None]

@@ -65,7 +65,8 @@ def run_protein_demo(report: Report, *, proteins: int = 12, steps: int = 8000) -
     mesh = TriangleMesh.icosphere(RADIUS, SUBDIVISIONS)
     report.begin(steps, f"vesicle: {size_of(mesh)}")
     system = _near_a_membrane(kinase, mesh, proteins, report.seed)
-    vesicle, lipids, bodies = system.topology.handles
+    handles: Any = system.topology.handles
+    vesicle, lipids, bodies = handles
     assert system.hydrodynamics is not None
     assert kinase.linkers is not None
     radius = system.hydrodynamics.radius(bodies)[: len(kinase.bodies)]

@@ -136,7 +136,7 @@ def _picture(
     from matplotlib.figure import Figure
 
     path = new_file("draw", path, overwrite=overwrite)
-    rod = simulation.system.topology.handles[0]
+    rod: Any = simulation.system.topology.handles[0]
     times, shapes = np.array([0.0, *watch.time]), [rod.positions, *watch.nodes]
     chosen = [int(np.argmin(np.abs(times - t))) for t in np.linspace(0.0, times[-1], SHAPES)]
     columns, apart = SHAPES // 2, (1.08 * LENGTH, 0.62 * LENGTH)

@@ -210,7 +210,9 @@ class Jumping:
         for force in forces:
             if isinstance(force, Links):
                 own = [pair for pair in zip(self.jumps, self.names, strict=True) if force in pair[0].forces]
-                found[force] = LinkEnds(force, [(jump.a, jump.b, shown[name]["links"]) for jump, name in own])
+                found[force] = LinkEnds(
+                    force, [(*jump.beside_frames().values(), shown[name]["links"]) for jump, name in own]
+                )
         return found
 
 

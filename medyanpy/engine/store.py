@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from itertools import count
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -262,7 +262,7 @@ class Store:
         """Put the beads that have positions of their own where they were when they were added."""
         for handle in self.layout.handles:
             if not isinstance(handle, InTrianglePoints):
-                self.x[self.layout.slice_of(handle)] = handle.positions
+                self.x[self.layout.slice_of(handle)] = cast(Any, handle).positions
 
     def moving(self) -> dict[str, np.ndarray]:
         """What steps change, by the names that checkpoints use; positions of in-triangle points are derived."""

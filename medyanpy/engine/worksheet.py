@@ -6,7 +6,7 @@ timestep each force bears, and what nobody can have meant. The same remarks are 
 
 from dataclasses import dataclass, field
 from math import inf, isinf, nan
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 
@@ -229,7 +229,7 @@ def _bead_row(system: "System", integrator: "SplittingIntegrator", handle: "Hand
     moves = ~handle.fixed_beads
     mass, friction = (np.broadcast_to(values, (len(handle),))[moves] for values in (handle.mass, handle.friction))
     dt, kT = integrator.timestep, nan if integrator.kT is None else integrator.kT
-    x, joined = handle.positions, handle.joined
+    x, joined = cast(Any, handle).positions, handle.joined
     length = float(np.linalg.norm(x[joined[:, 1]] - x[joined[:, 0]], axis=1).min()) if len(joined) else nan
     with np.errstate(divide="ignore", invalid="ignore"):
         step = np.sqrt(2.0 * kT * dt / friction) if integrator.overdamped else np.sqrt(kT / mass) * dt
@@ -394,11 +394,11 @@ def _remarks_of_temperatures(system: "System", integrator: "SplittingIntegrator"
     return [
         (
             ThermostatWarning,
-            f"{force.name} is made for kT = {force.kT:.6g} pN nm, and the thermostat keeps {kT:.6g}: set it too, "
-            f"force.set(kT={kT:.6g})",
+            f"{force.name} is made for kT = {force.parameters['kT']:.6g} pN nm, and the thermostat keeps {kT:.6g}: "
+            f"set it too, force.set(kT={kT:.6g})",
         )
         for force in system.forces
-        if kT is not None and "kT" in force.changeable and abs(force.kT - kT) > 1e-6 * kT
+        if kT is not None and "kT" in force.changeable and abs(force.parameters["kT"] - kT) > 1e-6 * kT
     ]
 
 
@@ -414,7 +414,7 @@ def _remarks_of_units(
     if kT is None or not integrator.in_kelvin:
         return []
     remarks: list[str] = []
-    places = [h.positions for h in system.topology.handles if h.in_space]
+    places = [cast(Any, h).positions for h in system.topology.handles if h.in_space]
     size = float(np.ptp(np.concatenate(places), axis=0).max())
     for row in beads:
         if not row.moving:

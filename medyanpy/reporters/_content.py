@@ -5,7 +5,7 @@ for as long as nothing in it would have to be another number.
 """
 
 import os
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
@@ -48,6 +48,7 @@ from medyanpy.surfaces import PythonSurface, Surface
 if TYPE_CHECKING:
     import h5py
 
+    from medyanpy.jumps import Jump
     from medyanpy.simulation import Simulation
     from medyanpy.state import State
 
@@ -153,7 +154,7 @@ class Content:
         self._links = {name: f for name, f in zip(names, forces, strict=True) if isinstance(f, Links)}
         self._linked = {name: force.sites for name, force in self._links.items()}
         self._sides = {
-            name: list(system[name].beside_frames().values()) for name, *_ in self._jumps.values()
+            name: list(cast("Jump", system[name]).beside_frames().values()) for name, *_ in self._jumps.values()
         }
         most = len(self._fixed_bonds) + sum(chain.capacity for chain in chains)
         most += sum(most for _, _, most in self._jumps.values())
@@ -447,7 +448,8 @@ class Content:
     def _sites_of(self, path: str) -> dict[str, dict[str, np.ndarray]]:
         """Of a jump: what `Sites.from_arrays` makes the same sites of, for each side."""
         name, *_ = self._jumps[path]
-        return {side: sites.arrays for side, sites in self._simulation.system[name].beside_frames().items()}
+        jump = cast("Jump", self._simulation.system[name])
+        return {side: sites.arrays for side, sites in jump.beside_frames().items()}
 
     # Comparing ----------------------------------------------------------------------------------------------
 
