@@ -1,6 +1,7 @@
 """Checkers of types find the mistakes of users, and nothing in what is right."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -62,3 +63,25 @@ def test_each_mistake_is_found(check):
     found = dict(check("types_wrong.py"))
     assert {i: lines[i - 1] for i in wrong - set(found)} == {}, "not found"
     assert {i: found[i] for i in set(found) - wrong} == {}, "found where all is right"
+
+
+def test_mypy_is_strict_with_the_whole_package(tmp_path):
+    """As pyproject.toml has it."""
+    pytest.importorskip("mypy", reason=TYPES.format("mypy"))
+    command = ["mypy", f"--config-file={HERE.parent / 'pyproject.toml'}", f"--cache-dir={tmp_path / 'mypy'}"]
+    run = subprocess.run([sys.executable, "-P", "-m", *command], capture_output=True, text=True, cwd=tmp_path)
+    assert run.returncode == 0, run.stdout + run.stderr
+
+
+def test_nearly_all_public_types_are_known(tmp_path):
+    pytest.importorskip("pyright", reason=TYPES.format("pyright"))
+    command = ["pyright", "--verifytypes", "medyanpy", "--ignoreexternal"]
+    # Here it looks for the Python of the path.
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    run = subprocess.run(
+        [sys.executable, "-P", "-m", *command], capture_output=True, text=True, cwd=tmp_path,
+        env={**os.environ, "PATH": path},
+    )  # fmt: skip
+    score = re.search(r"Type completeness score: ([\d.]+)%", run.stdout)
+    assert score, run.stdout + run.stderr
+    assert float(score[1]) >= 99.0

@@ -5,7 +5,7 @@ import re
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from medyanpy._kernels import parallel, selected  # type: ignore[attr-defined]
+from medyanpy._kernels import parallel, selected
 from medyanpy._tools.threads import available_threads
 from medyanpy._version import __version__
 

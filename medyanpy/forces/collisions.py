@@ -1,6 +1,6 @@
 """Soft repulsion between everything that has a shape: balls, filaments, rods, membranes."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -137,7 +137,7 @@ class SoftCollisions(ShapeForce):
         self,
         shapes: "Handles",
         stiffness: "Numbers",
-        radius: "Numbers | None" = None,
+        radius: "Numbers | Sequence[float | None] | None" = None,
         *,
         layers: "Numbers" = 1,
         no_collide: "Numbers" = 0,

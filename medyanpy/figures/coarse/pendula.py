@@ -46,6 +46,7 @@ class Package:
         self.system: System = System(topology)
         self.system.add_force(forces.UniformField(self.rope, [0.0, -1.0, 0.0]))
         if method != "SHAKE":
+            assert omega is not None
             self.penalty: forces.LinkLengthPenalty = self.system.add_force(forces.LinkLengthPenalty(self.rope, omega))
         if method == "variational Euler":
             integrator = SplittingIntegrator("BA", h, symmetric=False)
