@@ -421,7 +421,7 @@ NAMED = {
     "EllipsoidRepulsion": ("member of group_a 1", lambda f: f.semi_axes.tolist(), [[1.0] * 3, [3.0] * 3]),
     "SoftCollisions": ("exclusion 0", lambda f: f.exclusions.tolist(), [[3, 4]]),
     "WallRepulsion": ("bead 1", lambda f: (f.beads.tolist(), f.radius.tolist()), ([0, 3], [1.0, 3.0])),
-    "PythonForce": ("bead 1", lambda f: f._named.tolist(), [0, 3]),
+    "PythonForce": ("bead 1", lambda f: f._bead_numbers.tolist(), [0, 3]),
     "LinkBinding": ("site of a 0", lambda f: (len(f.a), len(f.b), f._bound.tolist()), (3, 1, [[1, 0]])),
 }
 
@@ -547,8 +547,8 @@ def everything_of(simulation):
         (lambda t: t["beads"].remove(), mp.ParameterError, r"give beads= \(rows\) or ids=, one of the two"),
         (lambda t: t["beads"].remove(2, ids=2), mp.ParameterError, r"give beads= \(rows\) or ids=, one of the two"),
         (lambda t: t["beads"].remove(2, terms="no"), mp.ParameterError, "terms = 'no' but must be"),
-        (lambda t: t["beads"].remove(2, terms=np.array([1, 2])), mp.ParameterError, "terms = array.* but must be"),
-        (lambda t: t["filaments"].remove(0, terms=1), mp.ParameterError, "terms = 1 but must be"),
+        (lambda t: t["beads"].remove(2, terms=np.array([1, 2])), mp.ParameterError, "terms must be text, not array"),
+        (lambda t: t["filaments"].remove(0, terms=1), mp.ParameterError, "terms must be text, not 1"),
         (lambda t: t["filaments"].remove(0, term="remove"), mp.ParameterError, "term.*did you mean 'terms'"),
         (lambda t: t["beads"].remove(0), mp.TopologyError, "bond 0 of HarmonicBonds"),
         (lambda t: t["beads"].remove(1.5), mp.TopologyError, "beads"),

@@ -80,7 +80,10 @@ MAY_KNOW = {
 @pytest.mark.parametrize("part", MAY_KNOW)
 def test_parts_of_the_engine_know_only_what_they_may(part):
     found = set()
-    for node in ast.walk(ast.parse((ENGINE / f"{part}.py").read_text())):
+    tree = ast.parse((ENGINE / f"{part}.py").read_text())
+    # What only checkers of types read is no knowledge.
+    tree.body = [n for n in tree.body if not (isinstance(n, ast.If) and "TYPE_CHECKING" in ast.dump(n.test))]
+    for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("medyanpy"):
             modules = [node.module] if node.module != "medyanpy" else [f"medyanpy.{a.name}" for a in node.names]
             found |= {module.split(".")[1] for module in modules}

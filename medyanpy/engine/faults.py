@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,7 +14,9 @@ from medyanpy.engine.needles import flattest, heights
 from medyanpy.engine.schedule import Schedule
 from medyanpy.engine.store import Store
 from medyanpy.errors import SimulationError
-from medyanpy.handles import Handle
+
+if TYPE_CHECKING:
+    from medyanpy.handles import Handle
 
 __all__ = ["Faults"]
 

@@ -388,17 +388,23 @@ def _remarks_of_friction(system: "System", integrator: "SplittingIntegrator") ->
     return remarks
 
 
+def _made_for(force: "Force") -> float | None:
+    """kT, where all of a force has one."""
+    kT = getattr(force, "kT", None) if "kT" in force.changeable else None
+    return None if kT is None or np.ndim(kT) else float(kT)
+
+
 def _remarks_of_temperatures(system: "System", integrator: "SplittingIntegrator") -> list[_Remark]:
     """Of forces made for another temperature than the thermostat's, such as `FixmanPotential`."""
     kT = integrator.kT
     return [
         (
             ThermostatWarning,
-            f"{force.name} is made for kT = {force.parameters['kT']:.6g} pN nm, and the thermostat keeps {kT:.6g}: "
+            f"{force.name} is made for kT = {made_for:.6g} pN nm, and the thermostat keeps {kT:.6g}: "
             f"set it too, force.set(kT={kT:.6g})",
         )
         for force in system.forces
-        if kT is not None and "kT" in force.changeable and abs(force.parameters["kT"] - kT) > 1e-6 * kT
+        if kT is not None and (made_for := _made_for(force)) is not None and abs(made_for - kT) > 1e-6 * kT
     ]
 
 

@@ -18,6 +18,7 @@ from medyanpy.forces._given import Beads
 from medyanpy.forces._stiffness import Start
 from medyanpy.forces.external import _SingleBeadForce
 from medyanpy.sites import Sites
+from medyanpy.surfaces import Plane as SurfacePlane
 
 if TYPE_CHECKING:
     from medyanpy._kernels.program import Operation
@@ -120,7 +121,9 @@ class WallRepulsion(_SingleBeadForce):
     ) -> None:
         title = name or type(self).__name__
         if not isinstance(wall, Plane):
-            raise ParameterError(f"{title}: wall must be a boundaries.Plane, not {shown(wall)}")
+            # Both planes show themselves alike.
+            other = "a surfaces.Plane" if isinstance(wall, SurfacePlane) else shown(wall)
+            raise ParameterError(f"{title}: wall must be a boundaries.Plane, not {other}")
         self._wall, self._form = wall, expect_form(title, form)
         self._seen: WeakSet[Any] = WeakSet()
         super().__init__(

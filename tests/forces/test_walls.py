@@ -375,7 +375,7 @@ def refused(error, message, **changed):
         ({"beads": "balls"}, r"bead 5 of Balls\('balls', 2 balls\) .* starts 0.5 nm behind the wall"),
         ({"beads": "balls", "radius": [1.0, 4.0]}, "bead 5 .* starts 2.5 nm behind the wall"),
         ({"beads": lambda t: t.handles[1].sites([[0.0, 0, 0], [0.0, 0, -2.0]])}, "site 3 at .* starts 0.5 nm behind"),
-        ({"wall": mp.surfaces.Plane()}, "wall must be a boundaries.Plane, not <medyanpy.surfaces"),
+        ({"wall": mp.surfaces.Plane()}, "wall must be a boundaries.Plane, not a surfaces.Plane"),
         ({"form": "hard"}, "form = 'hard' but must be 'WCA' or 'soft'"),
         ({"sigma": 0.0}, "sigma = 0.0 but must be finite and > 0"),
         ({"radius": 1.0, "semi_axes": [1.0, 1.0, 1.0]}, "give radius= or semi_axes=, not both"),
