@@ -202,7 +202,7 @@ def test_show_opens_a_browser_or_is_shown_by_a_notebook(simulation, monkeypatch)
     pytest.importorskip("pyvista")
     pytest.importorskip("trame_vtk")
     opened = []
-    monkeypatch.setattr(interactive.webbrowser, "open", opened.append)
+    monkeypatch.setattr("webbrowser.open", opened.append)
     view = mp.visualize.show(simulation)
     (uri,) = opened
     assert uri.startswith("file:///")
