@@ -18,6 +18,7 @@ from concurrent.futures import (
 )
 from typing import Any
 
+from medyanpy._tools.extras import needed
 from medyanpy._tools.threads import available_threads
 from medyanpy._tools.validation import whole_number
 from medyanpy.errors import ExecutorError, ParameterError, shown
@@ -298,13 +299,8 @@ class Workers:
 
 
 def _connected(what: str, address: str) -> Any:
-    try:
+    with needed(f"{what}: executor = {address!r}, the address of a scheduler,", "Dask", "dask"):
         from distributed import Client
-    except ImportError as cause:
-        raise ImportError(
-            f"{what}: executor = {address!r} is the address of a scheduler of Dask, which is not installed: "
-            "pip install 'medyanpy[dask]'"
-        ) from cause
     connect: Any = Client
     try:
         return connect(address, timeout=10.0)

@@ -12,6 +12,7 @@ import numpy as np
 
 from medyanpy._tools.names import look_up
 from medyanpy._tools.outputs import write_atomically
+from medyanpy._tools.tables import aligned
 from medyanpy._tools.validation import file_path
 from medyanpy.errors import ParameterError
 
@@ -154,20 +155,17 @@ class Table:
             write_atomically("table", place, lambda file: file.write(text.encode()))
         return text
 
-    def _shown(self) -> list[list[str]]:
+    def _shown(self) -> list[tuple[str, ...]]:
         """Titles and cells, as many as are shown."""
-        cells = [[_in_short(row.get(name)) for name in self.columns] for row in self._rows[:_ROWS]]
-        return [list(self.columns), *cells]
+        cells = [tuple(_in_short(row.get(name)) for name in self.columns) for row in self._rows[:_ROWS]]
+        return [self.columns, *cells]
 
     def _rest(self) -> str:
         more = len(self) - _ROWS
         return f"... and {more} more" if more > 0 else ""
 
     def __repr__(self) -> str:
-        cells = self._shown()
-        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-        lines = ["  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in cells]
-        return "\n".join([*lines, *filter(None, [self._rest()])])
+        return "\n".join([*aligned(self._shown()), *filter(None, [self._rest()])])
 
     def _repr_html_(self) -> str:
         head, *body = [[html.escape(cell) for cell in row] for row in self._shown()]

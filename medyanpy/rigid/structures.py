@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
+from medyanpy._tools.extras import needed
 from medyanpy._tools.names import plainly_called
 from medyanpy._tools.validation import whole_number
 from medyanpy.errors import ParameterError
@@ -143,10 +144,8 @@ def read_structure(
 
 
 def _models(what: str, path: Path) -> "gemmi.Structure":
-    try:
+    with needed(what, "gemmi", "structures"):
         import gemmi
-    except ImportError as cause:
-        raise ImportError(f"{what} needs gemmi: pip install medyanpy[structures]") from cause
     suffixes = [suffix.lower() for suffix in path.suffixes]
     kind = suffixes[-2] if suffixes[-1:] == [".gz"] and len(suffixes) > 1 else (suffixes or [""])[-1]
     if kind not in _SUFFIXES:

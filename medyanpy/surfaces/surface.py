@@ -9,6 +9,7 @@ import numpy as np
 
 from medyanpy._kernels.selected import surface_constraints
 from medyanpy._tools.described import Described
+from medyanpy._tools.extras import needed
 from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import array, number, whole_number
 from medyanpy._tools.validation import seed as check_seed
@@ -365,10 +366,8 @@ class Surface(Described, ABC):
         what = f"{type(self).__name__}.mesh"
         n = whole_number(f"{what}: resolution", resolution, at_least=2, at_most=_MOST_CUBES)
         low, high = self._box(what, box)
-        try:
+        with needed(what, "scikit-image", "surfaces"):
             from skimage.measure import marching_cubes
-        except ImportError as cause:
-            raise ImportError(f"{what} needs scikit-image: pip install medyanpy[surfaces]") from cause
         h = (high - low).max() / n
         if box is None:
             # Room around it.

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from medyanpy._tools.extras import needed
 from medyanpy._tools.names import Named, plainly_called
 from medyanpy._tools.outputs import write_atomically
 from medyanpy._tools.progress import in_notebook
@@ -35,7 +36,7 @@ from medyanpy.visualize.scene import Sheet, Solids, give_values, label_of, objec
 
 __all__ = ["View", "export_gltf", "export_html", "show"]
 
-_COMMAND = "pip install 'medyanpy[notebooks]'"
+_EXTRA = "notebooks"
 #: The size of the picture that thicknesses which nobody has given are for.
 _SIZE = (1600, 1200)
 # All spheres of a kind together have no more vertices than this, nor have tubes with many sides.
@@ -404,10 +405,8 @@ def _tubes(name: str, x: np.ndarray, radii: np.ndarray, links: np.ndarray, color
 
 
 def _need_pyvista() -> None:
-    try:
+    with needed("a scene that turns", "PyVista", _EXTRA):
         import pyvista  # noqa: F401
-    except ImportError as cause:
-        raise ImportError(f"scenes that turn need PyVista: {_COMMAND}") from cause
 
 
 @contextmanager
@@ -453,10 +452,8 @@ def _fill(plotter: Any, scene: Scene3D) -> None:
 
 def _page(scene: Scene3D) -> str:
     """HTML of all pieces and what shows them, with the legend over it."""
-    try:
+    with needed("a page of HTML", "trame, with which PyVista writes it", _EXTRA):
         import trame_vtk  # noqa: F401
-    except ImportError as cause:
-        raise ImportError(f"PyVista writes HTML with trame, which is not here: {_COMMAND}") from cause
     with _plotter(scene) as plotter, warnings.catch_warnings():
         # What trame warns of while it is imported is not for users.
         warnings.simplefilter("ignore")
