@@ -1,7 +1,6 @@
 """The results of an ensemble: a row for each replica."""
 
 import csv
-import html
 import io
 import os
 from collections.abc import Iterator, Sequence
@@ -12,7 +11,8 @@ import numpy as np
 
 from medyanpy._tools.names import look_up
 from medyanpy._tools.outputs import write_atomically
-from medyanpy._tools.tables import aligned
+from medyanpy._tools.tables import Displayed, Page
+from medyanpy._tools.tables import Table as Shown
 from medyanpy._tools.validation import file_path
 from medyanpy.errors import ParameterError
 
@@ -23,11 +23,11 @@ __all__ = ["Table"]
 
 #: Of every table, between parameters and results.
 FIXED = ("replica", "seed", "steps", "status", "error")
-# Rows and characters of a cell that are shown.
-_ROWS, _WIDTH = 20, 24
+# Characters of a cell that are shown.
+_WIDTH = 24
 
 
-class Table:
+class Table(Displayed):
     """What became of each replica, and what the analysis returned: a row for each, in the order of the parameters.
 
     Columns are the parameters; ``replica``, its number among those of the same parameters; ``seed``; ``steps`` taken;
@@ -155,23 +155,16 @@ class Table:
             write_atomically("table", place, lambda file: file.write(text.encode()))
         return text
 
-    def _shown(self) -> list[tuple[str, ...]]:
-        """Titles and cells, as many as are shown."""
-        cells = [tuple(_in_short(row.get(name)) for name in self.columns) for row in self._rows[:_ROWS]]
-        return [self.columns, *cells]
-
-    def _rest(self) -> str:
-        more = len(self) - _ROWS
-        return f"... and {more} more" if more > 0 else ""
+    def _page(self) -> Page:
+        rows = [tuple(_in_short(row.get(name)) for name in self.columns) for row in self._rows]
+        said = "1 replica" if len(rows) == 1 else f"{len(rows):,} replicas"
+        counts = [(word, sum(row["status"] == word for row in self._rows)) for word in ("done", "unfinished", "failed")]
+        parts = [f"{count:,} {word}" for word, count in counts if count]
+        table = Shown(self.columns[0], rows, self.columns)
+        return Page("Ensemble", ": ".join(filter(None, [said, ", ".join(parts)])), [table])
 
     def __repr__(self) -> str:
-        return "\n".join([*aligned(self._shown()), *filter(None, [self._rest()])])
-
-    def _repr_html_(self) -> str:
-        head, *body = [[html.escape(cell) for cell in row] for row in self._shown()]
-        rows = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in body)
-        titles = "".join(f"<th>{cell}</th>" for cell in head)
-        return f"<table><thead><tr>{titles}</tr></thead><tbody>{rows}</tbody></table>{self._rest()}"
+        return str(self)
 
 
 def _column(values: list[Any]) -> np.ndarray:

@@ -68,7 +68,7 @@ def test_rows_are_runs_by_hand(reference):
 def test_seeds_are_those_of_numpy():
     """By the words of a published algorithm, which depends on nothing but the numbers."""
     expected = np.random.SeedSequence(3, spawn_key=(0, 1, 2)).generate_state(1, np.uint64)[0]
-    assert mp.ensemble.seed_of(3, 1, 2) == expected == 5121555114603300590 or expected == mp.ensemble.seed_of(3, 1, 2)
+    assert mp.ensemble.seed_of(3, 1, 2) == expected
     assert len({mp.ensemble.seed_of(s, i, j) for s in range(3) for i in range(30) for j in range(30)}) == 2700
     with pytest.raises(ParameterError, match="seed_of: replica = -1"):
         mp.ensemble.seed_of(3, 1, -1)
@@ -87,7 +87,8 @@ def test_tables(reference, tmp_path):
     with pytest.raises(ParameterError, match="exists"):
         reference.csv(tmp_path / "table.csv")
     reference.csv(tmp_path / "table.csv", overwrite=True)
-    assert repr(reference).splitlines()[1].split()[:2] == ["1", "0"]
+    assert repr(reference).startswith("Ensemble: 4 replicas: 4 done\n")
+    assert repr(reference).splitlines()[3].split()[:2] == ["1", "0"]
     assert reference._repr_html_().count("<tr>") == 5
     with pytest.raises(ParameterError, match=r"'energie'.*energy"):
         reference["energie"]
