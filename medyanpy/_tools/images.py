@@ -1,0 +1,75 @@
+"""Periodic boxes: what users give, and vectors to the nearest image."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from medyanpy._tools.validation import number
+from medyanpy.errors import ParameterError
+
+__all__ = ["Box", "box_lengths", "box_shown", "checked_box", "in_words", "nearest_image", "wrapped"]
+
+#: nm; None in directions that are open.
+Box = tuple[float | None, float | None, float | None]
+
+
+def checked_box(what: str, box: Any, error: type[Exception] = ParameterError) -> Box | None:
+    """A box as users give it: three lengths (nm, > 0), None for open directions; None where all are.
+
+    Raises
+    ------
+    ParameterError, or another error that is given
+    """
+    if box is None:
+        return None
+    if isinstance(box, str | bytes) or not isinstance(box, Sequence | np.ndarray) or len(box) != 3:
+        raise error(f"{what}: box must be three lengths, None in open directions, not {box!r}")
+    x, y, z = (
+        None if side is None else number(f"{what}: box[{c}]", side, above=0.0, error=error)
+        for c, side in enumerate(box)
+    )
+    return None if x is None and y is None and z is None else (x, y, z)
+
+
+def box_lengths(box: Sequence[float | None] | np.ndarray | None) -> np.ndarray:
+    """(3,) nm, 0 in directions that are open: as kernels and files have it."""
+    if box is None:
+        return np.zeros(3)
+    lengths = np.array([0.0 if side is None else side for side in box])
+    return np.where(np.isfinite(lengths), lengths, 0.0)
+
+
+def box_shown(lengths: np.ndarray | None) -> Box | None:
+    """The other way round."""
+    if lengths is None or not np.any(lengths):
+        return None
+    x, y, z = (float(side) if side > 0.0 else None for side in lengths)
+    return x, y, z
+
+
+def nearest_image(d: np.ndarray, box: Sequence[float | None] | np.ndarray | None) -> np.ndarray:
+    """(..., 3) vectors, each the image of d with the shortest components: those themselves in open directions."""
+    lengths = box_lengths(box)
+    if not lengths.any():
+        return d
+    inverse = np.divide(1.0, lengths, out=np.zeros(3), where=lengths > 0.0)
+    # By the inverse, as kernels have it: the same of two at half a box.
+    out: np.ndarray = d - lengths * np.rint(d * inverse)
+    return out
+
+
+def wrapped(x: np.ndarray, box: Sequence[float | None] | np.ndarray | None) -> np.ndarray:
+    """(..., 3) the images in the box, from 0 to below its length; in open directions x."""
+    lengths = box_lengths(box)
+    out: np.ndarray = np.array(x, np.float64)
+    for c in np.flatnonzero(lengths):
+        own = out[..., c] % lengths[c]
+        # Of what is a little below 0, the rest is the length itself.
+        out[..., c] = np.where(own < lengths[c], own, 0.0)
+    return out
+
+
+def in_words(box: Box) -> str:
+    """Its lengths, as messages have them."""
+    return " × ".join("open" if side is None else f"{side:.6g}" for side in box)
