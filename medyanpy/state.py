@@ -88,7 +88,7 @@ class State(Displayed, Named):
     virials : dict of str to (3, 3) float array, pN nm
         Virial of every force, by its name: -∂U/∂ε in a homogeneous strain x → x + εᵀ x of space, which is
         Σ x_i ⊗ F_i over all beads. In a periodic direction the box is strained with them: only the diagonal is known
-        there, from differences of energies (to 1e-11 of these); what else has that direction in it is nan, and all
+        there, from differences of energies (to 1e-9 of these); what else has that direction in it is nan, and all
         where beads are on surfaces, which no box strains.
     virial : (3, 3) float array, pN nm
         Their sum.

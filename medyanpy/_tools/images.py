@@ -8,7 +8,7 @@ import numpy as np
 from medyanpy._tools.validation import number
 from medyanpy.errors import ParameterError
 
-__all__ = ["Box", "box_lengths", "box_shown", "checked_box", "in_words", "nearest_image", "wrapped"]
+__all__ = ["Box", "box_lengths", "box_shown", "checked_box", "images_between", "in_words", "nearest_image", "wrapped"]
 
 #: nm; None in directions that are open.
 Box = tuple[float | None, float | None, float | None]
@@ -48,15 +48,18 @@ def box_shown(lengths: np.ndarray | None) -> Box | None:
     return x, y, z
 
 
-def nearest_image(d: np.ndarray, box: Sequence[float | None] | np.ndarray | None) -> np.ndarray:
-    """(..., 3) vectors, each the image of d with the shortest components: those themselves in open directions."""
+def images_between(d: np.ndarray, box: Sequence[float | None] | np.ndarray | None) -> np.ndarray:
+    """(..., 3) what is to be taken away from vectors d to have their nearest images: whole numbers of lengths."""
     lengths = box_lengths(box)
-    if not lengths.any():
-        return d
     inverse = np.divide(1.0, lengths, out=np.zeros(3), where=lengths > 0.0)
     # By the inverse, as kernels have it: the same of two at half a box.
-    out: np.ndarray = d - lengths * np.rint(d * inverse)
+    out: np.ndarray = lengths * np.rint(d * inverse)
     return out
+
+
+def nearest_image(d: np.ndarray, box: Sequence[float | None] | np.ndarray | None) -> np.ndarray:
+    """(..., 3) vectors, each the image of d with the shortest components: those themselves in open directions."""
+    return d if box is None else d - images_between(d, box)
 
 
 def wrapped(x: np.ndarray, box: Sequence[float | None] | np.ndarray | None) -> np.ndarray:

@@ -25,9 +25,9 @@ from medyanpy.state import State
 
 __all__ = ["Measure"]
 
-# Of a seventh-order energy such as r^-12 what the sixth-order formula leaves out is 1e-15 at this strain, and rounding
-# 1e-12.
-_STRAIN = 2e-4
+# Rounding is 1e-10 of the energies at this strain, what the sixth-order formula leaves out far less. At larger ones,
+# more pairs would pass a cutoff where the force jumps.
+_STRAIN = 1e-6
 
 
 class Measure:
@@ -148,7 +148,7 @@ class Measure:
     def _strained(self, c: int) -> np.ndarray:
         """(forces,) pN nm: minus the derivative of every energy as the box and all that is in it is stretched along c.
 
-        From energies, to 1e-11 of them: what meets across the sides of the box is in no sum over places.
+        From energies, to 1e-9 of them: what meets across the sides of the box is in no sum over places.
         """
         store, schedule = self.store, self.schedule
         if any(isinstance(handle, SurfacePoints) for handle in store.layout.handles):

@@ -5,7 +5,7 @@ Where a periodic box is given, (3,) lengths in nm as `_tools.images` takes them,
 
 import numpy as np
 
-from medyanpy._tools.images import nearest_image
+from medyanpy._tools.images import images_between, nearest_image
 
 # 2A of a triangle is a cross product of edges up to L long between corners up to X from the origin. Its
 # rounding error is a few eps L^2; and corners can only be placed to eps X, which moves 2A by L eps X. Below
@@ -92,8 +92,7 @@ def unwrapped(vertices: np.ndarray, edges: np.ndarray, box: np.ndarray) -> np.nd
     # Those at one distance at once, since each is placed by one that is nearer.
     order = np.argsort(depth, kind="stable")
     for ring in np.split(order, np.flatnonzero(np.diff(depth[order])) + 1)[1:]:
-        known = out[before[ring]]
-        out[ring] = known + nearest_image(out[ring] - known, box)
+        out[ring] -= images_between(out[ring] - out[before[ring]], box)
     return out
 
 
