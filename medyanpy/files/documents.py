@@ -264,7 +264,8 @@ class _Describer:
             {"name": name, **self.described(jump, name)}
             for name, jump in zip(system.jump_names, system.jumps, strict=True)
         ]
-        tree = {"type": "System", "topology": topology, "forces": forces} | ({"jumps": jumps} if jumps else {})
+        tree: dict[str, Any] = {"type": "System", "topology": topology, "forces": forces}
+        tree |= {"jumps": jumps} if jumps else {}
         if system.box is not None:
             tree["box"] = list(system.box)
         fluid = system.hydrodynamics

@@ -425,7 +425,7 @@ class TriangleMesh(MeshAttributes):
         axes = {True: "xy", False: ""}.get(cast(bool, periodic), periodic)
         if axes not in ("", "x", "y", "xy"):
             raise ParameterError(f"{owner}: periodic = {periodic!r} but must be 'x', 'y', 'xy', True or False")
-        along_x, along_y = (axis in cast(str, axes) for axis in "xy")
+        along_x, along_y = (axis in axes for axis in "xy")
         nx = arguments.whole_number(owner, "nx", nx, 3 if along_x else 2, 32768)
         ny = arguments.whole_number(owner, "ny", ny, 4 if along_y else 2, 32768)
         if along_y and ny % 2:

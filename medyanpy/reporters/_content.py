@@ -469,9 +469,9 @@ class Content:
         mine, theirs = _handle_rows(topology.handles), read_handle_rows(file)
         if mine != theirs:
             return f"it holds {_tell(theirs)}, the simulation {_tell(mine)}"
-        there = [str(np.asarray(name).astype(str)) for name in file["particles/all/box"].attrs["boundary"]]
-        if there != (here := self._boundary()):
-            return f"along x, y and z its boundaries are {', '.join(there)}, those of the simulation {', '.join(here)}"
+        sides = [str(np.asarray(name).astype(str)) for name in file["particles/all/box"].attrs["boundary"]]
+        if sides != (own := self._boundary()):
+            return f"along x, y and z its boundaries are {', '.join(sides)}, those of the simulation {', '.join(own)}"
         masses = file["particles/all/mass"][()]
         for k, (handle, row) in enumerate(zip(topology.handles, mine, strict=True)):
             group = file[f"medyanpy/handles/{k}"]

@@ -215,7 +215,7 @@ def check_box(case: ForceCase) -> None:
             if isinstance(handle, InTrianglePoints | SurfacePoints | Directors):
                 # Points go where their triangles do, and a surface has no images.
                 continue
-            parts = [[bead] for bead in handle.beads]
+            parts = list(handle.beads[:, None])
             if isinstance(handle, Chains):
                 parts = [handle.beads[a:b] for a, b in pairwise(handle.starts)]
             elif isinstance(handle, Membrane):
