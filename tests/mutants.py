@@ -383,6 +383,9 @@ LAWS = [
     ("functions in expressions, real powers", "surfaces/expressions.py", "_slope", "self.power(self._sech(a), 2)", "self._sech(a)"),
     ("choices in expressions have", "surfaces/expressions.py", "_derive", "rest if kind == \"max\" else rest[::-1]", "rest"),
     ("SymPy expressions as texts", "surfaces/texts.py", "_write_piecewise", "in reversed(first)", "in first"),
+    ("in a periodic box every force is", "_kernels/box.pxd", "nearest_image", "d[c] -= box.length[c]", "d[c] -= 0.999 * box.length[c]"),
+    ("fluids and patches in boxes", "_kernels/neighbors.pyx", "_periodic_cell", "part -= floor(part)", "part -= floor(part) - 1e-9"),
+    ("boxes at constant tension and pressure", "_kernels/box_area.pyx", "attempt", "exponent = (gained + kinetic", "exponent = (gained"),
     ("bonds written as text", "_kernels/bonds.pyx", "_find", "t.others[t.q * j + p]", "t.others[p]"),
 ]  # fmt: skip
 
