@@ -915,6 +915,7 @@ def test_instruction_sets(isa, kind, word, of_variant):
     assert_same(of_variant(isa, (kind, word)), reference(kind, word))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "word"), CASES)
 def test_the_runs_are_not_trivially_equal(kind, word):
     """Things move, points cross edges, every force acts, and changes of numbers change something."""
@@ -932,6 +933,7 @@ def test_the_runs_are_not_trivially_equal(kind, word):
     assert (digest(end.positions) != reference(kind, word)["positions"]) == bool(changes)
 
 
+@pytest.mark.slow
 def test_words_differ():
     for kinds, words in ((KINDS, WORDS), (COARSE, COARSE_WORDS)):
         for kind in kinds:

@@ -64,7 +64,11 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "word"), CASES)
+@pytest.mark.parametrize(
+    ("kind", "word"),
+    # A debug or sanitizer run takes one of those that take longest.
+    [pytest.param(*c, marks=[pytest.mark.slow] * (c[0] == "beads along surfaces" and c[1] != "BAGAB")) for c in CASES],
+)
 def test_rows_asleep_take_no_part_in_anything(kind, word):
     """Of every kind of bead and every force, by every letter: the same bits with rows asleep in between, wherever
     these are. Sums over all beads are added up in another order, and may differ in last bits."""

@@ -48,8 +48,8 @@ def mypy(scripts):
     In one run: most of its time is for the package, which scripts need too.
     """
     what = ["-p", "medyanpy", *(option for name in (RIGHT, WRONG) for option in ("-m", Path(name).stem))]
-    options = [f"--config-file={HERE.parent / 'pyproject.toml'}", f"--cache-dir={scripts / 'mypy'}", "--hide-error-context"]
-    done = run("mypy", *options, *what, folder=scripts)
+    options = [f"--config-file={HERE.parent / 'pyproject.toml'}", f"--cache-dir={scripts / 'mypy'}"]
+    done = run("mypy", *options, "--hide-error-context", *what, folder=scripts)
     assert done.returncode in (0, 1), done.stdout + done.stderr
     found = (re.match(r"(.*?):(\d+): error: (.*)", line) for line in done.stdout.splitlines())
     return [(one[1], int(one[2]), one[3]) for one in found if one]
