@@ -57,18 +57,17 @@ def same(part, other, n, name=""):
 
 # Paths along a surface take long without the compiler's help.
 LONG = ("beads along surfaces",)
+# A debug or sanitizer run takes one of those that take longest after them.
 CASES = [
-    pytest.param(kind, word, marks=pytest.mark.slow if kind in LONG else ())
+    pytest.param(
+        kind, word, marks=[pytest.mark.slow] * (kind in LONG or kind == "beads along surfaces" and word != "BAGAB")
+    )
     for k, (kind, word) in enumerate(bits.CASES)
     if k % 2 == 0 or word in ("D", "BAGOGAB")
 ]
 
 
-@pytest.mark.parametrize(
-    ("kind", "word"),
-    # A debug or sanitizer run takes one of those that take longest.
-    [pytest.param(*c, marks=[pytest.mark.slow] * (c[0] == "beads along surfaces" and c[1] != "BAGAB")) for c in CASES],
-)
+@pytest.mark.parametrize(("kind", "word"), CASES)
 def test_rows_asleep_take_no_part_in_anything(kind, word):
     """Of every kind of bead and every force, by every letter: the same bits with rows asleep in between, wherever
     these are. Sums over all beads are added up in another order, and may differ in last bits."""

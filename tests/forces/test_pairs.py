@@ -170,7 +170,7 @@ def soft_cases():
 @pytest.mark.parametrize(
     "case",
     [
-        pytest.param(name, marks=[pytest.mark.slow] * (name.startswith("points with") or name == "a handle and numbers"))
+        pytest.param(name, marks=[pytest.mark.slow] * name.startswith(("points with", "a handle and")))
         for name, *_ in soft_cases()
     ],
 )
