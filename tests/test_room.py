@@ -57,11 +57,8 @@ def same(part, other, n, name=""):
 
 # Paths along a surface take long without the compiler's help.
 LONG = ("beads along surfaces",)
-# A debug or sanitizer run takes one of those that take longest after them.
 CASES = [
-    pytest.param(
-        kind, word, marks=[pytest.mark.slow] * (kind in LONG or kind == "beads along surfaces" and word != "BAGAB")
-    )
+    pytest.param(kind, word, marks=pytest.mark.slow if kind in LONG else ())
     for k, (kind, word) in enumerate(bits.CASES)
     if k % 2 == 0 or word in ("D", "BAGOGAB")
 ]
