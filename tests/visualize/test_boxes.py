@@ -31,7 +31,8 @@ def filled(move=(0.0, 0.0, 0.0), whole=0):
     vesicle = topology.add_membrane(sphere, vertex_mass=1e-6, vertex_friction=1e-3, name="vesicle")
     for one in (patch, vesicle):
         topology.add_intriangle_points(one, 12, mass=1e-6, friction=1e-3, seed=1, name=f"on {one.name}")
-    nodes = [rng.uniform(0.0, 90.0, 3) + np.arange(6)[:, None] * [9.0, 3.0, 0.5] - far for _ in range(4)]
+    starts = rng.uniform([75.0, 70.0, 0.0], [118.0, 86.0, 60.0], (4, 3)) - far
+    nodes = [start + np.arange(6)[:, None] * [9.0, 3.0, 0.5] for start in starts]
     actin = topology.add_filaments(nodes, node_mass=1e-7, node_friction=1e-4, name="actin")
     balls = topology.add_balls(
         rng.uniform(0.0, 86.0, (10, 3)) + 2 * far, radius=4.0, mass=1e-7, friction=1e-4, name="balls"
@@ -96,7 +97,7 @@ def drawn(simulation):
 
 
 def test_everything_is_in_the_box_or_whole():
-    simulation = filled(whole=2)
+    simulation = filled(move=(307.0, 51.0, 0.0), whole=2)
     sheets, solids = drawn(simulation)
     state = simulation.context.get_state(positions=True)
     lengths = np.array(box_lengths(state.box))
@@ -113,6 +114,8 @@ def test_everything_is_in_the_box_or_whole():
     assert sheets["vesicle"].source is None
     assert np.ptp(sheets["vesicle"].vertices, axis=0) == pytest.approx([30.0] * 3, rel=0.1)
     assert not sheets["patch"].closed
+    x = sheets["patch"].own[0]
+    assert ((x[:, :2] >= 0.0) & (x[:, :2] < lengths[:2])).all()
     # Points are in their triangles as these are drawn.
     for name in ("patch", "vesicle"):
         points = simulation.topology[f"on {name}"]
