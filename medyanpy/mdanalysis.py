@@ -10,6 +10,7 @@ import numpy as np
 
 from medyanpy import units
 from medyanpy._tools.extras import needed
+from medyanpy._tools.images import box_lengths
 from medyanpy.errors import ParameterError
 from medyanpy.files import hdf5
 from medyanpy.files.particles import chain_numbers, edges_of, energies_of, linked_beads, radii_of
@@ -140,7 +141,9 @@ class TrajectoryReader(ReaderBase):  # type: ignore[misc]
     Positions of rows in which nobody is are nan. ``ts.data`` holds ``"step"``, ``"ids"`` and ``"alive"`` of all rows,
     the energies (pN nm) and the temperature, that of each force as ``"energies/NAME"``, ``"orientations"`` (unit
     quaternions, scalar first) of oriented beads, and ``"links"``: by the name of each jump that binds some, (k, 2) the
-    rows of the beads nearest to their ends. There is no box. ``convert_units=False`` leaves lengths in nm, times in s
+    rows of the beads nearest to their ends. A box that is periodic in all
+    directions is ``ts.dimensions``; ``"box"`` are the three lengths of any, 0 in open directions (Å). Positions are not
+    brought into it. ``convert_units=False`` leaves lengths in nm, times in s
     and velocities in nm/s.
     """
 
@@ -192,10 +195,11 @@ class TrajectoryReader(ReaderBase):  # type: ignore[misc]
         ts.frame = frame
         ts.time = read.time * self._time_unit
         ts.positions = read.positions * length
-        ts.dimensions = None
+        box = box_lengths(read.box) * length
+        ts.dimensions = [*box, 90.0, 90.0, 90.0] if box.all() else None
         if self._has_velocities:
             ts.velocities = read.velocities * (length / self._time_unit)
-        ts.data.update(step=read.step, ids=read.ids, alive=read.alive)
+        ts.data.update(step=read.step, ids=read.ids, alive=read.alive, box=box)
         ts.data.update({name: getattr(read, name) for name in hdf5.ENERGIES})
         # As the reader of H5MD that MDAnalysis has calls them.
         ts.data.update({f"energies/{name}": energy for name, energy in energies_of(read).items()})

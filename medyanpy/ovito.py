@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from medyanpy._tools.extras import needed
+from medyanpy._tools.images import nearest_image
 from medyanpy.errors import ParameterError
 from medyanpy.files import hdf5
-from medyanpy.files.particles import Contents, Particles, energies_of
+from medyanpy.files.particles import Contents, Particles, energies_of, whole_lengths
 from medyanpy.files.trajectory import Trajectory
 
 with needed("medyanpy.ovito", "OVITO", "viewers"):
@@ -30,6 +31,11 @@ class TrajectoryReader(FileReaderInterface):  # type: ignore[misc, unused-ignore
     true radii; rigid bodies are ellipsoids that turn. Links of filaments and rods, and those that jumps have bound, are
     bonds, with types named like the handle or the jump. Each membrane is a `TriangleMesh` of its name. Step, time and
     energies are attributes.
+
+    A periodic box is the simulation cell; in open directions it reaches as far as particles do. Particles and membranes
+    are where pictures show them: by images in the cell, filaments and membranes as wholes, and triangles across its
+    sides with images of their vertices. ``Periodic Image`` leads from there to the images that the file holds, and
+    bonds have their own.
 
     Examples
     --------
@@ -82,6 +88,8 @@ class TrajectoryReader(FileReaderInterface):  # type: ignore[misc, unused-ignore
         contents = self._opened(filename)
         frame = contents.trajectory[number]
         there = contents.particles(frame)
+        if there.is_periodic:
+            _fill_cell(data, there)
         _fill_particles(data, contents, there)
         _fill_bonds(data, contents, there)
         _fill_meshes(data, contents, there)
@@ -107,9 +115,21 @@ class TrajectoryReader(FileReaderInterface):  # type: ignore[misc, unused-ignore
         return kept
 
 
+def _fill_cell(data: DataCollection, there: Particles) -> None:
+    x, closed = there.shown_positions, there.box > 0.0
+    low, high = (x.min(axis=0), x.max(axis=0)) if len(x) else (np.zeros(3), np.zeros(3))
+    # It must not be flat.
+    wide = np.where(high > low, high - low, there.box.max())
+    matrix = np.zeros((3, 4))
+    matrix[:, :3], matrix[:, 3] = np.diag(np.where(closed, there.box, wide)), np.where(closed, 0.0, low)
+    data.create_cell(matrix, pbc=tuple(closed.tolist()))
+
+
 def _fill_particles(data: DataCollection, contents: Contents, there: Particles) -> None:
     particles = data.create_particles(count=len(there))
-    particles.create_property("Position", data=there.positions)
+    particles.create_property("Position", data=there.shown_positions)
+    if there.is_periodic:
+        particles.create_property("Periodic Image", data=there.images.astype(np.int32))
     particles.create_property("Particle Identifier", data=there.ids)
     particles.create_property("Mass", data=there.masses)
     # OVITO takes what has no radius, or no shape, to be as its type.
@@ -132,6 +152,10 @@ def _fill_particles(data: DataCollection, contents: Contents, there: Particles) 
 def _fill_bonds(data: DataCollection, contents: Contents, there: Particles) -> None:
     bonds = data.particles_.create_bonds(count=len(there.bonds))
     bonds.create_property("Topology", data=there.bonds)
+    if there.is_periodic:
+        a, b = there.shown_positions[there.bonds].transpose(1, 0, 2)
+        shifts = whole_lengths(nearest_image(b - a, there.box) - (b - a), there.box)
+        bonds.create_property("Periodic Image", data=shifts.astype(np.int32))
     types = bonds.create_property("Bond Type")
     for number, name in enumerate(contents.bond_types, start=1):
         types.add_type_id(number, bonds, name=name)
@@ -143,8 +167,7 @@ def _fill_bonds(data: DataCollection, contents: Contents, there: Particles) -> N
 def _fill_meshes(data: DataCollection, contents: Contents, there: Particles) -> None:
     for name in contents.membranes:
         # A membrane that is added later is none before.
-        faces = there.faces.get(name, np.empty((0, 3), np.int64))
-        vertices, corners = np.unique(faces, return_inverse=True)
+        vertices, faces = there.sheet(name) if name in there.faces else (np.empty((0, 3)), np.empty((0, 3), np.int64))
         mesh = data.triangle_meshes.create(identifier=name, vis_params={"title": name, "transparency": 0.4})
-        mesh.set_vertices(there.positions[vertices])
-        mesh.set_faces(np.reshape(corners, (-1, 3)))
+        mesh.set_vertices(vertices)
+        mesh.set_faces(faces)

@@ -354,3 +354,120 @@ def test_units_are_moved_as_they_are():
         moved = after[own] - before[own]
         centre = before[own].mean(axis=0)
         assert moved == pytest.approx(np.tile(centre * [0.1, 0.0, -0.2], (5, 1)), abs=1e-10)
+
+
+# Reporters, resuming, and what there is to read of it -------------------------------------------------------------
+
+
+def test_tables_know_membranes_that_close_through_the_box(tmp_path):
+    """Area and volume of a patch and a vesicle as their meshes have them, and the lengths of the box."""
+    patch_mesh = rough(mp.TriangleMesh.flat_sheet(8, 8, 10.0, periodic=True))
+    topology = mp.Topology()
+    patch = topology.add_membrane(patch_mesh, vertex_mass=1e-6, vertex_friction=1e-3, name="patch")
+    # Cut by a side, but whole.
+    sphere = mp.TriangleMesh.icosphere(12.0, 2).translated([79.0, 0.0, 30.0])
+    vesicle = topology.add_membrane(sphere, vertex_mass=1e-6, vertex_friction=1e-3, name="vesicle")
+    system = mp.System(topology, box=(*patch_mesh.box[:2], None))
+    simulation = mp.Simulation(system, mp.BAGOGABIntegrator(1e-6, kT=KT, seed=1), threads=1)
+    simulation.context.set_velocities_to_temperature(kT=KT, seed=3)
+    table = mp.reporters.StateDataReporter(tmp_path / "state.csv", 5, step=True, area=True, volume=True, box=True)
+    simulation.reporters.append(table)
+    simulation.step(5)
+    box = simulation.context.get_state().box
+    simulation.context.set_box((1.1 * box[0], box[1], None))
+    simulation.step(5)
+    simulation.close()
+    rows = np.loadtxt(tmp_path / "state.csv", delimiter=",")
+    head = (tmp_path / "state.csv").read_text().splitlines()[0]
+    assert head == '#"Step","Area (nm^2)","Volume (nm^3)","Box X (nm)","Box Y (nm)","Box Z (nm)"'
+    assert rows[:, 3] == pytest.approx([box[0], 1.1 * box[0]])
+    assert rows[:, 4] == pytest.approx([box[1], box[1]])
+    assert np.isnan(rows[:, 5]).all()
+    state = simulation.context.get_state(positions=True)
+    ball = sphere.with_vertices(state.positions[vesicle.beads])
+    sheet = mp.TriangleMesh(state.positions[patch.beads], patch_mesh.faces, box=state.box)
+    assert rows[1, 1] == pytest.approx(ball.area + sheet.area, rel=1e-12)
+    assert rows[1, 2] == pytest.approx(ball.volume, rel=1e-12)
+
+
+def test_tables_of_what_there_is_not(tmp_path):
+    def row(system, **wanted):
+        simulation = mp.Simulation(system, mp.VerletIntegrator(1e-9))
+        with mp.reporters.StateDataReporter(tmp_path / "state.csv", 1, overwrite=True, **wanted) as table:
+            simulation.reporters.append(table)
+            simulation.step(1)
+
+    refused("no closed membrane", ParameterError, lambda: row(patch(points=0)[0], volume=True))
+    topology = mp.Topology()
+    topology.add_beads([[0.0, 0.0, 0.0]], mass=1.0)
+    refused("the system has none", ParameterError, lambda: row(mp.System(topology), box=True))
+
+
+def test_a_trajectory_goes_on_in_its_box_and_in_no_other(tmp_path):
+    def simulation(box):
+        return mp.Simulation(fluid(box).system, mp.SplittingIntegrator("BAOAB", 2e-3, kT=1.0, seed=3), threads=1)
+
+    box = (10.0, None, 12.0)
+    first = simulation(box)
+    with mp.reporters.TrajectoryReporter(tmp_path / "run.h5", 5) as reporter:
+        first.reporters.append(reporter)
+        first.step(10)
+    first.context.set_box((10.5, None, 12.0))
+    first.save_checkpoint(tmp_path / "run.checkpoint")
+    again = mp.Simulation.resume(tmp_path / "run.checkpoint", threads=1)
+    again.step(5)
+    again.close()
+    with mp.Trajectory(tmp_path / "run.h5") as trajectory:
+        assert [frame.box for frame in trajectory] == [box, box, (10.5, None, 12.0)]
+        assert (trajectory[-1].positions == again.context.get_state(positions=True).positions).all()
+        # An analysis that wants them all at once.
+        assert trajectory.read("box").tolist() == [[10.0, 0.0, 12.0]] * 2 + [[10.5, 0.0, 12.0]]
+    for other in ((10.0, 10.0, 12.0), None):
+        stranger = simulation(other) if other else mp.Simulation(
+            mp.System(fluid(box).system.topology), mp.VerletIntegrator(2e-3)
+        )
+        stranger.reporters.append(mp.reporters.TrajectoryReporter(tmp_path / "run.h5", 5, append=True))
+        with pytest.raises(ParameterError, match="boundaries"):
+            stranger.step(5)
+        stranger.close()
+
+
+def test_files_of_before_have_no_box(tmp_path):
+    """As versions without boxes wrote them, where nothing says that there is none."""
+    import h5py
+
+    simulation = mp.Simulation(fluid((10.0, None, 12.0)).system, mp.VerletIntegrator(2e-3), threads=1)
+    with mp.reporters.TrajectoryReporter(tmp_path / "run.h5", 5) as reporter:
+        simulation.reporters.append(reporter)
+        simulation.step(5)
+    with h5py.File(tmp_path / "run.h5", "r+") as file:
+        del file["particles/all/box/edges"]
+    with mp.Trajectory(tmp_path / "run.h5") as trajectory:
+        assert trajectory[0].box is None
+        assert (trajectory[0].wrapped_positions == trajectory[0].positions).all()
+        assert trajectory[0].state().box is None
+
+
+def test_displays_and_info_show_the_box(tmp_path):
+    from medyanpy.cli.info import contents
+
+    simulation = mp.Simulation(
+        fluid((10.0, None, 12.0)).system, mp.SplittingIntegrator("BAOAB", 2e-3, kT=1.0, seed=3), threads=1
+    )
+    reporter = mp.reporters.TrajectoryReporter(tmp_path / "run.h5", 5)
+    simulation.reporters.append(reporter)
+    simulation.step(5)
+    simulation.context.set_box((11.0, None, 12.0))
+    simulation.save_checkpoint(tmp_path / "run.checkpoint")
+    (tmp_path / "run.json").write_text(mp.serialize(simulation))
+    now, before = "11 × open × 12", "10 × open × 12"
+    assert now in simulation._repr_html_()
+    assert now in simulation.context._repr_html_()
+    assert now in simulation.context.get_state()._repr_html_()
+    assert before in simulation.system._repr_html_()
+    with mp.Trajectory(tmp_path / "run.h5") as trajectory:
+        assert before in trajectory._repr_html_()
+    assert contents(tmp_path / "run.h5")["box (nm)"] == before
+    assert contents(tmp_path / "run.checkpoint")["box (nm)"] == now
+    assert contents(tmp_path / "run.json")["box (nm)"] == before
+    simulation.close()

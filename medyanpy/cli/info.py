@@ -72,6 +72,7 @@ def contents(path: Path) -> dict[str, Any]:
 
 
 def _trajectory(path: Path) -> dict[str, Any]:
+    from medyanpy._tools.images import in_words
     from medyanpy.files.trajectory import Trajectory
 
     with Trajectory(path) as trajectory:
@@ -85,12 +86,14 @@ def _trajectory(path: Path) -> dict[str, Any]:
             "timestep": float(trajectory.timestep),
             "word": trajectory.word,
             "beads": trajectory.n_beads,
+            **({"box (nm)": in_words(box)} if (box := trajectory[-1].box if len(trajectory) else None) else {}),
             "objects": {name: f"{len(handle)} beads, {handle.kind}" for name, handle in trajectory.handles.items()},
             "in each frame": [name for name in last.elements if last.holds(name)],
         }
 
 
 def _checkpoint(path: Path) -> dict[str, Any]:
+    from medyanpy._tools.images import box_shown, in_words
     from medyanpy.files.checkpoint import read_checkpoint
 
     checkpoint = read_checkpoint(path)
@@ -100,7 +103,11 @@ def _checkpoint(path: Path) -> dict[str, Any]:
         arguments = tree.get("arguments", {}) if isinstance(tree, dict) else {}
         name = arguments.get("path", arguments.get("file", f"reporters[{i}]"))
         reporters[str(name)] = f"{called}, every {arguments.get('interval')} steps" if called else "not kept"
-    return {"kind": "checkpoint", "step": checkpoint.step} | _content(checkpoint.content) | {"reporters": reporters}
+    found = {"kind": "checkpoint", "step": checkpoint.step} | _content(checkpoint.content)
+    if (box := box_shown(checkpoint.arrays.get("box"))) is not None:
+        # As it is by now.
+        found["box (nm)"] = in_words(box)
+    return found | {"reporters": reporters}
 
 
 def _document(path: Path) -> dict[str, Any]:
@@ -113,6 +120,7 @@ def _document(path: Path) -> dict[str, Any]:
 
 def _content(content: Any) -> dict[str, Any]:
     """Of a Simulation, System or Topology, by the tree of it; nothing is built, which might need functions."""
+    from medyanpy._tools.images import in_words
     from medyanpy.errors import foreign_errors
 
     with foreign_errors("not the content of a document"):
@@ -128,6 +136,8 @@ def _content(content: Any) -> dict[str, Any]:
             "forces": {f["name"]: f["type"] for f in system.get("forces", [])},
             "jumps": {j["name"]: j["type"] for j in system.get("jumps", [])},
         }
+        if system.get("box"):
+            out["box (nm)"] = in_words(tuple(system["box"]))
         if integrator is not None:
             numbers = {k: v for k, v in integrator["arguments"].items() if isinstance(v, int | float | str)}
             out["integrator"] = {"type": integrator["type"]} | numbers

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from medyanpy._tools.images import box_shown, in_words
 from medyanpy._tools.tables import Table, amount, named, quantity
 from medyanpy.errors import MedyanError
 from medyanpy.forces import PythonForce, PythonMembraneField
@@ -30,7 +31,7 @@ def tables_of(context: "Context") -> tuple[list[Table], list[str]]:
     temperatures = {} if state is None else state.temperatures
     energies = {} if state is None else state.energies
     integrator, system = context.integrator, context.system
-    kT = integrator.kT
+    kT, box = integrator.kT, box_shown(context._store.box)
     run = [
         ("step", amount(context.step_count)),
         ("time", quantity(context.time, "s")),
@@ -39,6 +40,7 @@ def tables_of(context: "Context") -> tuple[list[Table], list[str]]:
         *([] if isinstance(integrator.kick, Explicit) else [("kick", repr(integrator.kick))]),
         ("timestep", quantity(integrator.timestep, "s")),
         ("thermostat", _thermostat(kT, integrator.temperature, integrator.in_kelvin)),
+        *([] if box is None else [("box (nm)", in_words(box))]),
         *([] if state is None else [("temperature now", quantity(state.temperature, "K"))]),
         ("threads", amount(context.threads)),
     ]

@@ -9,15 +9,17 @@ from functools import cached_property
 
 import numpy as np
 
+from medyanpy._tools.images import box_lengths, nearest_image
 from medyanpy.errors import ParameterError
 from medyanpy.files.segments import TrajectoryHandle
 from medyanpy.files.trajectory import Frame, Trajectory
 from medyanpy.mesh.connectivity import Connectivity, connected, first_appearance
+from medyanpy.mesh.images import Part, shown_positions, with_images
 from medyanpy.sites import joined_beads
 
 __all__ = [
     "OTHER_BONDS", "Contents", "Particles", "chain_numbers", "edges_of", "energies_of", "lines_of", "linked_beads",
-    "radii_of",
+    "radii_of", "whole_lengths",
 ]  # fmt: skip
 
 #: What bonds of forces are called, which have no name of their own.
@@ -40,6 +42,9 @@ class Particles:
     types : (n,) int32 array
         Which of `Contents.types`.
     positions : (n, 3) float array, nm
+        In a periodic box of one and the same image for ever.
+    box : (3,) float array, nm
+        Lengths of the periodic box, 0 in open directions.
     velocities : (n, 3) float array or None, nm/s
     masses : (n,) float array, pN s²/nm
     radii : (n,) float array, nm
@@ -57,6 +62,8 @@ class Particles:
         Which of `Contents.bond_types`: links of filaments and rods, then what jumps have bound, then those of forces.
     faces : dict of str to (F, 3) int64 array
         Of each membrane, by these particles.
+    parts : dict of str to Part
+        In a box: what is shown as a whole, by the name of its handle.
     """
 
     step: int
@@ -65,6 +72,7 @@ class Particles:
     ids: np.ndarray
     types: np.ndarray
     positions: np.ndarray
+    box: np.ndarray
     velocities: np.ndarray | None
     masses: np.ndarray
     radii: np.ndarray
@@ -75,9 +83,29 @@ class Particles:
     bonds: np.ndarray
     bond_types: np.ndarray
     faces: dict[str, np.ndarray]
+    parts: dict[str, Part]
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    @property
+    def is_periodic(self) -> bool:
+        return bool(self.box.any())
+
+    @cached_property
+    def shown_positions(self) -> np.ndarray:
+        """(n, 3) nm; of the images that are shown, as pictures have them."""
+        return shown_positions(self.positions, self.parts, self.box) if self.is_periodic else self.positions
+
+    @property
+    def images(self) -> np.ndarray:
+        """(n, 3) int: how many lengths of the box those are away that frames hold from those that are shown."""
+        return whole_lengths(self.positions - self.shown_positions, self.box)
+
+    def sheet(self, name: str) -> tuple[np.ndarray, np.ndarray]:
+        """Vertices and triangles of a membrane, as they are shown: none across a side of the box."""
+        own, corners = np.unique(self.faces[name], return_inverse=True)
+        return with_images(self.shown_positions[own], np.reshape(corners, (-1, 3)), self.box)[:2]
 
 
 class Contents:
@@ -137,6 +165,10 @@ class Contents:
         segments = self.trajectory._segments
         return any(one.comes_and_goes or one.n_beads != segments[-1].n_beads for one in segments)
 
+    def boxes(self, frames: range) -> np.ndarray:
+        """(m, 3) nm: lengths of the periodic box in frames, 0 in open directions."""
+        return np.array([box_lengths(self.trajectory[k].box) for k in frames]).reshape(-1, 3)
+
     def particles(self, frame: Frame) -> Particles:
         """Those that are there in a frame of the trajectory."""
         ids = frame.ids
@@ -160,6 +192,8 @@ class Contents:
             bonds.append(pairs)
             bond_types.append(np.full(len(pairs), self.bond_types.index(kind), np.int32))
 
+        lengths = box_lengths(frame.box)
+        parts: dict[str, Part] = {}
         for name, there in living.items():
             handle, own = frame.handles[name], number[there]
             beside = frame.beside(handle)
@@ -177,14 +211,23 @@ class Contents:
                 bind(handle.beads[beside["links"]], name)
             if "faces" in beside:
                 faces[name] = number[handle.beads[beside["faces"]]]
+            if lengths.any():
+                # Those of a handle follow each other here.
+                start = int(own[0]) if len(own) else 0
+                links = bonds[-1] - start if "links" in beside else None
+                on = None
+                if "membrane" in beside:
+                    on = beside["membrane"], frame.triangles[handle.row_numbers[among]]
+                triangles = faces[name] - start if name in faces else None
+                parts[name] = Part(own, triangles, links, on, handle.surface is not None)
         for name in frame.jumps:
             bind(linked_beads(frame, name), name)
         bind(_others(frame.bonds, rows[np.concatenate(bonds)]), OTHER_BONDS)
         return Particles(
             frame.step, frame.time, rows, ids[rows], types, np.asarray(frame.positions, np.float64)[rows],
-            np.asarray(frame.velocities, np.float64)[rows] if self.has_velocities else None,
+            lengths, np.asarray(frame.velocities, np.float64)[rows] if self.has_velocities else None,
             masses, radii, semi_axes, orientations, inertia, momenta if self.has_angular_momenta else None,
-            np.concatenate(bonds), np.concatenate(bond_types), faces,
+            np.concatenate(bonds), np.concatenate(bond_types), faces, parts,
         )  # fmt: skip
 
     @cached_property
@@ -195,12 +238,18 @@ class Contents:
         pairs = np.concatenate([first.bonds, *(edges_of(faces) for faces in first.faces.values())])
         x = first.positions
         if len(pairs):
-            return _SHARE * float(np.median(np.linalg.norm(x[pairs[:, 0]] - x[pairs[:, 1]], axis=1))) or 1.0
+            d = nearest_image(x[pairs[:, 0]] - x[pairs[:, 1]], first.box)
+            return _SHARE * float(np.median(np.linalg.norm(d, axis=1))) or 1.0
         known = first.radii[first.radii > 0.0]
         if len(known):
             return 0.5 * float(known.min())
-        extent = float(np.ptp(x, axis=0).max()) if len(x) else 0.0
+        extent = float(np.ptp(first.shown_positions, axis=0).max()) if len(x) else 0.0
         return _SHARE * extent / max(np.cbrt(len(x)), 1.0) or 1.0
+
+
+def whole_lengths(vectors: np.ndarray, box: np.ndarray) -> np.ndarray:
+    """(..., 3) int: of how many lengths of a box vectors are; 0 in open directions."""
+    return np.asarray(np.rint(np.divide(vectors, box, out=np.zeros_like(vectors), where=box > 0.0)), np.int64)
 
 
 def _others(pairs: np.ndarray, known: np.ndarray) -> np.ndarray:

@@ -7,7 +7,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from medyanpy._tools.images import Box, box_shown, wrapped
+from medyanpy._tools.images import Box, box_shown, in_words, wrapped
 from medyanpy._tools.names import look_up, plainly_called
 from medyanpy._tools.tables import Displayed, Page, Table, amount, quantity
 from medyanpy._tools.types import PathLike
@@ -831,10 +831,12 @@ class Trajectory(Displayed, Sequence[Frame]):
 
     def _page(self) -> Page:
         n, size = len(self), sum(path.stat().st_size for path in self.paths)
+        box = self[-1].box if n and self._last.is_open else None
         about = [
             ("frames", amount(n)),
             *([("steps", f"{self.steps[0]:,} to {self.steps[-1]:,}")] if n else []),
             *([("time", f"{self.times[0]:.6g} to {self.times[-1]:.6g} s")] if n else []),
+            *([("box (nm)", in_words(box))] if box else []),
             ("word", self.word),
             ("timestep", quantity(self.timestep, "s")),
             ("size", f"{size / 1e6:.3g} MB in {len(self.paths)} file{'s' * (len(self.paths) > 1)}"),

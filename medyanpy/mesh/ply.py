@@ -8,7 +8,7 @@ writer keeps only single precision. Format: G. Turk, "The PLY polygon file forma
 import re
 import struct
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -67,10 +67,11 @@ def read_ply(data: bytes) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return vertices, corners, lengths
 
 
-def write_ply(vertices: np.ndarray, faces: np.ndarray) -> bytes:
-    """Return a little-endian binary PLY file in double precision."""
+def write_ply(vertices: np.ndarray, faces: np.ndarray, comments: Sequence[str] = ()) -> bytes:
+    """Return a little-endian binary PLY file in double precision; with lines of comments."""
     header = (
         "ply\nformat binary_little_endian 1.0\ncomment written by medyanpy, lengths in nm\n"
+        f"{''.join(f'comment {line}{chr(10)}' for line in comments)}"
         f"element vertex {len(vertices)}\nproperty double x\nproperty double y\nproperty double z\n"
         f"element face {len(faces)}\nproperty list uchar int vertex_indices\nend_header\n"
     )

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from medyanpy._tools.images import box_lengths
 from medyanpy._tools.validation import whole_number
+from medyanpy.beads import Membrane
 from medyanpy.errors import ParameterError
 from medyanpy.handles import Handle
 from medyanpy.mesh import geometry
@@ -73,11 +75,16 @@ class Column:
 
 
 def _area(row: Row) -> float:
-    x, faces = row.state.positions, row.state.faces
+    x, faces, box = row.state.positions, row.state.faces, row.state.box
+    lengths = None if box is None else box_lengths(box)
     return sum(
-        0.5 * float(np.sqrt(geometry.squared_lengths(geometry.area_vectors(x[m.beads], faces[m.name]))).sum())
+        0.5 * float(np.sqrt(geometry.squared_lengths(geometry.area_vectors(x[m.beads], faces[m.name], lengths))).sum())
         for m in row.topology.membranes
     )
+
+
+def _has_volume(membrane: Membrane) -> bool:
+    return membrane.mesh.is_closed and not membrane.mesh.closes_through_the_box
 
 
 def _volume(row: Row) -> float:
@@ -85,8 +92,17 @@ def _volume(row: Row) -> float:
     return sum(
         float(geometry.signed_volumes(x[m.beads], faces[m.name]).sum())
         for m in row.topology.membranes
-        if m.mesh.is_closed
+        if _has_volume(m)
     )
+
+
+def _length(c: int) -> Callable[[Row], float]:
+    """Of the box along an axis; nan in open directions."""
+
+    def value(row: Row) -> float:
+        return (row.state.box or (None, None, None))[c] or float("nan")
+
+    return value
 
 
 def _may_move(handle: Handle) -> bool:
@@ -122,6 +138,7 @@ COLUMNS = (
     Column("chemical_work", "Chemical Work", "pN nm", lambda row: row.state.chemical_work, "energy"),
     Column("area", "Area", "nm^2", _area, "positions"),
     Column("volume", "Volume", "nm^3", _volume, "positions"),
+    *(Column("box", f"Box {axis}", "nm", _length(c)) for c, axis in enumerate("XYZ")),
     Column("speed", "Speed", "steps/s", lambda row: row.speed, form=".6g"),
     Column("elapsed_time", "Elapsed Time", "s", lambda row: row.elapsed, form=".3f"),
     Column("remaining_time", "Time Remaining", "s", _remaining, form=".1f"),
@@ -153,7 +170,10 @@ class StateDataReporter(TableReporter):
     chemical_work : bool
         What driven jumps have done, pN nm; likewise.
     area, volume : bool
-        Of all membranes together, nm^2; of all closed ones, nm^3. From the vertices as they are.
+        Of all membranes together, nm^2; of all closed ones, nm^3. From the vertices as they are. Membranes that close
+        through the sides of a box have no volume.
+    box : bool
+        Lengths of the periodic box along x, y and z, nm; nan in open directions.
     speed : bool
         Steps per second of wall clock, since the row before.
     progress : bool
@@ -175,7 +195,7 @@ class StateDataReporter(TableReporter):
     ParameterError
         No columns; progress or remaining time without `total_steps`; a file that exists and has rows, that somebody
         else is writing, or one to append to that has other columns; area without a membrane, volume without a closed
-        one.
+        one, box without a periodic box.
     OutputError
         From ``Simulation.step`` or `flush`: a disk that is full, a file that is gone. The row is written when that is
         possible.
@@ -218,6 +238,7 @@ class StateDataReporter(TableReporter):
         chemical_work: bool = False,
         area: bool = False,
         volume: bool = False,
+        box: bool = False,
         speed: bool = False,
         progress: bool = False,
         remaining_time: bool = False,
@@ -240,6 +261,7 @@ class StateDataReporter(TableReporter):
             "chemical_work": chemical_work,
             "area": area,
             "volume": volume,
+            "box": box,
             "speed": speed,
             "elapsed_time": elapsed_time,
             "remaining_time": remaining_time,
@@ -281,6 +303,8 @@ class StateDataReporter(TableReporter):
         if self._clock is None:
             if {"work", "chemical_work"} & self._wanted:
                 simulation.report_work = True
+            if "box" in self._wanted and simulation.system.box is None:
+                raise ParameterError("StateDataReporter: box is asked for, but the system has none")
             self._columns = self._columns_for(simulation.topology)
             self._needs = sorted({column.needs for column in self._columns} - {""})
             last = self._begin(simulation.topology)
@@ -296,7 +320,7 @@ class StateDataReporter(TableReporter):
     def _columns_for(self, topology: Topology) -> list[Column]:
         if "area" in self._wanted and not topology.membranes:
             raise ParameterError("StateDataReporter: area is asked for, but there is no membrane")
-        if "volume" in self._wanted and not any(m.mesh.is_closed for m in topology.membranes):
+        if "volume" in self._wanted and not any(_has_volume(m) for m in topology.membranes):
             raise ParameterError("StateDataReporter: volume is asked for, but there is no closed membrane")
         columns = [column for column in COLUMNS if column.keyword in self._wanted]
         if "temperatures" in self._wanted:

@@ -9,7 +9,7 @@ from medyanpy._tools.names import plainly_called
 from medyanpy._tools.validation import array
 from medyanpy.reporters._base import new_file
 from medyanpy.visualize.arguments import checked_axes, checked_size, checked_spheres, need_matplotlib
-from medyanpy.visualize.renderer import POINT_COLORS, Window, bar_share, limits_of, render, window_of
+from medyanpy.visualize.renderer import Window, bar_share, limits_of, palette_of, render, window_of
 from medyanpy.visualize.scene import Sheet, Solids, give_values, label_of, objects_of, scene_of
 
 if TYPE_CHECKING:
@@ -42,6 +42,11 @@ def draw(
     Links are drawn from site to site, in a colour for each jump that has bound some and each force, `Links`, that was
     given some. What other forces join (`HarmonicBonds` of beads) is called bonds.
 
+    A periodic box is drawn as thin lines, in open directions as far as beads reach. Beads and bodies are drawn by their
+    images in it, filaments, rods and membranes as wholes with their centre in it; a membrane that closes through sides
+    of the box is cut there, with its triangles whole. Links go from where their first end is drawn to the nearest image
+    of the other.
+
     Parameters
     ----------
     what : Simulation, Context, Frame of a Trajectory, TriangleMesh, or Surface
@@ -64,7 +69,7 @@ def draw(
         Leave out the side of closed membranes that is turned to the viewer, and what is in it: what they hold is seen.
     trails : (T, n, 3) float or sequence of (n, 3), nm, optional
         Where all beads were, the oldest first, such as a list of ``state.positions``. Points and other beads that are
-        drawn as spheres draw a tube behind them that gets thinner towards the past.
+        drawn as spheres draw a tube behind them that gets thinner towards the past; in a box by nearest images.
     semi_axes : dict of str to (3,) or (n, 3) float, nm, > 0, optional
         Of rigid bodies, by the name of their handle. Others are drawn as the solid ellipsoid of their mass and inertia,
         though none thinner than a twentieth of its length. The end of the first axis is lighter.
@@ -108,7 +113,7 @@ def draw(
     past = None
     if trails is not None and len(trails):
         # nan, where nobody was.
-        past = array("draw: trails", trails, (None, len(scene.positions), 3), nan=True)
+        past = scene.led_here(array("draw: trails", trails, (None, len(scene.positions), 3), nan=True))
     surfaces, solids = objects_of(scene, past)
     give_values([s for s in surfaces if s.is_membrane], values)
     window = window_of("draw", surfaces, solids, view, point_radius)
@@ -154,9 +159,9 @@ def framed(
         va="bottom", fontsize=1.15 * text,
     )
     marks = [
-        Line2D([], [], ls="", marker="o", ms=0.75 * text, mfc=POINT_COLORS[k % len(POINT_COLORS)], mec="none",
-               label=s.legend)
-        for k, s in enumerate(spheres)
+        Line2D([], [], ls="", marker="o", ms=0.75 * text, mfc=color, mec="none", label=s.legend)
+        for s, color in zip(spheres, palette_of(spheres), strict=True)
+        if not s.is_box
     ]
     if marks:
         axes.legend(

@@ -22,13 +22,13 @@ from medyanpy.mesh import TriangleMesh
 from medyanpy.reporters._base import new_file
 from medyanpy.visualize.arguments import checked_axes, checked_spheres, need_matplotlib
 from medyanpy.visualize.renderer import (
-    POINT_COLORS,
     TIP,
     TIP_LIGHT,
     bar_share,
     colors_of,
     default_radius,
     limits_of,
+    palette_of,
     radii_of,
     window_of,
 )
@@ -74,7 +74,7 @@ class Scene3D(NamedTuple):
     camera: np.ndarray
     middle: np.ndarray
     #: Of names, by colour, and of a colour bar: the title, the limits and the map.
-    legend: list[tuple[str, tuple[float, float, float]]]
+    legend: list[tuple[str, np.ndarray]]
     bar: tuple[str, tuple[float, float], str] | None
     title: str
 
@@ -299,10 +299,10 @@ def _scene(
     limits = limits_of(surfaces)
     pieces = [_piece_of_sheet(s, limits, colormap, opacity if s.is_membrane else 1.0) for s in surfaces]
     legend = []
-    for k, s in enumerate(solids):
-        color = POINT_COLORS[k % len(POINT_COLORS)]
-        legend.append((s.legend, color))
-        pieces += _pieces_of_solids(s, point_radius, np.array(color))
+    for s, color in zip(solids, palette_of(solids), strict=True):
+        if not s.is_box:
+            legend.append((s.legend, color))
+        pieces += _pieces_of_solids(s, point_radius, color)
     has_values = any(s.values is not None for s in surfaces)
     bar = (label_of(values, label, unit), limits, colormap) if has_values else None
     middle = 0.5 * (window.low + window.high) @ window.camera

@@ -113,7 +113,11 @@ def movie(
             radius = part.reach
             if radius is None and part.faces is None:
                 radius = point_radius
-            window = window.around(scene.positions[part.beads], radius)
+            x = scene.positions[part.beads] if part.faces is None else scene.sheet(part).vertices
+            window = window.around(x, radius)
+        if scene.box is not None:
+            # What is joined may reach out of it.
+            window = window.around(np.concatenate([scene.corners, *(e.reshape(-1, 3) for e in scene.links.values())]))
 
     # What does not move is drawn once.
     backdrop = None

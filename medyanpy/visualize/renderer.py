@@ -8,7 +8,7 @@ import numpy as np
 from medyanpy._tools.validation import number
 from medyanpy.errors import ParameterError
 from medyanpy.mesh import geometry
-from medyanpy.visualize.scene import Sheet, Solids, unit
+from medyanpy.visualize.scene import BOX_COLOR, Sheet, Solids, unit
 
 POINT_COLORS = (
     (0.13, 0.44, 0.66),
@@ -68,7 +68,7 @@ def _camera(surfaces: list[Sheet], spheres: list[Solids], view: Any) -> np.ndarr
     up, ahead = np.array([0.0, 0.0, 1.0]), np.array([0.0, 1.0, 0.0])
     if view is None:
         elevation, azimuth = 35.0, 0.0
-        x = np.concatenate([s.vertices for s in surfaces] or [s.centers for s in spheres])
+        x = np.concatenate([s.vertices for s in surfaces] or [s.centers for s in spheres if not s.is_box])
         spread, axes = np.linalg.eigh(np.cov(x.T) if len(x) > 1 else np.eye(3))
         # Only where directions differ: a sphere keeps z up.
         if spread[1] - spread[0] > 0.05 * spread[2]:
@@ -181,7 +181,7 @@ def render(
     bodies = _bodies(surfaces, spheres, scale, window, size)
     _put_spheres(buffer, balls, len(triangles))
     _put_ellipsoids(buffer, bodies, len(triangles) + len(balls[0]))
-    rgb, alpha = _shade(buffer, triangles, inverse, normals, colors, balls, bodies)
+    rgb, alpha = _shade(buffer, triangles, inverse, normals, colors, balls, bodies, palette_of(spheres))
     return _reduce(rgb, alpha, buffer)
 
 
@@ -191,6 +191,12 @@ def backdrop_of(
     buffer = Buffer(SUPERSAMPLING * size[0], SUPERSAMPLING * size[1])
     triangles, normals, colors = _triangles(surfaces, window, size, colormap, inside)
     return _Backdrop(buffer, triangles, _put_triangles(buffer, triangles), normals, colors)
+
+
+def palette_of(solids: list[Solids]) -> np.ndarray:
+    """(k, 3) the colour of each."""
+    colors = [BOX_COLOR if s.is_box else POINT_COLORS[k % len(POINT_COLORS)] for k, s in enumerate(solids)]
+    return np.array(colors).reshape(-1, 3)
 
 
 def bar_share(surfaces: list[Sheet]) -> float:
@@ -291,8 +297,9 @@ def radii_of(s: Solids, default: float) -> np.ndarray:
     """(n,) nm; radii of spheres, and of tubes where they begin and end."""
     if s.radius is not None:
         return np.broadcast_to(s.radius, len(s.centers))
-    # Filaments, whose thickness is not known, are drawn thinner than beads, and what links them thinner still.
-    share = 1.0 if s.links is None else 0.5 if s.are_beads else 0.3
+    # Filaments, whose thickness is not known, are drawn thinner than beads, what links them thinner still, and lines
+    # as thin as they can be.
+    share = 0.06 if s.is_box else 1.0 if s.links is None else 0.5 if s.are_beads else 0.3
     return np.full(len(s.centers), share * default)
 
 
@@ -456,6 +463,7 @@ def _shade(
     colors: np.ndarray,
     balls: _Balls,
     bodies: _Ellipsoids,
+    palette: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Colour (n pixels, 3) and whether anything is there."""
     alpha = buffer.item >= 0
@@ -478,8 +486,7 @@ def _shade(
     b, c, r = item[ball] - len(triangles), column[ball], row[ball]
     dx, dy = (c - centers[b, 0]) / radii[b], (centers[b, 1] - r) / radii[b]
     normal[ball] = np.column_stack([dx, dy, np.sqrt(np.maximum(1.0 - dx**2 - dy**2, 0.0))])
-    palette = np.array(POINT_COLORS, np.float32)
-    color[ball] = palette[which[b] % len(palette)]
+    color[ball] = palette[which[b]]
 
     body = item >= len(triangles) + len(centers)
     b = item[body] - len(triangles) - len(centers)
@@ -489,7 +496,7 @@ def _shade(
     # The gradient of |A⁻¹ x|², up again.
     normal[body] = np.einsum("nji,nj->ni", back[b], unit) * [1.0, -1.0, 1.0]
     tip = np.where(unit[:, :1] > TIP, TIP_LIGHT, 0.0)
-    color[body] = (1.0 - tip) * palette[bodies.which[b] % len(palette)] + tip
+    color[body] = (1.0 - tip) * palette[bodies.which[b]] + tip
 
     normal /= np.maximum(np.linalg.norm(normal, axis=1), 1e-30)[:, None]
     key, fill = (light / np.linalg.norm(light) for light in (KEY_LIGHT, FILL_LIGHT))

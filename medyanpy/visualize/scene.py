@@ -7,6 +7,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from medyanpy._tools.images import box_lengths, nearest_image
 from medyanpy._tools.names import look_up
 from medyanpy._tools.quaternions import matrices
 from medyanpy._tools.validation import array
@@ -15,6 +16,7 @@ from medyanpy.errors import MedyanError, ParameterError
 from medyanpy.files.trajectory import Frame
 from medyanpy.forces import Links
 from medyanpy.mesh import TriangleMesh, geometry
+from medyanpy.mesh.images import Part, shown_positions, with_images
 from medyanpy.simulation import Simulation
 from medyanpy.sites import joined_beads
 from medyanpy.surfaces import Surface
@@ -25,6 +27,11 @@ INSIDE_COLOR = (0.62, 0.50, 0.58)
 # Surfaces that beads are held to: there, but not part of what is simulated.
 SURFACE_COLOR = (0.80, 0.80, 0.78)
 SURFACE_INSIDE_COLOR = (0.64, 0.64, 0.66)
+#: Of the lines of a periodic box.
+BOX_COLOR = (0.45, 0.45, 0.48)
+# The corners of a box, and its edges.
+_CORNERS = np.stack(np.meshgrid([0, 1], [0, 1], [0, 1], indexing="ij"), -1).reshape(-1, 3)
+_EDGES = np.array([(a, b) for a in range(8) for b in range(a) if np.abs(_CORNERS[a] - _CORNERS[b]).sum() == 1])
 # Cubes along the longest side of the box in which the mesh of a surface is made: so many of them over its `length`,
 # but no fewer or more than this.
 CUBES_PER_LENGTH, LEAST_CUBES, MOST_CUBES = 3.0, 72, 128
@@ -49,13 +56,25 @@ class Sheet:
     #: Whether it is simulated and can have values.
     is_membrane: bool = True
     name: str = "surface"
+    #: (V,) of a membrane that closes through the sides of a box: which vertex each is, or is an image of, the images
+    #: behind all others; and the lengths of the box.
+    source: np.ndarray | None = None
+    box: np.ndarray | None = None
+
+    @property
+    def own(self) -> tuple[np.ndarray, np.ndarray]:
+        """Vertices that are no images, and triangles by these."""
+        if self.source is None:
+            return self.vertices, self.faces
+        return self.vertices[: int(self.source.max()) + 1], self.source[self.faces]
 
     def smooth_normals(self) -> np.ndarray:
         """(V, 3) unit normals of vertices: without better ones, the mean of their faces by area."""
         if self.normals is not None:
             return self.normals
         vectors = geometry.area_vectors(self.vertices, self.faces)
-        return unit(geometry.corner_sums(self.vertices, self.faces, np.repeat(vectors[:, None], 3, axis=1)))
+        normals = unit(geometry.corner_sums(*self.own, np.repeat(vectors[:, None], 3, axis=1)))
+        return normals if self.source is None else normals[self.source]
 
 
 @dataclass
@@ -79,6 +98,8 @@ class Solids:
     instead: tuple[np.ndarray, np.ndarray] | None = None
     #: Whether there are as many of them in every frame of a movie.
     is_constant: bool = True
+    #: Whether these are the lines of a periodic box, which have a colour of their own and are in no legend.
+    is_box: bool = False
 
     @property
     def legend(self) -> str:
@@ -128,7 +149,7 @@ class _Part(NamedTuple):
 
 
 class Scene(NamedTuple):
-    """What there is at one moment."""
+    """What there is at one moment; in a periodic box, where it is shown."""
 
     positions: np.ndarray
     parts: list[_Part]
@@ -137,6 +158,36 @@ class Scene(NamedTuple):
     links: dict[str, np.ndarray]
     #: Permanent ids of beads, -1 of rows in which nobody is; None where that cannot be.
     ids: np.ndarray | None = None
+    #: (3,) lengths of the periodic box (nm), 0 in open directions; None without one.
+    box: np.ndarray | None = None
+
+    def sheet(self, part: "_Part") -> Sheet:
+        """A membrane, its triangles whole."""
+        assert part.faces is not None
+        x, faces, source = with_images(self.positions[part.beads], part.faces, self.box)
+        cut = source if len(x) > len(part.beads) else None
+        return Sheet(x, faces, _is_closed(faces), name=part.name, source=cut, box=self.box)
+
+    @property
+    def corners(self) -> np.ndarray:
+        """(8, 3) nm, of the box; in open directions it reaches as far as beads."""
+        assert self.box is not None
+        rows = np.concatenate([np.empty(0, np.int64), *(part.beads for part in self.parts)])
+        low, high = np.zeros(3), self.box.copy()
+        if len(rows):
+            x, is_open = self.positions[rows], self.box == 0.0
+            low[is_open], high[is_open] = x.min(axis=0)[is_open], x.max(axis=0)[is_open]
+        return np.asarray(np.where(_CORNERS, high, low))
+
+    def led_here(self, past: np.ndarray) -> np.ndarray:
+        """(T, n, 3) where beads were, the oldest first, by the images from which they came to where they are shown."""
+        if self.box is None:
+            return past
+        out, later = past.copy(), self.positions
+        for k in reversed(range(len(past))):
+            out[k] = later + nearest_image(past[k] - later, self.box)
+            later = np.where(np.isfinite(out[k]), out[k], later)
+        return out
 
     def past(self, earlier: "list[Scene]") -> np.ndarray | None:
         """(T, n, 3) where those that are here were in earlier scenes, nan where they were not there yet."""
@@ -147,7 +198,7 @@ class Scene(NamedTuple):
             n = len(scene.positions)
             same = np.ones(n, bool) if self.ids is None else scene.ids == self.ids[:n]
             out[k, :n][same] = scene.positions[same]
-        return out
+        return self.led_here(out)
 
     def numbers(self) -> dict[tuple[bool, str], int]:
         """How many there are of what is drawn as solids, by whether it is beads, and its name."""
@@ -222,6 +273,7 @@ def _found(what: Any) -> Scene:
     if isinstance(what, Context):
         state = what.get_state(positions=True)
         parts, shown = [], []
+        beads: dict[str, np.ndarray] = {}
         topology = what.system.topology
         for h in topology.handles:
             beside = h.beside_rows()
@@ -238,6 +290,7 @@ def _found(what: Any) -> Scene:
                 rows = state.jumps[name][held[0]]
                 sides = [sites[rows[:, k]] for k, sites in enumerate(jump.beside_frames().values())]
                 links[name] = np.stack([sites.positions(state) for sites in sides], axis=1)
+                beads[name] = np.column_stack([sites.main_beads for sites in sides])
                 shown.append(joined_beads(*sides))
         pairs = [_NO_PAIRS]
         for name, force in zip(system.force_names, system.forces, strict=True):
@@ -246,10 +299,11 @@ def _found(what: Any) -> Scene:
                 shown.append(joined_beads(*ends))
                 if len(ends[0]):
                     links[name] = np.stack([sites.positions(state) for sites in ends], axis=1)
+                    beads[name] = np.column_stack([sites.main_beads for sites in ends])
             else:
                 pairs.append(force.joined)
-        links |= _bonds(state.positions, np.concatenate(pairs), shown, links)
-        return Scene(state.positions, parts, links, state.ids)
+        beads |= _bonds(state.positions, np.concatenate(pairs), shown, links)
+        return _in_its_box(Scene(state.positions, parts, links, state.ids), beads, state.box)
     if isinstance(what, Frame):
         alive = what.alive
         parts = [
@@ -261,22 +315,27 @@ def _found(what: Any) -> Scene:
         besides = ((h, what.beside(h)) for h in what.handles.values())
         shown = [h.beads[beside["links"]] for h, beside in besides if "links" in beside]
         links = {name: np.asarray(what.link_ends(name), float) for name in what.jumps}
+        beads = {}
         for name in what.jumps:
             rows = what.links(name)
-            shown.append(joined_beads(*(sites[rows[:, k]] for k, sites in enumerate(what._sites_of(name)))))
+            sides = [sites[rows[:, k]] for k, sites in enumerate(what._sites_of(name))]
+            beads[name] = np.column_stack([sites.main_beads for sites in sides])
+            shown.append(joined_beads(*sides))
         for name in what.link_forces:
-            beads = what.links(name)
-            shown.append(beads[(beads >= 0).all(axis=1)])
-            if len(beads):
+            own = what.links(name)
+            shown.append(own[(own >= 0).all(axis=1)])
+            if len(own):
                 links[name] = np.asarray(what.link_ends(name), float)
-        links |= _bonds(x, what.bonds, shown, links)
-        return Scene(x, parts, links, what.ids)
+                beads[name] = own
+        beads |= _bonds(x, what.bonds, shown, links)
+        return _in_its_box(Scene(x, parts, links, what.ids), beads, what.box)
     if isinstance(what, Surface):
         # Here the want of scikit-image or of bounds is an error.
         _meshed(what, None)
         return Scene(np.empty((0, 3)), [_Part("surface", np.empty(0, int), surface=what)], {})
     if isinstance(what, TriangleMesh):
-        return Scene(what.vertices, [_Part("mesh", np.arange(len(what.vertices)), what.faces)], {})
+        scene = Scene(what.vertices, [_Part("mesh", np.arange(len(what.vertices)), what.faces)], {})
+        return _in_its_box(scene, {}, what.box)
     raise ParameterError(
         f"draw: cannot draw {type(what).__name__}: "
         "give a Simulation, a Context, a Frame of a Trajectory, a TriangleMesh or a Surface"
@@ -284,17 +343,42 @@ def _found(what: Any) -> Scene:
 
 
 def _bonds(
-    positions: np.ndarray, pairs: np.ndarray, shown: list[np.ndarray], links: Mapping[str, np.ndarray]
+    positions: np.ndarray, pairs: np.ndarray, shown: list[np.ndarray], links: dict[str, np.ndarray]
 ) -> dict[str, np.ndarray]:
-    """Both ends of bonds, if there are any: of `pairs` of beads that are joined, those that are not drawn by another
-    name: as links of filaments, rods, jumps and forces with links."""
+    """Add both ends of bonds to links, if there are any, and return the beads (k, 2) at them: of `pairs` of beads that
+    are joined, those that are not drawn by another name: as links of filaments, rods, jumps and forces with links."""
     key = np.array([len(positions), 1])
     numbers, others = (np.sort(p, axis=1) @ key for p in (pairs, np.concatenate([_NO_PAIRS, *shown])))
     numbers = np.setdiff1d(numbers, others)
-    ends = positions[np.column_stack([numbers // len(positions), numbers % len(positions)])]
+    beads = np.column_stack([numbers // len(positions), numbers % len(positions)])
     # Of beads that are asleep nothing is known.
-    ends = ends[np.isfinite(ends).all(axis=(1, 2))]
-    return {BONDS if BONDS not in links else f"other {BONDS}": ends} if len(ends) else {}
+    beads = beads[np.isfinite(positions[beads]).all(axis=(1, 2))]
+    if not len(beads):
+        return {}
+    name = BONDS if BONDS not in links else f"other {BONDS}"
+    links[name] = positions[beads]
+    return {name: beads}
+
+
+def _in_its_box(scene: Scene, beads: Mapping[str, np.ndarray], box: Any) -> Scene:
+    """Where it is shown; with the beads (k, 2) at the ends of links, -1 where there is none."""
+    if box is None:
+        return scene
+    lengths = box_lengths(box)
+    there = {p.name: Part(p.beads, p.faces, p.links, p.on, p.surface is not None) for p in scene.parts}
+    x = shown_positions(scene.positions, there, lengths)
+    links = {}
+    for name, ends in scene.links.items():
+        # From the end at a bead, where that is shown, to the nearest image of the other.
+        own, k = beads[name], np.arange(len(ends))
+        one = np.where(own[:, 0] >= 0, 0, 1)
+        bead = own[k, one]
+        moved = np.where(bead[:, None] >= 0, (x - scene.positions)[bead], 0.0)
+        shown = np.empty_like(ends)
+        shown[k, one] = ends[k, one] + moved
+        shown[k, 1 - one] = shown[k, one] + nearest_image(ends[k, 1 - one] - ends[k, one], lengths)
+        links[name] = shown
+    return scene._replace(positions=x, links=links, box=lengths)
 
 
 def objects_of(
@@ -305,10 +389,8 @@ def objects_of(
 ) -> tuple[list[Sheet], list[Solids]]:
     """What there is to draw. Of a movie all of its solids, by what `Scene.numbers` calls them, and whether their
     numbers stay: each has its colour in all of it."""
-    x, parts, links, _ = scene
-    membranes = {
-        p.name: Sheet(x[p.beads], p.faces, _is_closed(p.faces), name=p.name) for p in parts if p.faces is not None
-    }
+    x, parts, links = scene.positions, scene.parts, scene.links
+    membranes = {p.name: scene.sheet(p) for p in parts if p.faces is not None}
     meshes = {surface: _mesh_of(surface, box) for surface, box in (boxes or regions_of(scene)).items()}
     spheres = []
     for part in parts:
@@ -349,6 +431,8 @@ def objects_of(
         spheres = [there.get(key, Solids(key[1], none, None, None, are_beads=key[0])) for key in constant]
         for one, stays in zip(spheres, constant.values(), strict=True):
             one.is_constant = stays
+    if scene.box is not None and (membranes or spheres):
+        spheres.append(Solids("box", scene.corners, None, _EDGES, are_beads=False, is_box=True))
     backdrops = [
         Sheet(
             mesh.vertices,
@@ -432,7 +516,7 @@ def _is_closed(faces: np.ndarray) -> bool:
 
 
 #: What values may be by name: of vertices, from positions and faces; and what their colour bar says.
-NAMED_VALUES: dict[str, tuple[Callable[[np.ndarray, np.ndarray], np.ndarray], str, int]] = {
+NAMED_VALUES: dict[str, tuple[Callable[[np.ndarray, np.ndarray, np.ndarray | None], np.ndarray], str, int]] = {
     "mean_curvature": (geometry.mean_curvatures, "mean curvature", -1),
     "gaussian_curvature": (geometry.gaussian_curvatures, "Gaussian curvature", -2),
 }
@@ -451,13 +535,13 @@ def give_values(surfaces: list[Sheet], values: Any) -> None:
     """Let membranes have values: given ones, of all vertices or all faces one after the other, or named ones."""
     if values is None:
         return
-    of_vertices = sum(len(s.vertices) for s in surfaces)
+    of_vertices = sum(len(s.own[0]) for s in surfaces)
     of_faces = sum(len(s.faces) for s in surfaces)
     if isinstance(values, str):
         if not surfaces:
             raise ParameterError(f"draw: values = {values!r}, but there is no membrane")
         value_of, *_ = look_up(NAMED_VALUES, values, "name of values", ParameterError)
-        v = np.concatenate([value_of(s.vertices, s.faces) for s in surfaces])
+        v = np.concatenate([value_of(*s.own, s.box if s.source is not None else None) for s in surfaces])
     else:
         v = array("draw: values", values, (None,))
         if len(v) not in (of_vertices, of_faces):
@@ -467,7 +551,8 @@ def give_values(surfaces: list[Sheet], values: Any) -> None:
     start = 0
     for s in surfaces:
         # To each corner of each face.
-        n = len(s.vertices) if len(v) == of_vertices else len(s.faces)
+        vertices, faces = s.own
+        n = len(vertices) if len(v) == of_vertices else len(faces)
         own = v[start : start + n]
-        s.values = own[s.faces] if len(v) == of_vertices else np.repeat(own[:, None], 3, axis=1)
+        s.values = own[faces] if len(v) == of_vertices else np.repeat(own[:, None], 3, axis=1)
         start += n

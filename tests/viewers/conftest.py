@@ -120,3 +120,66 @@ def _comes_and_goes(simulation, k):
 def changing(tmp_path_factory) -> Run:
     """Everything, and beads that come and go, so that frames go on in a second file."""
     return written(tmp_path_factory.mktemp("changing"), 60, _comes_and_goes)
+
+
+def boxed(box_z: float | None = 130.0) -> mp.Simulation:
+    """A patch that closes through the sides of a box with points, a vesicle cut by its corner with points, filaments
+    across its sides, balls and beads far from it, and bodies; a bond and a link across sides."""
+    rng = np.random.default_rng(7)
+    topology = mp.Topology()
+    sheet = mp.TriangleMesh.flat_sheet(14, 12, 10.0, periodic=True)
+    patch = topology.add_membrane(
+        sheet.translated([33.0, 21.0, 30.0]), vertex_mass=1e-6, vertex_friction=1e-3, name="patch"
+    )
+    sphere = mp.TriangleMesh.icosphere(20.0, 1).translated([139.0, 101.0, 80.0])
+    vesicle = topology.add_membrane(sphere, vertex_mass=1e-6, vertex_friction=1e-3, name="vesicle")
+    for one, n in ((patch, 40), (vesicle, 15)):
+        topology.add_intriangle_points(one, n, mass=1e-6, friction=1e-3, seed=1, name=f"on {one.name}")
+    nodes = [rng.uniform(0.0, 100.0, 3) + np.arange(7)[:, None] * [9.0, 3.0, 1.0] for _ in range(5)]
+    topology.add_filaments(nodes, node_mass=1e-7, node_friction=1e-4, name="actin")
+    balls = topology.add_balls(rng.normal(0.0, 300.0, (20, 3)), radius=4.0, mass=1e-7, friction=1e-4, name="balls")
+    beads = topology.add_beads(rng.uniform(0.0, 100.0, (12, 3)), mass=1e-7, friction=1e-4, name="beads")
+    turns = rng.normal(size=(4, 4))
+    topology.add_rigid_bodies(
+        rng.normal(0.0, 100.0, (4, 3)), turns / np.linalg.norm(turns, axis=1)[:, None], 1e-7,
+        [2e-5, 1.6e-5, 0.8e-5], (1e-4, 1e-2), name="bodies",
+    )  # fmt: skip
+    system = mp.System(topology, box=(*sheet.box[:2], box_z))
+    for one in (patch, vesicle):
+        system.add_force(mp.forces.MembraneEdgeSprings(one, 0.1, name=f"springs of {one.name}"))
+    system.add_force(mp.forces.Links(balls.beads[:6], balls.beads[6:12], stiffness=1e-4, length=30.0))
+    system.add_force(mp.forces.HarmonicBonds(beads.beads.reshape(-1, 2), stiffness=1e-4, length=30.0))
+    simulation = mp.Simulation(system, mp.BAGOGABIntegrator(1e-7, kT=4.1, seed=3), threads=1)
+    simulation.context.set_velocities_to_temperature(kT=4.1, seed=2)
+    return simulation
+
+
+def _box_grows(simulation: mp.Simulation, k: int) -> None:
+    """Between frames, along z."""
+    box = simulation.context.get_state().box
+    simulation.context.set_box((*box[:2], 130.0 + 2.0 * k))
+
+
+def _written_in_a_box(folder: Path, box_z: float | None, change=None) -> Run:
+    simulation, recorder = boxed(box_z), Recorder(5)
+    path = folder / "run.h5"
+    simulation.reporters.append(mp.reporters.TrajectoryReporter(path, 5, velocities=True))
+    simulation.reporters.append(recorder)
+    for k in range(4):
+        if change is not None:
+            change(simulation, k)
+        simulation.step(5)
+    simulation.close()
+    return Run(path, simulation, recorder.states)
+
+
+@pytest.fixture(scope="session")
+def in_a_box(tmp_path_factory) -> Run:
+    """In a box that is periodic in all directions, and grows along z."""
+    return _written_in_a_box(tmp_path_factory.mktemp("box"), 130.0, _box_grows)
+
+
+@pytest.fixture(scope="session")
+def in_a_slab(tmp_path_factory) -> Run:
+    """In a box that is open along z."""
+    return _written_in_a_box(tmp_path_factory.mktemp("slab"), None)

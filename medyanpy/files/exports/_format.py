@@ -2,9 +2,13 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import ClassVar
 
+import numpy as np
+
+from medyanpy._tools.images import in_words
 from medyanpy.errors import ParameterError
 from medyanpy.files.particles import Contents, Particles
 
@@ -15,6 +19,7 @@ def features(contents: Contents) -> dict[str, str]:
     """What a run has that not every format holds, in words; by what a `Format` calls it."""
     handles = contents.trajectory.handles.values()
     there = contents.handles.values()
+    box = contents.trajectory[-1].box if len(contents.trajectory) else None
 
     def named(what: str, names: Sequence[str]) -> str:
         return f"{what} ({', '.join(names)})" if names else ""
@@ -38,6 +43,7 @@ def features(contents: Contents) -> dict[str, str]:
         "energies": "energies and temperatures",
         "ids": "permanent ids of beads" if contents.comes_and_goes else "",
         "times": "times",
+        "box": "" if box is None else f"the periodic box ({in_words(box)} nm)",
         "precision": "numbers in double precision",
         "surfaces": named("surfaces that points are held to", [h.name for h in there if h.surface is not None]),
         "directions": named("directions that are no beads", [h.name for h in handles if not h.in_space]),
@@ -122,6 +128,20 @@ class Format(ABC):
         """What there is in each of the frames."""
         for k in self.frames:
             yield self.contents.particles(self.contents.trajectory[k])
+
+    @cached_property
+    def boxes(self) -> np.ndarray:
+        """(m, 3) nm: the lengths of the periodic box in each of the frames, 0 in open directions."""
+        return self.contents.boxes(self.frames)
+
+    @property
+    def box_changes(self) -> bool:
+        return bool((self.boxes != self.boxes[:1]).any())
+
+    @property
+    def open_directions(self) -> str:
+        """Those of x, y and z that are open, where there is a box."""
+        return ", ".join(np.array(list("xyz"))[self.boxes[0] == 0.0]) if self.boxes[0].any() else ""
 
     def refuse(self, problem: str) -> ParameterError:
         """The error of what the format cannot hold."""

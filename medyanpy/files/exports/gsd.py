@@ -1,7 +1,9 @@
 """GSD, the files of HOOMD-blue: particles, bonds and angles, as many in each frame as there are.
 
-Lengths are nm, masses pN s²/nm, velocities nm/s: the format has no units. It has boxes, periodic ones; here a cube four
-times as wide as the run reaches from the origin, so that no distance between two particles is shorter across it.
+Lengths are nm, masses pN s²/nm, velocities nm/s: the format has no units. It has boxes, periodic ones, with
+the origin in the middle. In open directions it is four times as wide as the run reaches from the origin, so that no
+distance between two particles is shorter across it; in periodic ones it is that of the run, and particles are in it,
+with the numbers of their images.
 Schema: Glotzer group, "GSD: HOOMD schema" 1.4; quaternions there have the scalar first too.
 """
 
@@ -29,7 +31,7 @@ class _Gsd(Format):
     title = "GSD"
     holds: ClassVar[frozenset[str]] = frozenset({
         "triangles", "flips", "bonds", "bound", "velocities", "radii", "masses", "ids", "orientations", "semi-axes",
-        "inertia", "angular momenta", "energies", "times",
+        "inertia", "angular momenta", "energies", "times", "box",
     })  # fmt: skip
 
     @classmethod
@@ -46,7 +48,8 @@ class _Gsd(Format):
                 frame = hoomd.Frame()
                 frame.configuration.step = there.step
                 frame.configuration.dimensions = 3
-                frame.configuration.box = [4.0 * reach or 1.0] * 3 + [0.0] * 3
+                lengths = np.where(there.box > 0.0, there.box, 4.0 * reach or 1.0)
+                frame.configuration.box = [*lengths, 0.0, 0.0, 0.0]
                 self._fill(frame, there)
                 frame.log["time"] = np.array([there.time])
                 for name in ENERGIES:
@@ -61,6 +64,8 @@ class _Gsd(Format):
         particles.N, particles.types, particles.typeid = len(there), self.contents.types, there.types
         particles.type_shapes = self._shapes(there)
         particles.position = there.positions
+        if there.is_periodic:
+            particles.position, particles.image = _in_the_box(there)
         particles.mass = there.masses
         # 0 is no radius.
         particles.diameter = 2.0 * np.nan_to_num(there.radii)
@@ -95,12 +100,29 @@ class _Gsd(Format):
 
     def left_out(self) -> list[str]:
         out = super().left_out()
+        if self.open_directions:
+            out.append(
+                f"GSD files are periodic in all directions; in open ones ({self.open_directions}) by four times as "
+                "much as the run reaches from the origin."
+            )
         if self.contents.jumps:
             links = ", ".join(self.contents.jumps)
             out.append(f"GSD files have links that jumps bind as pairs ({links}): readers want bonds that stay.")
         if self.contents.comes_and_goes:
             out.append("GSD files have the particles that are there; MDAnalysis and mdtraj read equal numbers alone.")
         return out
+
+
+def _in_the_box(there: Particles) -> tuple[np.ndarray, np.ndarray]:
+    """Positions (n, 3) from minus to below plus half of the box, in single precision, and the numbers of images that
+    frames hold."""
+    shifted = there.positions + 0.5 * there.box
+    image = np.floor(np.divide(shifted, there.box, out=np.zeros_like(shifted), where=there.box > 0.0)).astype(np.int64)
+    x = (there.positions - image * there.box).astype(np.float32)
+    # Rounded, what is a little below the upper side may be at it, and is then at the lower one.
+    half = 0.5 * there.box.astype(np.float32)
+    over = (there.box > 0.0) & (x >= half)
+    return np.where(over, -half, x), (image + over).astype(np.int32)
 
 
 def _tell(group: Any, types: list[str], members: list[np.ndarray], kinds: list[np.ndarray]) -> None:

@@ -1,6 +1,7 @@
 """Protein Data Bank files: what nearly every program of molecules opens.
 
-Format: wwPDB, "Atomic Coordinate Entry Format Description", version 3.3: ATOM, MODEL and CONECT records. Lengths are Å.
+Format: wwPDB, "Atomic Coordinate Entry Format Description", version 3.3: CRYST1, ATOM, MODEL and CONECT
+records. Lengths are Å.
 """
 
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from medyanpy import units
-from medyanpy.files.exports._format import Format
+from medyanpy.files.exports._format import Format, features
 from medyanpy.files.particles import Contents, Particles, chain_numbers, edges_of
 
 __all__ = ["FORMAT"]
@@ -19,12 +20,15 @@ __all__ = ["FORMAT"]
 # Numbers of atoms have five columns, coordinates eight: of large ones fewer decimals are left, here at least one.
 _MOST_ATOMS = 99_999
 _LEAST_X, _MOST_X = -99_999.9, 999_999.9
+# Nine, with three decimals.
+_MOST_SIDE = 99_999.999
 _CHAINS = ascii_letters + digits
 
 
 class _Pdb(Format):
     title = "PDB"
-    holds: ClassVar[frozenset[str]] = frozenset({"bonds"})
+    #: The box, where it is periodic in all directions; see `left_out`.
+    holds: ClassVar[frozenset[str]] = frozenset({"bonds", "box"})
 
     def __init__(self, contents: Contents, frames: range, out: Path) -> None:
         super().__init__(contents, frames, out)
@@ -52,6 +56,9 @@ class _Pdb(Format):
         places, heads, tails = self._first_places(), *self._records()
         with open(made[0], "w", encoding="ascii", newline="\n") as file:
             file.write("REMARK   1 WRITTEN BY MEDYANPY; LENGTHS ARE ANGSTROM\n")
+            if self._has_box:
+                sides = "".join(f"{side:9.3f}" for side in self.boxes[0] / units.angstrom)
+                file.write(f"CRYST1{sides}  90.00  90.00  90.00 P 1           1\n")
             for k, there in enumerate(self.each(), start=1):
                 own = np.searchsorted(self._rows, there.rows)
                 places[own] = there.positions / units.angstrom
@@ -64,6 +71,12 @@ class _Pdb(Format):
                 file.write("ENDMDL\n")
             file.writelines(self._bonds())
             file.write("END\n")
+
+    @property
+    def _has_box(self) -> bool:
+        """Whether there is one, periodic in all directions, that nine columns hold."""
+        sides = self.boxes[0] / units.angstrom
+        return bool((sides > 0.0).all() and (sides <= _MOST_SIDE).all())
 
     def _first_places(self) -> np.ndarray:
         """(n, 3) Å, where those that are there later are first seen."""
@@ -113,6 +126,15 @@ class _Pdb(Format):
 
     def left_out(self) -> list[str]:
         out = super().left_out()
+        if self.boxes.any():
+            if not self._has_box:
+                box = features(self.contents)["box"]
+                out.append(
+                    f"PDB files are written without {box}: they hold those that are periodic in all directions, at "
+                    f"most {_MOST_SIDE * units.angstrom:g} nm wide."
+                )
+            elif self.box_changes:
+                out.append("PDB files have one box, here that of the first frame.")
         out.append("PDB files have coordinates in eight columns: rounded to 0.001 Å, large ones to 0.01 or 0.1 Å.")
         if self.contents.comes_and_goes:
             out.append("PDB files have the same atoms in every model: where nobody is, the occupancy is 0.")

@@ -1,11 +1,17 @@
-"""Stanford PLY: the triangles of a membrane in a frame, a file for each."""
+"""Stanford PLY: the triangles of a membrane in a frame, a file for each.
+
+In a periodic box they are where pictures show them; those across its sides have images of their vertices, behind all
+others. A comment has the lengths of the box.
+"""
 
 from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
 
+from medyanpy._tools.images import box_lengths
 from medyanpy.files.exports._format import Format, in_file_names, words_of
+from medyanpy.mesh.images import Part, shown_positions, with_images
 from medyanpy.mesh.ply import write_ply
 
 __all__ = ["FORMAT"]
@@ -47,12 +53,24 @@ class _Ply(Format):
             frame = trajectory[k]
             handle = frame.handles[name]
             vertices = np.asarray(frame.positions, np.float64)[handle.beads]
-            path.write_bytes(write_ply(vertices, np.asarray(frame.beside(handle)["faces"], np.int32)))
+            faces, comments = np.asarray(frame.beside(handle)["faces"], np.int32), []
+            if frame.box is not None:
+                box = box_lengths(frame.box)
+                vertices = shown_positions(vertices, {name: Part(np.arange(len(vertices)), faces)}, box)
+                vertices, faces, _ = with_images(vertices, faces, box)
+                comments = [f"periodic box {' '.join('open' if s is None else repr(s) for s in frame.box)}"]
+            path.write_bytes(write_ply(vertices, faces, comments))
 
     def left_out(self) -> list[str]:
         others = [name for name in self.contents.types if name not in self.contents.membranes]
         there = f" ({', '.join(others)})" if others else ""
-        return [f"PLY files are written without beads that are no vertices{there}, and without numbers and times."]
+        out = [f"PLY files are written without beads that are no vertices{there}, and without numbers and times."]
+        if self.boxes.any():
+            out.append(
+                "PLY files have vertices by their images in the periodic box; where triangles lie across its sides, "
+                "images of vertices are behind all others."
+            )
+        return out
 
 
 FORMAT = _Ply

@@ -2,7 +2,7 @@
 
 Format: Allen Institute for Cell Science, Simularium file format (JSON), trajectoryInfo version 3, spatialData version
 1. The viewer shows what is between 4 and 64 units wide: lengths are scaled to 64 units, and the file says how many nm
-one is.
+one is. A periodic box is the viewer's; particles are where pictures show them.
 """
 
 import json
@@ -24,10 +24,10 @@ _BALL, _FIBRE = 1000, 1001
 
 class _Simularium(Format):
     title = "Simularium"
-    holds: ClassVar[frozenset[str]] = frozenset({"bonds", "radii", "ids", "energies", "times"})
+    holds: ClassVar[frozenset[str]] = frozenset({"bonds", "radii", "ids", "energies", "times", "box"})
 
     def write(self, made: list[Path]) -> None:
-        centre, nm = self._window()
+        centre, size, nm = self._window()
         trajectory = self.contents.trajectory
         times = [float(trajectory.times[k]) for k in self.frames]
         steps = [after - before for before, after in pairwise(times)]
@@ -37,7 +37,7 @@ class _Simularium(Format):
             "timeStepSize": steps[0] if steps else 0.0,
             "totalSteps": len(times),
             "spatialUnits": {"magnitude": nm, "name": "nm"},
-            "size": dict.fromkeys("xyz", _WIDTH),
+            "size": dict(zip("xyz", (size / nm).tolist(), strict=True)),
             "cameraDefault": {
                 "position": {"x": 0.0, "y": 0.0, "z": 1.5 * _WIDTH},
                 "lookAtPosition": dict.fromkeys("xyz", 0.0),
@@ -58,19 +58,24 @@ class _Simularium(Format):
                 file.write(f'{comma}\n{{"frameNumber":{k},"time":{there.time!r},"data":[{numbers}]}}')
             file.write(f']}},\n"plotData":{json.dumps({"version": 1, "data": self._plots(times)})}}}\n')
 
-    def _window(self) -> tuple[np.ndarray, float]:
-        """The centre of all that there is (nm), and how many nm a unit is."""
+    def _window(self) -> tuple[np.ndarray, np.ndarray, float]:
+        """The centre of all that there is, or of the box (nm), how wide that is (nm), and how many nm a unit is."""
         low, high = np.full(3, np.inf), np.full(3, -np.inf)
         for there in self.each():
             if len(there):
-                low, high = np.minimum(low, there.positions.min(axis=0)), np.maximum(high, there.positions.max(axis=0))
-        if not np.isfinite(low).all():
-            return np.zeros(3), 1.0
-        return 0.5 * (low + high), float(max((high - low).max(), 2.0 * self.contents.size)) / _WIDTH
+                x = there.shown_positions
+                low, high = np.minimum(low, x.min(axis=0)), np.maximum(high, x.max(axis=0))
+        box = self.boxes.max(axis=0)
+        if not np.isfinite(low).all() and not box.all():
+            return np.zeros(3), np.full(3, _WIDTH), 1.0
+        low, high = np.where(box > 0.0, 0.0, low), np.where(box > 0.0, box, high)
+        widest = float(max((high - low).max(), 2.0 * self.contents.size))
+        size = np.where(box > 0.0, box, np.maximum(high - low, 2.0 * self.contents.size))
+        return 0.5 * (low + high), size if box.any() else np.full(3, widest), widest / _WIDTH
 
     def _agents(self, there: Particles, centre: np.ndarray, nm: float) -> list[float]:
         """Of each agent: what it is, its number, its type, place, rotation, radius, and the points of a fibre."""
-        x = (there.positions - centre) / nm
+        x = (there.shown_positions - centre) / nm
         radii = np.where(there.radii > 0.0, there.radii, self.contents.size) / nm
         chained = np.array([handle.links is not None for handle in self.contents.handles.values()], bool)[there.types]
         balls = np.flatnonzero(~chained)
@@ -104,6 +109,12 @@ class _Simularium(Format):
 
     def left_out(self) -> list[str]:
         out = super().left_out()
+        if self.box_changes:
+            out.append("Simularium files have one box, here as large as it was at the most.")
+        if self.open_directions:
+            out.append(
+                f"In open directions ({self.open_directions}) the box of Simularium files is as wide as the run."
+            )
         if self.contents.membranes:
             out.append(f"Vertices of membranes are small balls ({', '.join(self.contents.membranes)}).")
         return out

@@ -3,6 +3,10 @@
 Format: Kitware, "VTKHDF file format" 2.x, PolyData with steps: a file for each handle, of triangles, of lines, or of
 points. Positions, velocities and whatever else frames hold of the handle are not copied: one hyperslab of a dataset of
 the trajectory is mapped to all steps. What does not change is stored once, and steps point to it.
+
+In a periodic box positions are those of one and the same image for ever, as the trajectory has them, since they are not
+copied. Triangles across the sides of the box would be drawn across all of it: they are left out of the cells, of which
+there are then copies.
 """
 
 import os
@@ -12,12 +16,14 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from medyanpy._tools.images import box_lengths
 from medyanpy.columns import BEADS, POSITIONS
 from medyanpy.errors import ParameterError
 from medyanpy.files import hdf5
 from medyanpy.files.exports._format import Format, in_file_names, words_of
 from medyanpy.files.particles import lines_of
 from medyanpy.files.segments import Segment
+from medyanpy.mesh.images import crossing
 
 __all__ = ["FORMAT"]
 
@@ -41,7 +47,7 @@ class _VtkHdf(Format):
     title = "VTKHDF"
     holds: ClassVar[frozenset[str]] = frozenset({
         "triangles", "flips", "weights", "bonds", "orientations", "semi-axes", "inertia", "angular momenta",
-        "velocities", "radii", "masses", "ids", "times", "precision", "energies",
+        "velocities", "radii", "masses", "ids", "times", "precision", "energies", "box",
     })  # fmt: skip
 
     def check(self) -> None:
@@ -75,6 +81,16 @@ class _VtkHdf(Format):
             with h5py.File(path, "w", libver=hdf5.LIBRARIES) as file:
                 _File(file, self, name, stretches).write()
 
+    def left_out(self) -> list[str]:
+        out = super().left_out()
+        cut = [name for name in self.contents.membranes if any(_is_cut(one, name) for one in self._stretches())]
+        if cut:
+            out.append(
+                f"VTKHDF files have no triangles across the sides of the box ({', '.join(cut)}), and positions that "
+                "are not brought into it; .ply files have both."
+            )
+        return out
+
     def _stretches(self) -> list[_Stretch]:
         out, before = [], 0
         for segment in self.contents.trajectory._segments:
@@ -85,6 +101,18 @@ class _VtkHdf(Format):
                 out.append(_Stretch(segment, range(own[0] - before, own[-1] - before + 1, step), numbers))
             before += len(segment)
         return out
+
+
+def _is_cut(one: _Stretch, name: str) -> bool:
+    """Whether a membrane has triangles across the sides of the box."""
+    handle = one.segment.handles.get(name)
+    if handle is None or handle.faces is None or not one.segment.holds("box"):
+        return False
+    # Of a mesh that closes through them, edges that flip leave some there.
+    k = one.frames[0]
+    faces = one.segment.read(hdf5.FACES_OF + name, k) if one.segment.holds(hdf5.FACES_OF + name) else handle.faces
+    x = np.asarray(one.segment.read("positions", k), np.float64)[handle.beads]
+    return bool(crossing(x, faces, one.segment.read("box", k)).any())
 
 
 class _File:
@@ -209,6 +237,16 @@ class _File:
             mapping.create(data, name, np.dtype("<f8"))
             self._index(offsets, name, np.arange(n_steps))
             self._index(sizes, name, np.ones((n_steps, 2), np.int64))
+        for c, axis in enumerate("xyz" if last.holds("box") else ""):
+            mapping, base = _Mapping((n_steps,)), 0
+            for one in self._stretches:
+                if one.segment.holds("box"):
+                    place = one.segment.place_of("box")[:2]
+                    mapping.add(self._place_of(one.segment), *place, one.frames, np.array([c]), base)
+                base += len(one.frames)
+            mapping.create(data, f"box_{axis}", np.dtype("<f8"))
+            self._index(offsets, f"box_{axis}", np.arange(n_steps))
+            self._index(sizes, f"box_{axis}", np.ones((n_steps, 2), np.int64))
 
     # Cells -------------------------------------------------------------------------------------------------------
 
@@ -217,7 +255,9 @@ class _File:
         handles = [handle for handle in self._handles if handle is not None]
         kind, write = "Vertices", self._write_other_cells
         if handles and handles[-1].faces is not None:
-            kind, write = "Polygons", self._write_triangles
+            kind = "Polygons"
+            if not any(_is_cut(one, self._name) for one in self._stretches):
+                write = self._write_triangles
         elif handles and handles[-1].links is not None:
             kind = "Lines"
         cells = write(self._root.create_group(kind))
@@ -245,6 +285,10 @@ class _File:
         handle = frame.handles.get(self._name)
         if handle is None:
             return []
+        if handle.faces is not None:
+            faces, box = frame.faces[self._name], None if frame.box is None else box_lengths(frame.box)
+            x = np.asarray(frame.positions, np.float64)[handle.beads]
+            return list(np.asarray(faces, np.int64)[~crossing(x, faces, box).any(axis=1)])
         if handle.links is not None:
             return lines_of(frame.beside(handle)["links"])
         return list(np.flatnonzero(frame.alive[handle.beads])[:, None])
@@ -257,7 +301,7 @@ class _File:
         for one, count in zip(self._stretches, self._counts, strict=True):
             found = None
             for k in one.numbers:
-                if found is None or one.segment.comes_and_goes:
+                if found is None or one.segment.comes_and_goes or one.segment.holds(hdf5.FACES_OF + self._name):
                     cells = self._cells_in(k)
                     ends = np.cumsum([0, *map(len, cells)])
                     points = np.concatenate([np.empty(0, np.int64), *cells])

@@ -1,7 +1,8 @@
 """Extended XYZ: a line of text for each particle.
 
-Format: libAtoms/extxyz, "Extended XYZ specification"; names of properties are those that OVITO gives meaning to. No
-lattice: there is no box.
+Format: libAtoms/extxyz, "Extended XYZ specification"; names of properties are those that OVITO gives meaning to. A
+periodic box is the lattice; in open directions, where `pbc` is F, it is as wide as particles reach, and without a box
+there is none. Positions are not brought into it: they are those of one and the same image for ever.
 """
 
 from pathlib import Path
@@ -19,7 +20,7 @@ __all__ = ["FORMAT"]
 class _Xyz(Format):
     title = "Extended XYZ"
     holds: ClassVar[frozenset[str]] = frozenset({
-        "velocities", "radii", "masses", "ids", "orientations", "semi-axes", "energies", "times", "precision",
+        "velocities", "radii", "masses", "ids", "orientations", "semi-axes", "energies", "times", "precision", "box",
     })  # fmt: skip
 
     def write(self, made: list[Path]) -> None:
@@ -31,10 +32,21 @@ class _Xyz(Format):
             for k, there in zip(self.frames, self.each(), strict=True):
                 head, columns = _columns(there, turns, shapes)
                 energies = "".join(f" {name}={getattr(trajectory[k], name)!r}" for name in ENERGIES)
-                about = f'Properties=species:S:1:{head} Time={there.time!r} Step={there.step}{energies} pbc="F F F"'
+                about = f"Properties=species:S:1:{head} Time={there.time!r} Step={there.step}{energies}{_box(there)}"
                 file.write(f"{len(there)}\n{about}\n")
                 table = [[species[t] for t in there.types.tolist()], *(c.tolist() for c in columns)]
                 file.writelines(f"{row[0]} {' '.join(map(repr, row[1:]))}\n" for row in zip(*table, strict=True))
+
+
+def _box(there: Particles) -> str:
+    """What the head of a frame says of the box."""
+    pbc = " ".join("FT"[int(side > 0.0)] for side in there.box)
+    if not there.is_periodic:
+        return f' pbc="{pbc}"'
+    reach = np.ptp(there.positions, axis=0) if len(there) else np.zeros(3)
+    wide = np.where(there.box > 0.0, there.box, np.where(reach > 0.0, reach, there.box.max()))
+    lattice = " ".join(repr(float(x)) for x in np.diag(wide).ravel())
+    return f' Lattice="{lattice}" pbc="{pbc}"'
 
 
 def _columns(there: Particles, turns: bool, shapes: bool) -> tuple[str, list[np.ndarray]]:
