@@ -20,17 +20,32 @@ from medyanpy.analysis.pairs import (
 )
 from medyanpy.analysis.penalties import constraint_multipliers
 from medyanpy.analysis.shapes import gyration_tensor, radius_of_gyration
+from medyanpy.analysis.spectra import (
+    PatchSpectrum,
+    SpectrumFit,
+    VesicleSpectrum,
+    discrete_wave_number,
+    fit_spectrum,
+    patch_spectrum,
+    vesicle_spectrum,
+)
 from medyanpy.analysis.stress import VirialStress, virial_stress
+from medyanpy.analysis.surfaces import Curvatures, MeshOrder, curvatures, mesh_order, reduced_volume
 
 __all__ = [
     "ClusterSizes",
     "Clusters",
     "ContactTimes",
     "Contacts",
+    "Curvatures",
     "Estimate",
     "MeanSquareDisplacement",
+    "MeshOrder",
+    "PatchSpectrum",
     "RadialDistribution",
+    "SpectrumFit",
     "TangentCorrelation",
+    "VesicleSpectrum",
     "VirialStress",
     "autocorrelation",
     "average",
@@ -40,14 +55,21 @@ __all__ = [
     "contact_counts",
     "contact_times",
     "contour_curvature",
+    "curvatures",
     "diffusion_coefficient",
+    "discrete_wave_number",
     "end_to_end",
+    "fit_spectrum",
     "gyration_tensor",
     "mean_square_displacement",
+    "mesh_order",
+    "patch_spectrum",
     "persistence_length",
     "radial_distribution",
     "radius_of_gyration",
+    "reduced_volume",
     "statistical_inefficiency",
     "tangent_correlation",
+    "vesicle_spectrum",
     "virial_stress",
 ]

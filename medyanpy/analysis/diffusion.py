@@ -285,7 +285,7 @@ def _paths(x: np.ndarray, ids: np.ndarray | None, axes: list[int]) -> tuple[np.n
     """Of positions (m, k, 3), (q, d, m) coordinates of q paths from their middles, 0 where nobody is; (q, m) who is
     there, or (1, m) where everybody is always; (q,) the beads' numbers. Who takes another's row has a path of his own.
 
-    Space is open, so that places are where beads have got to; in a box their paths would be unwrapped here.
+    Places are where beads have got to: in a box, positions are not wrapped.
     """
     x = np.ascontiguousarray(np.moveaxis(x, 0, 2))
     # What is nan in one coordinate is so in the sum.

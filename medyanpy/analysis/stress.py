@@ -1,9 +1,10 @@
-"""The stress of a system in open space, from the virials of its forces."""
+"""The stress of a system, from the virials of its forces."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
+from medyanpy._tools.images import box_lengths
 from medyanpy._tools.validation import number
 from medyanpy.analysis.frames import displacement
 from medyanpy.context import Context
@@ -46,8 +47,8 @@ class VirialStress:
         return -float(np.trace(self.total)) / 3.0
 
 
-def virial_stress(source: Simulation | Context, volume: float) -> VirialStress:
-    r"""The stress of a system in open space, force by force, and of the motion of its beads.
+def virial_stress(source: Simulation | Context, volume: float | None = None) -> VirialStress:
+    r"""The stress of a system, force by force, and of the motion of its beads.
 
     .. math:: \sigma = -\frac1V \Bigl(\sum_i m_i\,v_i \otimes v_i + \sum_i x_i \otimes F_i\Bigr)
 
@@ -59,9 +60,9 @@ def virial_stress(source: Simulation | Context, volume: float) -> VirialStress:
     source : Simulation or Context
         As it is now. Nothing of a later step is changed; look every so many steps, and take the mean
         (`average` tells its error): the stress of one moment is mostly noise.
-    volume : float, nm³, > 0
+    volume : float, nm³, > 0, optional
         What the stress is to be that of: the content of a vesicle, a cell. With 1 the numbers are the virials
-        themselves, in pN nm.
+        themselves, in pN nm. That of the box, where it is periodic in three directions.
 
     Returns
     -------
@@ -111,7 +112,11 @@ def virial_stress(source: Simulation | Context, volume: float) -> VirialStress:
             f"{what}: source must be a Simulation or a Context, not {source!r}: states and trajectories hold neither "
             "forces by name nor masses; set_state puts a state into a context"
         )
-    size = number(f"{what}: volume", volume, above=0.0)
+    if volume is None:
+        cell = box_lengths(f"{what}: box", getattr(context.get_state(), "box", None))
+        if cell is None or np.isnan(cell).any():
+            raise ParameterError(f"{what}: give volume=, because only a box that is periodic in all directions has one")
+    size = float(np.prod(cell)) if volume is None else number(f"{what}: volume", volume, above=0.0)
     if context.integrator.overdamped:
         raise ParameterError(
             f"{what}: beads of {context.integrator!r} move without velocities: for the virials alone see "
