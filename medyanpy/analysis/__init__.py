@@ -29,7 +29,8 @@ from medyanpy.analysis.spectra import (
     patch_spectrum,
     vesicle_spectrum,
 )
-from medyanpy.analysis.stress import VirialStress, virial_stress
+from medyanpy.analysis.stress import SurfaceTension, VirialStress, surface_tension, tether_force, virial_stress
+from medyanpy.analysis.structure import StructureFactor, structure_factor
 from medyanpy.analysis.surfaces import Curvatures, MeshOrder, curvatures, mesh_order, reduced_volume
 
 __all__ = [
@@ -44,6 +45,8 @@ __all__ = [
     "PatchSpectrum",
     "RadialDistribution",
     "SpectrumFit",
+    "StructureFactor",
+    "SurfaceTension",
     "TangentCorrelation",
     "VesicleSpectrum",
     "VirialStress",
@@ -69,7 +72,10 @@ __all__ = [
     "radius_of_gyration",
     "reduced_volume",
     "statistical_inefficiency",
+    "structure_factor",
+    "surface_tension",
     "tangent_correlation",
+    "tether_force",
     "vesicle_spectrum",
     "virial_stress",
 ]

@@ -178,8 +178,8 @@ def _clusters(frames: Source, beads: Any, cutoff: float | None, links: Any, box:
         raise ParameterError(f"{what}: give cutoff= (nm), or links=, or both")
     reach = None if cutoff is None else number(f"{what}: cutoff", cutoff, above=0.0)
     joined, boxes = _links(frames, links), frames.boxes(box)
-    for cell in boxes if reach is not None else ():
-        expect_room(f"{what}: cutoff", reach, cell)
+    for cell in boxes:
+        expect_room(f"{what}: cutoff", reach or 0.0, cell)
     return [
         _connected(rows, x, reach, joined[k % len(joined)], frames.n_rows, boxes[k])
         for k, x in enumerate(frames.each(rows))

@@ -99,6 +99,10 @@ class Source:
             return np.asarray(self._trajectory.times)
         return None if self._frames is None else np.array([frame.time for frame in self._frames])
 
+    def states(self) -> list[Any] | None:
+        """The states or frames themselves; None of others."""
+        return self._frames
+
     def boxes(self, given: Any = None) -> "list[np.ndarray | None]":
         """Of each frame the lengths of its periodic box, (3,) nm, nan in directions that are open; None in open space.
         What is given, (3,) or one for each frame, stands for what frames say, which is their ``box``."""

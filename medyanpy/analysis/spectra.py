@@ -404,9 +404,9 @@ def fit_spectrum(
         value, error = jackknife(sums, counts, estimate)
     else:
         value, error = estimate(sums[0], counts[0]), np.full(3, np.nan)
-    found = [Estimate(float(a), float(b)) for a, b in zip(value, error, strict=True)]
+    modulus, pull, ratio = (Estimate(float(a), float(b)) for a, b in zip(value, error, strict=True))
     fitted = 1.0 / (terms @ value[:needed] + offset)
-    return SpectrumFit(*found, q, fitted, parts)
+    return SpectrumFit(modulus, pull, ratio, q, fitted, parts)
 
 
 def discrete_wave_number(q: Any, spacing: float) -> Any:
@@ -446,7 +446,7 @@ def _orders(lengths: np.ndarray, longest: float) -> np.ndarray:
     i, j = (grid.ravel() for grid in np.meshgrid(np.arange(nx + 1), np.arange(-ny, ny + 1), indexing="ij"))
     size = 2.0 * np.pi * np.hypot(i / lengths[0], j / lengths[1])
     half = ((i > 0) | (j > 0)) & (size <= longest * (1.0 + 1e-9))
-    return np.stack([i[half], j[half]], axis=1)
+    return np.column_stack([i[half], j[half]])
 
 
 def _waves(places: np.ndarray, orders: np.ndarray) -> np.ndarray:

@@ -121,7 +121,7 @@ def reduced_volume(source: Any, membrane: Any = None, *, faces: Any = None) -> n
     --------
     >>> import medyanpy as mp
     >>> float(mp.analysis.reduced_volume(mp.TriangleMesh.icosphere(10.0, 2)).round(3))
-    0.99
+    0.994
     >>> float(mp.analysis.reduced_volume(mp.TriangleMesh.red_blood_cell()).round(2))
     0.64
     """
