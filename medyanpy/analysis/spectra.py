@@ -271,8 +271,8 @@ def vesicle_spectrum(
     surfaces = Surfaces(what, source, membrane, faces, None)
     top = whole_number(f"{what}: l_max", l_max, at_least=2)
     along, n = int(np.ceil(_ALONG * top)), len(surfaces.rows)
-    if 4 * (along + 1) ** 2 > n:
-        most = int((np.sqrt(n / 4.0) - 1.0) / _ALONG)
+    if 3 * (along + 1) ** 2 > n:
+        most = int((np.sqrt(n / 3.0) - 1.0) / _ALONG)
         raise ParameterError(f"{what}: l_max = {top} but {n} vertices tell degrees up to {most}")
     power, radii, areas = np.empty((len(surfaces), top - 1)), [], []
     for k, patch in enumerate(surfaces):
@@ -463,7 +463,7 @@ def _waves(places: np.ndarray, orders: np.ndarray) -> np.ndarray:
 def _projected(patch: Patch) -> np.ndarray:
     """(V,) areas of vertices seen from above; 0 below overhangs."""
     area = patch.vertex_vectors()[:, 2]
-    return np.maximum(area * np.sign(area.sum()), 0.0)
+    return np.asarray(np.maximum(area * np.sign(area.sum()), 0.0))
 
 
 def harmonics(directions: np.ndarray, l_max: int) -> np.ndarray:
