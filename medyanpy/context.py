@@ -1,13 +1,14 @@
 """Context: one running system, as users see it; `medyanpy.engine` is what it is made of."""
 
 import inspect
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
 import numpy as np
 
 from medyanpy._kernels.program import ProgramFault
+from medyanpy._tools.images import Box
 from medyanpy._tools.names import Guarded, look_up
 from medyanpy._tools.tables import Displayed, Page
 from medyanpy._tools.threads import choose_threads
@@ -24,6 +25,7 @@ from medyanpy.engine.faults import Faults
 from medyanpy.engine.measure import Measure
 from medyanpy.engine.needles import Degradation
 from medyanpy.engine.schedule import Schedule, check_word
+from medyanpy.engine.space import check_images, check_space, expect_lengths, expect_no_seam, moved_with
 from medyanpy.engine.store import Store
 from medyanpy.engine.summary import said_of, tables_of
 from medyanpy.engine.work import WorkMeter
@@ -85,8 +87,9 @@ class Context(Displayed, Guarded):
 
     def _engine(self, threads: int) -> Engine:
         """Everything that the topology, the system and the integrator are compiled to."""
+        check_space(self.system)
         check_word(self.system, self.integrator)
-        store = Store(self.system.topology, threads, self.integrator.seed)
+        store = Store(self.system.topology, threads, self.integrator.seed, self.system.box)
         faults = Faults(store, self.turn)
         schedule = Schedule(store, self.system, self.integrator, faults)
         engine = Engine(store, faults, schedule, Measure(store, schedule), Degradation(store.layout))
@@ -344,13 +347,17 @@ class Context(Displayed, Guarded):
         Raises
         ------
         TopologyError
-            Wrong shape, or a coordinate that is not finite.
+            Wrong shape, or a coordinate that is not finite; in a periodic box, beads that are joined and given as
+            images that are not next to each other.
         SimulationError
             Positions that a kind of bead cannot have, such as of filaments whose links have other lengths; they are
             then as they were. (Small deviations are put right.)
         """
         x = self._store.awake(positions)
         x = array("set_positions: positions", x, (self.layout.n, 3), error=TopologyError)
+        if self._store.is_periodic:
+            for handle in self.layout.handles:
+                check_images("set_positions", handle, x[handle.beads], self._store.box)
         rows = slice(0, self.layout.n_cartesian)
         before = self._store.x[rows].copy()
         with self._counted_as_protocol():
@@ -364,6 +371,57 @@ class Context(Displayed, Guarded):
                 raise
             finally:
                 self._store.positions_changed()
+
+    @one_at_a_time
+    def set_box(self, box: Sequence[float | None], *, scale: bool = True) -> None:
+        """Change the lengths of the periodic box; the difference of energy is protocol work.
+
+        Parameters
+        ----------
+        box : (3,) of float, nm, > 0, or None
+            None in the directions that are open, which stay open.
+        scale : bool
+            Move beads with the box: free beads and vertices each; filaments, rods and bodies as they are, with the
+            centre of their mass. In-triangle points go with their triangles. Without, beads stay where they are,
+            but for those of meshes that close through the sides, which then no longer fit: refused.
+
+        Raises
+        ------
+        ParameterError
+            What is no box; directions that were open and are not, or the other way round; a box smaller than twice the
+            range of what acts in it.
+        TopologyError
+            Fixed beads or beads on surfaces, which cannot be moved with the box; a mesh that closes through its sides,
+            with ``scale=False``.
+        SimulationError
+            Beads that would be where they cannot be, as in `set_positions`.
+        """
+        self._refresh()
+        lengths = expect_lengths("set_box", box, self._store)
+        self.layout.check_widths(lengths)
+        x = moved_with(self._store, lengths) if scale else self._store.x[: self.layout.n_cartesian].copy()
+        if not scale:
+            expect_no_seam("set_box", self._store)
+        before, box_before = self._store.x[: len(x)].copy(), self._store.box.copy()
+        with self._counted_as_protocol():
+            self._store.x[: len(x)], self._store.box[:] = x, lengths
+            self._store.program.changed()
+            try:
+                self._schedule.settle()
+                self._schedule.admit_velocities()
+            except SimulationError:
+                self._store.x[: len(x)], self._store.box[:] = before, box_before
+                raise
+            finally:
+                self._store.positions_changed()
+
+    def _take_box(self, what: str, box: Box | None) -> None:
+        """The box of a state."""
+        if (box is None) == self._store.is_periodic or box is not None:
+            lengths = expect_lengths(what, (None, None, None) if box is None else box, self._store)
+            self.layout.check_widths(lengths)
+            self._store.box[:] = lengths
+            self._store.program.changed()
 
     @one_at_a_time
     def set_intriangle(self, triangles: Any, barycentric: Any) -> None:
@@ -617,6 +675,7 @@ class Context(Displayed, Guarded):
         self._schedule.jumping.check_shown("set_state", discrete)
         with self._counted_as_protocol(), self._schedule.flipping.joined_as("set_state", state.faces):
             self._store.take_living(state.ids, state.alive, state.next_id)
+            self._take_box("set_state", state.box)
             self.set_positions(x)
             for given in groups:
                 self._set_columns("set_state", given)

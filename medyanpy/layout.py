@@ -8,6 +8,7 @@ from medyanpy._kernels.membrane import Geometry
 from medyanpy._kernels.room import Room
 from medyanpy.beads import Directors, InTrianglePoints, Membrane, OrientedBeads
 from medyanpy.columns import BEADS, Column
+from medyanpy.errors import ParameterError
 from medyanpy.handles import Handle
 from medyanpy.mesh import TriangleMesh
 from medyanpy.mesh.connectivity import Connectivity
@@ -36,6 +37,8 @@ class Layout:
         The oriented beads are those from place `first_oriented` on.
     directors : slice
         The beads that are directions, without a place in space.
+    box : (3,) float array, nm
+        Lengths of the periodic box as they are now, 0 in open directions.
     triangulation : Triangulation
         The triangles of all membranes as they are now, by place.
     order : (n,) int32 array
@@ -46,8 +49,11 @@ class Layout:
         Permanent ids by place, -1 of rows asleep.
     """
 
-    def __init__(self, topology: Topology, threads: int = 1) -> None:
+    def __init__(self, topology: Topology, threads: int = 1, box: np.ndarray | None = None) -> None:
         self.topology: Topology = topology
+        self.box: np.ndarray = np.zeros(3) if box is None else box
+        #: How wide the box has to be (nm), by what asks for it.
+        self._widths: dict[str, float] = {}
         self.threads: int = threads
         handles = topology.handles
         vertices = [h for h in handles if isinstance(h, Membrane)]
@@ -99,6 +105,37 @@ class Layout:
         self.room: Room | None = None
         self.triangulation: Triangulation = Triangulation({m: self.slice_of(m).start for m in vertices})
         self._geometries: dict[Membrane, Geometry] = {}
+
+    @property
+    def is_periodic(self) -> bool:
+        return bool(self.box.any())
+
+    def expect_width(self, what: str, reach: float) -> None:
+        """Whatever `what` names acts on nearest images alone, and over this distance, nm: it needs a box of twice that,
+        from now on.
+
+        Raises
+        ------
+        ParameterError
+            The box is smaller.
+        """
+        self._widths[what] = 2.0 * reach
+        self.check_widths(self.box)
+
+    def check_widths(self, box: np.ndarray) -> None:
+        """Refuse a box, (3,) nm, that is too small for what acts in it; ParameterError."""
+        for what, width in self._widths.items():
+            for c in np.flatnonzero(box):
+                if box[c] < width:
+                    raise ParameterError(
+                        f"{what} reaches {0.5 * width:.6g} nm, and the box is {box[c]:.6g} nm long along {'xyz'[c]} "
+                        f"but must be >= {width:.6g}, twice that: beads would meet two images of each other"
+                    )
+
+    @property
+    def least_width(self) -> float:
+        """nm; no box may be smaller in a periodic direction."""
+        return max(self._widths.values(), default=0.0)
 
     @property
     def oriented_places(self) -> slice:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from medyanpy import units
+from medyanpy._tools.images import Box, in_words, wrapped
 from medyanpy._tools.names import Named
 from medyanpy._tools.tables import Displayed, Page, Table, amount, quantity
 from medyanpy._tools.validation import one_or_many
@@ -52,7 +53,12 @@ class State(Displayed, Named):
         Permanent ids of beads; -1 of rows in which nobody is. `rows_of_ids` is the other way round.
     alive : (n,) bool array
         In which rows somebody is; the others are asleep, and nan in all arrays of numbers.
+    box : (float or None, float or None, float or None), or None
+        Lengths of the periodic box, nm, None in open directions; None where space is open.
     positions : (n, 3) float array, nm
+        Of one and the same image of each bead for ever, wherever it has gone.
+    wrapped_positions : (n, 3) float array, nm
+        The images in the box, from 0 to its length; in open directions as they are.
     physical_positions : (n, 3) float array, nm
         Where particles are: positions, but with linearly implicit kicks x + β h² a(x), with h of the first kick of a
         step.
@@ -81,7 +87,9 @@ class State(Displayed, Named):
         velocities (`BrownianIntegrator`).
     virials : dict of str to (3, 3) float array, pN nm
         Virial of every force, by its name: -∂U/∂ε in a homogeneous strain x → x + εᵀ x of space, which is
-        Σ x_i ⊗ F_i over all beads.
+        Σ x_i ⊗ F_i over all beads. In a periodic direction the box is strained with them: only the diagonal is known
+        there, from differences of energies (to 1e-9 of these); what else has that direction in it is nan, and all
+        where beads are on surfaces, which no box strains.
     virial : (3, 3) float array, pN nm
         Their sum.
     multipliers : dict of str to (n,) float array, pN over the unit of ∇g
@@ -193,6 +201,15 @@ class State(Displayed, Named):
     @property
     def positions(self) -> np.ndarray:
         return self._array("positions", "positions")
+
+    @property
+    def box(self) -> Box | None:
+        box: Box | None = self._parts.get("box")
+        return box
+
+    @property
+    def wrapped_positions(self) -> np.ndarray:
+        return _frozen(wrapped(self.positions, self.box))
 
     @property
     def intriangle(self) -> InTriangle:
@@ -343,7 +360,8 @@ class State(Displayed, Named):
         arrays = [(name, _shape(value)) for name, value in parts.items() if isinstance(value, np.ndarray)]
         arrays += [(f"faces[{name!r}]", _shape(value)) for name, value in parts.get("faces", {}).items()]
         tables.append(Table("arrays", arrays))
-        return Page("State", f"step {self.step:,}, {self.time:.6g} s, {self._who[0]:,} beads", tables)
+        box = "" if self.box is None else f", in a box of {in_words(self.box)} nm"
+        return Page("State", f"step {self.step:,}, {self.time:.6g} s, {self._who[0]:,} beads{box}", tables)
 
     def has(self, name: str) -> bool:
         """Whether `name` (positions, velocities, forces, energies) was asked for."""

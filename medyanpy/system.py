@@ -1,9 +1,10 @@
 """System: a topology, the forces on it, the jumps that happen in it, and the fluid."""
 
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
+from medyanpy._tools.images import Box, checked_box, in_words
 from medyanpy._tools.names import Guarded, look_up
 from medyanpy._tools.tables import Displayed, Page, Table, amount, named
 from medyanpy.errors import ParameterError, TopologyError, UnknownNameError
@@ -28,10 +29,24 @@ class System(Displayed, Guarded):
     Parameters
     ----------
     topology : Topology
+    box : (3,) of float, nm, > 0, or None, optional
+        Lengths of a periodic box along x, y and z; None in directions that are open. Beads interact with the nearest
+        image of each other, meshes may close through its sides (see `TriangleMesh`), and positions are those of one
+        and the same image for ever (`State.wrapped_positions` brings all into the box). Without, space is open.
+
+    Raises
+    ------
+    ParameterError
+        A box that is none.
+    TopologyError
+        No topology; or a mesh that was made for another box, or is too large for this one.
 
     Attributes
     ----------
     topology : Topology
+    box : (float or None, float or None, float or None), or None
+        Its lengths at the start, nm; `jumps.BoxArea` and `Context.set_box` change those of a context, which states
+        tell.
     forces : tuple of Force
         In the order added, which is the order in which they are summed.
     jumps : tuple of Jump
@@ -55,10 +70,11 @@ class System(Displayed, Guarded):
         "remove_jump"
     )
 
-    def __init__(self, topology: Topology) -> None:
+    def __init__(self, topology: Topology, box: Sequence[float | None] | None = None) -> None:
         if not isinstance(topology, Topology):
             raise TopologyError(f"System: topology must be a Topology, not {type(topology).__name__}")
         self.topology = topology
+        self._box = checked_box("System", box)
         self._forces: list[Force] = []
         self._names: list[str] = []
         self._jumps: list[Jump] = []
@@ -66,6 +82,10 @@ class System(Displayed, Guarded):
         self._hydrodynamics: RotnePrager | None = None
         self._contexts: weakref.WeakSet[Any] = weakref.WeakSet()
         topology._systems.add(self)
+
+    @property
+    def box(self) -> Box | None:
+        return self._box
 
     @property
     def forces(self) -> tuple[Force, ...]:
@@ -278,7 +298,7 @@ class System(Displayed, Guarded):
         """A pickle or copy is in use by no Context."""
         return _made_anew, (
             type(self), self.topology, tuple(self._forces), tuple(self._names), tuple(self._jumps),
-            tuple(self._jump_names), self._hydrodynamics,
+            tuple(self._jump_names), self._hydrodynamics, self._box,
         )  # fmt: skip
 
     def _page(self) -> Page:
@@ -290,14 +310,16 @@ class System(Displayed, Guarded):
                 ("jumps", self._jump_names, self._jumps, ("jumps", "on", "numbers")),
             )
         ]
+        space = [] if self._box is None else [("box (nm)", in_words(self._box))]
         fluid = [] if self._hydrodynamics is None else [("hydrodynamics", repr(self._hydrodynamics))]
         said = f"{amount(self.topology.n_beads)} beads, {amount(len(self._forces))} forces"
-        return Page("System", said, [beads, *others, Table("fluid", fluid)])
+        return Page("System", said, [beads, *others, Table("space", space), Table("fluid", fluid)])
 
     def __repr__(self) -> str:
         fluid = "" if self._hydrodynamics is None else f", hydrodynamics: {self._hydrodynamics!r}"
         jumps = f", jumps: {', '.join(self._jump_names)}" if self._jumps else ""
-        return f"System({self.topology.n_beads} beads, forces: {', '.join(self._names) or 'none'}{jumps}{fluid})"
+        box = "" if self._box is None else f", box: {in_words(self._box)}"
+        return f"System({self.topology.n_beads} beads, forces: {', '.join(self._names) or 'none'}{jumps}{fluid}{box})"
 
 
 def _made_anew(
@@ -308,8 +330,9 @@ def _made_anew(
     jumps: tuple[Jump, ...] = (),
     jump_names: tuple[str, ...] = (),
     hydrodynamics: RotnePrager | None = None,
+    box: Box | None = None,
 ) -> System:
-    system = cls(topology)
+    system = cls(topology) if box is None else cls(topology, box)
     for force, name in zip(forces, names, strict=True):
         system._add(force, name)
     for jump, name in zip(jumps, jump_names, strict=True):

@@ -49,6 +49,10 @@ cdef struct Neighbors:
     double* now               # (n, 4) x, y, z, radius at the last `follow`
     double* built             # (n, 4) the same when the list was built
     int32_t* count            # length of each row
+    # Whether, in a periodic box, `now` is the image next to the origin: a function of where a member is alone. Then
+    # rows in which no pair lies across the sides of the box along c have bit c of this at 0, for as long as they hold.
+    int images
+    signed char* across       # (n,)
 
     # Occupied cells, in ascending order of their keys.
     Py_ssize_t n_cells
@@ -57,7 +61,11 @@ cdef struct Neighbors:
     uint64_t grid[3]
     uint64_t cells_per_group
     double origin[3]
-    double per_cell           # 1 / edge of a cell
+    double per_cell           # 1 / edge of a cell, in directions that are open
+    # In those that are periodic: cells per period, 0 where they are too few to tell them apart, and the lengths of the
+    # box when the list was built.
+    uint64_t around[3]
+    double length[3]
     int present[3]            # whether there are members in A only, in B only, in both
 
     # Work space of the sort.

@@ -15,11 +15,11 @@ The caller has gathered the sites, and checked numbers, radii > 0 and skin >= 0.
 """
 import numpy as np
 
-from libc.math cimport floor
+from libc.math cimport fabs, floor, fmax
 from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memset
 
-from medyanpy._kernels.box cimport Box, displacement
+from medyanpy._kernels.box cimport Box, displacement, nearest_image
 from medyanpy._kernels.parallel cimport n_blocks, over_blocks, record_fault
 from medyanpy._kernels.program cimport NOT_FINITE, OUT_OF_MEMORY, World
 from medyanpy._kernels.sites cimport SiteArrays, is_asleep
@@ -92,19 +92,34 @@ cdef int _bounds(void* task, World* world, Py_ssize_t first, Py_ssize_t last, in
     return fault
 
 
+cdef inline uint64_t _periodic_cell(const Neighbors* near, const Box* box, int c, double x) noexcept nogil:
+    """Cells that go round the box, none of them empty on purpose."""
+    cdef double part = x * box.inverse[c]
+    cdef uint64_t cell
+    if near.around[c] == 0:
+        return 1
+    part -= floor(part)
+    # Of what is a little below a whole number of boxes, the part is 1.
+    cell = <uint64_t> (part * <double> near.around[c])
+    return min(cell, near.around[c] - 1)
+
+
 cdef int _keys(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
     """The cell of every member."""
     cdef Neighbors* near = <Neighbors*> task
-    cdef double d[3]
+    cdef const double* x
     cdef double f
     cdef uint64_t cell[3]
     cdef Py_ssize_t k, m
     cdef int c
     for k in range(first, last):
         m = _member(near, k)
-        displacement(&world.box, near.origin, near.sites.x + 3 * <Py_ssize_t> near.site[m], d)
+        x = near.sites.x + 3 * <Py_ssize_t> near.site[m]
         for c in range(3):
-            f = d[c] * near.per_cell
+            if world.box.length[c] > 0.0:
+                cell[c] = _periodic_cell(near, &world.box, c, x[c])
+                continue
+            f = (x[c] - near.origin[c]) * near.per_cell
             # Beyond 2^50 only where extents overflow; nothing there is near anything.
             cell[c] = (<uint64_t> f) + 1 if f >= 0.0 and f < 1125899906842624.0 else 1
             if cell[c] >= near.grid[c]:
@@ -144,6 +159,8 @@ cdef int _settle(void* task, World* world, Py_ssize_t first, Py_ssize_t last, in
     """Copy what is known of each member to its slot."""
     cdef Neighbors* near = <Neighbors*> task
     cdef const double* x
+    cdef double* now
+    cdef double edge
     cdef Py_ssize_t s
     cdef int c
     for s in range(first, last):
@@ -151,9 +168,18 @@ cdef int _settle(void* task, World* world, Py_ssize_t first, Py_ssize_t last, in
         near.row[s] = near.site[near.member[s]]
         near.id[s] = near.sites.id[near.row[s]]
         x = near.sites.x + 3 * <Py_ssize_t> near.row[s]
+        now = near.now + 4 * s
         for c in range(3):
-            near.built[4 * s + c] = x[c]
-            near.now[4 * s + c] = x[c]
+            now[c] = x[c]
+        if near.images:
+            nearest_image(&world.box, now)
+        near.across[s] = 0
+        for c in range(3):
+            near.built[4 * s + c] = now[c]
+            # Whoever is in a row is within reach, and goes no further than half the skin.
+            edge = 0.5 * world.box.length[c]
+            if edge > 0.0 and fabs(now[c]) > edge - near.reach - near.skin:
+                near.across[s] |= 1 << c
         near.built[4 * s + 3] = near.now[4 * s + 3] = near.radius[near.member[s]]
     return 0
 
@@ -401,14 +427,26 @@ cdef int _build(Neighbors* near, World* world) noexcept nogil:
             low[c] = min(low[c], near.box[6 * b + c])
             high[c] = max(high[c], near.box[6 * b + 3 + c])
         extent = max(extent, high[c] - low[c])
+        if world.box.length[c] > 0.0:
+            # Places are seen from zero there.
+            extent = max(extent, fmax(fabs(low[c]), fabs(high[c])))
         near.origin[c] = low[c]
     edge = near.reach * (1.0 + MARGIN) + extent * EXTENT_MARGIN
     near.per_cell = 1.0 / edge
     near.cells_per_group = 1
     for c in range(3):
-        # One row of cells remains empty on each side, so that no cell is its own neighbour's neighbour.
-        cells = floor((high[c] - low[c]) * near.per_cell) + 3.0
-        near.grid[c] = <uint64_t> cells if cells < LARGEST_GRID else LARGEST_GRID
+        near.length[c] = world.box.length[c]
+        near.around[c] = 0
+        if near.length[c] > 0.0:
+            cells = floor(near.length[c] * near.per_cell)
+            # Of one or two each would be its own neighbour's neighbour: then all are in one, between two empty ones.
+            if cells >= 3.0:
+                near.around[c] = <uint64_t> cells if cells < LARGEST_GRID else LARGEST_GRID
+            near.grid[c] = near.around[c] if near.around[c] > 0 else 3
+        else:
+            # One row of cells remains empty on each side, so that no cell is its own neighbour's neighbour.
+            cells = floor((high[c] - low[c]) * near.per_cell) + 3.0
+            near.grid[c] = <uint64_t> cells if cells < LARGEST_GRID else LARGEST_GRID
         near.cells_per_group *= near.grid[c]
     over_blocks(_keys, near, world, near.n, ROWS_PER_BLOCK)
     _sort(near, 3 * near.cells_per_group - 1)
@@ -444,6 +482,8 @@ cdef int _copy(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int 
         now[0] = x[0]
         now[1] = x[1]
         now[2] = x[2]
+        if near.images:
+            nearest_image(&world.box, now)
         displacement(&world.box, near.built + 4 * s, now, d)
         # This way round, so that a position that is not a number counts as far.
         stale |= not (dot(d, d) <= allowed)
@@ -510,10 +550,11 @@ cdef class NeighborList:
         near.capacity = <Py_ssize_t*> calloc(blocks, sizeof(Py_ssize_t))
         near.box = <double*> calloc(6 * blocks, sizeof(double))
         near.stale = <int*> calloc(blocks, sizeof(int))
+        near.across = <signed char*> calloc(n, sizeof(signed char))
         near.examined = <long long*> calloc(blocks, sizeof(long long))
         if near.rows == NULL or near.capacity == NULL or near.box == NULL:
             raise MemoryError
-        if near.stale == NULL or near.examined == NULL:
+        if near.stale == NULL or near.examined == NULL or near.across == NULL:
             raise MemoryError
 
     def __dealloc__(self):
@@ -525,6 +566,7 @@ cdef class NeighborList:
         free(self.list.capacity)
         free(self.list.box)
         free(self.list.stale)
+        free(self.list.across)
         free(self.list.examined)
         free(self.list.slot_of)
         free(self.list.row_of)
@@ -539,6 +581,9 @@ cdef class NeighborList:
             return 0
         near.sites = sites[0]
         near.follows += 1
+        for b in range(3):
+            # Images of who has not moved are elsewhere.
+            stale |= world.box.length[b] != near.length[b]
         if not stale:
             over_blocks(_copy, near, world, near.n, ROWS_PER_BLOCK)
             for b in range(n_blocks(near.n, ROWS_PER_BLOCK)):

@@ -67,6 +67,7 @@ cdef struct World:
     int threads
     uint64_t seed
     Box box
+    double* box_length        # (3,) the same lengths, which are state; NULL in open space
     Fault fault
 
     # Beads. Internal order: membrane vertices, other Cartesian beads, in-triangle points.
@@ -223,6 +224,7 @@ cdef class Program:
     # What makes all that depends on which beads there are anew, where they come and go: see room.pyx.
     cdef Operation room
 
+    cdef int take_over(self) except -1
     cdef int clear_fault(self) except -1
     cdef int check(self, int fault) except -1
     cdef int advance(self, long long n) except? -1

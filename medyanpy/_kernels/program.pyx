@@ -9,6 +9,7 @@ from cpython.ref cimport PyObject
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
+from medyanpy._kernels.box cimport set_lengths
 from medyanpy._kernels.program cimport (
     CONSTRAINTS_LOST, DEGENERATE_TRIANGLE, IN_WALL, LOST_SURFACE, NO_GEODESIC, NO_ROOM, NO_ROOT, NOT_CONVERGED,
     NOT_FINITE, NOT_SOLVED, OUT_OF_MEMORY, PYTHON_EXCEPTION, RUNAWAY, TOO_CURVED, TOO_FAR, TOO_MANY_CROSSINGS,
@@ -235,13 +236,14 @@ cdef class Program:
         double[:, ::1] inverse_inertia=None,
         momenta=(),
         Operation room=None,
+        double[::1] box=None,
     ):
         cdef World* w = &self.world
         cdef double[:, ::1] p
         cdef double[:, ::1] inverse
         self.arrays = (
             x, v, mass, inverse_mass, bead, faces, opposite, triangle, barycentric, orientation, spin, inverse_inertia,
-            momenta,
+            momenta, box,
         )
         self.word = Sequence([])
         w.step = 0
@@ -255,6 +257,9 @@ cdef class Program:
         w.threads = threads
         w.seed = seed
         w.box.periodic = 0
+        for first in range(3):
+            w.box.length[first] = w.box.inverse[first] = 0.0
+        w.box_length = NULL if box is None else _vector(box)
         w.n = x.shape[0]
         w.n_points = triangle.shape[0]
         w.n_cartesian = w.n - w.n_points
@@ -284,8 +289,7 @@ cdef class Program:
         w.alive = NULL
         w.living = NULL
         self.room = room
-        if room is not None:
-            room.run(w)
+        self.take_over()
         w.faces = _triples(faces)
         w.opposite = _triples(opposite)
         w.triangle = _integers(triangle)
@@ -329,11 +333,18 @@ cdef class Program:
 
     def changed(self):
         """Say that somebody has written into the arrays of the state."""
-        if self.room is not None:
-            self.room.run(&self.world)
+        self.take_over()
         mark_moved(&self.world)
         self.world.written += 1
         self.kept_step = -1
+
+    cdef int take_over(self) except -1:
+        """The arrays have been written to: what the World holds of them beside is that of now."""
+        if self.room is not None:
+            self.room.run(&self.world)
+        if self.world.box_length != NULL:
+            set_lengths(&self.world.box, self.world.box_length)
+        return 0
 
     def load(self, list operations):
         """Replace the operations that make up one step."""
@@ -413,8 +424,7 @@ cdef class Program:
         for k in range(self.n_kept):
             memcpy(self.kept[k].live, self.kept[k].copy, self.kept[k].bytes)
         self.world.step = self.kept_step
-        if self.room is not None:
-            self.room.run(&self.world)
+        self.take_over()
         mark_moved(&self.world)
         self.world.written += 1
 

@@ -1,62 +1,97 @@
-"""Displacements in periodic boxes, for what is computed with NumPy."""
+"""Periodic boxes: what users give, and vectors to the nearest image."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from medyanpy._tools.validation import array
-from medyanpy.errors import ParameterError, foreign_errors, shown
+from medyanpy._tools.validation import number
+from medyanpy.errors import ParameterError
 
-__all__ = ["box_lengths", "expect_room", "nearest_image"]
+__all__ = [
+    "Box", "box_lengths", "box_shown", "checked_box", "expect_room", "images_between", "in_words", "nearest_image",
+    "wrapped",
+]  # fmt: skip
+
+#: nm; None in directions that are open.
+Box = tuple[float | None, float | None, float | None]
 
 
-def box_lengths(what: str, box: Any) -> np.ndarray | None:
-    """(3,) float, nm, nan in directions that are open; None where all are.
-
-    Parameters
-    ----------
-    what : str
-        For messages.
-    box : None, or three lengths
-        Each a number > 0, or None or nan where space is open; of two, the third is open.
+def checked_box(what: str, box: Any, error: type[Exception] = ParameterError) -> Box | None:
+    """A box as users give it: three lengths (nm, > 0), None for open directions; None where all are.
 
     Raises
     ------
-    ParameterError
+    ParameterError, or another error that is given
     """
     if box is None:
         return None
-    with foreign_errors(f"{what} must be three lengths, None where space is open, not {shown(box)}"):
-        lengths = [np.nan if one is None else float(one) for one in box]
-    if len(lengths) == 2:
-        lengths.append(np.nan)
-    found = array(what, lengths, (3,), nan=True)
-    closed = ~np.isnan(found)
-    if (found[closed] <= 0.0).any():
-        i = int(np.flatnonzero(closed & ~(found > 0.0))[0])
-        raise ParameterError(f"{what}[{i}] = {found[i]:g} but must be > 0, or None where space is open")
-    return found if closed.any() else None
+    if isinstance(box, str | bytes) or not isinstance(box, Sequence | np.ndarray) or len(box) != 3:
+        raise error(f"{what}: box must be three lengths, None in open directions, not {box!r}")
+    x, y, z = (
+        None if side is None else number(f"{what}: box[{c}]", side, above=0.0, error=error)
+        for c, side in enumerate(box)
+    )
+    return None if x is None and y is None and z is None else (x, y, z)
 
 
-def nearest_image(d: np.ndarray, box: np.ndarray | None) -> np.ndarray:
-    """(..., 3) displacements, each to the nearest of the periodic images of its end; box as of `box_lengths`."""
+def box_lengths(box: Sequence[float | None] | np.ndarray | None) -> np.ndarray:
+    """(3,) nm, 0 in directions that are open: as kernels and files have it."""
     if box is None:
-        return np.asarray(d)
-    lengths = np.where(np.isnan(box), np.inf, box)
-    turns = np.round(d / lengths)
-    # Of open directions 0 times infinity is none.
-    return np.asarray(d - np.where(turns == 0.0, 0.0, turns * np.where(np.isinf(lengths), 0.0, lengths)))
+        return np.zeros(3)
+    lengths = np.array([0.0 if side is None else side for side in box])
+    return np.where(np.isfinite(lengths), lengths, 0.0)
 
 
-def expect_room(what: str, reach: float, box: np.ndarray | None) -> None:
+def box_shown(lengths: np.ndarray | None) -> Box | None:
+    """The other way round."""
+    if lengths is None or not np.any(lengths):
+        return None
+    x, y, z = (float(side) if side > 0.0 else None for side in lengths)
+    return x, y, z
+
+
+def images_between(d: np.ndarray, box: Sequence[float | None] | np.ndarray | None) -> np.ndarray:
+    """(..., 3) what is to be taken away from vectors d to have their nearest images: whole numbers of lengths."""
+    lengths = box_lengths(box)
+    inverse = np.divide(1.0, lengths, out=np.zeros(3), where=lengths > 0.0)
+    # By the inverse, as kernels have it: the same of two at half a box.
+    out: np.ndarray = lengths * np.rint(d * inverse)
+    return out
+
+
+def nearest_image(d: np.ndarray, box: Sequence[float | None] | np.ndarray | None) -> np.ndarray:
+    """(..., 3) vectors, each the image of d with the shortest components: those themselves in open directions."""
+    return d if box is None else d - images_between(d, box)
+
+
+def wrapped(x: np.ndarray, box: Sequence[float | None] | np.ndarray | None) -> np.ndarray:
+    """(..., 3) the images in the box, from 0 to below its length; in open directions x."""
+    lengths = box_lengths(box)
+    out: np.ndarray = np.array(x, np.float64)
+    for c in np.flatnonzero(lengths):
+        own = out[..., c] % lengths[c]
+        # Of what is a little below 0, the rest is the length itself.
+        out[..., c] = np.where(own < lengths[c], own, 0.0)
+    return out
+
+
+def expect_room(what: str, reach: float, box: Sequence[float | None] | np.ndarray | None) -> None:
     """Refuse distances beyond half of a box, up to which the nearest image is the only one.
 
     Raises
     ------
     ParameterError
     """
-    if box is not None and reach > 0.5 * np.nanmin(box):
+    lengths = box_lengths(box)
+    half = 0.5 * float(np.min(lengths, initial=np.inf, where=lengths > 0.0))
+    if reach > half:
         raise ParameterError(
-            f"{what} = {reach:g} but must be at most half of the box, {0.5 * np.nanmin(box):g}: beyond it a bead is "
-            "near several images of another"
+            f"{what} = {reach:g} but must be at most half of the box, {half:g}: beyond it a bead is near several "
+            "images of another"
         )
+
+
+def in_words(box: Box) -> str:
+    """Its lengths, as messages have them."""
+    return " × ".join("open" if side is None else f"{side:.6g}" for side in box)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from medyanpy._tools.images import box_lengths, nearest_image
+from medyanpy._tools.images import box_lengths, checked_box, nearest_image, wrapped
 from medyanpy._tools.names import look_up
 from medyanpy._tools.validation import array, dimensions, number, one_or_many
 from medyanpy.errors import ParameterError, TopologyError
@@ -18,7 +18,7 @@ from medyanpy.files.segments import TrajectoryHandle
 from medyanpy.files.trajectory import Frames, Trajectory
 from medyanpy.handles import Handle
 
-__all__ = ["Source", "are_frames", "displacement", "tree", "wrapped"]
+__all__ = ["Source", "are_frames", "displacement", "lengths_of", "tree"]
 
 #: Coordinates that are read at once: 32 MiB where frames follow each other; 256 where all frames of some beads are
 #: wanted, since a file is unpacked for all beads each time.
@@ -37,19 +37,18 @@ def tree(x: np.ndarray, box: np.ndarray | None = None) -> Any:
     `displacement`."""
     from scipy.spatial import KDTree
 
-    return KDTree(wrapped(x, box), boxsize=None if box is None else np.where(np.isnan(box), 0.0, box))
+    return KDTree(x) if box is None else KDTree(wrapped(x, box), boxsize=box)
 
 
-def wrapped(x: np.ndarray, box: np.ndarray | None) -> np.ndarray:
-    """(n, 3) places brought into the box, from 0 to its lengths."""
+def lengths_of(what: str, box: Any) -> np.ndarray | None:
+    """(3,) nm, 0 in directions that are open; None where all are. Two lengths are those along x and y; nan is open."""
     if box is None:
-        return x
-    closed = ~np.isnan(box)
-    inside = np.array(x, float)
-    inside[:, closed] %= box[closed]
-    # What is just below 0 is rounded to the length itself.
-    inside[:, closed] = np.where(inside[:, closed] >= box[closed], 0.0, inside[:, closed])
-    return inside
+        return None
+    if isinstance(box, np.ndarray | list | tuple):
+        sides = [None if one is None or (isinstance(one, float) and np.isnan(one)) else one for one in box]
+        box = [*sides, None] if len(sides) == 2 else sides
+    found = checked_box(what, box)
+    return None if found is None else box_lengths(found)
 
 
 class Source:
@@ -104,21 +103,20 @@ class Source:
         return self._frames
 
     def boxes(self, given: Any = None) -> "list[np.ndarray | None]":
-        """Of each frame the lengths of its periodic box, (3,) nm, nan in directions that are open; None in open space.
+        """Of each frame the lengths of its periodic box, (3,) nm, 0 in directions that are open; None in open space.
         What is given, (3,) or one for each frame, stands for what frames say, which is their ``box``."""
-        what = f"{self.what}: box"
         if given is not None:
             # One for each frame is a list of sequences; (Lx, None, None) is not.
             several = isinstance(given, np.ndarray | list | tuple) and any(np.ndim(one) == 1 for one in given)
             if several and len(given) != len(self):
-                raise ParameterError(f"{what} is of {len(given)} frames, but there are {len(self)}")
+                raise ParameterError(f"{self.what}: box is of {len(given)} frames, but there are {len(self)}")
             if several:
-                return [box_lengths(f"{what}[{k}]", one) for k, one in enumerate(given)]
-            return [box_lengths(what, given)] * len(self)
+                return [lengths_of(f"{self.what}: frame {k}", one) for k, one in enumerate(given)]
+            return [lengths_of(self.what, given)] * len(self)
         frames: Any = self._trajectory if self._trajectory is not None else self._frames
         if frames is None or getattr(frames[0], "box", None) is None:
             return [None] * len(self)
-        return [box_lengths(f"{what} of frame {k}", getattr(frames[k], "box", None)) for k in range(len(self))]
+        return [lengths_of(f"{self.what}: frame {k}", frames[k].box) for k in range(len(self))]
 
     def interval(self, given: float | None) -> float:
         """s; between successive frames, which must be evenly spaced: as they say, or of arrays as is given."""

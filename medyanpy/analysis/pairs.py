@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from medyanpy._tools.images import expect_room
+from medyanpy._tools.images import expect_room, wrapped
 from medyanpy._tools.validation import number, whole_number
 from medyanpy.analysis.estimates import PARTS, Estimate, cuts, jackknife
-from medyanpy.analysis.frames import Source, tree, wrapped
+from medyanpy.analysis.frames import Source, tree
 from medyanpy.errors import ParameterError, TopologyError
 
 __all__ = [
@@ -262,7 +262,7 @@ def contact_counts(source: Any, a: Any = None, b: Any = None, *, cutoff: float, 
     for k, (x, cell) in enumerate(zip(groups.each(), groups.boxes, strict=True)):
         there, others = groups.there(x)
         if len(others):
-            near = tree(x[others], cell).query_ball_point(wrapped(x[there], cell), reach, return_length=True)
+            near = tree(x[others], cell).query_ball_point(_inside(x[there], cell), reach, return_length=True)
         else:
             near = np.zeros(len(there), np.int64)
         # Itself is always within reach.
@@ -381,11 +381,11 @@ class _Groups:
 
     def sizes_of_boxes(self) -> tuple[str, list[float]] | None:
         """Volumes of the boxes of all frames or, where one direction is open, areas; None of others."""
-        closed = [0 if cell is None else int((~np.isnan(cell)).sum()) for cell in self.boxes]
+        closed = [0 if cell is None else int((cell > 0.0).sum()) for cell in self.boxes]
         name = {3: "volume", 2: "area"}.get(closed[0])
         if name is None or len(set(closed)) > 1:
             return None
-        return name, [float(np.nanprod(cell)) for cell in self.boxes if cell is not None]
+        return name, [float(np.prod(cell[cell > 0.0])) for cell in self.boxes if cell is not None]
 
     def there(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Of either group, the numbers of those that are there."""
@@ -399,12 +399,16 @@ class _Groups:
         first, second = self.there(x)
         if not len(first) or not len(second):
             return set()
-        lists = tree(x[second], cell).query_ball_point(wrapped(x[first], cell), reach)
+        lists = tree(x[second], cell).query_ball_point(_inside(x[first], cell), reach)
         i = np.repeat(first, [len(one) for one in lists])
         j = second[np.concatenate([np.empty(0, np.int64), *map(np.asarray, lists)]).astype(np.int64)]
         # Itself is none; and pairs within both groups were found from either end.
         keep = (i != j) & ~(self.is_both[i] & self.is_both[j] & (who[i] > who[j]))
         return set(zip(who[i[keep]].tolist(), who[j[keep]].tolist(), strict=True))
+
+
+def _inside(x: np.ndarray, cell: np.ndarray | None) -> np.ndarray:
+    return x if cell is None else wrapped(x, cell)
 
 
 def _lifetime(ends: int, looks: int, dt: float) -> Estimate:

@@ -194,7 +194,7 @@ def patch_spectrum(
     what = "patch_spectrum"
     surfaces = Surfaces(what, source, membrane, faces, box)
     for cell in surfaces.boxes:
-        if cell is None or np.isnan(cell[:2]).any():
+        if cell is None or not cell[:2].all():
             raise ParameterError(f"{what}: give box=(Lx, Ly), the periodic frame of the patch: frames have none")
     boxes = np.array(surfaces.boxes)[:, :2]
     lengths = boxes.mean(axis=0)

@@ -5,10 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from medyanpy._tools.images import box_lengths
 from medyanpy._tools.names import look_up
 from medyanpy._tools.validation import number, vector, words
-from medyanpy.analysis.frames import Source, displacement
+from medyanpy.analysis.frames import Source, displacement, lengths_of
 from medyanpy.analysis.surfaces import Surfaces
 from medyanpy.beads import Membrane
 from medyanpy.context import Context
@@ -118,8 +117,8 @@ def virial_stress(source: Simulation | Context, volume: float | None = None) -> 
             "forces by name nor masses; set_state puts a state into a context"
         )
     if volume is None:
-        cell = box_lengths(f"{what}: box", getattr(context.get_state(), "box", None))
-        if cell is None or np.isnan(cell).any():
+        cell = lengths_of(what, getattr(context.get_state(), "box", None))
+        if cell is None or not cell.all():
             raise ParameterError(f"{what}: give volume=, because only a box that is periodic in all directions has one")
         size = float(np.prod(cell))
     else:
@@ -243,8 +242,8 @@ def surface_tension(
         patch.expect_closed()
         area, axes = float(patch.face_areas.sum()), [0, 1, 2]
     else:
-        cell = box_lengths(f"{what}: box", getattr(state, "box", None) if box is None else box)
-        if cell is None or np.isnan(cell[:2]).any():
+        cell = lengths_of(what, getattr(state, "box", None) if box is None else box)
+        if cell is None or not cell[:2].all():
             raise ParameterError(f"{what}: give box=(Lx, Ly), the frame of a patch, or membrane=, a closed one")
         area = float(cell[0] * cell[1])
 

@@ -95,7 +95,7 @@ def structure_factor(
     longest = number(f"{what}: q_max", q_max, above=0.0)
     k = whole_number(f"{what}: bins", bins, at_least=1)
     boxes = frames.boxes(box)
-    closed = [0 if cell is None else int((~np.isnan(cell[chosen])).sum()) for cell in boxes]
+    closed = [0 if cell is None else int((cell[chosen] > 0.0).sum()) for cell in boxes]
     if set(closed) not in ({0}, {len(chosen)}):
         raise ParameterError(
             f"{what}: along {axes} the box is closed in some directions and open in others: choose axes= of one kind"

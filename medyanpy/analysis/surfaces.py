@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from medyanpy._tools.images import nearest_image
 from medyanpy._tools.validation import array
 from medyanpy.analysis.frames import Source
 from medyanpy.beads import Membrane
@@ -194,11 +193,8 @@ class Patch:
 
     def __init__(self, what: str, x: np.ndarray, faces: np.ndarray, box: np.ndarray | None) -> None:
         self.what, self.x, self.faces, self.box = what, x, faces, box
-        first = x[faces[:, :1]]
-        self.corners: np.ndarray = first + nearest_image(x[faces] - first, box)
-        # Kernels of `geometry` take vertices and faces: here each corner is a vertex of its own.
-        self._loose = self.corners.reshape(-1, 3), np.arange(faces.size).reshape(-1, 3)
-        self.area_vectors: np.ndarray = 0.5 * geometry.area_vectors(*self._loose)
+        self.corners: np.ndarray = geometry.corners_of(x, faces, box)
+        self.area_vectors: np.ndarray = 0.5 * geometry.area_vectors(x, faces, box)
         self.face_areas: np.ndarray = np.sqrt(geometry.squared_lengths(self.area_vectors))
 
     def sums(self, values: np.ndarray) -> np.ndarray:
@@ -211,7 +207,7 @@ class Patch:
 
     @property
     def volume(self) -> float:
-        return float(geometry.signed_volumes(*self._loose).sum())
+        return float(geometry.signed_volumes(self.x, self.faces).sum())
 
     @property
     def centroid(self) -> np.ndarray:
@@ -227,17 +223,11 @@ class Patch:
 
     def curvatures(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """(V,) mean and Gaussian curvatures, and areas."""
-        inside = self.inside()
         area = self.sums(np.repeat(self.face_areas[:, None] / 3.0, 3, axis=1))
-        a = self.sums(geometry.area_gradients(*self._loose).reshape(-1, 3, 3))
-        g = self.vertex_vectors()
-        square = geometry.squared_lengths(g)
-        mean = 0.5 * np.einsum("ij,ij->i", a, g) / np.where(square > 0.0, square, 1.0)
-        one, other = np.roll(self.corners, -1, axis=1) - self.corners, np.roll(self.corners, 1, axis=1) - self.corners
-        angle = np.arctan2(2.0 * self.face_areas[:, None], np.einsum("fki,fki->fk", one, other))
-        with np.errstate(invalid="ignore", divide="ignore"):
-            gaussian = (2.0 * np.pi - self.sums(angle)) / area
-        return np.where(inside, mean, np.nan), np.where(inside, gaussian, np.nan), area
+        mean, gaussian = (
+            of(self.x, self.faces, self.box) for of in (geometry.mean_curvatures, geometry.gaussian_curvatures)
+        )
+        return mean, gaussian, area
 
     def inside(self) -> np.ndarray:
         """(V,) bool: vertices with a full ring of faces."""
@@ -287,7 +277,7 @@ class Surfaces:
     def __init__(self, what: str, source: Any, membrane: Any, faces: Any, box: Any) -> None:
         self.what = what
         if isinstance(source, TriangleMesh):
-            membrane, box = membrane if membrane is not None else source, box if box is not None else _box_of(source)
+            membrane, box = membrane if membrane is not None else source, box if box is not None else source.box
             source = source.vertices
         self.frames = Source(what, source)
         self.one = self.frames.one
@@ -344,8 +334,3 @@ class Surfaces:
 
     def stacked(self, found: list[np.ndarray]) -> np.ndarray:
         return np.asarray(found[0] if self.one else np.stack(found))
-
-
-def _box_of(mesh: TriangleMesh) -> Any:
-    """Of a mesh that closes through the sides of a box."""
-    return getattr(mesh, "box", None)

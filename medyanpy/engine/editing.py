@@ -92,6 +92,7 @@ def edited(old: Engine, new: Engine, energies: tuple[float, float] | None) -> En
     """The engine compiled after an edit, with the state of the one from before it; kinetic and potential energy were
     these, where work is measured."""
     before, store, schedule = old.store, new.store, new.schedule
+    store.box[:] = before.box
     carried = _carried(before, store)
     _carry_columns(before, store, carried, momenta=False)
     _carry_faces(before, new)

@@ -10,6 +10,7 @@ from medyanpy._kernels.accumulate import Accumulator
 from medyanpy._kernels.numerics import PURPOSES, normals
 from medyanpy._kernels.program import Program
 from medyanpy._kernels.room import Room
+from medyanpy._tools.images import Box, box_lengths, nearest_image
 from medyanpy._tools.validation import array
 from medyanpy.beads import InTrianglePoints
 from medyanpy.columns import BEADS, Column
@@ -55,6 +56,8 @@ class Store:
         Of the in-triangle points: faces of all membranes together, and the weights of their second and third corners.
     momenta : dict of Column to Momenta
         All momenta beside m v.
+    box : (3,) float array, nm
+        Lengths of the periodic box, 0 in open directions; part of the state where any is periodic.
     faces, opposite : (F, 3) int32 arrays
         Of all membranes: corners by place, and the corner opposite each across an edge.
     program : Program
@@ -72,10 +75,11 @@ class Store:
     ids: np.ndarray
     next_id: np.ndarray
 
-    def __init__(self, topology: Topology, threads: int, seed: int) -> None:
+    def __init__(self, topology: Topology, threads: int, seed: int, box: Box | None = None) -> None:
+        self.box: np.ndarray = box_lengths(box)
         self.threads = threads
         self.seed = seed
-        self.layout: Layout = Layout(topology, threads)
+        self.layout: Layout = Layout(topology, threads, self.box)
         layout = self.layout
         self.arrays: dict[str, np.ndarray] = {c.array: c.empty(layout.n_rows(c.of)) for c in topology.columns}
         layout.arrays = self.arrays
@@ -264,11 +268,16 @@ class Store:
             if not isinstance(handle, InTrianglePoints):
                 self.x[self.layout.slice_of(handle)] = cast(Any, handle).positions
 
+    @property
+    def is_periodic(self) -> bool:
+        return bool(self.box.any())
+
     def moving(self) -> dict[str, np.ndarray]:
         """What steps change, by the names that checkpoints use; positions of in-triangle points are derived."""
         faces = {"faces": self.faces} if self.layout.triangulation.may_change else {}
         room = {} if self.room is None else {"alive": self.alive, "ids": self.ids, "next_id": self.next_id}
-        return {**self.arrays, "x": self.x[: self.layout.n_cartesian], **faces, **room}
+        box = {"box": self.box} if self.is_periodic else {}
+        return {**self.arrays, "x": self.x[: self.layout.n_cartesian], **faces, **room, **box}
 
     def places(self) -> list[np.ndarray]:
         """The arrays that say where everything is."""
@@ -384,6 +393,7 @@ class Store:
             inverse_inertia=inverse_inertia,
             momenta=[(self.layout.first_place(column.of), *own) for column, own in others],
             room=self.room,
+            box=self.box if self.is_periodic else None,
         )
 
     @property
@@ -424,7 +434,8 @@ class Store:
             joined = handle.joined
             if len(joined):
                 x = self.x[self.layout.slice_of(handle)]
-                edges.append(np.linalg.norm(x[joined[:, 1]] - x[joined[:, 0]], axis=1).min())
+                d = nearest_image(x[joined[:, 1]] - x[joined[:, 0]], self.box)
+                edges.append(np.linalg.norm(d, axis=1).min())
         if edges:
             return float(min(edges))
         x = self.x if self.room is None else self.x[self.alive != 0]

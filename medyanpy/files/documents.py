@@ -264,7 +264,10 @@ class _Describer:
             {"name": name, **self.described(jump, name)}
             for name, jump in zip(system.jump_names, system.jumps, strict=True)
         ]
-        tree = {"type": "System", "topology": topology, "forces": forces} | ({"jumps": jumps} if jumps else {})
+        tree: dict[str, Any] = {"type": "System", "topology": topology, "forces": forces}
+        tree |= {"jumps": jumps} if jumps else {}
+        if system.box is not None:
+            tree["box"] = list(system.box)
         fluid = system.hydrodynamics
         return tree | ({} if fluid is None else {"hydrodynamics": self.described(fluid, type(fluid).__name__)})
 
@@ -308,7 +311,8 @@ class _Describer:
                 raise TopologyError(f"{where}: {value!r} belongs to another topology")
             return {"handle": value.name}
         if isinstance(value, TriangleMesh):
-            return {"type": "TriangleMesh", "arguments": {"vertices": value.vertices, "faces": value.faces}}
+            box = {} if value.box is None else {"box": list(value.box)}
+            return {"type": "TriangleMesh", "arguments": {"vertices": value.vertices, "faces": value.faces, **box}}
         if isinstance(value, Sites):
             parts = {name: getattr(value, name) for name in _SITES}
             return {"type": "Sites", "arguments": self._arguments(parts, where)}
@@ -413,9 +417,11 @@ class _Rebuilder:
         return topology
 
     def system(self, tree: Any, where: str) -> System:
-        parts = _members(tree, where, ("type", "topology", "forces"), optional=("jumps", "hydrodynamics"))
+        parts = _members(tree, where, ("type", "topology", "forces"), optional=("jumps", "hydrodynamics", "box"))
         _expect(parts["type"] == "System", f"{where}.type", 'must be "System"', parts["type"])
-        self.made = system = System(self.topology_of(parts["topology"], f"{where}.topology"))
+        topology = self.topology_of(parts["topology"], f"{where}.topology")
+        with _errors_at(where):
+            self.made = system = System(topology, parts.get("box"))
         for key, base, add in (("forces", Force, system._add), ("jumps", Jump, system._add_jump)):
             given = parts.get(key, [])
             _expect(isinstance(given, list), f"{where}.{key}", "must be a list", given)
@@ -481,7 +487,8 @@ class _Rebuilder:
                 return self.described(tree, where, Described, name or None)
             given = _members(tree, where, ("type", "arguments"))["arguments"]
             of_mesh = tree["type"] == "TriangleMesh"
-            _members(given, f"{where}.arguments", ("vertices", "faces") if of_mesh else _SITES)
+            wanted = ("vertices", "faces") if of_mesh else _SITES
+            _members(given, f"{where}.arguments", wanted, optional=("box",) if of_mesh else ())
             parts = self._arguments(given, f"{where}.arguments", name)
             with _errors_at(where):
                 return TriangleMesh(**parts) if of_mesh else Sites.from_arrays(**parts)

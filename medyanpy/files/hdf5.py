@@ -78,6 +78,7 @@ ENERGY_OF = "energy of "
 #: frames.
 ENERGIES_AT = "medyanpy/energies"
 BONDS = "medyanpy/connectivity/bonds"
+BOX = "particles/all/box/edges"
 EDGES = "medyanpy/connectivity/mesh_edges"
 INTERVAL = "medyanpy/intervals/dt"
 #: Links of forces: where their sites are, or in frames where they end and the main beads there.
@@ -489,7 +490,7 @@ def is_trajectory(path: Path) -> bool:
 def element_paths(file: "h5py.File") -> list[str]:
     """The time-dependent elements of a trajectory."""
     known = [POSITION, VELOCITIES.path, *(f"observables/{name}" for name in ENERGIES)]
-    known += [IDS] if f"{IDS}/value" in file else []
+    known += [path for path in (IDS, BOX) if f"{path}/value" in file]
     groups = {f"medyanpy/{of}": group for of, group in file["medyanpy"].items() if of != "handles"}
     own = [f"{path}/{entry}" for path, group in groups.items() for entry in group if f"{entry}/value" in group]
     return [*(path for path in known if path in file), *own]

@@ -160,6 +160,7 @@ _KNOWN = {
     **{c.name: Element(c.path, c.of, c.drawn) for c in COLUMNS},
     **{name: Element(f"observables/{name}", "") for name in hdf5.ENERGIES},
     "ids": Element(hdf5.IDS, BEADS),
+    "box": Element(hdf5.BOX, ""),
 }
 # Links that jumps have bound, and triangles, are rows of no beads.
 LINKED = "jumps"

@@ -7,6 +7,7 @@ from typing import Any, overload
 
 import numpy as np
 
+from medyanpy._tools.images import Box, box_shown, wrapped
 from medyanpy._tools.names import look_up, plainly_called
 from medyanpy._tools.tables import Displayed, Page, Table, amount, quantity
 from medyanpy._tools.types import PathLike
@@ -48,7 +49,11 @@ class Frame:
         Permanent ids of beads; -1 of rows in which nobody is.
     alive : (n,) bool array
         In which rows somebody is.
+    box : (float or None, float or None, float or None), or None
+        Lengths of the periodic box, nm, as of `State`.
     positions : (n, 3) float array, nm
+    wrapped_positions : (n, 3) float array, nm
+        The images in the box.
     velocities : (n, 3) float array, nm/s
         ParameterError if they were not written.
     triangles : (p,) int32 array
@@ -351,6 +356,7 @@ class Frame:
             parts["who"] = n, None, None, n
         parts["jumps"] = {jump: {"links": self.links(jump)} for jump in self.jumps}
         parts["discrete"], parts["counts"], parts["faces"] = {}, {}, self.faces
+        parts["box"] = self.box
         if "interval" in segment.elements:
             parts["energies"] = self.energies
             parts["kinetic_energy"], parts["temperature"] = self.kinetic_energy, self.temperature
@@ -374,8 +380,16 @@ class Frame:
             return float(np.reshape(value, ()))
 
     @property
+    def box(self) -> Box | None:
+        return box_shown(self.column("box")) if self._segment.holds("box") else None
+
+    @property
     def positions(self) -> np.ndarray:
         return self.column("positions")
+
+    @property
+    def wrapped_positions(self) -> np.ndarray:
+        return wrapped(self.positions, self.box)
 
     @property
     def velocities(self) -> np.ndarray:

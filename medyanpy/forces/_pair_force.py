@@ -11,7 +11,7 @@ from medyanpy._kernels.radial import Radial
 from medyanpy._kernels.selected import all_pairs, pairs
 from medyanpy._kernels.sites import SiteTable
 from medyanpy._tools.validation import array
-from medyanpy.errors import TopologyError
+from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.forces._along_surface import along_surface, expect_on_surface
 from medyanpy.forces._base import Domain, Force
 from medyanpy.forces._given import Beads, Rows
@@ -244,7 +244,7 @@ class PairForce(Force):
         members = self._members(layout)
         radius = radius_of(members.bead) if len(members.row) else np.zeros(0)
         # Two points are never nearer to each other along a surface than in space: the same list serves both.
-        arguments = self.name, kind, parameters, self._neighbors(members, radius), members.table
+        arguments = self.name, kind, parameters, self._neighbors(layout, members, radius), members.table
         if self._along_surface and len(members.row):
             return along_surface(layout, members.bead, members.group, 2.0 * radius.max(), *arguments)
         operation = pairs.Pairs(*arguments)
@@ -260,6 +260,10 @@ class PairForce(Force):
     ) -> Operation:
         """The operation for all pairs at any distance; `weight_of` gives factors of members by their rows and bead
         numbers."""
+        if layout.is_periodic:
+            raise ParameterError(
+                f"{self.name} acts at any distance, which has no meaning among images in a periodic box: give a cutoff"
+            )
         members = self._members(layout)
         # Those in A only, in both and in B only: the partners of each are a range.
         order = np.argsort(np.array([0, 0, 2, 1])[members.group], kind="stable")
@@ -283,11 +287,12 @@ class PairForce(Force):
         operation.acts_on_points = members.on_points
         return operation
 
-    def _neighbors(self, members: "_Members", radius: np.ndarray) -> NeighborList:
+    def _neighbors(self, layout: "Layout", members: "_Members", radius: np.ndarray) -> NeighborList:
         """The list of members, given half the range of each."""
         reach = 0.0
         if len(members.row):
             reach = float(radius[members.group != 2].max() + radius[members.group != 1].max())
+        layout.expect_width(self.name, reach)
         skin = self._numbers["skin"]
         return NeighborList(
             members.row,

@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
 from medyanpy._kernels.sites import SiteTable
+from medyanpy._tools.images import nearest_image
 from medyanpy.beads import Balls, Membrane
 from medyanpy.beads.chains import Chains
 from medyanpy.errors import ParameterError, TopologyError
@@ -131,6 +132,17 @@ class ShapeForce(Force):
             np.broadcast_to(handle.radius if isinstance(handle, Balls) and r is None else r, (len(handle),))
             for handle, r in zip(self._shapes, self._each("radius", self._numbers["radius"]), strict=True)
         ]
+
+    def _expect_width(self, layout: "Layout", radii: list[np.ndarray]) -> None:
+        """Shapes that touch are nearest images by their first corners, as long as as they are at the start."""
+        longest = 0.0
+        for handle in self._shapes:
+            if len(joined := handle.joined):
+                x = cast(Any, handle).positions
+                d = nearest_image(x[joined[:, 1]] - x[joined[:, 0]], layout.box)
+                longest = max(longest, float(np.linalg.norm(d, axis=1).max()))
+        widest = max((float(r.max(initial=0.0)) for r in radii), default=0.0)
+        layout.expect_width(self.name, 2.0 * (widest + longest))
 
     def _parts(self, layout: "Layout", kinds: list[int], radii: list[np.ndarray]) -> Parts:
         """By place, with what belongs to rows asleep; `kinds`, the class of each handle's shapes."""

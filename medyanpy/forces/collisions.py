@@ -191,6 +191,7 @@ class SoftCollisions(ShapeForce):
     def bind(self, layout: "Layout") -> "Operation":
         kinds, stiffness = self._classes()
         radii = self._radii()
+        self._expect_width(layout, radii)
         points, links, edges, triangles, nodes = self._parts(layout, kinds, radii)
         skin = self._numbers["skin"]
         if skin is None:

@@ -173,7 +173,9 @@ class EllipsoidCollisions(ShapeForce):
             skin = _SKIN * float(axes.max(axis=1).mean()) if len(axes) else 0.0
         place, axes = self._with_room(layout, axes)
         bodies = Part(place[:, None], end * axes.max(axis=1, initial=0.0), 0, no_chain(len(place)))
-        points, links, _, triangles, _ = self._parts(layout, [1] * len(self._shapes), self._radii())
+        radii = self._radii()
+        self._expect_width(layout, [*radii, axes.max(axis=1, initial=0.0)])
+        points, links, _, triangles, _ = self._parts(layout, [1] * len(self._shapes), radii)
         sides = [_numbered(points) + _numbered(links, chains=True), _numbered(triangles, whole=True)]
         tables = [
             search_table([bodies], [p._replace(radius=end * p.radius) for p in side], False, False, _MEET > 0.0)

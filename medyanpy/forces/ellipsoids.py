@@ -182,7 +182,7 @@ class EllipsoidRepulsion(PairForce):
             self.name,
             FORMS[self._form],
             self._numbers["epsilon"],
-            self._neighbors(members, ENDS[self._form] * axes.max(axis=1, initial=0.0)),
+            self._neighbors(layout, members, ENDS[self._form] * axes.max(axis=1, initial=0.0)),
             axes,
             oriented,
             members.table,

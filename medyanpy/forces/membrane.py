@@ -490,4 +490,8 @@ class MembraneVolume(_MembraneForce):
         return out
 
     def bind(self, layout: "Layout") -> "Operation":
+        if layout.is_periodic and self._membrane.mesh.closes_through_the_box:
+            raise ParameterError(
+                f"{self.name}: {self._membrane.name!r} closes through the sides of the box, and encloses no volume"
+            )
         return membrane_totals.Volume(*self._place(layout), *self._named("volume_modulus", "volume"))

@@ -308,6 +308,7 @@ class LinkBinding(Jump):
             -1 if self._pool is None else self._pool,
         )
         operation.table = table
+        layout.expect_width(self.name, self.window(kT)[1])
         self.update(operation, kT)
         for i, (row_a, row_b) in enumerate(self._bound):
             why = operation.bind(table.of_a[row_a], table.of_b[row_b])

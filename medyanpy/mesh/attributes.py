@@ -5,6 +5,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from medyanpy._tools.images import Box, box_lengths, nearest_image
 from medyanpy._tools.types import Numbers
 from medyanpy.errors import MeshError, ParameterError, foreign_errors
 from medyanpy.mesh import arguments, geometry
@@ -22,6 +23,8 @@ class MeshAttributes:
     """(V, 3) float64, nm: positions."""
     faces: np.ndarray
     """(F, 3) int32: vertices of each face."""
+    box: Box | None
+    """Lengths of the periodic box through whose sides the mesh may close, nm, None in open directions; None without."""
     _connectivity: Connectivity
 
     def __repr__(self) -> str:
@@ -31,7 +34,23 @@ class MeshAttributes:
         if len(self.components) > 1:
             parts.append(f"{len(self.components)} components")
         parts.append(f"genus {self.genus}")
+        if self.box is not None:
+            parts.append("in a box")
         return f"{type(self).__name__}({', '.join(parts)})"
+
+    @cached_property
+    def _lengths(self) -> np.ndarray | None:
+        return None if self.box is None else box_lengths(self.box)
+
+    @cached_property
+    def closes_through_the_box(self) -> bool:
+        """Whether some triangles lie across the sides of the box, wherever images of vertices are taken: so does a
+        periodic sheet, and a tube, but no vesicle."""
+        if self._lengths is None:
+            return False
+        a, b = self.edges.T
+        d = self.vertices[b] - self.vertices[a]
+        return bool((np.abs(nearest_image(d, self._lengths) - d) > 0.25 * self._lengths)[:, self._lengths > 0.0].any())
 
     @property
     def neighbors(self) -> np.ndarray:
@@ -100,7 +119,7 @@ class MeshAttributes:
 
     @cached_property
     def _area_vectors(self) -> np.ndarray:
-        return geometry.area_vectors(self.vertices, self.faces)
+        return geometry.area_vectors(self.vertices, self.faces, self._lengths)
 
     @cached_property
     def face_areas(self) -> np.ndarray:
@@ -121,7 +140,8 @@ class MeshAttributes:
     def volume(self) -> float:
         """Enclosed volume, nm^3: sum of the components, negative where normals look inward.
 
-        By the divergence theorem. MeshError for a mesh with borders, which encloses nothing.
+        By the divergence theorem. MeshError for a mesh with borders, or one that closes through a box, which encloses
+        nothing.
         """
         self._expect_closed("volume")
         return float(geometry.signed_volumes(self.vertices, self.faces).sum())
@@ -130,7 +150,8 @@ class MeshAttributes:
     def edge_lengths(self) -> np.ndarray:
         """(E,) float64, nm: length of each of `edges`."""
         a, b = self.edges.T
-        return read_only(np.sqrt(geometry.squared_lengths(self.vertices[a] - self.vertices[b])))
+        d = nearest_image(self.vertices[a] - self.vertices[b], self._lengths)
+        return read_only(np.sqrt(geometry.squared_lengths(d)))
 
     @cached_property
     def quality(self) -> np.ndarray:
@@ -140,7 +161,7 @@ class MeshAttributes:
 
         with the sides a, b, c and the area A.
         """
-        return read_only(geometry.radius_ratios(self.vertices, self.faces))
+        return read_only(geometry.radius_ratios(self.vertices, self.faces, self._lengths))
 
     @cached_property
     def mean_curvatures(self) -> np.ndarray:
@@ -151,7 +172,7 @@ class MeshAttributes:
 
         with the gradients of area and volume, as `MembraneBending` has it: +1/R on a sphere with outward normals.
         """
-        return read_only(geometry.mean_curvatures(self.vertices, self.faces))
+        return read_only(geometry.mean_curvatures(self.vertices, self.faces, self._lengths))
 
     @cached_property
     def gaussian_curvatures(self) -> np.ndarray:
@@ -163,7 +184,7 @@ class MeshAttributes:
         with the angles of the faces at the vertex, and a third of their area. Times the areas it adds up to
         :math:`2\pi\chi` over a closed mesh.
         """
-        return read_only(geometry.gaussian_curvatures(self.vertices, self.faces))
+        return read_only(geometry.gaussian_curvatures(self.vertices, self.faces, self._lengths))
 
     @property
     def bounding_box(self) -> np.ndarray:
@@ -252,7 +273,8 @@ class MeshAttributes:
                 f"{owner}: barycentric[{i}] = {weights[i].tolist()} "
                 "but must be >= 0 with sum 1 (inside its triangle)"
             )
-        places: np.ndarray = np.einsum("ij,ijk->ik", weights, self.vertices[self.faces[f]])
+        corners = geometry.corners_of(self.vertices, self.faces[f], self._lengths)
+        places: np.ndarray = np.einsum("ij,ijk->ik", weights, corners)
         return places
 
     def contains(self, points: Numbers) -> np.ndarray:
@@ -289,4 +311,9 @@ class MeshAttributes:
             raise MeshError(
                 f"TriangleMesh: {what} is not defined: "
                 f"the mesh has {n} border{'s' * (n > 1)}, so it encloses nothing"
+            )
+        if self.closes_through_the_box:
+            raise MeshError(
+                f"TriangleMesh: {what} is not defined: the mesh closes through the sides of its box, so it encloses "
+                "nothing"
             )

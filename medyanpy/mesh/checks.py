@@ -5,10 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from medyanpy._tools.images import nearest_image, wrapped
 from medyanpy._tools.types import Numbers
 from medyanpy.errors import MeshError
 from medyanpy.mesh.connectivity import MAX_FACES, Connectivity, first_appearance
-from medyanpy.mesh.geometry import has_no_area
+from medyanpy.mesh.geometry import corner_positions, has_no_area, squared_lengths
 
 # Named places per kind of defect: enough to find the spot in a viewer, few enough to read.
 MAX_PLACES = 3
@@ -47,6 +48,18 @@ _WORDS = {
         "face is a duplicate: another face has the same three vertices",
         "faces are duplicates: other faces have the same three vertices",
         True,
+    ),
+    "too large": (
+        "face is wider than half the box, so that its corners are not the nearest images of each other",
+        "faces are wider than half the box, so that their corners are not the nearest images of each other",
+        False,
+    ),
+    "open seam": (
+        "vertex on a border lies where an image of another one does, so that the mesh does not close through the side "
+        "of the box: make them one vertex",
+        "vertices on borders lie where images of others do, so that the mesh does not close through the sides of the "
+        "box: make two such vertices one",
+        False,
     ),
     "unused vertex": ("vertex belongs to no face", "vertices belong to no face", True),
     "edge with more than two faces": (
@@ -208,13 +221,13 @@ def is_duplicate(faces: np.ndarray, n_vertices: int) -> np.ndarray:
     return duplicate
 
 
-def position_defects(vertices: np.ndarray, faces: np.ndarray) -> list[MeshDefect]:
+def position_defects(vertices: np.ndarray, faces: np.ndarray, box: np.ndarray | None = None) -> list[MeshDefect]:
     """Defects that new positions can bring to sound faces."""
     defects = index_and_coordinate_defects(vertices, faces)
-    return defects or [d for d in face_defects(vertices, faces) if d.kind == "zero-area face"]
+    return defects or [d for d in face_defects(vertices, faces, box) if d.kind in ("zero-area face", "too large")]
 
 
-def face_defects(vertices: np.ndarray, faces: np.ndarray) -> list[MeshDefect]:
+def face_defects(vertices: np.ndarray, faces: np.ndarray, box: np.ndarray | None = None) -> list[MeshDefect]:
     """Defects of single faces and vertices."""
     defects = []
 
@@ -229,7 +242,9 @@ def face_defects(vertices: np.ndarray, faces: np.ndarray) -> list[MeshDefect]:
 
     repeated = repeats_a_vertex(faces)
     add("repeated vertex in a face", repeated)
-    add("zero-area face", has_no_area(vertices, faces) & ~repeated)
+    add("zero-area face", has_no_area(vertices, faces, box) & ~repeated)
+    if box is not None:
+        add("too large", _wider_than_half(vertices, faces, box))
     add("duplicate face", is_duplicate(faces, len(vertices)) & ~repeated)
     unused = np.ones(len(vertices), dtype=bool)
     unused[faces.ravel()] = False
@@ -238,6 +253,31 @@ def face_defects(vertices: np.ndarray, faces: np.ndarray) -> list[MeshDefect]:
         places = tuple(DefectPlace((int(v),), (), _point(vertices[[v]])) for v in bad[:MAX_PLACES])
         defects.append(MeshDefect("unused vertex", len(bad), places))
     return defects
+
+
+def _wider_than_half(vertices: np.ndarray, faces: np.ndarray, box: np.ndarray) -> np.ndarray:
+    """(F,) bool: faces of which the nearest images of corners do not make one triangle."""
+    a, b, c = corner_positions(vertices, faces, box)
+    side = nearest_image(c - b, box)
+    return np.asarray((np.abs(a + (b - a) + side - c) > 0.25 * np.where(box > 0.0, box, np.inf)).any(axis=1))
+
+
+def _seam_defects(vertices: np.ndarray, c: Connectivity, box: np.ndarray) -> list[MeshDefect]:
+    """Vertices of borders that are images of each other."""
+    from scipy.spatial import cKDTree
+
+    rim = np.unique(c.tails[c.border_half_edges])
+    if not len(rim):
+        return []
+    a, b = vertices[c.edges[:, 0]], vertices[c.edges[:, 1]]
+    near = 1e-6 * float(np.sqrt(squared_lengths(nearest_image(b - a, box)).min()))
+    # The tree, too, knows a direction as open by a length of 0.
+    pairs = cKDTree(wrapped(vertices[rim], box), boxsize=box).query_pairs(near, output_type="ndarray")
+    if not len(pairs):
+        return []
+    bad = np.unique(rim[pairs])
+    places = tuple(DefectPlace((int(v),), (), _point(vertices[[v]])) for v in bad[:MAX_PLACES])
+    return [MeshDefect("open seam", len(bad), places)]
 
 
 def surface_defects(
@@ -313,7 +353,7 @@ def _orientation_defects(
     return defects
 
 
-def check_surface(vertices: np.ndarray, faces: np.ndarray) -> Connectivity:
+def check_surface(vertices: np.ndarray, faces: np.ndarray, box: np.ndarray | None = None) -> Connectivity:
     """Raise MeshError naming every kind of defect; return the connectivity of a sound surface.
 
     Parameters
@@ -321,12 +361,14 @@ def check_surface(vertices: np.ndarray, faces: np.ndarray) -> Connectivity:
     vertices : (V, 3) float64
     faces : (F, 3) int
         As from `as_arrays`.
+    box : (3,) float, nm, optional
+        Of a mesh that may close through its sides.
     """
     defects = index_and_coordinate_defects(vertices, faces)
     if defects:
         raise MeshError(explain(defects, len(vertices), len(faces)), defects)
     faces = faces.astype(np.int32)
-    defects = face_defects(vertices, faces)
+    defects = face_defects(vertices, faces, box)
     connectivity = Connectivity(faces, len(vertices))
     if any(d.kind == "repeated vertex in a face" for d in defects):
         kept = np.flatnonzero(~repeats_a_vertex(faces))
@@ -334,6 +376,8 @@ def check_surface(vertices: np.ndarray, faces: np.ndarray) -> Connectivity:
             defects += surface_defects(vertices, Connectivity(faces[kept], len(vertices)), kept)
     else:
         defects += surface_defects(vertices, connectivity)
+    if box is not None and not defects:
+        defects += _seam_defects(vertices, connectivity, box)
     if defects:
         raise MeshError(explain(defects, len(vertices), len(faces)), defects)
     return connectivity

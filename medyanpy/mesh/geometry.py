@@ -1,6 +1,11 @@
-"""Lengths, areas, normals and volumes of triangles given as arrays; no checks, no caches."""
+"""Lengths, areas, normals and volumes of triangles given as arrays; no checks, no caches.
+
+Where a periodic box is given, (3,) lengths in nm as `_tools.images` takes them, triangles may lie across its sides.
+"""
 
 import numpy as np
+
+from medyanpy._tools.images import images_between, nearest_image
 
 # 2A of a triangle is a cross product of edges up to L long between corners up to X from the origin. Its
 # rounding error is a few eps L^2; and corners can only be placed to eps X, which moves 2A by L eps X. Below
@@ -10,14 +15,23 @@ import numpy as np
 EIGHT_EPS = 8 * np.finfo(np.float64).eps
 
 
-def corner_positions(vertices: np.ndarray, faces: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Positions (F, 3) of the first, second and third corner of each face."""
-    return vertices[faces[:, 0]], vertices[faces[:, 1]], vertices[faces[:, 2]]
+def corner_positions(
+    vertices: np.ndarray, faces: np.ndarray, box: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Positions (F, 3) of the first corner of each face, and of the images of the second and third that are next to
+    it."""
+    a, b, c = vertices[faces[:, 0]], vertices[faces[:, 1]], vertices[faces[:, 2]]
+    return (a, b, c) if box is None else (a, a + nearest_image(b - a, box), a + nearest_image(c - a, box))
 
 
-def area_vectors(vertices: np.ndarray, faces: np.ndarray) -> np.ndarray:
+def corners_of(vertices: np.ndarray, faces: np.ndarray, box: np.ndarray | None = None) -> np.ndarray:
+    """(F, 3, 3): the same in one array."""
+    return vertices[faces] if box is None else np.stack(corner_positions(vertices, faces, box), axis=1)
+
+
+def area_vectors(vertices: np.ndarray, faces: np.ndarray, box: np.ndarray | None = None) -> np.ndarray:
     """(F, 3): cross products of two sides, twice the area along the normal."""
-    a, b, c = corner_positions(vertices, faces)
+    a, b, c = corner_positions(vertices, faces, box)
     return np.asarray(np.cross(b - a, c - a))
 
 
@@ -26,9 +40,9 @@ def squared_lengths(vectors: np.ndarray) -> np.ndarray:
     return np.asarray(np.einsum("ij,ij->i", vectors, vectors))
 
 
-def has_no_area(vertices: np.ndarray, faces: np.ndarray) -> np.ndarray:
+def has_no_area(vertices: np.ndarray, faces: np.ndarray, box: np.ndarray | None = None) -> np.ndarray:
     """(F,) bool: faces whose area cannot be told from zero in double precision (see EIGHT_EPS)."""
-    a, b, c = corner_positions(vertices, faces)
+    a, b, c = corner_positions(vertices, faces, box)
     longest = np.sqrt(
         np.maximum(np.maximum(squared_lengths(b - a), squared_lengths(c - b)), squared_lengths(a - c))
     )
@@ -49,14 +63,37 @@ def signed_volumes(vertices: np.ndarray, faces: np.ndarray) -> np.ndarray:
     return np.asarray(np.einsum("ij,ij->i", a, np.cross(b, c)) / 6.0)
 
 
-def radius_ratios(vertices: np.ndarray, faces: np.ndarray) -> np.ndarray:
+def radius_ratios(vertices: np.ndarray, faces: np.ndarray, box: np.ndarray | None = None) -> np.ndarray:
     """(F,): twice the inscribed over the circumscribed radius, 1 if equilateral, 0 if flat."""
-    a, b, c = corner_positions(vertices, faces)
+    a, b, c = corner_positions(vertices, faces, box)
     la, lb, lc = (np.sqrt(squared_lengths(side)) for side in (b - c, c - a, a - b))
     double_area = np.sqrt(squared_lengths(np.cross(b - a, c - a)))
     # 2 r_in / r_circ with r_in = 2A/(la+lb+lc) and r_circ = la lb lc/(4A)
     ratio = 4.0 * double_area**2 / ((la + lb + lc) * la * lb * lc)
     return np.asarray(np.minimum(ratio, 1.0))
+
+
+def unwrapped(vertices: np.ndarray, edges: np.ndarray, box: np.ndarray) -> np.ndarray:
+    """(V, 3): of each vertex the image that is next to a neighbour, from the lowest of each component on; edges (E, 2).
+
+    Where a surface closes through the sides of the box, some edges still lie across them.
+    """
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components, dijkstra
+
+    n = len(vertices)
+    graph = coo_array((np.ones(len(edges)), (edges[:, 0], edges[:, 1])), shape=(n, n)).tocsr()
+    _, label = connected_components(graph, directed=False)
+    first = np.unique(label, return_index=True)[1]
+    depth, before, _ = dijkstra(
+        graph, directed=False, indices=first, unweighted=True, min_only=True, return_predecessors=True
+    )
+    out: np.ndarray = vertices.copy()
+    # Those at one distance at once, since each is placed by one that is nearer.
+    order = np.argsort(depth, kind="stable")
+    for ring in np.split(order, np.flatnonzero(np.diff(depth[order])) + 1)[1:]:
+        out[ring] -= images_between(out[ring] - out[before[ring]], box)
+    return out
 
 
 def unpaired(faces: np.ndarray) -> np.ndarray:
@@ -77,38 +114,38 @@ def corner_sums(vertices: np.ndarray, faces: np.ndarray, values: np.ndarray) -> 
     return np.stack(sums, axis=1).reshape(n, *values.shape[2:])
 
 
-def area_gradients(vertices: np.ndarray, faces: np.ndarray) -> np.ndarray:
+def area_gradients(vertices: np.ndarray, faces: np.ndarray, box: np.ndarray | None = None) -> np.ndarray:
     """(V, 3) nm: how the area of all faces grows when a vertex moves."""
-    corner, vectors = vertices[faces], area_vectors(vertices, faces)
+    corner, vectors = corners_of(vertices, faces, box), area_vectors(vertices, faces, box)
     normals = vectors / np.sqrt(squared_lengths(vectors))[:, None]
     opposite = np.roll(corner, 1, axis=1) - np.roll(corner, -1, axis=1)
     return corner_sums(vertices, faces, 0.5 * np.cross(normals[:, None], opposite))
 
 
-def mean_curvatures(vertices: np.ndarray, faces: np.ndarray) -> np.ndarray:
+def mean_curvatures(vertices: np.ndarray, faces: np.ndarray, box: np.ndarray | None = None) -> np.ndarray:
     """(V,) 1/nm: half the sum of the principal curvatures, positive where the surface bulges along its normals; nan on
     borders.
 
     From the gradients of area and volume (M. Meyer et al. 2003), as the bending energy has it
     (_kernels/membrane_bending.pyx): a.g/(2 g.g), and 0 where g = 0.
     """
-    a = area_gradients(vertices, faces)
-    vectors = area_vectors(vertices, faces)
+    a = area_gradients(vertices, faces, box)
+    vectors = area_vectors(vertices, faces, box)
     g = corner_sums(vertices, faces, np.repeat(vectors[:, None] / 6.0, 3, axis=1))
     square = squared_lengths(g)
     out = 0.5 * np.einsum("ij,ij->i", a, g) / np.where(square > 0.0, square, 1.0)
     return _without_borders(out, faces)
 
 
-def gaussian_curvatures(vertices: np.ndarray, faces: np.ndarray) -> np.ndarray:
+def gaussian_curvatures(vertices: np.ndarray, faces: np.ndarray, box: np.ndarray | None = None) -> np.ndarray:
     """(V,) 1/nm^2: the product of the principal curvatures; nan on borders.
 
     What the angles round a vertex lack of 2 pi, over a third of the area of its faces (M. Meyer et al. 2003): over a
     closed mesh it adds up to 2 pi times the Euler characteristic (Gauss and Bonnet).
     """
-    corner = vertices[faces]
+    corner = corners_of(vertices, faces, box)
     one, other = np.roll(corner, -1, axis=1) - corner, np.roll(corner, 1, axis=1) - corner
-    double_area = np.sqrt(squared_lengths(area_vectors(vertices, faces)))
+    double_area = np.sqrt(squared_lengths(area_vectors(vertices, faces, box)))
     angle = np.arctan2(double_area[:, None], np.einsum("fki,fki->fk", one, other))
     area = corner_sums(vertices, faces, np.repeat(double_area[:, None] / 6.0, 3, axis=1))
     with np.errstate(invalid="ignore", divide="ignore"):

@@ -136,23 +136,29 @@ def torus(
     return x, np.stack([first, second], axis=2).reshape(-1, 3).astype(np.int32)
 
 
-def cylinder(radius: float, length: float, n_around: int, n_along: int) -> tuple[np.ndarray, np.ndarray]:
-    """Open tube round the z axis, ``n_along + 1`` rings of ``n_around`` vertices, every other ring turned."""
-    i, j = np.meshgrid(np.arange(n_along + 1), np.arange(n_around), indexing="ij")
+def cylinder(
+    radius: float, length: float, n_around: int, n_along: int, periodic: bool = False
+) -> tuple[np.ndarray, np.ndarray]:
+    """Open tube round the z axis, ``n_along + 1`` rings of ``n_around`` vertices, every other ring turned; where it is
+    periodic, the last ring is the first."""
+    i, j = np.meshgrid(np.arange(n_along + (not periodic)), np.arange(n_around), indexing="ij")
     angle = 2 * np.pi * (j + 0.5 * (i % 2)) / n_around
     z = length * (i / n_along - 0.5)
     x = np.stack([radius * np.cos(angle), radius * np.sin(angle), z], axis=-1).reshape(-1, 3)
-    return x, _staggered(n_along, n_around, n_around)
+    return x, _staggered(n_along, n_around, n_around) % np.int32(len(x))
 
 
-def flat_sheet(nx: int, ny: int, spacing: float) -> tuple[np.ndarray, np.ndarray]:
-    """Sheet z = 0 of equilateral triangles, ``ny`` rows of ``nx`` vertices, every other row shifted."""
+def flat_sheet(
+    nx: int, ny: int, spacing: float, along_x: bool = False, along_y: bool = False
+) -> tuple[np.ndarray, np.ndarray]:
+    """Sheet z = 0 of equilateral triangles, ``ny`` rows of ``nx`` vertices, every other row shifted; closed along one
+    axis, or both."""
     i, j = np.meshgrid(np.arange(ny), np.arange(nx), indexing="ij")
     x = np.zeros((ny * nx, 3))
     x[:, 0] = (spacing * (j + 0.5 * (i % 2))).ravel()
     x[:, 1] = (spacing * np.sqrt(0.75) * i).ravel()
     x -= 0.5 * (x.min(axis=0) + x.max(axis=0))
-    return x, _staggered(ny - 1, nx - 1, nx)
+    return x, _staggered(ny - (not along_y), nx - (not along_x), nx) % np.int32(len(x))
 
 
 def _staggered(n_bands: int, n_cells: int, row: int) -> np.ndarray:

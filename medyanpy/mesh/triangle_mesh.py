@@ -1,15 +1,17 @@
 """The mesh that everything else is built on."""
 
 import os
+from collections.abc import Sequence
 from typing import Any, Literal, cast, overload
 
 import numpy as np
 
+from medyanpy._tools.images import Box, box_lengths, checked_box
 from medyanpy._tools.names import plainly_called
 from medyanpy._tools.types import Numbers, PathLike
 from medyanpy._tools.validation import vector
 from medyanpy.errors import MeshError, ParameterError
-from medyanpy.mesh import arguments, checks, files, shapes
+from medyanpy.mesh import arguments, checks, files, geometry, shapes
 from medyanpy.mesh.attributes import MeshAttributes
 from medyanpy.mesh.connectivity import Connectivity, read_only
 from medyanpy.mesh.repair import RepairReport, mend
@@ -28,15 +30,22 @@ class TriangleMesh(MeshAttributes):
         Positions of the vertices; copied.
     faces : (F, 3) int, 0 <= index < V
         Vertices of each triangle, anticlockwise seen from the side the normals point to; copied.
+    box : (3,) of float, nm, > 0, or None, optional
+        Lengths of a periodic box, None in directions that are open: triangles join the nearest images of their
+        vertices, so that a sheet or a tube may close through its sides. Vertices are taken to be next to each other
+        as far as that goes (`unwrapped`). Systems of such a mesh have a box of these lengths.
 
     Raises
     ------
+    ParameterError
+        If the box is none.
     MeshError
         If the triangles cannot carry a surface. All kinds of defects are reported at once, in the message and
         in its ``defects`` (a tuple of `MeshDefect`): indices out of range, non-finite coordinates, a vertex
         repeated in a face, faces without area, duplicate faces, vertices that belong to no face, edges with
         more than two faces, bow-tie vertices (faces that touch in a single point), faces of mixed
-        orientation, one-sided surfaces. Nothing is mended silently: see `repair`.
+        orientation, one-sided surfaces; in a box, faces wider than half of it, and vertices of borders that are images
+        of each other, where the mesh was meant to close. Nothing is mended silently: see `repair`.
 
     Notes
     -----
@@ -55,19 +64,28 @@ class TriangleMesh(MeshAttributes):
     (5120, 3)
     """
 
-    def __init__(self, vertices: Numbers, faces: Numbers) -> None:
+    def __init__(
+        self, vertices: Numbers, faces: Numbers, box: Sequence[float | None] | None = None
+    ) -> None:
         x, f = checks.as_arrays(vertices, faces)
-        self._fill(x, checks.check_surface(x, f))
+        box = checked_box("TriangleMesh", box)
+        connectivity = checks.check_surface(x, f, None if box is None else box_lengths(box))
+        if box is not None:
+            x = geometry.unwrapped(x, connectivity.edges, box_lengths(box))
+        self._fill(x, connectivity, box)
 
-    def _fill(self, vertices: np.ndarray, connectivity: Connectivity) -> None:
+    def _fill(self, vertices: np.ndarray, connectivity: Connectivity, box: Box | None) -> None:
+        self.__dict__["box"] = box
         self.__dict__["vertices"] = read_only(vertices)
         self.__dict__["faces"] = read_only(connectivity.faces)
         self.__dict__["_connectivity"] = connectivity
 
     @classmethod
-    def _from_checked(cls, vertices: np.ndarray, connectivity: Connectivity) -> "TriangleMesh":
+    def _from_checked(
+        cls, vertices: np.ndarray, connectivity: Connectivity, box: Box | None = None
+    ) -> "TriangleMesh":
         mesh = cls.__new__(cls)
-        mesh._fill(vertices, connectivity)
+        mesh._fill(vertices, connectivity, box)
         return mesh
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -79,11 +97,14 @@ class TriangleMesh(MeshAttributes):
         raise AttributeError(f"TriangleMesh is immutable: {name} cannot be deleted")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _unpickle, (self.vertices, self.faces)
+        return _unpickle, (self.vertices, self.faces, self.box)
 
     @overload
     @classmethod
-    def from_file(cls, path: PathLike, scale: float = 1.0, repair: Literal[False] = False) -> "TriangleMesh": ...
+    def from_file(
+        cls, path: PathLike, scale: float = 1.0, repair: Literal[False] = False, *,
+        box: Sequence[float | None] | None = None,
+    ) -> "TriangleMesh": ...  # fmt: skip
 
     @overload
     @classmethod
@@ -94,13 +115,13 @@ class TriangleMesh(MeshAttributes):
     @overload
     @classmethod
     def from_file(
-        cls, path: PathLike, scale: float = 1.0, repair: bool = False
+        cls, path: PathLike, scale: float = 1.0, repair: bool = False, *, box: Sequence[float | None] | None = None
     ) -> "TriangleMesh | tuple[TriangleMesh, RepairReport]": ...
 
     @classmethod
     @plainly_called
     def from_file(
-        cls, path: PathLike, scale: float = 1.0, repair: bool = False
+        cls, path: PathLike, scale: float = 1.0, repair: bool = False, *, box: Sequence[float | None] | None = None
     ) -> "TriangleMesh | tuple[TriangleMesh, RepairReport]":
         """Read a PLY, OBJ, OFF or STL file.
 
@@ -112,6 +133,9 @@ class TriangleMesh(MeshAttributes):
             Factor from the units of the file to nm: 1000.0 for a file in micrometres.
         repair : bool
             Mend the mesh (see `repair`) and return the mesh and a `RepairReport`.
+        box : (3,) of float, nm, > 0, or None, optional
+            Of a mesh that closes through the sides of a periodic box: faces join vertices on both sides, none of
+            which is there twice. Its lengths are not scaled. Such a mesh is not repaired.
 
         Returns
         -------
@@ -134,7 +158,9 @@ class TriangleMesh(MeshAttributes):
         scale = arguments.positive_number("TriangleMesh.from_file", "scale", scale)
         vertices, faces = files.read(path)
         try:
-            return cls.repair(scale * vertices, faces) if repair else cls(scale * vertices, faces)
+            if repair and box is not None:
+                raise ParameterError("TriangleMesh.from_file: repair=True cannot mend a mesh in a box")
+            return cls.repair(scale * vertices, faces) if repair else cls(scale * vertices, faces, box)
         except MeshError as err:
             raise MeshError(f"{os.fspath(path)}: {err}", err.defects) from err
 
@@ -142,7 +168,8 @@ class TriangleMesh(MeshAttributes):
     def save(self, path: PathLike, overwrite: bool = False) -> None:
         """Write a PLY, OBJ, OFF or STL file, the ending naming the format; lengths in nm.
 
-        PLY (binary), OBJ and OFF give back the same doubles; STL keeps single precision and no connectivity.
+        PLY (binary), OBJ and OFF give back the same doubles; STL keeps single precision and no connectivity. No format
+        holds a periodic box: `from_file` is told it again.
 
         Raises
         ------
@@ -214,16 +241,19 @@ class TriangleMesh(MeshAttributes):
             arguments.finite_vectors("TriangleMesh.with_vertices", "vertices", vertices, len(self.vertices)),
             order="C",
         )
-        defects = checks.position_defects(x, self.faces)
+        defects = checks.position_defects(x, self.faces, self._lengths)
         if defects:
             raise MeshError(checks.explain(defects, len(x), len(self.faces)), defects)
-        return type(self)._from_checked(x, self._connectivity)
+        return type(self)._from_checked(x, self._connectivity, self.box)
 
     def scaled(self, factor: float) -> "TriangleMesh":
-        """Return the mesh enlarged about the origin by ``factor`` (float, > 0); ParameterError otherwise."""
-        return self.with_vertices(
-            arguments.positive_number("TriangleMesh.scaled", "factor", factor) * self.vertices
-        )
+        """Return the mesh enlarged about the origin by ``factor`` (float, > 0), and its box with it; ParameterError
+        otherwise."""
+        factor = arguments.positive_number("TriangleMesh.scaled", "factor", factor)
+        if self.box is None:
+            return self.with_vertices(factor * self.vertices)
+        larger = [None if side is None else factor * side for side in self.box]
+        return type(self)(factor * self.vertices, self.faces, box=larger)
 
     def translated(self, shift: Numbers) -> "TriangleMesh":
         """Return the mesh moved by ``shift`` ((3,) float, nm); ParameterError unless it is finite."""
@@ -326,7 +356,7 @@ class TriangleMesh(MeshAttributes):
 
     @classmethod
     def cylinder(
-        cls, radius: float, length: float, n_around: int = 32, n_along: int | None = None
+        cls, radius: float, length: float, n_around: int = 32, n_along: int | None = None, *, periodic: bool = False
     ) -> "TriangleMesh":
         """Open tube round the z axis from -length/2 to length/2, normals outward, two borders.
 
@@ -339,6 +369,9 @@ class TriangleMesh(MeshAttributes):
         n_along : int, 1 to 32768
             Bands of triangles between the borders; by default such that the triangles are nearly equilateral.
             2 * n_around * n_along faces.
+        periodic : bool
+            Whether the tube closes through the sides of a box of its length, ``box=(None, None, length)``, and has no
+            borders; `n_along` is then even, and 4 or more.
 
         Raises
         ------
@@ -350,12 +383,18 @@ class TriangleMesh(MeshAttributes):
         length = arguments.positive_number(owner, "length", length)
         n_around = arguments.whole_number(owner, "n_around", n_around, 3, 32768)
         if n_along is None:
-            n_along = max(1, round(length / (2 * radius * np.sin(np.pi / n_around) * np.sqrt(0.75))))
-        n_along = arguments.whole_number(owner, "n_along", n_along, 1, 32768)
-        return cls(*shapes.cylinder(radius, length, n_around, n_along))
+            bands = length / (2 * radius * np.sin(np.pi / n_around) * np.sqrt(0.75))
+            n_along = max(4, 2 * round(bands / 2)) if periodic else max(1, round(bands))
+        n_along = arguments.whole_number(owner, "n_along", n_along, 4 if periodic else 1, 32768)
+        if periodic and n_along % 2:
+            raise ParameterError(f"{owner}: n_along = {n_along} but must be even: every other ring is turned")
+        box = (None, None, length) if periodic else None
+        return cls(*shapes.cylinder(radius, length, n_around, n_along, periodic), box=box)
 
     @classmethod
-    def flat_sheet(cls, nx: int, ny: int, spacing: float) -> "TriangleMesh":
+    def flat_sheet(
+        cls, nx: int, ny: int, spacing: float, *, periodic: Literal["", "x", "y", "xy"] | bool = False
+    ) -> "TriangleMesh":
         """Flat sheet of equilateral triangles at z = 0 about the origin, normals along +z, one border.
 
         Parameters
@@ -365,17 +404,35 @@ class TriangleMesh(MeshAttributes):
         spacing : float, nm, > 0
             Length of every edge; rows are spacing * sqrt(3) / 2 apart, every other one shifted by spacing /
             2.
+        periodic : "x", "y", "xy", or bool
+            Along which axes the sheet closes through the sides of a box, which the mesh then has: nx * spacing along
+            x, ny * spacing * sqrt(3) / 2 along y. True is both: 2 nx ny faces and no border. Along x `nx` is 3 or more,
+            along y `ny` is even, and 4 or more.
 
         Raises
         ------
         ParameterError
             For a number outside its domain.
+
+        Examples
+        --------
+        >>> import medyanpy as mp
+        >>> patch = mp.TriangleMesh.flat_sheet(20, 20, 10.0, periodic=True)
+        >>> patch, patch.box[0]
+        (TriangleMesh(400 vertices, 800 faces, closed, genus 1, in a box), 200.0)
         """
         owner = "TriangleMesh.flat_sheet"
-        nx = arguments.whole_number(owner, "nx", nx, 2, 32768)
-        ny = arguments.whole_number(owner, "ny", ny, 2, 32768)
+        axes = {True: "xy", False: ""}.get(cast(bool, periodic), periodic)
+        if axes not in ("", "x", "y", "xy"):
+            raise ParameterError(f"{owner}: periodic = {periodic!r} but must be 'x', 'y', 'xy', True or False")
+        along_x, along_y = (axis in axes for axis in "xy")
+        nx = arguments.whole_number(owner, "nx", nx, 3 if along_x else 2, 32768)
+        ny = arguments.whole_number(owner, "ny", ny, 4 if along_y else 2, 32768)
+        if along_y and ny % 2:
+            raise ParameterError(f"{owner}: ny = {ny} but must be even along y: every other row is shifted")
         spacing = arguments.positive_number(owner, "spacing", spacing)
-        return cls(*shapes.flat_sheet(nx, ny, spacing))
+        box = (nx * spacing if along_x else None, ny * spacing * np.sqrt(0.75) if along_y else None, None)
+        return cls(*shapes.flat_sheet(nx, ny, spacing, along_x, along_y), box=box)
 
 
 def _unit_sphere(
@@ -391,6 +448,6 @@ def _unit_sphere(
     return shapes.unit_geosphere(arguments.whole_number(owner, "frequency", frequency, 1, MAX_FREQUENCY))
 
 
-def _unpickle(vertices: np.ndarray, faces: np.ndarray) -> TriangleMesh:
+def _unpickle(vertices: np.ndarray, faces: np.ndarray, box: Box | None = None) -> TriangleMesh:
     """Rebuild a pickled mesh unchecked; NumPy unpickles arrays writable, `_fill` locks them."""
-    return TriangleMesh._from_checked(vertices, Connectivity(faces, len(vertices)))
+    return TriangleMesh._from_checked(vertices, Connectivity(faces, len(vertices)), box)

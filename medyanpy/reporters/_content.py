@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
+from medyanpy._tools.images import box_lengths
 from medyanpy._version import __version__
 from medyanpy.beads import Membrane
 from medyanpy.columns import VELOCITIES, Column
@@ -17,6 +18,7 @@ from medyanpy.files.documents import serialize
 from medyanpy.files.embedded import write_document
 from medyanpy.files.hdf5 import (
     BONDS,
+    BOX,
     CONNECTIVITY,
     EDGES,
     ENERGIES,
@@ -233,6 +235,9 @@ class Content:
             out[IDS] = Element((topology.n_beads,), np.dtype("<i8"), name="ids", fill=-1)
         for name in ENERGIES:
             out[f"observables/{name}"] = Element((), np.dtype("<f8"), "K" if name == "temperature" else "pN nm")
+        if self._simulation.system.box is not None:
+            # H5MD: lengths that change in time. Of open directions they are 0.
+            out[BOX] = Element((3,), np.dtype("<f8"), "nm", name="box")
         pairs = np.dtype("<i4")
         for path, membrane in self._membranes.items():
             out[path] = Element(membrane.mesh.faces.shape, pairs, name=FACES_OF + membrane.name)
@@ -280,6 +285,8 @@ class Content:
             values[IDS] = state.ids
         for name in ENERGIES:
             values[f"observables/{name}"] = getattr(state, name)
+        if BOX in self.elements:
+            values[BOX] = box_lengths(state.box)
         for path, membrane in self._membranes.items():
             values[path] = state.faces[membrane.name]
         lists = {path: handle.beside_rows()["links"] for path, handle in self._chains.items()}
@@ -400,7 +407,7 @@ class Content:
         beads = file.create_group("particles/all")
         box = beads.create_group("box")
         box.attrs["dimension"] = 3
-        box.attrs["boundary"] = ["none", "none", "none"]
+        box.attrs["boundary"] = self._boundary()
         species, mass = np.empty(topology.n_beads, np.int32), np.full(topology.n_beads, np.nan)
         radius = np.full(topology.n_beads, np.nan)
         for k, handle in enumerate(topology.handles):
@@ -445,6 +452,9 @@ class Content:
                 if name != "mass":
                     _write_beside(group, name, value)
 
+    def _boundary(self) -> list[str]:
+        return ["periodic" if length else "none" for length in box_lengths(self._simulation.system.box)]
+
     def _sites_of(self, path: str) -> dict[str, dict[str, np.ndarray]]:
         """Of a jump: what `Sites.from_arrays` makes the same sites of, for each side."""
         name, *_ = self._jumps[path]
@@ -459,6 +469,9 @@ class Content:
         mine, theirs = _handle_rows(topology.handles), read_handle_rows(file)
         if mine != theirs:
             return f"it holds {_tell(theirs)}, the simulation {_tell(mine)}"
+        sides = [str(np.asarray(name).astype(str)) for name in file["particles/all/box"].attrs["boundary"]]
+        if sides != (own := self._boundary()):
+            return f"along x, y and z its boundaries are {', '.join(sides)}, those of the simulation {', '.join(own)}"
         masses = file["particles/all/mass"][()]
         for k, (handle, row) in enumerate(zip(topology.handles, mine, strict=True)):
             group = file[f"medyanpy/handles/{k}"]

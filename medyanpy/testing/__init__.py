@@ -1,6 +1,6 @@
 """What forces and jumps must satisfy, and statistics with a stated rate of false alarms: for our tests and yours."""
 
-from medyanpy.testing.forces import ForceCase, check_flips, check_force
+from medyanpy.testing.forces import ForceCase, check_box, check_flips, check_force
 from medyanpy.testing.installation import Finding, check_installation
 from medyanpy.testing.jumps import JumpCase, check_jump
 from medyanpy.testing.statistics import (
@@ -21,6 +21,7 @@ __all__ = [
     "Finding",
     "ForceCase",
     "JumpCase",
+    "check_box",
     "check_chi_square",
     "check_flips",
     "check_force",

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from operator import attrgetter
 from typing import Any
 
@@ -11,7 +12,8 @@ from medyanpy._kernels.derivatives import Contraction, DiagonalBlocks, HessianBl
 from medyanpy._tools import quaternions
 from medyanpy._tools.described import made_anew
 from medyanpy._tools.domains import Domain
-from medyanpy.beads import Directors
+from medyanpy.beads import Directors, InTrianglePoints, Membrane, SurfacePoints
+from medyanpy.beads.chains import Chains
 from medyanpy.context import Context
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.forces import Force
@@ -20,7 +22,7 @@ from medyanpy.state import State
 from medyanpy.system import System
 from medyanpy.topology import Topology
 
-__all__ = ["ForceCase", "check_flips", "check_force"]
+__all__ = ["ForceCase", "check_box", "check_flips", "check_force"]
 
 
 @dataclass(frozen=True)
@@ -46,8 +48,10 @@ class ForceCase:
     length: float
 
 
-def _context(topology: Topology, *forces: Force, threads: int = 1) -> Context:
-    system = System(topology)
+def _context(
+    topology: Topology, *forces: Force, threads: int = 1, box: tuple[float, float, float] | None = None
+) -> Context:
+    system = System(topology, box)
     for force in forces:
         system.add_force(force)
     return Context(system, VerletIntegrator(1e-3), threads=threads)
@@ -168,6 +172,57 @@ def check_force(case: ForceCase) -> None:
         assert np.abs(torque).max() <= 1e-10 * scale * np.abs(centred).max(), f"{case.name}: there is a net torque"
 
     check_higher_derivatives(case)
+
+
+def check_box(case: ForceCase) -> None:
+    """Check a force in a periodic box; an AssertionError says what is broken.
+
+    In a box far wider than what is in it, energy and forces are those of open space. Where the force keeps momentum,
+    they are the same again with other images of the beads: of each free bead and body, of each chain and membrane as a
+    whole. And the virial of the box is that of open space, to 1e-8.
+
+    Forces that refuse a box, since they act at any distance, are not for this.
+    """
+    state, x = _state(case)
+    box = 10.0 * float(np.ptp(x, axis=0).max()) * np.array([1.0, 1.3, 1.7])
+    topology, force = case.build()
+    context = _context(topology, force, box=tuple(box.tolist()))
+    rng = np.random.default_rng(1)
+    scale = max(np.abs(state.forces).max(), np.abs(state.torques).max(initial=0.0) / case.length)
+
+    def compare(what: str, shift: np.ndarray) -> None:
+        context.set_positions(x + shift)
+        here = context.get_state(positions=True, forces=True, energy=True, virial=not shift.any())
+        near = 1e-9 * max(abs(state.potential_energy), scale * case.length)
+        assert abs(here.potential_energy - state.potential_energy) <= near, (
+            f"{case.name}: energy {here.potential_energy!r} {what}, in open space {state.potential_energy!r}"
+        )
+        assert np.abs(here.forces - state.forces).max() <= 1e-8 * scale, f"{case.name}: other forces {what}"
+        assert np.abs(here.torques - state.torques).max(initial=0.0) <= 1e-8 * scale * case.length, (
+            f"{case.name}: other torques {what}"
+        )
+        if here.has("virials"):
+            # As far as energies have digits.
+            near = 1e-8 * (scale * np.abs(x).sum() + abs(state.potential_energy))
+            off = np.abs(np.diag(here.virial) - np.diag(state.virial)).max()
+            on_surface = any(isinstance(handle, SurfacePoints) for handle in topology.handles)
+            assert np.isnan(off) if on_surface else off <= near, f"{case.name}: another virial {what}"
+
+    compare("in a box", np.zeros_like(x))
+    if force.conserves_momentum:
+        shift = np.zeros_like(x)
+        for handle in topology.handles:
+            if isinstance(handle, InTrianglePoints | SurfacePoints | Directors):
+                # Points go where their triangles do, and a surface has no images.
+                continue
+            parts = list(handle.beads[:, None])
+            if isinstance(handle, Chains):
+                parts = [handle.beads[a:b] for a, b in pairwise(handle.starts)]
+            elif isinstance(handle, Membrane):
+                parts = [handle.beads]
+            for part in parts:
+                shift[part] = box * rng.integers(-2, 3, 3)
+        compare("of other images", shift)
 
 
 def check_bits(case: ForceCase) -> None:

@@ -7,7 +7,8 @@ import pytest
 
 import medyanpy as mp
 from medyanpy import analysis
-from medyanpy._tools.images import box_lengths, nearest_image
+from medyanpy._tools.images import nearest_image
+from medyanpy.analysis.frames import lengths_of
 from medyanpy.testing import check_mean
 
 
@@ -447,7 +448,7 @@ def test_nearest_images_contacts_and_clusters_in_a_box(box, rng):
     x = rng.uniform(-35.0, 35.0, (50, 3))
     d = x[None] - x[:, None]
     shortest = images_of(d, lengths)
-    np.testing.assert_allclose(nearest_image(d, box_lengths("box", box)), shortest, atol=1e-12)
+    np.testing.assert_allclose(nearest_image(d, lengths_of("test", box)), shortest, atol=1e-12)
     distance = np.linalg.norm(shortest, axis=-1)
     near = (distance <= 9.0) & ~np.eye(50, dtype=bool)
     assert near.sum() > 10
@@ -509,10 +510,10 @@ def test_boxes_that_are_refused():
     x = np.zeros((4, 3))
     for box, match in (
         ((10.0, 10.0, 10.0), "cutoff = 6 but must be at most half of the box, 5"),
-        ((10.0, 0.0, 10.0), r"box\[1\] = 0 but must be > 0, or None"),
+        ((10.0, 0.0, 10.0), r"box\[1\] = 0.0 but must be finite and > 0"),
         ((10.0,), "box"),
         ("abc", "box"),
-        (3.0, "box must be three lengths"),
+        (3.0, "box must be three lengths, None in open directions, not 3.0"),
         ([(20, 20, 20)] * 2, "box is of 2 frames, but there are 1"),
     ):
         with pytest.raises(mp.ParameterError, match=match):

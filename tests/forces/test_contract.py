@@ -18,7 +18,7 @@ from scipy.spatial.transform import Rotation
 
 import medyanpy as mp
 from medyanpy._tools.described import made_anew
-from medyanpy.testing import ForceCase, check_force
+from medyanpy.testing import ForceCase, check_box, check_force
 
 sys.path.insert(0, str(Path(__file__).parent))
 from along_surface import shortest, way_in_strip, weights_of
@@ -1416,6 +1416,22 @@ CASES = [
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_force_keeps_the_contract(case):
     check_force(case)
+
+
+# What a box means nothing to, and why.
+WITHOUT_BOX = {
+    **dict.fromkeys(("charges", "charges of sites", "charges on bodies", "Lennard-Jones"), "acts at any distance"),
+    "wall": "periodic along x, so that there is nothing behind a wall",
+}
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_force_keeps_the_contract_in_a_box(case):
+    if case.name in WITHOUT_BOX:
+        with pytest.raises(mp.ParameterError, match=WITHOUT_BOX[case.name]):
+            check_box(case)
+    else:
+        check_box(case)
 
 
 @pytest.mark.parametrize("case", [c for c in CASES if "Python" not in c.name], ids=lambda case: case.name)

@@ -1,0 +1,129 @@
+"""The space that a system is in: whether its beads can be in its box."""
+
+from itertools import pairwise
+from typing import Any, cast
+
+import numpy as np
+
+from medyanpy._tools.images import box_lengths, checked_box, in_words, nearest_image
+from medyanpy.beads import Directors, InTrianglePoints, Membrane, SurfacePoints
+from medyanpy.beads.chains import Chains
+from medyanpy.engine.store import Store
+from medyanpy.errors import ParameterError, TopologyError
+from medyanpy.handles import Handle
+from medyanpy.system import System
+
+__all__ = ["check_images", "check_space", "expect_lengths", "expect_no_seam", "moved_with"]
+
+# Relative: lengths of the boxes of meshes and systems that are the same.
+_SAME = 1e-9
+
+
+def check_space(system: System) -> None:
+    """Refuse a system whose box and beads do not fit.
+
+    Raises
+    ------
+    TopologyError
+        A mesh that was made for another box, or beads that are joined and given as images that are not next to each
+        other.
+    ParameterError
+        Hydrodynamic interactions in a box.
+    """
+    lengths = box_lengths(system.box)
+    for membrane in system.topology.membranes:
+        if membrane.mesh.box is not None:
+            own = box_lengths(membrane.mesh.box)
+            if (np.abs(own - lengths) > _SAME * own)[own > 0.0].any():
+                has = "has none" if system.box is None else f"is {in_words(system.box)} nm"
+                raise TopologyError(
+                    f"{membrane.name}: its mesh was made for a box of {in_words(membrane.mesh.box)} nm, and that of "
+                    f"the system {has}: System(topology, box=...) with its lengths, as mesh.box"
+                )
+    if system.box is None:
+        return
+    if system.hydrodynamics is not None:
+        raise ParameterError(
+            f"hydrodynamic interactions are those of a fluid without bounds, and the system has a box of "
+            f"{in_words(system.box)} nm: leave one of them out"
+        )
+    for handle in system.topology.handles:
+        check_images("System", handle, cast(Any, handle).positions, lengths)
+
+
+def check_images(what: str, handle: Handle, x: np.ndarray, lengths: np.ndarray) -> None:
+    """Refuse positions (n, 3) of beads of a handle of which two are joined and not next to each other: what is not
+    meant to close through the sides of the box is given as one image, not wrapped; TopologyError."""
+    joined = handle.joined
+    if not len(joined) or (isinstance(handle, Membrane) and handle.mesh.closes_through_the_box):
+        return
+    d = x[joined[:, 1]] - x[joined[:, 0]]
+    far = np.abs(nearest_image(d, lengths) - d) > 0.25 * np.where(lengths > 0.0, lengths, np.inf)
+    if far.any():
+        i, c = (int(a) for a in np.argwhere(far)[0])
+        a, b = handle.beads[joined[i]]
+        raise TopologyError(
+            f"{what}: {handle.name!r}: beads {a} and {b} are joined, and {abs(d[i, c]):.6g} nm apart along "
+            f"{'xyz'[c]}, more than half the box of {lengths[c]:.6g} nm: give images that are next to each other, not "
+            "positions wrapped into the box (a mesh that closes through its sides is made with box=)"
+        )
+
+
+def expect_lengths(what: str, box: Any, store: Store) -> np.ndarray:
+    """(3,) nm, 0 in open directions: a box for a context that is periodic in the same directions; ParameterError."""
+    given = box_lengths(checked_box(what, box))
+    if ((given > 0.0) != (store.box > 0.0)).any():
+        c = int(np.argmax((given > 0.0) != (store.box > 0.0)))
+        raise ParameterError(
+            f"{what}: the system is {'periodic' if store.box[c] else 'open'} along {'xyz'[c]}, and the box given "
+            f"{'periodic' if given[c] else 'open'}: make a new System"
+        )
+    return given
+
+
+def expect_no_seam(what: str, store: Store) -> None:
+    """Refuse membranes that would be torn; TopologyError."""
+    for membrane in store.layout.topology.membranes:
+        if membrane.mesh.closes_through_the_box:
+            raise TopologyError(
+                f"{what}: {membrane.name!r} closes through the sides of the box, and has to be scaled with it"
+            )
+
+
+def units(store: Store) -> list[np.ndarray]:
+    """Places of what is moved as one when the box changes: (k, b) arrays of k units of b beads each; in-triangle points
+    and directors are in none.
+
+    Raises
+    ------
+    TopologyError
+        Beads that cannot be moved: those that are fixed or on surfaces.
+    """
+    out = []
+    for handle in store.layout.handles:
+        if isinstance(handle, InTrianglePoints | Directors):
+            continue
+        if handle.fixed_beads.any():
+            raise TopologyError(f"{handle.name!r} has fixed beads, which cannot be moved with the box")
+        if isinstance(handle, SurfacePoints):
+            raise TopologyError(f"{handle.name!r} is on a surface, and cannot be moved with the box")
+        places = store.layout.internal(handle.beads)
+        if isinstance(handle, Chains):
+            starts = handle.starts
+            out += [places[a:b][None] for a, b in pairwise(starts)]
+        else:
+            out.append(places[:, None])
+    return out
+
+
+def moved_with(store: Store, lengths: np.ndarray) -> np.ndarray:
+    """(n_cartesian, 3) nm, by place: where beads are in a box of other lengths, each unit by the centre of its mass."""
+    growth = np.divide(lengths, store.box, out=np.ones(3), where=store.box > 0.0)
+    x: np.ndarray = store.x[: store.layout.n_cartesian].copy()
+    for places in units(store):
+        mass = store.mass[places][..., None]
+        total = mass.sum(axis=1)
+        # Of rows asleep nobody knows where they are, nor asks.
+        centre = np.divide((mass * x[places]).sum(axis=1), total, out=np.zeros((len(places), 3)), where=total > 0.0)
+        x[places] += ((growth - 1.0) * centre)[:, None]
+    return x
