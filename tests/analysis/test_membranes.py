@@ -387,3 +387,39 @@ def test_refused():
         analysis.fit_spectrum(spectrum, kT=1.0, q_max=0.32)
     with pytest.raises(mp.ParameterError, match="kT"):
         analysis.fit_spectrum(spectrum)
+
+
+@pytest.mark.slow
+def test_spectrum_of_a_patch_that_fluctuates_in_its_box():
+    """Vertices that move up and down alone, in a periodic box: κ and tension as they were put in, and the tension that
+    the virial has. 5 errors each; heights are small, so that what is beyond the quadratic energy is 1 kT/a² at most."""
+    kappa, sigma, kT = 100.0, 40.0, 1.0
+    mesh = mp.TriangleMesh.flat_sheet(16, 16, 1.0, periodic=True)
+    topology = mp.Topology()
+    sheet = topology.add_membrane(mesh, vertex_mass=1.0, vertex_friction=4.0)
+    system = mp.System(topology, box=mesh.box)
+    system.add_force(mp.forces.MembraneBending(sheet, kappa))
+    system.add_force(mp.forces.MembraneTension(sheet, sigma))
+    system.add_force(mp.forces.HarmonicTrap(sheet, [2e3, 2e3, 0.0], mesh.vertices, name="places"))
+    simulation = mp.Simulation(system, mp.SplittingIntegrator("BAOAB", 0.0045, kT=kT, seed=3), threads=1)
+    simulation.context.set_velocities_to_temperature(kT=kT, seed=4)
+    simulation.step(3000)
+    states, tensions = [], []
+    for k in range(500):
+        simulation.step(30)
+        states.append(simulation.context.get_state(positions=True))
+        if k % 10 == 0:
+            tensions.append(analysis.surface_tension(simulation).total)
+    spectrum = analysis.patch_spectrum(states, sheet)
+    assert spectrum.area == pytest.approx(mesh.area)
+    fit = analysis.fit_spectrum(spectrum, kT=kT)
+    assert fit.bending_modulus.error < 0.12 * kappa
+    assert abs(fit.bending_modulus.value - kappa) < 5.0 * fit.bending_modulus.error
+    assert fit.tension.error < 0.15 * sigma
+    assert abs(fit.tension.value - sigma) < 5.0 * fit.tension.error
+    frame = analysis.average(tensions)
+    assert abs(fit.tension.value - frame.value) < 5.0 * np.hypot(fit.tension.error, frame.error)
+    # With the tension known, a percent or two.
+    known = analysis.fit_spectrum(spectrum, kT=kT, tension=sigma).bending_modulus
+    assert known.error < 0.05 * kappa
+    assert abs(known.value - kappa) < 5.0 * known.error
