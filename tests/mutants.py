@@ -332,6 +332,8 @@ LAWS = [
     ("analyses in periodic boxes", "_tools/images.py", "nearest_image", "np.round(d / lengths)", "np.floor(d / lengths)"),
     ("curvatures of membranes through", "analysis/surfaces.py", "__init__", "nearest_image(x[faces] - first, box)", "(x[faces] - first)"),
     ("a plane wave on a lattice of triangles", "_kernels/membrane_bending.pyx", "_respond", "area[0] = m.vector_sums[4 * v + 3] * (1.0 / 6.0)", "area[0] = m.vector_sums[4 * v + 3] * (1.0 / 3.0)"),
+    ("analysis finds that lengths of paths", "analysis/paths.py", "distances", "context.layout.order[places]", "places"),
+    ("a patch in its box, whose vertices", "analysis/spectra.py", "patch_spectrum", "0.25 * (cosines**2 + sines**2)", "0.5 * (cosines**2 + sines**2)"),
     ("waves of known amplitude on disordered", "analysis/spectra.py", "_fitted", "out = out + step * direction", "pass"),
     ("the work of a ramp is what", "reporters/ramp.py", "_act", "0.5 * (first + last)", "first"),
     ("errors of bending modulus and tension", "analysis/spectra.py", "fit_spectrum", "power[i:j].sum(axis=0) for i, j in blocks", "power[k::parts].sum(axis=0) for k in range(parts)"),

@@ -18,6 +18,7 @@ from medyanpy.analysis.pairs import (
     contact_times,
     radial_distribution,
 )
+from medyanpy.analysis.paths import SurfaceDistances, surface_distances, surface_radial_distribution
 from medyanpy.analysis.penalties import constraint_multipliers
 from medyanpy.analysis.shapes import gyration_tensor, radius_of_gyration
 from medyanpy.analysis.spectra import (
@@ -46,6 +47,7 @@ __all__ = [
     "RadialDistribution",
     "SpectrumFit",
     "StructureFactor",
+    "SurfaceDistances",
     "SurfaceTension",
     "TangentCorrelation",
     "VesicleSpectrum",
@@ -73,6 +75,8 @@ __all__ = [
     "reduced_volume",
     "statistical_inefficiency",
     "structure_factor",
+    "surface_distances",
+    "surface_radial_distribution",
     "surface_tension",
     "tangent_correlation",
     "tether_force",

@@ -14,20 +14,9 @@ from medyanpy.testing import check_mean
 
 
 def lattice(nx, ny, spacing=1.0):
-    """Vertices (V, 3), faces and box of a regular sheet that closes through the sides; ny is even."""
-    i, j = np.meshgrid(np.arange(ny), np.arange(nx), indexing="ij")
-    x = np.stack([spacing * (j + 0.5 * (i % 2)), spacing * np.sqrt(0.75) * i, 0.0 * i], axis=-1).reshape(-1, 3)
-
-    def number(i, j):
-        return (i % ny) * nx + j % nx
-
-    odd = i % 2 == 1
-    right = np.where(odd, number(i + 1, j + 1), number(i + 1, j))
-    left = np.where(odd, number(i + 1, j), number(i + 1, j - 1))
-    first = np.stack([number(i, j), number(i, j + 1), right], axis=-1)
-    second = np.stack([number(i, j), right, left], axis=-1)
-    faces = np.concatenate([first.reshape(-1, 3), second.reshape(-1, 3)])
-    return x, faces, np.array([spacing * nx, spacing * np.sqrt(0.75) * ny, np.nan])
+    """Vertices (V, 3), faces and box of a regular sheet that closes through the sides."""
+    mesh = mp.TriangleMesh.flat_sheet(nx, ny, spacing, periodic=True)
+    return mesh.vertices.copy(), mesh.faces, np.array([*mesh.box[:2], np.nan])
 
 
 def symbol(q, spacing):
