@@ -399,7 +399,7 @@ class Context(Displayed, Guarded):
         self._refresh()
         lengths = expect_lengths("set_box", box, self._store)
         self.layout.check_widths(lengths)
-        x = moved_with(self._store, lengths) if scale else self._store.x[: self.layout.n_cartesian].copy()
+        x = moved_with("set_box", self._store, lengths) if scale else self._store.x[: self.layout.n_cartesian].copy()
         if not scale:
             expect_no_seam("set_box", self._store)
         before, box_before = self._store.x[: len(x)].copy(), self._store.box.copy()

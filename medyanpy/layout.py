@@ -6,7 +6,7 @@ import numpy as np
 
 from medyanpy._kernels.membrane import Geometry
 from medyanpy._kernels.room import Room
-from medyanpy.beads import Directors, InTrianglePoints, Membrane, OrientedBeads
+from medyanpy.beads import Directors, InTrianglePoints, Membrane, OrientedBeads, SurfacePoints
 from medyanpy.columns import BEADS, Column
 from medyanpy.errors import ParameterError
 from medyanpy.handles import Handle
@@ -109,6 +109,11 @@ class Layout:
     @property
     def is_periodic(self) -> bool:
         return bool(self.box.any())
+
+    @property
+    def is_on_surfaces(self) -> bool:
+        """Whether any beads are."""
+        return any(isinstance(handle, SurfacePoints) for handle in self.handles)
 
     def expect_width(self, what: str, reach: float) -> None:
         """Whatever `what` names acts on nearest images alone, and over this distance, nm: it needs a box of twice that,

@@ -14,7 +14,6 @@ from medyanpy._kernels.virial import Virial
 from medyanpy._tools.hessians import entries
 from medyanpy._tools.images import box_shown
 from medyanpy._tools.validation import words
-from medyanpy.beads import SurfacePoints
 from medyanpy.columns import Column
 from medyanpy.engine.schedule import Schedule
 from medyanpy.engine.store import Store, frozen
@@ -151,7 +150,7 @@ class Measure:
         From energies, to 1e-9 of them: what meets across the sides of the box is in no sum over places.
         """
         store, schedule = self.store, self.schedule
-        if any(isinstance(handle, SurfacePoints) for handle in store.layout.handles):
+        if store.layout.is_on_surfaces:
             # Their surfaces are strained by nobody.
             return np.full(len(schedule.bound), np.nan)
         where, side = store.x[:, c].copy(), float(store.box[c])

@@ -187,6 +187,7 @@ class Schedule:
         self.bound: list[Any] = [self.bind(force) for force in forces]
         groups = dict.fromkeys(letter.group for letter in self.integrator.letters if LETTERS[letter.kind].forces)
         self.force_sums: dict[int | None, Any] = {group: self.make_force_sum(self._of_group(group)) for group in groups}
+        self.jumping.weigh(self)
 
     def _of_group(self, group: int | None) -> list[Any]:
         """The bound forces of a group; all of them for None."""
@@ -329,6 +330,7 @@ class Schedule:
             self._versions[i] = self.system.forces[i].version
         for group, force_sum in self.force_sums.items():
             force_sum.take(self._of_group(group))
+        self.jumping.weigh(self)
         self.store.program.changed()
         if any(rule is not None for rule in self._rules.values()):
             # The equations of implicit kicks are made of what is bound.

@@ -1,13 +1,12 @@
 """The space that a system is in: whether its beads can be in its box."""
 
-from itertools import pairwise
 from typing import Any, cast
 
 import numpy as np
 
 from medyanpy._tools.images import box_lengths, checked_box, in_words, nearest_image
-from medyanpy.beads import Directors, InTrianglePoints, Membrane, SurfacePoints
-from medyanpy.beads.chains import Chains
+from medyanpy.beads import Membrane
+from medyanpy.beads.units import units_of
 from medyanpy.engine.store import Store
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.handles import Handle
@@ -90,37 +89,12 @@ def expect_no_seam(what: str, store: Store) -> None:
             )
 
 
-def units(store: Store) -> list[np.ndarray]:
-    """Places of what is moved as one when the box changes: (k, b) arrays of k units of b beads each; in-triangle points
-    and directors are in none.
-
-    Raises
-    ------
-    TopologyError
-        Beads that cannot be moved: those that are fixed or on surfaces.
-    """
-    out = []
-    for handle in store.layout.handles:
-        if isinstance(handle, InTrianglePoints | Directors):
-            continue
-        if handle.fixed_beads.any():
-            raise TopologyError(f"{handle.name!r} has fixed beads, which cannot be moved with the box")
-        if isinstance(handle, SurfacePoints):
-            raise TopologyError(f"{handle.name!r} is on a surface, and cannot be moved with the box")
-        places = store.layout.internal(handle.beads)
-        if isinstance(handle, Chains):
-            starts = handle.starts
-            out += [places[a:b][None] for a, b in pairwise(starts)]
-        else:
-            out.append(places[:, None])
-    return out
-
-
-def moved_with(store: Store, lengths: np.ndarray) -> np.ndarray:
-    """(n_cartesian, 3) nm, by place: where beads are in a box of other lengths, each unit by the centre of its mass."""
+def moved_with(what: str, store: Store, lengths: np.ndarray) -> np.ndarray:
+    """(n_cartesian, 3) nm, by place: where beads are in a box of other lengths, each unit by the centre of its mass;
+    TopologyError of what cannot be moved."""
     growth = np.divide(lengths, store.box, out=np.ones(3), where=store.box > 0.0)
     x: np.ndarray = store.x[: store.layout.n_cartesian].copy()
-    for places in units(store):
+    for places in units_of(what, store.layout):
         mass = store.mass[places][..., None]
         total = mass.sum(axis=1)
         # Of rows asleep nobody knows where they are, nor asks.

@@ -1,0 +1,167 @@
+"""A periodic box whose lengths follow a tension or a pressure."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from medyanpy._kernels.box_area import BoxArea as BoxAreaOperation
+from medyanpy._tools.domains import Domain, domain_table
+from medyanpy.beads.units import units_of
+from medyanpy.errors import ParameterError
+from medyanpy.jumps._base import Jump
+
+if TYPE_CHECKING:
+    from medyanpy._kernels.jumps import JumpOperation
+    from medyanpy.engine.schedule import Schedule
+    from medyanpy.layout import Layout
+
+__all__ = ["BoxArea"]
+
+# Which directions change together, as bits.
+_MOVES = {"area": (0b011,), "isotropic": (0b111,), "semi-isotropic": (0b011, 0b100), "anisotropic": (1, 2, 4)}
+
+
+class BoxArea(Jump):
+    r"""A periodic box that changes its lengths: a patch of membrane at constant frame tension, or a fluid of beads at
+    constant pressure.
+
+    The target distribution is
+
+    .. math:: e^{-(U + K + P V - \tau A)/kT}
+
+    with the area A = Lx Ly and the volume V = Lx Ly Lz of the box, uniform in A (or V, or single lengths, as they are
+    coupled). Trials change what is coupled by one factor, and everything in the box with it: free beads and vertices
+    each; filaments, rods and bodies as they are, with the centres of their mass; in-triangle points with their
+    triangles. See :doc:`/theory/boxes`.
+
+    Parameters
+    ----------
+    tension : float, pN/nm, optional
+        τ, the frame tension: what a barrel of the box's circumference would be pulled with. Negative ones compress.
+    pressure : float, pN/nm², optional
+        P, of a box that is periodic in all directions. 1 bar is 1e-4 pN/nm². Without either, both are 0.
+    rate : float, 1/s, >= 0
+        Trials. Each costs an energy of everything; one for 10 to 100 timesteps is usual.
+    step : float, > 0, < 1
+        The largest change of a trial, as a share of the area (volume, length) at the start. Take one that accepts a
+        third to a half.
+    coupling : "area", "isotropic", "semi-isotropic" or "anisotropic", optional
+        "area": Lx and Ly by one factor, Lz not; the default with a tension. "isotropic": all three by one factor; the
+        default with a pressure alone. "semi-isotropic": Lx and Ly by one factor, and Lz by another. "anisotropic":
+        each by its own.
+    every, name
+        See `Jump`.
+
+    Raises
+    ------
+    ParameterError
+        A number outside its domain, or another coupling; and (by a Context) a system that is not periodic in these
+        directions, or in all where there is a pressure.
+    TopologyError
+        (By a Context) fixed beads, beads on surfaces, or beads with constraints of a user's own, which cannot be moved
+        with the box.
+
+    Notes
+    -----
+    ``counts`` has trials and those accepted; ``state.box`` is the box of a state, trajectories and checkpoints hold it.
+    A box smaller than twice the range of what acts in it is not accepted. The energy that a trial changes is heat in
+    the books, the work of tension and pressure included.
+
+    Momenta of beads stay as they are; those of in-triangle points relative to their triangles, so that their kinetic
+    energy changes. n points in a membrane of the area A weigh it with Aⁿ.
+
+    References
+    ----------
+    W. W. Wood, J. Chem. Phys. 48, 415 (1968), I. R. McDonald, Mol. Phys. 23, 41 (1972): constant pressure by trials.
+    O. Farago, P. Pincus, J. Chem. Phys. 120, 2934 (2004): frame tension of membranes.
+
+    Examples
+    --------
+    >>> import medyanpy as mp
+    >>> topology = mp.Topology()
+    >>> patch = mp.TriangleMesh.flat_sheet(10, 10, 10.0, periodic=True)
+    >>> membrane = topology.add_membrane(patch, vertex_mass=1e-6, vertex_friction=1e-3)
+    >>> system = mp.System(topology, box=patch.box)
+    >>> bending = system.add_force(mp.forces.MembraneBending(membrane, 80.0))
+    >>> springs = system.add_force(mp.forces.MembraneEdgeSprings(membrane, 0.5, length=10.0))
+    >>> barostat = system.add_jump(mp.jumps.BoxArea(tension=0.05, rate=1e4, step=0.01))
+    >>> context = mp.Context(system, mp.SplittingIntegrator("JBAOABJ", 2e-5, kT=4.14, seed=1))
+    >>> context.step(100)
+    >>> context.get_state().box != system.box
+    True
+    """
+
+    domains: Mapping[str, Domain] = domain_table(
+        tension=Domain("pN/nm"),
+        pressure=Domain("pN/nm²"),
+        rate=Domain("1/s", at_least=0.0),
+        step=Domain("", above=0.0, below=1.0),
+    )
+    tension: float
+    pressure: float
+    rate: float
+    step: float
+    kinds: tuple[str, ...] = ("resize",)
+
+    def __init__(
+        self,
+        *,
+        tension: float | None = None,
+        pressure: float | None = None,
+        rate: float,
+        step: float = 0.01,
+        coupling: Literal["area", "isotropic", "semi-isotropic", "anisotropic"] | None = None,
+        every: int = 1,
+        name: str | None = None,
+    ) -> None:
+        super().__init__(every=every, name=name)
+        if coupling is None:
+            coupling = "isotropic" if tension is None and pressure is not None else "area"
+        if not isinstance(coupling, str) or coupling not in _MOVES:
+            known = ", ".join(map(repr, _MOVES))
+            raise ParameterError(f"{self.name}: coupling = {coupling!r} but must be one of {known}")
+        self._coupling = coupling
+        self._presses = pressure is not None
+        self._declare(
+            tension=0.0 if tension is None else tension, pressure=0.0 if pressure is None else pressure, rate=rate,
+            step=step,
+        )  # fmt: skip
+
+    @property
+    def coupling(self) -> str:
+        """Which directions change by one factor."""
+        return self._coupling
+
+    def bind(self, layout: "Layout", kT: float) -> "JumpOperation":
+        box = layout.box
+        wanted = 0b111 if self._presses else 0
+        for move in _MOVES[self._coupling]:
+            wanted |= move
+        for c in range(3):
+            if wanted >> c & 1 and not box[c] > 0.0:
+                why = "under pressure" if self._presses else f"with coupling={self._coupling!r}"
+                raise ParameterError(
+                    f"{self.name}: the box must be periodic along {'xyz'[c]} {why}: System(topology, box=(Lx, Ly, Lz))"
+                )
+        units = [row for rows in units_of(self.name, layout) for row in rows]
+        starts = np.cumsum([0, *map(len, units)]).astype(np.int32)
+        beads = np.concatenate([np.empty(0, np.int32), *units]).astype(np.int32)
+        momenta = [layout.n_rows(column.of) * column.width for column in layout.momenta]
+        operation = BoxAreaOperation(self.name, kT, self.every, starts, beads, layout.n, momenta)
+        operation.layout, operation.start = layout, box.copy()
+        self.update(operation, kT)
+        return operation
+
+    def update(self, operation: Any, kT: float) -> None:
+        moves = _MOVES[self._coupling]
+        measures = [np.prod([operation.start[c] for c in range(3) if move >> c & 1]) for move in moves]
+        tension, pressure, rate, step = self._named("tension", "pressure", "rate", "step")
+        operation.set(
+            kT, rate, tension, pressure, operation.layout.least_width, moves, [step * measure for measure in measures]
+        )
+
+    def weigh(self, operation: Any, schedule: "Schedule") -> None:
+        operation.take_forces(schedule.bound)
+        # How far they reach is known now.
+        self.update(operation, schedule.jumping.kT)

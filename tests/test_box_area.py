@@ -1,0 +1,204 @@
+"""Boxes that follow a tension or a pressure: their distribution, books, bits and refusals."""
+
+import numpy as np
+import pytest
+
+import medyanpy as mp
+from medyanpy.errors import ParameterError, TopologyError
+from medyanpy.testing import check_mean
+
+KT = 1.0
+
+
+def sampled(context, n, steps=1):
+    """(n,) areas and volumes after every so many steps."""
+    out = np.empty((n, 2))
+    for k in range(n):
+        context.step(steps)
+        x, y, z = context.get_state().box
+        out[k] = x * y, x * y * (1.0 if z is None else z)
+    return out.T
+
+
+def gas(n, box, chains=0, seed=1, threads=1, **barostat):
+    """Beads, and filaments, that feel nothing."""
+    rng = np.random.default_rng(seed)
+    topology = mp.Topology()
+    topology.add_beads(rng.uniform(0.0, 5.0, (n, 3)), mass=1.0, friction=1.0)
+    if chains:
+        nodes = [rng.uniform(0.0, 5.0, 3) + np.arange(3)[:, None] * [0.5, 0.0, 0.0] for _ in range(chains)]
+        topology.add_filaments(nodes, node_mass=1.0, node_friction=1.0)
+    system = mp.System(topology, box=box)
+    system.add_jump(mp.jumps.BoxArea(rate=4000.0, **barostat))
+    return mp.Context(system, mp.SplittingIntegrator("JBAOABJ", 0.01, kT=KT, seed=seed), threads=threads)
+
+
+@pytest.mark.parametrize("coupling", ["isotropic", None])
+def test_an_ideal_gas_under_pressure_has_its_volumes(coupling):
+    """V^N exp(-PV/kT): mean and variance (N + 1) kT/P, (N + 1) (kT/P)^2. Filaments count as one each."""
+    n, chains, pressure = 6, 3, 0.08
+    context = gas(n, (5.0, 5.0, 5.0), chains, pressure=pressure, step=0.9, coupling=coupling)
+    sampled(context, 50)
+    _, volumes = sampled(context, 2500)
+    shape, scale = n + chains + 1, KT / pressure
+    check_mean("volumes", volumes / scale, shape, sees=0.06 * shape, time_series=True)
+    squares = (volumes / scale - shape) ** 2
+    check_mean("their variance", squares, shape, sees=0.35 * shape, time_series=True)
+    box = np.array(context.get_state().box)
+    assert np.ptp(box) < 1e-12 * box.max()
+
+
+def test_an_ideal_gas_under_tension_has_its_areas():
+    n, tension = 8, -0.3
+    context = gas(n, (5.0, 5.0, None), tension=tension, step=0.9)
+    sampled(context, 50)
+    areas, _ = sampled(context, 2500)
+    check_mean("areas", areas * -tension / KT, n + 1, sees=0.08 * n, time_series=True)
+    assert context.get_state().box[2] is None
+
+
+def points_on_a_patch(n, seed=1, **barostat):
+    """On vertices that are too heavy to move, in a plane."""
+    topology = mp.Topology()
+    mesh = mp.TriangleMesh.flat_sheet(3, 4, 2.0, periodic=True)
+    sheet = topology.add_membrane(mesh, vertex_mass=1e12, vertex_friction=1.0)
+    if n:
+        topology.add_intriangle_points(sheet, n, mass=1.0, friction=1.0, seed=seed)
+    system = mp.System(topology, box=mesh.box)
+    system.add_jump(mp.jumps.BoxArea(rate=20.0, **barostat))
+    context = mp.Context(system, mp.BAGOGABIntegrator(1.0, kT=KT, seed=seed), threads=1)
+    context.set_velocities(np.zeros((12 + n, 3)))
+    return context
+
+
+@pytest.mark.parametrize("n", [0, 12])
+def test_points_weigh_a_patch_by_its_area(n):
+    """A^(V + n) exp(tau A/kT) with V vertices: without the points' kinetic energy it would be A^V."""
+    tension = -0.5
+    context = points_on_a_patch(n, tension=tension, step=0.5)
+    sampled(context, 30)
+    areas, _ = sampled(context, 1500)
+    check_mean("areas", areas * -tension / KT, 12 + n + 1, sees=0.08 * (13 + n), time_series=True)
+    # Points have moved with their triangles, and keep the temperature.
+    assert context.get_state(positions=True).intriangle.barycentric.min(initial=0.0) >= 0.0
+
+
+def fluid(seed=1, threads=1, coupling="isotropic", box=(6.0, 6.0, 6.0), **barostat):
+    """Soft spheres."""
+    lattice = np.stack(np.meshgrid(*[np.arange(4.0)] * 3, indexing="ij"), -1).reshape(-1, 3)
+    rng = np.random.default_rng(seed)
+    topology = mp.Topology()
+    beads = topology.add_beads(1.5 * lattice + rng.normal(0.0, 0.1, lattice.shape), mass=1.0, friction=1.0)
+    system = mp.System(topology, box=box)
+    system.add_force(mp.forces.SoftSphere(beads, beads, stiffness=20.0, diameter=1.5))
+    system.add_jump(mp.jumps.BoxArea(rate=10.0, step=0.1, coupling=coupling, **barostat))
+    integrator = mp.SplittingIntegrator("JBAOABJ", 0.05, kT=KT, seed=seed)
+    simulation = mp.Simulation(system, integrator, threads=threads)
+    simulation.context.set_velocities_to_temperature(kT=KT, seed=seed)
+    return simulation
+
+
+@pytest.mark.parametrize("coupling", ["isotropic", "semi-isotropic", "anisotropic"])
+def test_the_pressure_of_a_fluid_is_that_of_its_barostat(coupling):
+    """(N kT + W/3)/V by the virial W, or along each axis: the mean is P where V changes by itself."""
+    pressure = 0.9
+    context = fluid(coupling=coupling, pressure=pressure).context
+    context.step(400)
+    found = np.empty((1200, 3))
+    for row in found:
+        context.step(8)
+        state = context.get_state(virial=True)
+        row[:] = (64 * KT + np.diag(state.virial)) / np.prod(state.box)
+    check_mean("pressures", found.mean(axis=1), pressure, sees=0.06, time_series=True)
+    if coupling == "anisotropic":
+        for c in range(3):
+            check_mean("pressures", found[:, c], pressure, sees=0.1, time_series=True)
+
+
+def test_books_close_to_rounding():
+    simulation = fluid(coupling="anisotropic", pressure=0.9)
+    simulation.report_work = True
+    context = simulation.context
+    before = context.get_state(energy=True)
+    context.step(400)
+    after = context.get_state(energy=True)
+    assert context.system.jumps[0].counts.accepted > 50
+    booked = after.heat + after.shadow_work + after.protocol_work + after.chemical_work
+    scale = max(abs(after.heat), abs(after.shadow_work), abs(after.total_energy))
+    assert booked == pytest.approx(after.total_energy - before.total_energy, abs=1e-11 * scale)
+    assert after.protocol_work == 0.0
+
+
+def test_bits_do_not_depend_on_threads_cuts_or_restarts(tmp_path):
+    reference = fluid(pressure=0.9)
+    reference.step(120)
+    wanted = reference.context.get_state(positions=True, velocities=True)
+    others = [fluid(pressure=0.9, threads=threads) for threads in (2, 3)]
+    for other in others:
+        other.step(50)
+        other.step(70)
+    first = fluid(pressure=0.9)
+    first.step(50)
+    first.save_checkpoint(tmp_path / "run.ckpt")
+    others.append(mp.Simulation.resume(tmp_path / "run.ckpt"))
+    others[-1].step(70)
+    for other in others:
+        state = other.context.get_state(positions=True, velocities=True)
+        assert state.box == wanted.box
+        assert (state.positions == wanted.positions).all()
+        assert (state.velocities == wanted.velocities).all()
+        assert state.counts == wanted.counts
+
+
+def test_trajectories_hold_each_box(tmp_path):
+    simulation = fluid(pressure=0.9)
+    with mp.reporters.TrajectoryReporter(tmp_path / "run.h5", 10) as reporter:
+        simulation.reporters.append(reporter)
+        boxes = []
+        for _ in range(4):
+            simulation.step(10)
+            boxes.append(simulation.context.get_state().box)
+    with mp.Trajectory(tmp_path / "run.h5") as trajectory:
+        assert [frame.box for frame in trajectory][-4:] == boxes
+    assert len(set(boxes)) > 1
+
+
+def test_a_box_does_not_become_too_small():
+    """Neither for forces nor by trials: it would be pressed to nothing."""
+    context = fluid(pressure=400.0).context
+    context.step(300)
+    assert min(context.get_state().box) >= 3.0
+
+
+def test_refusals():
+    beads = mp.Topology()
+    beads.add_beads([[0.0, 0.0, 0.0]], mass=1.0, friction=1.0)
+
+    def made(box, topology=beads, **barostat):
+        system = mp.System(topology, box=box)
+        system.add_jump(mp.jumps.BoxArea(rate=1.0, **barostat))
+        return mp.Context(system, mp.SplittingIntegrator("JBAOABJ", 1.0, kT=KT))
+
+    for box, barostat, message in [
+        (None, {"tension": 1.0}, "periodic along x"),
+        ((5.0, 5.0, None), {"pressure": 1.0}, "periodic along z under pressure"),
+        ((5.0, None, 5.0), {"tension": 1.0}, "periodic along y"),
+        ((5.0, 5.0, None), {"tension": 1.0, "coupling": "semi-isotropic"}, "along z with coupling"),
+        ((5.0, 5.0, 5.0), {"coupling": "cubic"}, "coupling = 'cubic'"),
+        ((5.0, 5.0, 5.0), {"step": 0.0}, "step = 0"),
+    ]:
+        with pytest.raises(ParameterError, match=message):
+            made(box, **barostat)
+    fixed = mp.Topology()
+    fixed.add_membrane(mp.TriangleMesh.icosphere(1.0, 0), vertex_mass=1.0, fixed=True)
+    on_surface = mp.Topology()
+    on_surface.add_surface_points(mp.surfaces.Sphere(1.0), [[1.0, 0, 0]], mass=1.0, friction=1.0)
+    for topology, message in ((fixed, "is fixed"), (on_surface, "on a surface")):
+        with pytest.raises(TopologyError, match=message):
+            made((5.0, 5.0, 5.0), topology, tension=1.0)
+    system = mp.System(beads, box=(5.0, 5.0, 5.0))
+    system.add_jump(mp.jumps.BoxArea(rate=1.0))
+    with pytest.raises(ParameterError, match="needs a temperature"):
+        mp.Context(system, mp.SplittingIntegrator("JBABJ", 1.0))
+
+
