@@ -235,12 +235,13 @@ class Simulation(Displayed, Guarded):
         progress: bool | None = None,
         **numbers: Any,
     ) -> Ramp:
-        """Take steps while numbers change: of a force, a jump or the integrator, or of several of them.
+        """Take steps while numbers change: of a force, a jump, the integrator or the box, or of several of them.
 
         Parameters
         ----------
         target : Force, Jump, integrator or name, or a dict of these to dicts
-            Whose numbers change. Several at once: ``{trap: {"stiffness": (1.0, 2.0)}, bond: {"length": (1.0, 3.0)}}``.
+            Whose numbers change; ``"box"`` has the lengths ``x``, ``y`` and ``z`` of a periodic box. Several at once:
+            ``{trap: {"stiffness": (1.0, 2.0)}, bond: {"length": (1.0, 3.0)}}``.
         steps : int, >= 1
             How many steps it takes.
         start : int, >= 0, optional

@@ -13,14 +13,14 @@ from medyanpy.errors import ParameterError, UnknownNameError, foreign_errors, sh
 from medyanpy.reporters._base import Reporter
 
 if TYPE_CHECKING:
-    from medyanpy.integrators import SplittingIntegrator
     from medyanpy.simulation import Simulation
     from medyanpy.state import State
 
-__all__ = ["INTEGRATOR", "Ramp"]
+__all__ = ["BOX", "INTEGRATOR", "Ramp"]
 
-#: Under this name the integrator's numbers are given.
+#: Under these names numbers of the integrator and lengths of the box are given.
 INTEGRATOR = "integrator"
+BOX = "box"
 _OF_INTEGRATOR = ("timestep", "temperature", "kT")
 # Steps until something that never comes; runs are shorter.
 _NEVER = 2**62
@@ -37,9 +37,10 @@ class Ramp(Reporter):
     Parameters
     ----------
     numbers : dict of str to dict
-        By the names of forces and jumps (`System.force_names`, `System.jump_names`; ``"integrator"`` for the
-        integrator), what each of their numbers is to be: ``{"HarmonicTrap": {"stiffness": (1.0, 2.0)}}``. A sequence of
-        two values or more goes from one to the next in equal times, linearly; each value is what ``set`` takes: a
+        By the names of forces and jumps (`System.force_names`, `System.jump_names`), what each of their numbers is to
+        be: ``{"HarmonicTrap": {"stiffness": (1.0, 2.0)}}``. ``"integrator"`` has timestep, temperature and kT,
+        ``"box"`` the lengths x, y and z of a periodic box, with which beads are scaled (`Context.set_box`). A sequence
+        of two values or more goes from one to the next in equal times, linearly; each value is what ``set`` takes: a
         number, or an array. A function of the fraction f of the steps, 0 to 1, is any other course.
     steps : int, >= 1
         How many steps it takes.
@@ -71,7 +72,9 @@ class Ramp(Reporter):
     Jarzynski's equality for either, at any speed and any `every`, up to the error of the timestep (add the shadow work:
     :doc:`/theory/work`). What the start does to the numbers is no part of the work: equilibrate with λ(0). All that is
     done from outside in these steps is in the work, also that of other ramps and callbacks. It is measured by
-    `Simulation.report_work`, which is switched on. A temperature or timestep does no work when it changes.
+    `Simulation.report_work`, which is switched on. A temperature or timestep does no work when it changes. A box that
+    changes takes beads with it: to the change of the energy, which is what is booked, the equalities add
+    :math:`-n kT \ln(V_1/V_0)` for the n that are scaled.
 
     The numbers at a step follow from the step, so that a run which goes on from a checkpoint has the same bits; the
     checkpoint holds the ramp (but not a function; :doc:`/restarts`) and where its account stood. After its end it
@@ -210,15 +213,43 @@ class Ramp(Reporter):
     def _set(self, simulation: "Simulation", f: float) -> None:
         for name, target in self._targets(simulation):
             values = {key: course(f) for key, course in self._courses[name].items()}
-            if isinstance(target, Parameterized):
+            if isinstance(target, Parameterized | _Sides):
                 now = target.parameters
                 values = {key: value for key, value in values.items() if not _same(now.get(key), value)}
             if values:
                 target.set(**values)
 
-    def _targets(self, simulation: "Simulation") -> "list[tuple[str, Parameterized | SplittingIntegrator]]":
-        known: dict[str, Any] = {INTEGRATOR: simulation.integrator, **dict(simulation.system._named())}
+    def _targets(self, simulation: "Simulation") -> "list[tuple[str, Any]]":
+        known: dict[str, Any] = {INTEGRATOR: simulation.integrator}
+        if simulation.context.get_state().box is not None:
+            known[BOX] = _Sides(simulation)
+        known |= dict(simulation.system._named())
         return [(name, look_up(known, name, "force", UnknownNameError)) for name in self._courses]
+
+
+class _Sides:
+    """The box of a context, with the face of what has numbers."""
+
+    def __init__(self, simulation: "Simulation") -> None:
+        self._context = simulation.context
+
+    @property
+    def parameters(self) -> dict[str, float]:
+        """The sides that are closed."""
+        box = self._context.get_state().box or (None, None, None)
+        return {name: side for name, side in zip("xyz", box, strict=True) if side is not None}
+
+    def set(self, **sides: float) -> None:
+        lengths = {**self.parameters, **sides}
+        x, y, z = (lengths.get(name) for name in "xyz")
+        self._context.set_box((x, y, z))
+
+    def check(self, what: str, name: str, side: Any) -> None:
+        known = self.parameters
+        if name not in known:
+            raise ParameterError(f"{what}: {name!r} is no closed side of the box; {', '.join(known)} can be set")
+        known[name] = number(f"{what}: {name}", side, above=0.0)
+        self._context.layout.check_widths(np.array([known.get(one, 0.0) for one in "xyz"]))
 
 
 def _protocol_work(simulation: "Simulation") -> float:
@@ -246,6 +277,9 @@ def _between(points: np.ndarray, f: float) -> Any:
 
 
 def _check(what: str, target: Any, key: str, value: Any) -> None:
+    if isinstance(target, _Sides):
+        target.check(what, key, value)
+        return
     if isinstance(target, Parameterized):
         if key not in target.changeable:
             raise ParameterError(f"{what}: {key!r} cannot be set; {', '.join(target.changeable) or 'nothing'} can")

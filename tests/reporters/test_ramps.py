@@ -117,6 +117,49 @@ def test_numbers_of_membranes():
     assert area.area == pytest.approx(1.1 * membrane.mesh.area, rel=1e-15)
 
 
+def in_a_box():
+    """Springs through the sides of a box."""
+    rng = np.random.default_rng(4)
+    topology = mp.Topology()
+    topology.add_beads(rng.uniform(0.0, 10.0, (12, 3)), mass=1.0, friction=1.0)
+    system = mp.System(topology, box=(10.0, 12.0, None))
+    system.add_force(mp.forces.SoftSphere(topology.handles, topology.handles, stiffness=2.0, diameter=4.0))
+    return mp.Simulation(system, mp.SplittingIntegrator("BAOAB", 0.05, kT=KT, seed=6), threads=1)
+
+
+def test_a_box_that_is_squeezed(tmp_path):
+    """Work is what each change costs, beads scaled with it; and a cut changes nothing."""
+    simulation = in_a_box()
+    simulation.report_work = True
+    start = look(simulation)
+    ramp = simulation.ramp("box", x=(10.0, 8.5), y=lambda f: 12.0 - f, steps=20, every=5)
+    end = look(simulation)
+    assert end.box == (8.5, 11.0, None)
+    assert ramp.work == pytest.approx(end.protocol_work, rel=1e-12)
+    assert ramp.work > 0.5
+    change = end.total_energy - start.total_energy
+    assert change == pytest.approx(end.heat + end.shadow_work + end.protocol_work, rel=1e-11)
+    again = in_a_box()
+    again.reporters.append(Ramp({"box": {"x": (10.0, 8.5), "y": (12.0, 11.0)}}, steps=20, every=5))
+    again.step(8)
+    assert look(again).box == (10.0 - 0.375 * 1.5, 12.0 - 0.375, None)
+    again.save_checkpoint(tmp_path / "a.checkpoint")
+    resumed = mp.Simulation.resume(tmp_path / "a.checkpoint")
+    resumed.step(12)
+    assert look(resumed).positions.tobytes() == end.positions.tobytes()
+    assert resumed.reporters[0].work == pytest.approx(ramp.work, rel=1e-12)
+    for match, sides in (
+        ("'z' is no closed side of the box; x, y can be set", {"z": (10.0, 9.0)}),
+        ("x = -1.0 but must be finite and > 0", {"x": (-1.0, 10.0)}),
+        ("reaches 4 nm, and the box is", {"x": (10.0, 7.0)}),
+    ):
+        with pytest.raises(mp.ParameterError, match=match):
+            simulation.ramp("box", steps=5, **sides)
+    open_space, _ = trapped()
+    with pytest.raises(TopologyError, match="'box'"):
+        open_space.ramp("box", x=(1.0, 2.0), steps=5)
+
+
 # Free energies -------------------------------------------------------------------------------------------------
 
 
