@@ -351,3 +351,25 @@ def test_force_of_a_tether(rng):
     with pytest.raises(mp.ParameterError, match=r"get_state\(forces=True\)"):
         analysis.tether_force(context.get_state(positions=True), vertices)
     assert ends.topology is topology
+
+
+@pytest.mark.long
+def test_tension_of_a_box_is_the_one_imposed():
+    """`BoxArea` holds a patch at a frame tension, which virials have in the mean. Without the motion of beads it would be
+    1.2 higher."""
+    tension = 0.5
+    mesh = mp.TriangleMesh.flat_sheet(6, 6, 1.0, periodic=True)
+    topology = mp.Topology()
+    patch = topology.add_membrane(mesh, vertex_mass=1.0, vertex_friction=1.0)
+    system = mp.System(topology, box=mesh.box)
+    system.add_force(mp.forces.MembraneBending(patch, 20.0))
+    system.add_force(mp.forces.MembraneEdgeSprings(patch, 100.0))
+    system.add_jump(mp.jumps.BoxArea(tension=tension, rate=4.0, step=0.04))
+    simulation = mp.Simulation(system, mp.SplittingIntegrator("JBAOABJ", 0.01, kT=1.0, seed=3), threads=1)
+    simulation.context.set_velocities_to_temperature(kT=1.0, seed=4)
+    simulation.step(1000)
+    found = []
+    for _ in range(6000):
+        simulation.step(40)
+        found.append(analysis.surface_tension(simulation).total)
+    check_mean("frame tension", np.array(found), tension, sees=0.4, time_series=True)
