@@ -25,6 +25,7 @@ from medyanpy.reporters import CheckpointReporter, Reporter
 from medyanpy.reporters._base import new_file
 from medyanpy.reporters._restarts import bring_back, calls_of, written_down
 from medyanpy.reporters.checkpoint import checkpoints_of
+from medyanpy.reporters.ramp import INTEGRATOR, Ramp
 from medyanpy.system import System
 from medyanpy.topology import Topology
 
@@ -223,6 +224,97 @@ class Simulation(Displayed, Guarded):
         before = self.current_step
         self._go_in_time("run_for", _MOST, Deadline(seconds_of("run_for: walltime", walltime)), None, progress)
         return self.current_step - before
+
+    def ramp(
+        self,
+        target: Any,
+        *,
+        steps: int,
+        start: int | None = None,
+        every: int = 1,
+        progress: bool | None = None,
+        **numbers: Any,
+    ) -> Ramp:
+        """Take steps while numbers change: of a force, a jump, the integrator or the box, or of several of them.
+
+        Parameters
+        ----------
+        target : Force, Jump, integrator or name, or a dict of these to dicts
+            Whose numbers change; ``"box"`` has the lengths ``x``, ``y`` and ``z`` of a periodic box. Several at once:
+            ``{trap: {"stiffness": (1.0, 2.0)}, bond: {"length": (1.0, 3.0)}}``.
+        steps : int, >= 1
+            How many steps it takes.
+        start : int, >= 0, optional
+            The `current_step` at which it starts, or started; now where none is given. With it the call can be made
+            again when the run has gone on from a checkpoint: it takes the steps that are left, and returns the work of
+            all.
+        every : int, >= 1
+            Steps for which numbers stay as they are.
+        progress : bool, optional
+            As of `step`.
+        **numbers : (value, value, ...) or callable
+            By their names, from the first value to the last, linearly: ``stiffness=(1.0, 2.0)``, ``temperature=(300.0,
+            320.0)``, ``volume=(v0, v1)``. Or a function of the fraction of the steps.
+
+        Returns
+        -------
+        Ramp
+            ``ramp.work`` is the protocol work, pN nm. It stays in `reporters`, so that checkpoints know of it, and
+            changes nothing after its end.
+
+        Raises
+        ------
+        ParameterError
+            A target that is none of the simulation's, names and values that it does not take; then no step is taken.
+        SimulationError, OutputError
+            As of `step`. The same call with `start` takes the steps that are left.
+
+        Notes
+        -----
+        `Ramp` says what work is, and how steps and numbers follow each other.
+
+        Examples
+        --------
+        >>> import medyanpy as mp
+        >>> topology = mp.Topology()
+        >>> bead = topology.add_beads([[1.0, 0, 0]], mass=1.0)
+        >>> system = mp.System(topology)
+        >>> trap = system.add_force(mp.forces.HarmonicTrap(bead, 1.0, [0.0, 0.0, 0.0]))
+        >>> simulation = mp.Simulation(system, mp.VerletIntegrator(0.01))
+        >>> ramp = simulation.ramp(trap, stiffness=(1.0, 2.0), steps=100)
+        >>> trap.stiffness.tolist(), round(ramp.work, 3)
+        ([2.0, 2.0, 2.0], 0.34)
+        """
+        if isinstance(target, Mapping) and numbers:
+            raise ParameterError(f"ramp: numbers of several targets are in the dict: {', '.join(numbers)} is beside it")
+        each = target if isinstance(target, Mapping) else {target: numbers}
+        named = {self._name_of(one): own for one, own in each.items()}
+        ramp = Ramp(named, steps, start=self.current_step if start is None else start, every=every)
+        there = [one for one in self._reporters if isinstance(one, Ramp) and one.is_that_of(ramp)]
+        if there:
+            ramp = there[0]
+        else:
+            ramp.check(self)
+            self._reporters.append(ramp)
+        if self.current_step < ramp.end:
+            self.run_until(ramp.end, progress=progress)
+        elif self.current_step == ramp.end:
+            # Come here from a checkpoint, or without.
+            ramp.describe_next_report(self)
+        return ramp
+
+    def _name_of(self, target: Any) -> str:
+        """Under which a force, a jump or the integrator is known."""
+        if target is self.integrator:
+            return INTEGRATOR
+        for name, one in self.system._named():
+            if target is one:
+                return name
+        if isinstance(target, str):
+            return target
+        raise ParameterError(
+            f"ramp: {target!r} is no force or jump of this system, nor the integrator: of several give a dict"
+        )
 
     def _go_in_time(
         self, name: str, target: int, deadline: Deadline | None, total: int | None, progress: bool | None

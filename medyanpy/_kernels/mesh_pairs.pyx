@@ -29,6 +29,8 @@ Bits: the point of lower number is the source; forces are added up free of any o
 Sources: J. S. B. Mitchell, D. M. Mount, C. H. Papadimitriou, SIAM J. Comput. 16, 647 (1987), shortest paths on a
 polyhedron; J. Chen, Y. Han, Proc. 6th Symp. Comput. Geom., 360 (1990), unfolding without trimming.
 """
+import numpy as np
+
 from libc.math cimport sqrt
 from libc.stdint cimport int32_t
 from libc.stdlib cimport calloc, free, realloc
@@ -103,6 +105,13 @@ cdef struct Push:
     double f[3]
 
 
+# Of the path between two points, by their rows.
+cdef struct Length:
+    int32_t one
+    int32_t other
+    double distance
+
+
 # What one thread works with. Memory grows where it must and is kept.
 cdef struct Search:
     Node* nodes
@@ -114,6 +123,8 @@ cdef struct Search:
     Py_ssize_t n_targets, room_targets, room_faces
     Push* pushes
     Py_ssize_t n_pushes, room_pushes
+    Length* lengths           # of all pairs, where somebody asked for them
+    Py_ssize_t n_lengths, room_lengths
     Py_ssize_t point          # whose search it is
     double weight[3]          # of the point, in its triangle
     double range              # beyond which nothing is looked for
@@ -125,6 +136,7 @@ cdef struct MeshTask:
     const double* p
     double range
     double* energy            # by member
+    bint keeps_lengths
     Search* searches          # (threads,)
     const Search* search      # whose pushes are added up
     Groups groups
@@ -686,6 +698,20 @@ cdef int _pull(Search* s, World* world, const Target* target, Py_ssize_t other, 
     return _push(s, world, points + s.point, tension, tangent) if fault == 0 else fault
 
 
+cdef int _keep(Search* s, World* world, const Target* target) noexcept nogil:
+    """Write down how far a target is."""
+    cdef Length* lengths = <Length*> _room(
+        s.lengths, &s.room_lengths, s.n_lengths, sizeof(Length), world, s.point
+    )
+    if lengths == NULL:
+        return world.fault.code
+    s.lengths = lengths
+    lengths += s.n_lengths
+    lengths.one, lengths.other, lengths.distance = <int32_t> s.point, target.row, target.distance
+    s.n_lengths += 1
+    return 0
+
+
 cdef int _search(MeshTask* t, World* world, Py_ssize_t member, int thread) noexcept nogil:
     """All pairs of which a member has the lower number."""
     cdef Search* s = t.searches + thread
@@ -747,6 +773,10 @@ cdef int _search(MeshTask* t, World* world, Py_ssize_t member, int thread) noexc
     for k in range(s.n_targets if fault == 0 else 0):
         if s.targets[k].node < 0:
             continue
+        if t.keeps_lengths:
+            fault = _keep(s, world, s.targets + k)
+            if fault != 0:
+                return fault
         evaluate(t.kind, t.p, s.targets[k].distance, 1, u)
         t.energy[member] += u[0]
         if not (u[1] - u[1] == 0.0):
@@ -852,6 +882,7 @@ cdef class MeshPairs(Operation):
             free(self.task.searches[k].targets)
             free(self.task.searches[k].faces)
             free(self.task.searches[k].pushes)
+            free(self.task.searches[k].lengths)
         free(self.task.searches)
 
     cdef int run(self, World* world) noexcept nogil:
@@ -872,6 +903,7 @@ cdef class MeshPairs(Operation):
         self.slots.forget_bounds()
         for thread in range(self.threads):
             t.searches[thread].n_pushes = 0
+            t.searches[thread].n_lengths = 0
         fault = over_blocks(_members, t, world, n, BLOCK)
         if fault != 0:
             return fault
@@ -889,6 +921,35 @@ cdef class MeshPairs(Operation):
         if world.want_energy:
             self.energy = sum_in_blocks(world, t.energy, n, self.partial)
         return 0
+
+    @property
+    def keeps_lengths(self):
+        """Whether the lengths of all paths are kept, for `lengths`."""
+        return bool(self.task.keeps_lengths)
+
+    @keeps_lengths.setter
+    def keeps_lengths(self, bint on):
+        self.task.keeps_lengths = on
+
+    def lengths(self):
+        """Of all pairs within the range, as they were when forces were last computed: (k, 2) int32 places of their
+        points among all beads, and (k,) lengths of the shortest paths, nm. In no order of their own."""
+        cdef const Search* s
+        cdef Py_ssize_t k, n = 0
+        cdef int thread
+        for thread in range(self.threads):
+            n += self.task.searches[thread].n_lengths
+        pairs, distances = np.empty((n, 2), np.int32), np.empty(n)
+        cdef int32_t[:, ::1] ends = pairs
+        cdef double[::1] length = distances
+        n = 0
+        for thread in range(self.threads):
+            s = self.task.searches + thread
+            for k in range(s.n_lengths):
+                ends[n, 0], ends[n, 1] = s.lengths[k].one, s.lengths[k].other
+                length[n] = s.lengths[k].distance
+                n += 1
+        return pairs, distances
 
     cdef bint changed(self, World* world, const Change* change) noexcept nogil:
         # It holds nothing of triangles.

@@ -8,7 +8,10 @@ import numpy as np
 from medyanpy._tools.validation import number
 from medyanpy.errors import ParameterError
 
-__all__ = ["Box", "box_lengths", "box_shown", "checked_box", "images_between", "in_words", "nearest_image", "wrapped"]
+__all__ = [
+    "Box", "box_lengths", "box_shown", "checked_box", "expect_room", "images_between", "in_words", "nearest_image",
+    "wrapped",
+]  # fmt: skip
 
 #: nm; None in directions that are open.
 Box = tuple[float | None, float | None, float | None]
@@ -71,6 +74,22 @@ def wrapped(x: np.ndarray, box: Sequence[float | None] | np.ndarray | None) -> n
         # Of what is a little below 0, the rest is the length itself.
         out[..., c] = np.where(own < lengths[c], own, 0.0)
     return out
+
+
+def expect_room(what: str, reach: float, box: Sequence[float | None] | np.ndarray | None) -> None:
+    """Refuse distances beyond half of a box, up to which the nearest image is the only one.
+
+    Raises
+    ------
+    ParameterError
+    """
+    lengths = box_lengths(box)
+    half = 0.5 * float(np.min(lengths, initial=np.inf, where=lengths > 0.0))
+    if reach > half:
+        raise ParameterError(
+            f"{what} = {reach:g} but must be at most half of the box, {half:g}: beyond it a bead is near several "
+            "images of another"
+        )
 
 
 def in_words(box: Box) -> str:

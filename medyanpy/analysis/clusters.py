@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from medyanpy._tools.images import expect_room
 from medyanpy._tools.validation import array, dimensions, number
 from medyanpy.analysis.estimates import PARTS, Estimate, cuts, jackknife
 from medyanpy.analysis.frames import Source, tree
@@ -69,7 +70,7 @@ class ClusterSizes:
 
 
 def clusters(
-    source: Any, beads: Any = None, cutoff: float | None = None, *, links: Any = None
+    source: Any, beads: Any = None, cutoff: float | None = None, *, links: Any = None, box: Any = None
 ) -> Clusters | list[Clusters]:
     """Which beads hang together: connected by steps within the cutoff, or along links.
 
@@ -83,6 +84,8 @@ def clusters(
     links : (l, 2) int, or a list of such arrays for each frame, optional
         Rows of beads that are connected, however far apart they are. Those that are not among `beads`, or not there,
         connect nothing.
+    box : (3,) float or None, nm, or one for each frame, optional
+        As of `radial_distribution`: clusters go on through the sides.
 
     Returns
     -------
@@ -92,7 +95,7 @@ def clusters(
     Raises
     ------
     ParameterError
-        Neither cutoff nor links, or links for another number of frames.
+        Neither cutoff nor links, links for another number of frames, or a cutoff beyond half of the box.
     TopologyError
         As `mean_square_displacement`; links of rows that there are not.
 
@@ -105,16 +108,18 @@ def clusters(
     ([0, 1, 0, 0, 1, 2], [3, 2, 1])
     """
     frames = Source("clusters", source)
-    found = _clusters(frames, beads, cutoff, links)
+    found = _clusters(frames, beads, cutoff, links, box)
     return found[0] if frames.one else found
 
 
-def cluster_sizes(source: Any, beads: Any = None, cutoff: float | None = None, *, links: Any = None) -> ClusterSizes:
+def cluster_sizes(
+    source: Any, beads: Any = None, cutoff: float | None = None, *, links: Any = None, box: Any = None
+) -> ClusterSizes:
     """How large clusters are.
 
     Parameters
     ----------
-    source, beads, cutoff, links
+    source, beads, cutoff, links, box
         As of `clusters`.
 
     Returns
@@ -138,7 +143,7 @@ def cluster_sizes(source: Any, beads: Any = None, cutoff: float | None = None, *
     """
     what = "cluster_sizes"
     frames = Source(what, source)
-    found = [one.sizes for one in _clusters(frames, beads, cutoff, links)]
+    found = [one.sizes for one in _clusters(frames, beads, cutoff, links, box)]
     size = np.unique(np.concatenate(found))
     if not len(size):
         raise ParameterError(f"{what}: there are no beads in these frames")
@@ -166,15 +171,18 @@ def cluster_sizes(source: Any, beads: Any = None, cutoff: float | None = None, *
 # How it is done -----------------------------------------------------------------------------------------------
 
 
-def _clusters(frames: Source, beads: Any, cutoff: float | None, links: Any) -> list[Clusters]:
+def _clusters(frames: Source, beads: Any, cutoff: float | None, links: Any, box: Any) -> list[Clusters]:
     what = frames.what
     rows = frames.rows("beads", beads)
     if cutoff is None and links is None:
         raise ParameterError(f"{what}: give cutoff= (nm), or links=, or both")
     reach = None if cutoff is None else number(f"{what}: cutoff", cutoff, above=0.0)
-    joined = _links(frames, links)
+    joined, boxes = _links(frames, links), frames.boxes(box)
+    for cell in boxes:
+        expect_room(f"{what}: cutoff", reach or 0.0, cell)
     return [
-        _connected(rows, x, reach, joined[k % len(joined)], frames.n_rows) for k, x in enumerate(frames.each(rows))
+        _connected(rows, x, reach, joined[k % len(joined)], frames.n_rows, boxes[k])
+        for k, x in enumerate(frames.each(rows))
     ]
 
 
@@ -205,7 +213,9 @@ def _links(frames: Source, links: Any) -> list[np.ndarray]:
     return found
 
 
-def _connected(rows: np.ndarray, x: np.ndarray, reach: float | None, links: np.ndarray, n_rows: int) -> Clusters:
+def _connected(
+    rows: np.ndarray, x: np.ndarray, reach: float | None, links: np.ndarray, n_rows: int, cell: np.ndarray | None
+) -> Clusters:
     from scipy import sparse
     from scipy.sparse import csgraph
 
@@ -215,7 +225,7 @@ def _connected(rows: np.ndarray, x: np.ndarray, reach: float | None, links: np.n
     own = number_of[links]
     edges = [own[(own >= 0).all(axis=1)]]
     if reach is not None and len(here):
-        edges.append(tree(x[here]).query_pairs(reach, output_type="ndarray"))
+        edges.append(tree(x[here], cell).query_pairs(reach, output_type="ndarray"))
     i, j = np.concatenate(edges).T
     graph = sparse.coo_array((np.ones(len(i), bool), (i, j)), shape=(len(here), len(here)))
     count, label = csgraph.connected_components(graph, directed=False) if len(here) else (0, here)

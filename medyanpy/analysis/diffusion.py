@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
-from medyanpy._tools.validation import number, one_or_many, whole_number
+from medyanpy._tools.validation import array, number, one_or_many, whole_number
 from medyanpy.analysis.estimates import PARTS, Estimate, cuts, jackknife
 from medyanpy.analysis.frames import Source
 from medyanpy.errors import ParameterError
 
-__all__ = ["MeanSquareDisplacement", "diffusion_coefficient", "mean_square_displacement"]
+__all__ = ["MeanSquareDisplacement", "axes_of", "diffusion_coefficient", "mean_square_displacement"]
 
 # Of many beads so many groups are parts of the data.
 _MOST_PARTS = 64
@@ -76,7 +76,13 @@ class _Parts:
 
 
 def mean_square_displacement(
-    source: Any, beads: Any = None, lags: Any = None, *, axes: str = "xyz", interval: float | None = None
+    source: Any,
+    beads: Any = None,
+    lags: Any = None,
+    *,
+    axes: str = "xyz",
+    interval: float | None = None,
+    sphere: Any = None,
 ) -> MeanSquareDisplacement:
     r"""How far beads get in a time, squared: :math:`\langle |x(s + t) - x(s)|^2\rangle` over beads and origins s.
 
@@ -93,6 +99,10 @@ def mean_square_displacement(
         Which coordinates are summed: ``"xyz"``, or ``"xy"`` for a flat sheet, ``"z"`` and so on.
     interval : float, s, > 0, optional
         Between frames, for arrays of positions; the others know their times.
+    sphere : (3,) or (m, 3) float, nm, optional
+        Middle of a sphere, at rest or in each frame, on which beads are: then displacements are arcs of great circles,
+        the angle between both places times the mean of their distances from the middle. On a vesicle that fluctuates
+        these are the arcs of its mean sphere.
 
     Returns
     -------
@@ -117,6 +127,11 @@ def mean_square_displacement(
     least twice as long as the lag; a lag with fewer than four parts has no error. Beads, or what is further apart than
     a block, are taken to be independent: of beads that all move together, such as those of one body, give one.
 
+    Along a surface: of a sheet that is nearly flat take ``axes="xy"``; of a sphere the arcs (`sphere`), each lag of
+    which costs as much as a look at all frames. There, with diffusion alone, :math:`\langle\cos\theta\rangle =
+    e^{-2Dt/R^2}`, so that squares of arcs are :math:`4Dt` for :math:`t \ll R^2/D` alone, and end at
+    :math:`R^2(\pi^2/2 - 2)`. In a box, positions are where beads have got to, and are not to be wrapped.
+
     References
     ----------
     V. Calandrini, E. Pellegrini, P. Calligari, K. Hinsen, G. R. Kneller, Collection SFN 12, 201 (2011).
@@ -134,8 +149,7 @@ def mean_square_displacement(
     if frames.one:
         raise ParameterError(f"{what}: one frame shows no motion: give two or more")
     rows = frames.rows("beads", beads)
-    if not isinstance(axes, str) or not axes or set(axes) - set("xyz") or len(set(axes)) != len(axes):
-        raise ParameterError(f"{what}: axes = {axes!r} but must be some of the letters xyz, each once")
+    chosen = axes_of(what, axes)
     dt = frames.interval(interval)
     m = len(frames)
     if m < 2:
@@ -147,7 +161,13 @@ def mean_square_displacement(
         raise ParameterError(f"{what}: lags[{i}] = {wanted[i]} but must be >= 0 and < {m}, the number of frames")
     if not len(wanted) or not len(rows):
         raise ParameterError(f"{what}: there are no {'beads' if len(wanted) else 'lags'}")
-    parts = _sums(frames, rows, wanted, ["xyz".index(axis) for axis in axes])
+    if sphere is None:
+        parts = _sums(frames, rows, wanted, chosen)
+    else:
+        if axes != "xyz":
+            raise ParameterError(f"{what}: along a sphere all axes count: give no axes=")
+        middle = array(f"{what}: sphere", sphere, (3,) if np.ndim(sphere) == 1 else (m, 3))
+        parts = _sums(frames, rows, wanted, chosen, np.broadcast_to(middle, (m, 3)))
     counts = parts.counts.sum(axis=(0, 1))
     with np.errstate(invalid="ignore"):
         value = parts.sums.sum(axis=(0, 1)) / counts
@@ -250,7 +270,16 @@ def diffusion_coefficient(
 # How it is done -----------------------------------------------------------------------------------------------
 
 
-def _sums(frames: Source, rows: np.ndarray, lags: np.ndarray, axes: list[int]) -> _Parts:
+def axes_of(what: str, axes: Any) -> list[int]:
+    """The numbers of coordinates that are named by letters."""
+    if not isinstance(axes, str) or not axes or set(axes) - set("xyz") or len(set(axes)) != len(axes):
+        raise ParameterError(f"{what}: axes = {axes!r} but must be some of the letters xyz, each once")
+    return ["xyz".index(axis) for axis in axes]
+
+
+def _sums(
+    frames: Source, rows: np.ndarray, lags: np.ndarray, axes: list[int], middle: np.ndarray | None = None
+) -> _Parts:
     m, k = len(frames), len(rows)
     if k < PARTS:
         # A power of two, so that blocks can be merged in pairs.
@@ -268,11 +297,13 @@ def _sums(frames: Source, rows: np.ndarray, lags: np.ndarray, axes: list[int]) -
     for some, x, ids in frames.columns(rows):
         for first in range(0, x.shape[1], step):
             few = slice(first, first + step)
-            coordinates, there, own = _paths(x[:, few], None if ids is None else ids[:, few], axes)
+            chosen = x[:, few] if middle is None else x[:, few] - middle[:, None]
+            coordinates, there, own = _paths(chosen, None if ids is None else ids[:, few], axes, middle is None)
             # Paths are in the order of their rows, so that those of a part follow each other.
             which, begin = np.unique(part_of[some][few][own], return_index=True)
             for b, (start, end) in enumerate(origins):
-                for into, found in zip((sums, counts), _convolved(coordinates, there, start, end, lags), strict=True):
+                summed = _convolved if middle is None else _arcs
+                for into, found in zip((sums, counts), summed(coordinates, there, start, end, lags), strict=True):
                     found = np.broadcast_to(found, (len(own), len(lags)))
                     into[which, b] += np.add.reduceat(found, begin, axis=0)
     counts = np.rint(counts)
@@ -281,11 +312,13 @@ def _sums(frames: Source, rows: np.ndarray, lags: np.ndarray, axes: list[int]) -
     return _Parts(sums, counts, min(end - start for start, end in origins))
 
 
-def _paths(x: np.ndarray, ids: np.ndarray | None, axes: list[int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Of positions (m, k, 3), (q, d, m) coordinates of q paths from their middles, 0 where nobody is; (q, m) who is
+def _paths(
+    x: np.ndarray, ids: np.ndarray | None, axes: list[int], centred: bool
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Of positions (m, k, 3), (q, d, m) coordinates of q paths (from their middles), 0 where nobody is; (q, m) who is
     there, or (1, m) where everybody is always; (q,) the beads' numbers. Who takes another's row has a path of his own.
 
-    Space is open, so that places are where beads have got to; in a box their paths would be unwrapped here.
+    Places are where beads have got to: in a box, positions are not wrapped.
     """
     x = np.ascontiguousarray(np.moveaxis(x, 0, 2))
     # What is nan in one coordinate is so in the sum.
@@ -295,12 +328,14 @@ def _paths(x: np.ndarray, ids: np.ndarray | None, axes: list[int]) -> tuple[np.n
     if ids is not None:
         there &= ids.T >= 0
     if there.all() and (ids is None or (ids == ids[:1]).all()):
-        return x - x.mean(axis=2, keepdims=True), np.ones((1, x.shape[2]), bool), own
+        return x - x.mean(axis=2, keepdims=True) if centred else x, np.ones((1, x.shape[2]), bool), own
     if ids is not None:
         who = [(i, bead) for i in own.tolist() for bead in np.unique(ids[there[i], i]).tolist()]
         own = np.array([i for i, _ in who], np.int64)
         there = there[own] & (ids.T[own] == np.array([bead for _, bead in who], np.int64)[:, None])
     x = np.where(there[:, None], x[own], 0.0)
+    if not centred:
+        return x, there, own
     middle = x.sum(axis=2) / np.maximum(there.sum(axis=1), 1)[:, None]
     return np.where(there[:, None], x - middle[..., None], 0.0), there, own
 
@@ -332,4 +367,22 @@ def _convolved(
         total -= 2.0 * np.conj(first) * coordinate
     sums = np.maximum(fft.irfft(total, length)[:, lags], 0.0)
     counts = fft.irfft(np.conj(first_ones) * ones, length)[:, lags]
+    return sums, counts
+
+
+def _arcs(
+    x: np.ndarray, there: np.ndarray, start: int, end: int, lags: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The same of arcs about the origin."""
+    sums, counts = np.zeros((len(x), len(lags))), np.zeros((len(x), len(lags)))
+    radius = np.linalg.norm(x, axis=1)
+    there = np.broadcast_to(there, radius.shape)
+    for k, lag in enumerate(lags.tolist()):
+        first = slice(start, max(start, min(end, x.shape[2] - lag)))
+        later = slice(first.start + lag, first.stop + lag)
+        a, b = x[:, :, first], x[:, :, later]
+        angle = np.arctan2(np.linalg.norm(np.cross(a, b, axis=1), axis=1), np.einsum("qdt,qdt->qt", a, b))
+        both = there[:, first] & there[:, later]
+        arc = 0.5 * (radius[:, first] + radius[:, later]) * angle
+        sums[:, k], counts[:, k] = np.sum(arc**2, axis=1, where=both), both.sum(axis=1)
     return sums, counts

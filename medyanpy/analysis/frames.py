@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from medyanpy._tools.images import box_lengths, checked_box, nearest_image, wrapped
 from medyanpy._tools.names import look_up
 from medyanpy._tools.validation import array, dimensions, number, one_or_many
 from medyanpy.errors import ParameterError, TopologyError
@@ -17,7 +18,7 @@ from medyanpy.files.segments import TrajectoryHandle
 from medyanpy.files.trajectory import Frames, Trajectory
 from medyanpy.handles import Handle
 
-__all__ = ["Source", "are_frames", "displacement", "tree"]
+__all__ = ["Source", "are_frames", "displacement", "lengths_of", "tree"]
 
 #: Coordinates that are read at once: 32 MiB where frames follow each other; 256 where all frames of some beads are
 #: wanted, since a file is unpacked for all beads each time.
@@ -25,17 +26,29 @@ _AT_ONCE = 1 << 22
 _AT_ONCE_OF_ALL_FRAMES = 1 << 25
 
 
-def displacement(start: np.ndarray, end: np.ndarray) -> np.ndarray:
-    """(..., 3) from places to others, nm. All of space is open: the only place that knows this, beside `tree`."""
-    return np.asarray(end - start)
+def displacement(start: np.ndarray, end: np.ndarray, box: np.ndarray | None = None) -> np.ndarray:
+    """(..., 3) from places to others, nm; in a box to the nearest image. The only place that knows this, beside
+    `tree`."""
+    return nearest_image(end - start, box)
 
 
-def tree(x: np.ndarray) -> Any:
+def tree(x: np.ndarray, box: np.ndarray | None = None) -> Any:
     """The k-d tree of SciPy of places (n, 3), in which neighbours are looked up; distances are those of
     `displacement`."""
     from scipy.spatial import KDTree
 
-    return KDTree(x)
+    return KDTree(x) if box is None else KDTree(wrapped(x, box), boxsize=box)
+
+
+def lengths_of(what: str, box: Any) -> np.ndarray | None:
+    """(3,) nm, 0 in directions that are open; None where all are. Two lengths are those along x and y; nan is open."""
+    if box is None:
+        return None
+    if isinstance(box, np.ndarray | list | tuple):
+        sides = [None if one is None or (isinstance(one, float) and np.isnan(one)) else one for one in box]
+        box = [*sides, None] if len(sides) == 2 else sides
+    found = checked_box(what, box)
+    return None if found is None else box_lengths(found)
 
 
 class Source:
@@ -84,6 +97,26 @@ class Source:
         if self._trajectory is not None:
             return np.asarray(self._trajectory.times)
         return None if self._frames is None else np.array([frame.time for frame in self._frames])
+
+    def states(self) -> list[Any] | None:
+        """The states or frames themselves; None of others."""
+        return self._frames
+
+    def boxes(self, given: Any = None) -> "list[np.ndarray | None]":
+        """Of each frame the lengths of its periodic box, (3,) nm, 0 in directions that are open; None in open space.
+        What is given, (3,) or one for each frame, stands for what frames say, which is their ``box``."""
+        if given is not None:
+            # One for each frame is a list of sequences; (Lx, None, None) is not.
+            several = isinstance(given, np.ndarray | list | tuple) and any(np.ndim(one) == 1 for one in given)
+            if several and len(given) != len(self):
+                raise ParameterError(f"{self.what}: box is of {len(given)} frames, but there are {len(self)}")
+            if several:
+                return [lengths_of(f"{self.what}: frame {k}", one) for k, one in enumerate(given)]
+            return [lengths_of(self.what, given)] * len(self)
+        frames: Any = self._trajectory if self._trajectory is not None else self._frames
+        if frames is None or getattr(frames[0], "box", None) is None:
+            return [None] * len(self)
+        return [lengths_of(f"{self.what}: frame {k}", frames[k].box) for k in range(len(self))]
 
     def interval(self, given: float | None) -> float:
         """s; between successive frames, which must be evenly spaced: as they say, or of arrays as is given."""

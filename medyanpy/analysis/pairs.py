@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from medyanpy._tools.images import expect_room, wrapped
 from medyanpy._tools.validation import number, whole_number
 from medyanpy.analysis.estimates import PARTS, Estimate, cuts, jackknife
 from medyanpy.analysis.frames import Source, tree
@@ -102,13 +103,16 @@ def radial_distribution(
     ball: float | None = None,
     sphere: float | None = None,
     ideal: Any = None,
+    box: Any = None,
+    along_surface: bool = False,
 ) -> RadialDistribution:
     r"""The pair correlation g(r) of the beads of one group, or between two groups.
 
     .. math:: g(r) = \frac{\text{pairs at distance } r}{\text{pairs at distance } r \text{ of an ideal gas}}
 
-    In open space nothing says what room beads have, so it must be given what the ideal gas fills: one of the five
-    ways below.
+    A periodic box says what room beads have: with three lengths the ideal gas fills it, with two it is spread over
+    their area, as over a sheet. In open space nothing says so, and it must be given what the gas fills: one of the five
+    ways below, which go before the box.
 
     Parameters
     ----------
@@ -132,6 +136,11 @@ def radial_distribution(
     ideal : frames, as source
         The gas itself: points without interactions, spread over any place, such as drawn evenly in a cell or over a
         membrane, or frames of a run without the forces between them. Give many: their errors are not in the result's.
+    box : (3,) float or None, nm, or one for each frame, optional
+        Lengths of a periodic box, None where space is open; distances are those of nearest images. That of states and
+        trajectories where none is given.
+    along_surface : bool
+        With `sphere`, distances along it: arcs of great circles in place of chords.
 
     Returns
     -------
@@ -140,8 +149,9 @@ def radial_distribution(
     Raises
     ------
     ParameterError
-        None or several of the five, numbers out of bounds, an r_max of which the sphere is larger than the volume (or
-        the circle larger than the area), no frame with a pair.
+        Several of the five, or none without a box of two or three lengths, numbers out of bounds, an r_max of which the
+        sphere is larger than the volume (or the circle larger than the area), or beyond half of the box, no frame with
+        a pair.
     TopologyError
         As `mean_square_displacement`.
 
@@ -170,37 +180,48 @@ def radial_distribution(
     """
     what = "radial_distribution"
     frames = Source(what, source)
-    groups = _Groups(frames, a, b)
+    groups = _Groups(frames, a, b, box)
     longest = number(f"{what}: r_max", r_max, above=0.0)
+    groups.expect_room("r_max", longest)
     edges = np.linspace(0.0, longest, whole_number(f"{what}: bins", bins, at_least=1) + 1)
     given = {"volume": volume, "area": area, "ball": ball, "sphere": sphere, "ideal": ideal}
     named = [name for name, value in given.items() if value is not None]
-    if len(named) != 1:
+    sizes = None if named else groups.sizes_of_boxes()
+    if len(named) != 1 and sizes is None:
         raise ParameterError(
             f"{what}: give one of volume=, area=, ball=, sphere= and ideal=, which says what g is relative to, not "
             f"{' and '.join(named) or 'none'}"
         )
-    if ideal is None:
-        share = _shares(what, named[0], number(f"{what}: {named[0]}", given[named[0]], above=0.0), edges)
+    chords = edges
+    if along_surface:
+        if sphere is None:
+            raise ParameterError(f"{what}: along_surface is of a sphere: give sphere=")
+        # Two points are no farther apart than half around.
+        chords = 2.0 * sphere * np.sin(np.minimum(edges / sphere, np.pi) / 2.0)
+    if sizes is not None:
+        share = np.array([_shares(what, sizes[0], size, edges) for size in sizes[1]])
+    elif ideal is None:
+        share = _shares(what, named[0], number(f"{what}: {named[0]}", given[named[0]], above=0.0), chords)
     else:
         gas = Source(f"{what}: ideal", ideal)
-        counted, pairs = _counted(_Groups(gas, None, None), edges)
+        counted, pairs = _counted(_Groups(gas, None, None, None if box is None else groups.boxes[0]), edges)
         if not pairs.sum():
             raise ParameterError(f"{what}: ideal has no frame with two points")
         share = counted.sum(axis=0) / pairs.sum()
-    counts, pairs = _counted(groups, edges)
+    counts, pairs = _counted(groups, chords)
     if not pairs.sum():
         raise ParameterError(f"{what}: no frame has a pair of beads of these groups")
     blocks = cuts(len(frames), PARTS)
     sums = np.array([counts[i:j].sum(axis=0) for i, j in blocks], float)
-    expected = np.array([pairs[i:j].sum() * share for i, j in blocks])
+    expected = np.array([(pairs[i:j, None] * np.broadcast_to(share, counts.shape)[i:j]).sum(axis=0) for i, j in blocks])
     with np.errstate(invalid="ignore", divide="ignore"):
         value, error = jackknife(sums, expected, lambda total, n: total / n)
-    value, error = (np.where(share > 0.0, found, np.nan) for found in (value, error))
+    some = expected.sum(axis=0) > 0.0
+    value, error = (np.where(some, found, np.nan) for found in (value, error))
     return RadialDistribution(edges, 0.5 * (edges[1:] + edges[:-1]), value, error, counts.sum(axis=0))
 
 
-def contact_counts(source: Any, a: Any = None, b: Any = None, *, cutoff: float) -> Contacts:
+def contact_counts(source: Any, a: Any = None, b: Any = None, *, cutoff: float, box: Any = None) -> Contacts:
     """How many beads are within a distance of each other.
 
     Parameters
@@ -210,6 +231,8 @@ def contact_counts(source: Any, a: Any = None, b: Any = None, *, cutoff: float) 
         The groups, as in `radial_distribution`; a bead is not in contact with itself.
     cutoff : float, nm, > 0
         Beads are in contact at this distance and below.
+    box : (3,) float or None, nm, or one for each frame, optional
+        As of `radial_distribution`.
 
     Returns
     -------
@@ -219,7 +242,7 @@ def contact_counts(source: Any, a: Any = None, b: Any = None, *, cutoff: float) 
     Raises
     ------
     ParameterError
-        A cutoff that is none, or no frames.
+        A cutoff that is none, or beyond half of the box, or no frames.
     TopologyError
         As `mean_square_displacement`.
 
@@ -232,20 +255,22 @@ def contact_counts(source: Any, a: Any = None, b: Any = None, *, cutoff: float) 
     """
     what = "contact_counts"
     frames = Source(what, source)
-    groups = _Groups(frames, a, b)
+    groups = _Groups(frames, a, b, box)
     reach = number(f"{what}: cutoff", cutoff, above=0.0)
+    groups.expect_room("cutoff", reach)
     per_bead, total = np.full((len(frames), len(groups.a)), -1), np.zeros(len(frames), np.int64)
-    for k, x in enumerate(groups.each()):
+    for k, (x, cell) in enumerate(zip(groups.each(), groups.boxes, strict=True)):
         there, others = groups.there(x)
         if len(others):
-            near = tree(x[others]).query_ball_point(x[there], reach, return_length=True)
+            near = tree(x[others], cell).query_ball_point(_inside(x[there], cell), reach, return_length=True)
         else:
             near = np.zeros(len(there), np.int64)
         # Itself is always within reach.
         near = near - groups.is_both[there]
         per_bead[k, groups.number_in_a[there]] = near
         both = there[groups.is_both[there]]
-        twice = tree(x[both]).count_neighbors(tree(x[both]), reach) - len(both) if len(both) else 0
+        own = tree(x[both], cell) if len(both) else None
+        twice = 0 if own is None else own.count_neighbors(own, reach) - len(both)
         total[k] = near.sum() - twice // 2
     if frames.one:
         return Contacts(groups.a, per_bead[0], int(total[0]))
@@ -253,7 +278,7 @@ def contact_counts(source: Any, a: Any = None, b: Any = None, *, cutoff: float) 
 
 
 def contact_times(
-    source: Any, a: Any = None, b: Any = None, *, cutoff: float, interval: float | None = None
+    source: Any, a: Any = None, b: Any = None, *, cutoff: float, interval: float | None = None, box: Any = None
 ) -> ContactTimes:
     r"""When pairs of beads are in contact, and how long contacts last.
 
@@ -267,6 +292,8 @@ def contact_times(
         Beads are in contact at this distance and below.
     interval : float, s, > 0, optional
         Between frames, for arrays of positions.
+    box : (3,) float or None, nm, or one for each frame, optional
+        As of `radial_distribution`.
 
     Returns
     -------
@@ -288,8 +315,9 @@ def contact_times(
     """
     what = "contact_times"
     frames = Source(what, source)
-    groups = _Groups(frames, a, b)
+    groups = _Groups(frames, a, b, box)
     reach = number(f"{what}: cutoff", cutoff, above=0.0)
+    groups.expect_room("cutoff", reach)
     if frames.one:
         raise ParameterError(f"{what}: one frame tells no times: give two or more")
     dt = frames.interval(interval)
@@ -298,7 +326,7 @@ def contact_times(
     found: list[tuple[int, int, int, int]] = []
     for k, x in enumerate(groups.each()):
         ids = frames.ids(slice(k, k + 1), groups.all)
-        now = groups.close(x, groups.all if ids is None else ids[0], reach)
+        now = groups.close(x, groups.all if ids is None else ids[0], reach, groups.boxes[k])
         for pair in [pair for pair in began if pair not in now]:
             found.append((*pair, began.pop(pair), k))
         for pair in now:
@@ -326,10 +354,13 @@ class _Groups:
     all : (q,) int array
         Those of either group, ascending; the other attributes have a row for each.
     is_both, number_in_a
+    boxes : list of (3,) float array or None
+        Of each frame.
     """
 
-    def __init__(self, frames: Source, a: Any, b: Any) -> None:
+    def __init__(self, frames: Source, a: Any, b: Any, box: Any = None) -> None:
         self.frames = frames
+        self.boxes = frames.boxes(box)
         self.a = frames.rows("a", a)
         if a is None and b is not None:
             raise TopologyError(f"{frames.what}: give a= with b=")
@@ -344,22 +375,40 @@ class _Groups:
         """(q, 3) positions, frame by frame."""
         return self.frames.each(self.all)
 
+    def expect_room(self, name: str, reach: float) -> None:
+        for cell in self.boxes:
+            expect_room(f"{self.frames.what}: {name}", reach, cell)
+
+    def sizes_of_boxes(self) -> tuple[str, list[float]] | None:
+        """Volumes of the boxes of all frames or, where one direction is open, areas; None of others."""
+        closed = [0 if cell is None else int((cell > 0.0).sum()) for cell in self.boxes]
+        name = {3: "volume", 2: "area"}.get(closed[0])
+        if name is None or len(set(closed)) > 1:
+            return None
+        return name, [float(np.prod(cell[cell > 0.0])) for cell in self.boxes if cell is not None]
+
     def there(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Of either group, the numbers of those that are there."""
         here = ~np.isnan(x).any(axis=1)
         return np.flatnonzero(here & self.is_a), np.flatnonzero(here & self.is_b)
 
-    def close(self, x: np.ndarray, who: np.ndarray, reach: float) -> set[tuple[int, int]]:
+    def close(
+        self, x: np.ndarray, who: np.ndarray, reach: float, cell: np.ndarray | None
+    ) -> set[tuple[int, int]]:
         """Pairs within a distance, by their ids."""
         first, second = self.there(x)
         if not len(first) or not len(second):
             return set()
-        lists = tree(x[second]).query_ball_point(x[first], reach)
+        lists = tree(x[second], cell).query_ball_point(_inside(x[first], cell), reach)
         i = np.repeat(first, [len(one) for one in lists])
         j = second[np.concatenate([np.empty(0, np.int64), *map(np.asarray, lists)]).astype(np.int64)]
         # Itself is none; and pairs within both groups were found from either end.
         keep = (i != j) & ~(self.is_both[i] & self.is_both[j] & (who[i] > who[j]))
         return set(zip(who[i[keep]].tolist(), who[j[keep]].tolist(), strict=True))
+
+
+def _inside(x: np.ndarray, cell: np.ndarray | None) -> np.ndarray:
+    return x if cell is None else wrapped(x, cell)
 
 
 def _lifetime(ends: int, looks: int, dt: float) -> Estimate:
@@ -377,13 +426,13 @@ def _lifetime(ends: int, looks: int, dt: float) -> Estimate:
 def _counted(groups: _Groups, edges: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(m, K) pairs in bins, from a to b, and (m,) of all distances, frame by frame."""
     counts, pairs = [], []
-    for x in groups.each():
+    for x, cell in zip(groups.each(), groups.boxes, strict=True):
         first, second = groups.there(x)
         within = np.zeros(len(edges), np.int64)
         same = int(groups.is_both[first].sum())
         if len(first) and len(second):
-            one = tree(x[first])
-            other = one if first is second or np.array_equal(first, second) else tree(x[second])
+            one = tree(x[first], cell)
+            other = one if first is second or np.array_equal(first, second) else tree(x[second], cell)
             # The same bead is at distance 0 of itself; others at 0 are in the first bin.
             within = np.asarray(one.count_neighbors(other, edges)) - same
         counts.append(np.concatenate([within[1:2], np.diff(within)[1:]]))

@@ -1,18 +1,23 @@
-"""The stress of a system in open space, from the virials of its forces."""
+"""The stress of a system, from the virials of its forces."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from medyanpy._tools.validation import number
-from medyanpy.analysis.frames import displacement
+from medyanpy._tools.names import look_up
+from medyanpy._tools.validation import number, vector, words
+from medyanpy.analysis.frames import Source, displacement, lengths_of
+from medyanpy.analysis.surfaces import Surfaces
+from medyanpy.beads import Membrane
 from medyanpy.context import Context
 from medyanpy.errors import ParameterError
+from medyanpy.forces import HarmonicTrap
 from medyanpy.handles import Handle
 from medyanpy.simulation import Simulation
 from medyanpy.state import State
 
-__all__ = ["VirialStress", "virial_stress"]
+__all__ = ["SurfaceTension", "VirialStress", "surface_tension", "tether_force", "virial_stress"]
 
 
 @dataclass(frozen=True)
@@ -46,8 +51,8 @@ class VirialStress:
         return -float(np.trace(self.total)) / 3.0
 
 
-def virial_stress(source: Simulation | Context, volume: float) -> VirialStress:
-    r"""The stress of a system in open space, force by force, and of the motion of its beads.
+def virial_stress(source: Simulation | Context, volume: float | None = None) -> VirialStress:
+    r"""The stress of a system, force by force, and of the motion of its beads.
 
     .. math:: \sigma = -\frac1V \Bigl(\sum_i m_i\,v_i \otimes v_i + \sum_i x_i \otimes F_i\Bigr)
 
@@ -59,9 +64,9 @@ def virial_stress(source: Simulation | Context, volume: float) -> VirialStress:
     source : Simulation or Context
         As it is now. Nothing of a later step is changed; look every so many steps, and take the mean
         (`average` tells its error): the stress of one moment is mostly noise.
-    volume : float, nm³, > 0
+    volume : float, nm³, > 0, optional
         What the stress is to be that of: the content of a vesicle, a cell. With 1 the numbers are the virials
-        themselves, in pN nm.
+        themselves, in pN nm. That of the box, where it is periodic in three directions.
 
     Returns
     -------
@@ -111,7 +116,13 @@ def virial_stress(source: Simulation | Context, volume: float) -> VirialStress:
             f"{what}: source must be a Simulation or a Context, not {source!r}: states and trajectories hold neither "
             "forces by name nor masses; set_state puts a state into a context"
         )
-    size = number(f"{what}: volume", volume, above=0.0)
+    if volume is None:
+        cell = lengths_of(what, getattr(context.get_state(), "box", None))
+        if cell is None or not cell.all():
+            raise ParameterError(f"{what}: give volume=, because only a box that is periodic in all directions has one")
+        size = float(np.prod(cell))
+    else:
+        size = number(f"{what}: volume", volume, above=0.0)
     if context.integrator.overdamped:
         raise ParameterError(
             f"{what}: beads of {context.integrator!r} move without velocities: for the virials alone see "
@@ -132,6 +143,170 @@ def virial_stress(source: Simulation | Context, volume: float) -> VirialStress:
         kinetic -= (mass[rows] * v.T) @ v / size
     forces = {name: -virial / size for name, virial in state.virials.items()}
     return VirialStress(forces, constraints, kinetic, size)
+
+
+@dataclass(frozen=True)
+class SurfaceTension:
+    """Mechanical tension of a membrane at one moment.
+
+    Attributes
+    ----------
+    forces : dict of str to float, pN/nm
+        Of every force that counts, by its name.
+    constraints : dict of str to float, pN/nm
+        Of the forces with which constraints hold beads, by the handles that have them.
+    kinetic : float, pN/nm
+        Of the motion of beads.
+    area : float, nm²
+        Of the frame, or of the closed membrane.
+    """
+
+    forces: dict[str, float]
+    constraints: dict[str, float]
+    kinetic: float
+    area: float
+
+    @property
+    def total(self) -> float:
+        """pN/nm; the sum of all."""
+        return sum([*self.forces.values(), *self.constraints.values()], self.kinetic)
+
+
+def surface_tension(
+    source: Simulation | Context, membrane: Membrane | None = None, *, box: Any = None, without: Any = ()
+) -> SurfaceTension:
+    r"""The mechanical tension of a membrane, from the virials of its forces and the motion of its beads.
+
+    Of a patch in a frame of :math:`A = L_x L_y`, and of a closed membrane of the area A,
+
+    .. math:: \tau = \frac1{2A} \Bigl(\Pi_{xx} + \Pi_{yy}\Bigr), \qquad \sigma = \frac1{2A} \operatorname{tr} \Pi,
+              \qquad \Pi = -\sum_i m_i\,v_i \otimes v_i - \sum_i x_i \otimes F_i
+
+    The first is the frame tension: the mean of what it takes to pull the frame wider, per length. The second is that of
+    Laplace's law, :math:`2\sigma/R = \Delta p`, on a sphere.
+
+    Parameters
+    ----------
+    source : Simulation or Context
+        As it is now: see `virial_stress`. The mean over a run is the tension.
+    membrane : Membrane, optional
+        A closed membrane; of a patch none.
+    box : (2,) or (3,) float, nm, optional
+        Lx and Ly of the frame; that of the system where none is given.
+    without : str or sequence of str
+        Names of forces that do not count: those that press on the membrane, such as a `MembraneVolume` or an osmotic
+        pressure. With them a closed membrane has no tension at all, in the mean (Clausius).
+
+    Returns
+    -------
+    SurfaceTension
+
+    Raises
+    ------
+    ParameterError
+        No frame and no membrane, a membrane with borders, names that are none of the forces; and as `virial_stress`.
+
+    Notes
+    -----
+    The coefficient of the area in the energy (`MembraneTension`) is not this tension: bending, the motion of vertices,
+    and what keeps their distances, have parts of their own. Beads without velocities (`BrownianIntegrator`) are refused
+    as by `virial_stress`: n free ones add :math:`-n kT/A` to τ.
+
+    References
+    ----------
+    H. Shiba, H. Noguchi, J.-B. Fournier, Soft Matter 12, 2373 (2016).
+
+    Examples
+    --------
+    >>> import medyanpy as mp
+    >>> topology = mp.Topology()
+    >>> vesicle = topology.add_membrane(mp.TriangleMesh.icosphere(100.0, 3), vertex_mass=1e-12)
+    >>> system = mp.System(topology)
+    >>> tension = system.add_force(mp.forces.MembraneTension(vesicle, 0.02))
+    >>> found = mp.analysis.surface_tension(mp.Context(system, mp.VerletIntegrator(1e-8)), vesicle)
+    >>> round(found.total, 9)
+    0.02
+    """
+    what = "surface_tension"
+    stress = virial_stress(source, 1.0)
+    left_out = [without] if isinstance(without, str) else words(f"{what}: without", without)
+    for name in left_out:
+        look_up(stress.forces, name, "force", ParameterError)
+    context = source.context if isinstance(source, Simulation) else source
+    state = context.get_state(positions=True)
+    axes = [0, 1]
+    if membrane is not None:
+        if not isinstance(membrane, Membrane):
+            raise ParameterError(f"{what}: membrane must be the handle of a membrane, not {membrane!r}")
+        patch = next(iter(Surfaces(what, state, membrane, None, None)))
+        patch.expect_closed()
+        area, axes = float(patch.face_areas.sum()), [0, 1, 2]
+    else:
+        cell = lengths_of(what, getattr(state, "box", None) if box is None else box)
+        if cell is None or not cell[:2].all():
+            raise ParameterError(f"{what}: give box=(Lx, Ly), the frame of a patch, or membrane=, a closed one")
+        area = float(cell[0] * cell[1])
+
+    def part(pi: np.ndarray) -> float:
+        return float(pi[axes, axes].sum()) / (2.0 * area)
+
+    forces = {name: part(pi) for name, pi in stress.forces.items() if name not in left_out}
+    constraints = {name: part(pi) for name, pi in stress.constraints.items()}
+    return SurfaceTension(forces, constraints, part(stress.kinetic), area)
+
+
+def tether_force(source: Any, held: Any, direction: Any = None) -> np.ndarray:
+    """The force with which something pulls on what holds it: a tether on its trap, or on beads that are fixed.
+
+    Parameters
+    ----------
+    source : frames; see `radial_distribution`
+        For beads that are fixed, a state or a list of states with ``forces=True``.
+    held : HarmonicTrap, or a handle, (k,) int or int
+        The trap that holds, in which it is the force on the trap, k (x - center) of all of its beads; or fixed beads,
+        on which the forces of all others are what their holder bears.
+    direction : (3,) float, optional
+        Of the component that is wanted, of any length; from what is held towards where it is pulled it is positive.
+
+    Returns
+    -------
+    (m, 3) or (3,) float, pN; with a direction (m,) or ()
+        With one frame there is no axis of frames. Of one moment it is mostly noise: `average` tells the mean and its
+        error.
+
+    Raises
+    ------
+    ParameterError
+        A direction that is none, states without forces; and as `mean_square_displacement`.
+    TopologyError
+        As `mean_square_displacement`.
+
+    Examples
+    --------
+    >>> import medyanpy as mp
+    >>> topology = mp.Topology()
+    >>> beads = topology.add_beads([[0.0, 0, 0], [3.0, 0, 0]], mass=1.0)
+    >>> trap = mp.forces.HarmonicTrap([1], 2.0, [2.5, 0.0, 0.0])
+    >>> mp.analysis.tether_force([[0.0, 0, 0], [3.0, 0, 0]], trap, direction=[1, 0, 0]).item()
+    1.0
+    """
+    what = "tether_force"
+    frames = Source(what, source)
+    if isinstance(held, HarmonicTrap):
+        rows = frames.rows("held", held.beads)
+        found = np.array([(held.stiffness * (x - held.center)).sum(axis=0) for x in frames.each(rows)])
+    else:
+        rows = frames.rows("held", held)
+        states = frames.states()
+        if states is None:
+            raise ParameterError(f"{what}: give states with forces=True, or the HarmonicTrap that holds")
+        found = np.array([state.forces[rows].sum(axis=0) for state in states])
+    if direction is not None:
+        along = vector(f"{what}: direction", direction)
+        if not along.any():
+            raise ParameterError(f"{what}: direction must not be 0")
+        found = found @ (along / np.linalg.norm(along))
+    return np.asarray(found[0] if frames.one else found)
 
 
 def _of_constraints(what: str, handle: Handle, state: State) -> np.ndarray | None:

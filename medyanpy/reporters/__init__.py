@@ -4,12 +4,16 @@ import typing as _typing
 
 from medyanpy._tools.names import module_names as _module_names
 from medyanpy.reporters._base import Reporter
+from medyanpy.reporters.callback import Callback
 from medyanpy.reporters.checkpoint import CheckpointReporter
 from medyanpy.reporters.events import EventReporter
+from medyanpy.reporters.ramp import Ramp
 from medyanpy.reporters.state_data import StateDataReporter
 from medyanpy.reporters.trajectory import TrajectoryReporter
 
-__all__ = ["CheckpointReporter", "EventReporter", "Reporter", "StateDataReporter", "TrajectoryReporter"]
+__all__ = [
+    "Callback", "CheckpointReporter", "EventReporter", "Ramp", "Reporter", "StateDataReporter", "TrajectoryReporter",
+]  # fmt: skip
 
 if not _typing.TYPE_CHECKING:
     # Who checks types is to see that a name is not there.

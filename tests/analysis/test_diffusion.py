@@ -350,3 +350,44 @@ def test_directors_have_no_places(rng):
     with pytest.raises(mp.TopologyError, match="which have no places in space"):
         analysis.mean_square_displacement(x, filament.directors, interval=1.0)
     assert analysis.mean_square_displacement(x, filament, interval=1.0).pairs[0] == 6
+
+
+def test_arcs_on_a_sphere_by_hand_and_the_law_of_diffusion(rng):
+    """⟨cos θ⟩ = exp(-2Dt/R²): squares of arcs by hand, with beads that are not there and a middle that moves."""
+    m, n, radius, step = 40, 300, 50.0, 0.15
+    x = rng.normal(size=(n, 3))
+    frames = []
+    for _ in range(m):
+        # A step of Brownian motion, along the surface.
+        d = step * rng.normal(size=(n, 3))
+        u = x / np.linalg.norm(x, axis=1)[:, None]
+        d -= (d * u).sum(axis=1)[:, None] * u
+        size = np.linalg.norm(d, axis=1)[:, None]
+        x = np.cos(size) * u + np.sin(size) / size * d
+        frames.append(x)
+    middle = rng.normal(0.0, 100.0, (m, 3))
+    radii = radius * rng.uniform(0.9, 1.1, (m, n))
+    places = radii[..., None] * np.array(frames) + middle[:, None]
+    places[3:9, 5] = np.nan
+    lags = [1, 4, 39]
+    moved = mp.analysis.mean_square_displacement(places, interval=0.1, lags=lags, sphere=middle)
+    for k, lag in enumerate(lags):
+        cosine = (np.array(frames)[: m - lag] * np.array(frames)[lag:]).sum(axis=2)
+        between = 0.5 * (radii[: m - lag] + radii[lag:])
+        arcs = (between * np.arccos(np.clip(cosine, -1.0, 1.0))) ** 2
+        there = ~np.isnan(places[: m - lag, :, 0]) & ~np.isnan(places[lag:, :, 0])
+        assert moved.value[k] == pytest.approx(arcs[there].mean(), rel=1e-9)
+        assert moved.pairs[k] == there.sum()
+    # Few beads are cut into blocks of origins.
+    few = mp.analysis.mean_square_displacement(places, [0, 5], lags, interval=0.1, sphere=middle)
+    cosine = (np.array(frames)[:-4, [0]] * np.array(frames)[4:, [0]]).sum(axis=2)
+    assert few.pairs[1] == 36 + ((~np.isnan(places[:-4, 5, 0])) & ~np.isnan(places[4:, 5, 0])).sum()
+    one = mp.analysis.mean_square_displacement(places, 0, 4, interval=0.1, sphere=middle)
+    between = 0.5 * (radii[:-4, [0]] + radii[4:, [0]])
+    assert one.value[0] == pytest.approx(((between * np.arccos(cosine)) ** 2).mean(), rel=1e-9)
+    short = mp.analysis.mean_square_displacement(places, interval=0.1, lags=1, sphere=middle)
+    assert short.value[0] == pytest.approx(2.0 * (radius * step) ** 2, rel=0.03)
+    with pytest.raises(mp.ParameterError, match="along a sphere all axes count"):
+        mp.analysis.mean_square_displacement(places, interval=0.1, axes="xy", sphere=middle)
+    with pytest.raises(mp.ParameterError, match="sphere"):
+        mp.analysis.mean_square_displacement(places, interval=0.1, sphere=middle[:3])

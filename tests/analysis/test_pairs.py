@@ -1,10 +1,14 @@
 """Pairs, contacts and clusters, against all pairs one by one; g against gases of which it is known."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 import medyanpy as mp
 from medyanpy import analysis
+from medyanpy._tools.images import nearest_image
+from medyanpy.analysis.frames import lengths_of
 from medyanpy.testing import check_mean
 
 
@@ -422,3 +426,103 @@ def test_clusters_of_bound_links(tmp_path):
     for state, pairs, one in zip(states, bound, found, strict=True):
         expected = clusters_by_hand(state.positions, range(30), None, pairs.tolist())
         assert one.sizes.tolist() == [len(members) for members in expected]
+
+
+# Periodic boxes -------------------------------------------------------------------------------------------------
+
+
+def images_of(d, box):
+    """The shortest of all images, tried one by one along each side."""
+    shifts = [np.arange(-9, 10) * length if np.isfinite(length) else np.zeros(1) for length in box]
+    tried = [d[..., i, None] + shifts[i] for i in range(3)]
+    best = [np.take_along_axis(one, np.argmin(np.abs(one), axis=-1)[..., None], axis=-1)[..., 0] for one in tried]
+    return np.stack(best, axis=-1)
+
+
+BOXES = [(20.0, 25.0, 30.0), (20.0, None, 25.0), (None, 22.0, np.nan)]
+
+
+@pytest.mark.parametrize("box", BOXES)
+def test_nearest_images_contacts_and_clusters_in_a_box(box, rng):
+    lengths = np.array([np.nan if one is None else one for one in box])
+    x = rng.uniform(-35.0, 35.0, (50, 3))
+    d = x[None] - x[:, None]
+    shortest = images_of(d, lengths)
+    np.testing.assert_allclose(nearest_image(d, lengths_of("test", box)), shortest, atol=1e-12)
+    distance = np.linalg.norm(shortest, axis=-1)
+    near = (distance <= 9.0) & ~np.eye(50, dtype=bool)
+    assert near.sum() > 10
+    contacts = mp.analysis.contact_counts(x, cutoff=9.0, box=box)
+    np.testing.assert_array_equal(contacts.per_bead, near.sum(axis=1))
+    assert contacts.total == near.sum() // 2
+    label = np.arange(50)
+    for _ in range(50):
+        label = np.where(near | np.eye(50, dtype=bool), label, 50).min(axis=1)
+    found = mp.analysis.clusters(x, cutoff=9.0, box=box)
+    assert sorted(found.sizes) == sorted(np.unique(label, return_counts=True)[1])
+    sizes = mp.analysis.cluster_sizes([x, x], cutoff=9.0, box=[box, box])
+    assert sizes.largest.value == found.sizes[0]
+    # What frames say themselves.
+    frames = [SimpleNamespace(positions=x, time=0.1 * k, box=box, ids=np.arange(50)) for k in range(3)]
+    of_frames = mp.analysis.contact_counts(frames, cutoff=9.0)
+    np.testing.assert_array_equal(of_frames.per_bead[2], contacts.per_bead)
+    assert len(mp.analysis.contact_times(frames, cutoff=9.0).pairs) == contacts.total
+    assert len(mp.analysis.contact_times(np.array([x, x]), cutoff=9.0, interval=1.0, box=box).pairs) == contacts.total
+
+
+def test_pairs_by_distance_in_a_box(rng):
+    x = rng.uniform(-30.0, 60.0, (3, 40, 3))
+    box = np.array([20.0, 25.0, 30.0])
+    found = mp.analysis.radial_distribution(x, r_max=10.0, bins=7, box=box)
+    d = np.linalg.norm(images_of(x[:, None] - x[:, :, None], box), axis=-1)
+    counts = np.histogram(d[d > 0.0], found.edges)[0]
+    np.testing.assert_array_equal(found.pairs, counts)
+    shells = 4.0 / 3.0 * np.pi * np.diff(found.edges**3) / box.prod()
+    np.testing.assert_allclose(found.value, counts / (3 * 40 * 39 * shells))
+    # Boxes of frames that differ: each has its own gas.
+    boxes = [box, 2.0 * box, 1.5 * box]
+    found = mp.analysis.radial_distribution(x, r_max=10.0, bins=7, box=boxes)
+    share = np.mean([4.0 / 3.0 * np.pi * np.diff(found.edges**3) / one.prod() for one in boxes], axis=0)
+    np.testing.assert_allclose(found.value, found.pairs / (3 * 40 * 39 * share))
+    # With two lengths, a sheet.
+    flat = np.column_stack([x[0, :, :2], np.zeros(40)])
+    found = mp.analysis.radial_distribution(flat, r_max=10.0, bins=4, box=(20.0, 25.0))
+    assert found.value[-1] == pytest.approx(found.pairs[-1] / (40 * 39 * np.pi * (100.0 - 7.5**2) / 500.0))
+
+
+def test_ideal_gases_in_boxes_and_along_a_sphere(rng):
+    """g = 1 up to half of the box, and over the whole of a sphere."""
+    gas = rng.uniform(0.0, 1.0, (100, 60, 3)) * [20.0, 24.0, 30.0]
+    g = mp.analysis.radial_distribution(gas, r_max=10.0, bins=5, box=(20.0, 24.0, 30.0))
+    assert (abs(g.value - 1.0) < 6.0 * g.error).all()
+    assert (g.error[1:] < 0.08).all()
+    ball = rng.normal(size=(100, 60, 3))
+    ball *= 50.0 / np.linalg.norm(ball, axis=2, keepdims=True)
+    g = mp.analysis.radial_distribution(ball, r_max=50.0 * np.pi, bins=8, sphere=50.0, along_surface=True)
+    assert (abs(g.value - 1.0) < 6.0 * g.error).all()
+    assert g.pairs.sum() == 100 * 60 * 59
+    two = [[50.0, 0, 0], [0, 50.0, 0]]
+    one = mp.analysis.radial_distribution(two, r_max=100.0, bins=100, sphere=50.0, along_surface=True)
+    assert one.distance[np.argmax(one.pairs)] == pytest.approx(25.0 * np.pi, abs=0.5)
+
+
+def test_boxes_that_are_refused():
+    x = np.zeros((4, 3))
+    for box, match in (
+        ((10.0, 10.0, 10.0), "cutoff = 6 but must be at most half of the box, 5"),
+        ((10.0, 0.0, 10.0), r"box\[1\] = 0.0 but must be finite and > 0"),
+        ((10.0,), "box"),
+        ("abc", "box"),
+        (3.0, "box must be three lengths, None in open directions, not 3.0"),
+        ([(20, 20, 20)] * 2, "box is of 2 frames, but there are 1"),
+    ):
+        with pytest.raises(mp.ParameterError, match=match):
+            mp.analysis.contact_counts(x, cutoff=6.0, box=box)
+        with pytest.raises(mp.ParameterError, match=match):
+            mp.analysis.clusters(x, cutoff=6.0, box=box)
+    with pytest.raises(mp.ParameterError, match="r_max = 6 but must be at most half"):
+        mp.analysis.radial_distribution(x, r_max=6.0, box=(10.0, 20.0, 20.0))
+    with pytest.raises(mp.ParameterError, match="give one of volume="):
+        mp.analysis.radial_distribution(x, r_max=6.0, box=(None, None, 20.0))
+    with pytest.raises(mp.ParameterError, match="along_surface is of a sphere"):
+        mp.analysis.radial_distribution(x, r_max=6.0, volume=1e6, along_surface=True)

@@ -261,3 +261,115 @@ def test_beads_that_come_and_go():
     with topology.edit():
         beads.remove([1])
     np.testing.assert_allclose(analysis.virial_stress(context, 1.0).kinetic.diagonal(), [-1.0, 0.0, -4.0])
+
+
+# Membranes ------------------------------------------------------------------------------------------------------
+
+
+def test_tension_of_a_sphere_is_that_of_laplace():
+    """Under the pressure that balances it: σ from the virial is the coefficient of the area, and ΔpR/2."""
+    topology = mp.Topology()
+    mesh = mp.TriangleMesh.icosphere(100.0, 3)
+    vesicle = topology.add_membrane(mesh, vertex_mass=1e-12)
+    system = mp.System(topology)
+    sigma, modulus = 0.05, 2.0
+    pressure = 2.0 * sigma * mesh.area / (3.0 * mesh.volume)
+    system.add_force(mp.forces.MembraneTension(vesicle, sigma))
+    system.add_force(mp.forces.MembraneVolume(vesicle, modulus, mesh.volume / (1.0 - pressure / modulus)))
+    system.add_force(mp.forces.MembraneBending(vesicle, 80.0))
+    context = mp.Context(system, mp.VerletIntegrator(1e-9))
+    found = analysis.surface_tension(context, vesicle, without="MembraneVolume")
+    # Bending does not know the scale of a sphere: it has no tension.
+    assert set(found.forces) == {"MembraneTension", "MembraneBending"}
+    assert found.forces["MembraneTension"] == pytest.approx(sigma, rel=1e-12)
+    assert abs(found.forces["MembraneBending"]) < 1e-9
+    assert found.area == pytest.approx(mesh.area, rel=1e-12)
+    assert found.total == pytest.approx(0.5 * pressure * 3.0 * mesh.volume / mesh.area, rel=1e-7)
+    assert found.total == pytest.approx(0.5 * pressure * 100.0, rel=0.01)
+    whole = analysis.surface_tension(context, vesicle)
+    assert abs(whole.total) < 1e-9
+    assert whole.kinetic == 0.0
+
+
+def test_tension_of_a_frame():
+    """A flat sheet: minus what vertices' motion and forces press outwards; what acts across it counts nothing."""
+    topology = mp.Topology()
+    sheet = topology.add_membrane(mp.TriangleMesh.flat_sheet(9, 8, 2.0), vertex_mass=0.5)
+    gas = topology.add_beads(np.random.default_rng(1).normal(size=(30, 3)), mass=2.0)
+    system = mp.System(topology)
+    system.add_force(mp.forces.MembraneTension(sheet, 0.3))
+    system.add_force(mp.forces.HarmonicTrap(gas, [0.0, 0.0, 5.0], [0.0, 0.0, 0.0], name="across"))
+    context = mp.Context(system, mp.VerletIntegrator(1e-3))
+    context.set_velocities_to_temperature(kT=1.0, seed=3)
+    v = context.get_state(velocities=True).velocities
+    area = sheet.mesh.area
+    found = analysis.surface_tension(context, box=(area / 10.0, 10.0))
+    assert found.area == pytest.approx(area)
+    assert found.forces == {"MembraneTension": pytest.approx(0.3, rel=1e-12), "across": pytest.approx(0.0, abs=1e-15)}
+    mass = np.concatenate([np.full(72, 0.5), np.full(30, 2.0)])
+    kinetic = -(mass[:, None] * v[:, :2] ** 2).sum() / (2.0 * area)
+    assert found.kinetic == pytest.approx(kinetic, rel=1e-12)
+    assert found.total == pytest.approx(0.3 + kinetic, rel=1e-12)
+    for match, call in (
+        ("give box=", lambda: analysis.surface_tension(context)),
+        ("the membrane has borders", lambda: analysis.surface_tension(context, sheet)),
+        ("there is no force 'acros'", lambda: analysis.surface_tension(context, box=(1, 1), without=["acros"])),
+        ("must be the handle of a membrane", lambda: analysis.surface_tension(context, gas)),
+        ("give volume=", lambda: analysis.virial_stress(context)),
+    ):
+        with pytest.raises(mp.ParameterError, match=match):
+            call()
+
+
+def test_force_of_a_tether(rng):
+    """A spring between a trapped bead and one that is held: both holders bear it, with opposite signs."""
+    topology = mp.Topology()
+    ends = topology.add_beads([[0.0, 0, 0], [4.0, 0, 0]], mass=1.0)
+    vertices = topology.add_membrane(mp.TriangleMesh.icosphere(1.0, 0), vertex_mass=1.0, fixed=True)
+    system = mp.System(topology)
+    trap = system.add_force(mp.forces.HarmonicTrap([1], [4.0, 5.0, 6.0], [4.5, 0.2, 0.1]))
+    system.add_force(mp.forces.HarmonicBonds([[0, 1], [0, vertices.beads[3]]], stiffness=3.0, length=1.0))
+    context = mp.Context(system, mp.VerletIntegrator(0.01))
+    states = []
+    for _ in range(3):
+        context.step(2)
+        states.append(context.get_state(positions=True, forces=True))
+    x = np.array([one.positions for one in states])
+    expected = [4.0, 5.0, 6.0] * (x[:, 1] - [4.5, 0.2, 0.1])
+    np.testing.assert_allclose(analysis.tether_force(states, trap), expected, rtol=1e-12)
+    np.testing.assert_allclose(analysis.tether_force(x, trap, [0.0, 0.0, 2.0]), expected[:, 2], rtol=1e-12)
+    assert analysis.tether_force(states[0], trap).shape == (3,)
+    d = x[:, 0] - x[:, vertices.beads[3]]
+    length = np.linalg.norm(d, axis=1)[:, None]
+    pull = 3.0 * (length - 1.0) * d / length
+    np.testing.assert_allclose(analysis.tether_force(states, vertices), pull, rtol=1e-9)
+    np.testing.assert_allclose(analysis.tether_force(states, vertices, [1, 0, 0]), pull[:, 0], rtol=1e-9)
+    with pytest.raises(mp.ParameterError, match="direction must not be 0"):
+        analysis.tether_force(x, trap, [0, 0, 0])
+    with pytest.raises(mp.ParameterError, match="give states with forces=True"):
+        analysis.tether_force(x, vertices)
+    with pytest.raises(mp.ParameterError, match=r"get_state\(forces=True\)"):
+        analysis.tether_force(context.get_state(positions=True), vertices)
+    assert ends.topology is topology
+
+
+@pytest.mark.long
+def test_tension_of_a_box_is_the_one_imposed():
+    """`BoxArea` holds a patch at a frame tension, which virials have in the mean. Without the motion of beads it would be
+    1.2 higher."""
+    tension = 0.5
+    mesh = mp.TriangleMesh.flat_sheet(6, 6, 1.0, periodic=True)
+    topology = mp.Topology()
+    patch = topology.add_membrane(mesh, vertex_mass=1.0, vertex_friction=1.0)
+    system = mp.System(topology, box=mesh.box)
+    system.add_force(mp.forces.MembraneBending(patch, 20.0))
+    system.add_force(mp.forces.MembraneEdgeSprings(patch, 100.0))
+    system.add_jump(mp.jumps.BoxArea(tension=tension, rate=4.0, step=0.04))
+    simulation = mp.Simulation(system, mp.SplittingIntegrator("JBAOABJ", 0.01, kT=1.0, seed=3), threads=1)
+    simulation.context.set_velocities_to_temperature(kT=1.0, seed=4)
+    simulation.step(1000)
+    found = []
+    for _ in range(6000):
+        simulation.step(40)
+        found.append(analysis.surface_tension(simulation).total)
+    check_mean("frame tension", np.array(found), tension, sees=0.4, time_series=True)

@@ -1,0 +1,214 @@
+"""Distances of in-triangle points along their membrane, and their pair correlation."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from medyanpy._tools.images import box_shown
+from medyanpy._tools.names import look_up
+from medyanpy._tools.validation import number, whole_number
+from medyanpy._tools.validation import seed as checked_seed
+from medyanpy.analysis.estimates import PARTS, cuts, jackknife
+from medyanpy.analysis.pairs import RadialDistribution
+from medyanpy.analysis.surfaces import Patch, Surfaces
+from medyanpy.beads import InTrianglePoints, Membrane
+from medyanpy.context import Context
+from medyanpy.errors import ParameterError, TopologyError
+from medyanpy.files.segments import TrajectoryHandle
+from medyanpy.forces import SoftSphere
+from medyanpy.integrators import SplittingIntegrator
+from medyanpy.mesh import TriangleMesh
+from medyanpy.system import System
+from medyanpy.topology import Topology
+
+__all__ = ["SurfaceDistances", "surface_distances", "surface_radial_distribution"]
+
+
+@dataclass(frozen=True)
+class SurfaceDistances:
+    """How far points are from each other along their membrane, in one frame.
+
+    Attributes
+    ----------
+    pairs : (k, 2) int array
+        Rows of beads of each pair within the reach, the lower first; in ascending order.
+    distance : (k,) float array, nm
+        Length of the shortest path over the triangles.
+    """
+
+    pairs: np.ndarray
+    distance: np.ndarray
+
+
+def surface_distances(source: Any, points: Any, *, reach: float) -> SurfaceDistances | list[SurfaceDistances]:
+    """Distances of in-triangle points from each other along their membrane.
+
+    Exact: lengths of the shortest paths over the triangles as they are in each frame, as pair forces with
+    ``along_surface=True`` have them.
+
+    Parameters
+    ----------
+    source : State or Frame, list of these, Trajectory or slice of one
+    points : handle or its name
+        In-triangle points.
+    reach : float, nm, > 0
+        Up to which distance. The time goes with the number of points and the square of the reach in edges.
+
+    Returns
+    -------
+    SurfaceDistances, or a list of them
+        A list, unless one frame is given.
+
+    Raises
+    ------
+    ParameterError
+        Arrays of positions, which tell nothing of triangles; a reach beyond half of the box.
+    TopologyError
+        What are no in-triangle points.
+    SimulationError
+        A reach of more than about a hundred edges, or triangles without area.
+
+    Examples
+    --------
+    >>> import medyanpy as mp
+    >>> topology = mp.Topology()
+    >>> vesicle = topology.add_membrane(mp.TriangleMesh.icosphere(10.0, 3), vertex_mass=1.0)
+    >>> points = topology.add_intriangle_points(vesicle, 3, mass=1.0, seed=4)
+    >>> state = mp.Context(mp.System(topology), mp.SplittingIntegrator("AGBGA", 0.01)).get_state(positions=True)
+    >>> found = mp.analysis.surface_distances(state, points, reach=40.0)
+    >>> (found.pairs - points.beads[0]).tolist(), found.distance.round(1).tolist()
+    ([[0, 1], [0, 2], [1, 2]], [19.1, 12.5, 12.8])
+    """
+    what = "surface_distances"
+    frames = _Points(what, source, points)
+    far = number(f"{what}: reach", reach, above=0.0)
+    found = [frames.distances(one, far)[0] for one in frames]
+    return found[0] if frames.one else found
+
+
+def surface_radial_distribution(
+    source: Any, points: Any, *, r_max: float, bins: int = 100, seed: int = 0
+) -> RadialDistribution:
+    r"""The pair correlation g(r) of in-triangle points by their distance along the membrane.
+
+    .. math:: g(r) = \frac{\text{pairs at the distance } r}{\text{pairs at the distance } r \text{ of an ideal gas}}
+
+    The ideal gas are as many points, drawn evenly over the triangles of each frame: right on any membrane, curved,
+    closed or with borders.
+
+    Parameters
+    ----------
+    source, points
+        As of `surface_distances`.
+    r_max : float, nm, > 0
+        Up to which distance; see `surface_distances` for what it costs.
+    bins : int, >= 1
+        Of equal width.
+    seed : int, >= 0
+        Of the gas.
+
+    Returns
+    -------
+    RadialDistribution
+        Errors are those of the jackknife over 20 blocks of frames, or single frames, where there are fewer, and hold
+        what the gas has of its own; nan of one frame.
+
+    Raises
+    ------
+    ParameterError, TopologyError, SimulationError
+        As `surface_distances`; no frame with a pair of points.
+    """
+    what = "surface_radial_distribution"
+    frames = _Points(what, source, points)
+    far = number(f"{what}: r_max", r_max, above=0.0)
+    edges = np.linspace(0.0, far, whole_number(f"{what}: bins", bins, at_least=1) + 1)
+    rng = np.random.default_rng(checked_seed(f"{what}: seed", seed))
+    counts = []
+    for one in frames:
+        own, gas = frames.distances(one, far, rng)
+        counts.append([np.histogram(found.distance, edges)[0] for found in (own, gas)])
+    blocks = cuts(len(counts), PARTS)
+    sums, ideal = (
+        np.array([np.sum([c[k] for c in counts[i:j]], axis=0) for i, j in blocks], float) for k in (0, 1)
+    )
+    if not ideal.any():
+        raise ParameterError(f"{what}: no frame has a pair of points within r_max = {far:g} nm")
+    with np.errstate(invalid="ignore", divide="ignore"):
+        value, error = jackknife(sums, ideal, lambda total, n: total / n)
+    some = ideal.sum(axis=0) > 0.0
+    value, error = (np.where(some, one, np.nan) for one in (value, error))
+    # From either end, as of other distances.
+    both = 2 * sums.sum(axis=0).astype(np.int64)
+    return RadialDistribution(edges, 0.5 * (edges[1:] + edges[:-1]), value, error, both)
+
+
+# How it is done -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Look:
+    """One frame: the membrane, and rows, triangles and weights of the points that are there."""
+
+    patch: Patch
+    rows: np.ndarray
+    triangles: np.ndarray
+    weights: np.ndarray
+
+
+class _Points:
+    """In-triangle points in all frames: iterate over it."""
+
+    def __init__(self, what: str, source: Any, points: Any) -> None:
+        self.what = what
+        if isinstance(points, str) and hasattr(source, "handles"):
+            points = look_up(source.handles, points, "handle", TopologyError)
+        on = getattr(points, "membrane", None)
+        if not isinstance(points, InTrianglePoints | TrajectoryHandle) or on is None:
+            raise TopologyError(f"{what}: points must be the handle of in-triangle points, not {points!r}")
+        self._surfaces = Surfaces(what, source, on if isinstance(on, Membrane | str) else on.name, None, None)
+        self.one = self._surfaces.one
+        if self._surfaces.frames.times is None:
+            raise ParameterError(f"{what}: give states, frames or a trajectory: positions tell nothing of triangles")
+        self._points = points
+        self._mesh: TriangleMesh | None = None
+
+    def __iter__(self) -> Any:
+        frames: Any = self._surfaces.frames
+        frames = frames._trajectory if frames._trajectory is not None else frames._frames
+        for frame, patch in zip(frames, self._surfaces, strict=True):
+            held = getattr(frame, "intriangle", frame)
+            triangles, weights = held.triangles[self._points.points], held.barycentric[self._points.points]
+            there = (triangles >= 0) & ~np.isnan(weights).any(axis=1)
+            yield _Look(patch, self._points.beads[there], triangles[there], weights[there])
+
+    def distances(self, look: _Look, reach: float, rng: Any = None) -> list[SurfaceDistances]:
+        """Of the points, and of as many that are drawn."""
+        box = None if look.patch.box is None else box_shown(look.patch.box)
+        same = self._mesh is not None and self._mesh.box == box and np.array_equal(self._mesh.faces, look.patch.faces)
+        mesh = self._mesh.with_vertices(look.patch.x) if same and self._mesh is not None else None
+        if mesh is None:
+            mesh = TriangleMesh(look.patch.x, look.patch.faces, box=box)
+        self._mesh = mesh
+        topology = Topology()
+        membrane = topology.add_membrane(mesh, 1.0, fixed=True)
+        weights = look.weights / look.weights.sum(axis=1)[:, None]
+        groups = [topology.add_intriangle_points(membrane, triangles=look.triangles, barycentric=weights, mass=1.0)]
+        if rng is not None:
+            triangles, drawn = mesh.sample(len(look.rows), rng)
+            groups.append(topology.add_intriangle_points(membrane, triangles=triangles, barycentric=drawn, mass=1.0))
+        system = System(topology, box=box)
+        for group in groups:
+            system.add_force(SoftSphere(group, group, 1e-12, reach, along_surface=True))
+        context = Context(system, SplittingIntegrator("AGBGA", 1e-3), threads=1)
+        bound = context._schedule.bound
+        for operation in bound:
+            operation.keeps_lengths = True
+        context.get_state(energy=True)
+        found = []
+        for group, operation in zip(groups, bound, strict=True):
+            places, distance = operation.lengths()
+            ends = np.sort(context.layout.order[places] - group.beads[0], axis=1)
+            order = np.lexsort((ends[:, 1], ends[:, 0]))
+            found.append(SurfaceDistances(look.rows[ends[order]], distance[order]))
+        return found

@@ -1,0 +1,569 @@
+"""How membranes fluctuate: spectra of patches and vesicles, and the bending modulus and tension that they tell."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from medyanpy._tools.series import statistical_inefficiency
+from medyanpy._tools.validation import number, required_thermal_energy, whole_number
+from medyanpy.analysis.estimates import PARTS, Estimate, average, cuts, jackknife
+from medyanpy.analysis.surfaces import Patch, Surfaces, vertex_spacing
+from medyanpy.errors import ParameterError
+
+__all__ = [
+    "PatchSpectrum", "SpectrumFit", "VesicleSpectrum", "discrete_wave_number", "fit_spectrum", "patch_spectrum",
+    "vesicle_spectrum",
+]  # fmt: skip
+
+# Waves shorter than those that are asked for are fitted along, so that these do not look like those.
+_ALONG = 1.5
+# Conjugate gradients end at this share of what they began with.
+_CLOSE = 1e-10
+_MOST_ITERATIONS = 200
+# Fewer parts than these tell no error; and so many statistical inefficiencies are in each.
+_FEWEST_PARTS = 5
+_MEMORIES_IN_PART = 2.0
+
+
+@dataclass(frozen=True)
+class PatchSpectrum:
+    r"""⟨\|h_q\|²⟩ of a patch, by wave number.
+
+    Attributes
+    ----------
+    wave_number : (K,) float array, 1/nm
+        Mean of \|q\| over the modes of each bin.
+    value, error : (K,) float array, nm²
+        Mean over modes and frames, and its standard error, with what frames remember of each other; nan where that is
+        too long.
+    modes : (K,) int array
+        How many wave vectors are in each bin; q and -q are one.
+    wave_vectors : (M, 2) float array, 1/nm
+        Of all modes, in the mean box.
+    power : (m, M) float array, nm²
+        \|h_q\|² of each mode in each frame.
+    area : float, nm²
+        Of the frame, LxLy; the mean of all frames.
+    spacing : float, nm
+        The edge of a regular lattice of triangles of as many vertices on this area.
+    """
+
+    wave_number: np.ndarray
+    value: np.ndarray
+    error: np.ndarray
+    modes: np.ndarray
+    wave_vectors: np.ndarray
+    power: np.ndarray = field(repr=False)
+    area: float
+    spacing: float
+
+    def _groups(self) -> "_Groups":
+        return _Groups(np.linalg.norm(self.wave_vectors, axis=1), self.power, np.ones(len(self.wave_vectors)))
+
+    def _rigidity(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """What multiplies κ and the tension in kT/⟨|h|²⟩, with q² = x."""
+        return self.area * x * x, self.area * x
+
+
+@dataclass(frozen=True)
+class VesicleSpectrum:
+    r"""⟨\|u_lm\|²⟩ of a vesicle, by degree.
+
+    Attributes
+    ----------
+    degree : (K,) int array
+        l, from 2.
+    value, error : (K,) float array, dimensionless
+        Mean over the 2 l + 1 orders and all frames, and its standard error, with what frames remember of each other;
+        nan where that is too long.
+    power : (m, K) float array, dimensionless
+        Mean over the orders in each frame.
+    radius : float, nm
+        Of a sphere of the same volume; the mean of all frames.
+    spacing : float, nm
+        The edge of a regular lattice of triangles of as many vertices on the area of the vesicle.
+    """
+
+    degree: np.ndarray
+    value: np.ndarray
+    error: np.ndarray
+    power: np.ndarray = field(repr=False)
+    radius: float
+    spacing: float
+
+    def _groups(self) -> "_Groups":
+        l = self.degree  # noqa: E741 - the symbol of the papers
+        return _Groups(np.sqrt(l * (l + 1.0)) / self.radius, self.power, 2.0 * l + 1.0)
+
+    def _rigidity(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """What multiplies κ and the tension in kT/⟨|u|²⟩, with l (l + 1)/R² = x."""
+        square = self.radius**2
+        return (square * x - 2.0) * square * x, (square * x - 2.0) * square
+
+
+@dataclass(frozen=True)
+class SpectrumFit:
+    """What a spectrum tells of a membrane.
+
+    Attributes
+    ----------
+    bending_modulus : Estimate, pN nm
+    tension : Estimate, pN/nm
+    reduced_tension : Estimate, dimensionless
+        Tension over bending modulus: times R² of a vesicle (σ̄), times the area of a patch.
+    wave_number : (K,) float array, 1/nm
+        Of the modes that were used; of a vesicle √(l (l + 1))/R.
+    value : (K,) float array
+        The spectrum that was fitted, of these.
+    parts : int
+        Into how many the frames were cut for the errors.
+    """
+
+    bending_modulus: Estimate
+    tension: Estimate
+    reduced_tension: Estimate
+    wave_number: np.ndarray = field(repr=False)
+    value: np.ndarray = field(repr=False)
+    parts: int
+
+
+@dataclass(frozen=True)
+class _Groups:
+    """Modes with one wave number each: how many (weight) are averaged in the power (m, K) of each frame."""
+
+    wave_number: np.ndarray
+    power: np.ndarray
+    weight: np.ndarray
+
+
+def patch_spectrum(
+    source: Any,
+    membrane: Any = None,
+    *,
+    faces: Any = None,
+    box: Any = None,
+    q_max: float | None = None,
+    bins: int | None = None,
+) -> PatchSpectrum:
+    r"""The height fluctuations of a nearly flat, periodic, rectangular patch in x and y.
+
+    .. math:: h(x, y) = \sum_q h_q\,e^{i q \cdot r}, \qquad
+              \langle |h_q|^2 \rangle = \frac{kT}{A\,(\kappa q^4 + \tau q^2)}
+
+    Parameters
+    ----------
+    source, membrane, faces
+        As of `curvatures`; the membrane in Monge's gauge, without overhangs.
+    box : (2,) or (3,) float, nm, or one for each frame, optional
+        Lx and Ly. That of states and trajectories where none is given.
+    q_max : float, 1/nm, > 0, optional
+        Up to which wave number; a third of π/a where none is given, with the `spacing` a.
+    bins : int, >= 1, optional
+        Of equal width in \|q\|; a bin for each wave number that there is, where none are given.
+
+    Returns
+    -------
+    PatchSpectrum
+
+    Raises
+    ------
+    ParameterError, TopologyError
+        As of `curvatures`; no box in x and y, a q_max below the longest wave, or beyond 2/3 of π/a.
+
+    Notes
+    -----
+    In each frame, the :math:`h_q` are the least-squares fit of the waves to the heights of the vertices at their places
+    in the plane, weighted with their projected areas :math:`a_v` (a third of the triangles around each, seen from
+    above),
+
+    .. math:: \min_{h} \sum_v a_v\,\Bigl|z_v - \sum_{|q| \le 1.5\,q_{max}} h_q\,e^{i q \cdot r_v}\Bigr|^2,
+
+    solved by conjugate gradients. On a regular lattice this is the discrete Fourier transform. In the disorder of a
+    fluid mesh waves are not orthogonal over the vertices: the sum :math:`\sum_v a_v z_v e^{-iq\cdot r_v}/A` alone takes
+    long waves, which are strong, for short ones (1 % at q = π/3a, with vertices that are 0.3 a off their places), while
+    the fit separates exactly all that are in it. Waves up to half as short again are fitted along, and what is shorter
+    still is taken for noise of the heights: that makes less than 0.2 %.
+
+    The error of a bin is the one of `average` for the mean over its modes in each frame.
+
+    References
+    ----------
+    W. Helfrich, R.-M. Servuss, Nuovo Cimento D 3, 137 (1984).
+    """
+    what = "patch_spectrum"
+    surfaces = Surfaces(what, source, membrane, faces, box)
+    for cell in surfaces.boxes:
+        if cell is None or not cell[:2].all():
+            raise ParameterError(f"{what}: give box=(Lx, Ly), the periodic frame of the patch: frames have none")
+    boxes = np.array(surfaces.boxes)[:, :2]
+    lengths = boxes.mean(axis=0)
+    area, n = float(np.mean(boxes.prod(axis=1))), len(surfaces.rows)
+    spacing = vertex_spacing(area, n)
+    shortest = np.pi / spacing
+    longest = shortest / 3.0 if q_max is None else number(f"{what}: q_max", q_max, above=0.0)
+    if longest * (1.0 + 1e-9) < 2.0 * np.pi / lengths.max() or longest > 2.0 / 3.0 * shortest:
+        raise ParameterError(
+            f"{what}: q_max = {longest:g} but must be from 2π/L = {2.0 * np.pi / lengths.max():g}, the longest wave in "
+            f"the box, to 2/3 π/a = {2.0 / 3.0 * shortest:g}, with the distance a of the vertices"
+        )
+    orders = _orders(lengths, _ALONG * longest)
+    q = 2.0 * np.pi * orders / lengths
+    size = np.linalg.norm(q, axis=1)
+    own = size <= longest * (1.0 + 1e-9)
+    power = np.empty((len(surfaces), int(own.sum())))
+    for k, patch in enumerate(surfaces):
+        z = patch.x[:, 2]
+        found = _fitted(_waves(patch.x[:, :2] / boxes[k], orders), _projected(patch), z - z.mean())
+        cosines, sines = found[1 : 1 + len(q)][own], found[1 + len(q) :][own]
+        # h cos + h' sin is h_q e^iqr and its conjugate with 2 h_q = h - i h'.
+        power[k] = 0.25 * (cosines**2 + sines**2)
+    q, size = q[own], size[own]
+    if bins is None:
+        _, label = np.unique(np.round(size / size.min(), 6), return_inverse=True)
+    else:
+        width = longest / whole_number(f"{what}: bins", bins, at_least=1)
+        _, label = np.unique(np.minimum((size / width).astype(int), int(bins) - 1), return_inverse=True)
+    modes = np.bincount(label)
+    binned = np.array([power[:, label == k].mean(axis=1) for k in range(len(modes))]).T
+    value, error = _means(binned)
+    return PatchSpectrum(np.bincount(label, size) / modes, value, error, modes, q, power, area, spacing)
+
+
+def vesicle_spectrum(
+    source: Any, membrane: Any = None, *, faces: Any = None, l_max: int = 8
+) -> VesicleSpectrum:
+    r"""The fluctuations of a nearly spherical vesicle in spherical harmonics.
+
+    .. math:: r(\theta, \varphi) = R\,\Bigl(1 + \sum_{lm} u_{lm} Y_{lm}(\theta, \varphi)\Bigr), \qquad
+              \langle |u_{lm}|^2 \rangle = \frac{kT}{(l + 2)(l - 1)\,[\kappa\,l(l + 1) + \sigma R^2]}
+
+    Distances r are from the middle of the volume, and R is the radius of a sphere of the same volume. l = 0 is the
+    volume and l = 1 a translation: they are fitted along and left out.
+
+    Parameters
+    ----------
+    source, membrane, faces
+        As of `curvatures`; a closed membrane, and positions that are not wrapped into a box.
+    l_max : int, >= 2
+        The largest degree. Degrees up to half as many again are fitted along.
+
+    Returns
+    -------
+    VesicleSpectrum
+
+    Raises
+    ------
+    ParameterError, TopologyError
+        As of `curvatures`; a membrane with borders, an l_max for which there are too few vertices.
+
+    Notes
+    -----
+    Coefficients are the least-squares fit of real spherical harmonics to :math:`r/R - 1` in the directions of the
+    vertices, weighted with the solid angles of what is around them: as of `patch_spectrum`. Harmonics are orthonormal
+    over the sphere.
+
+    References
+    ----------
+    S. T. Milner, S. A. Safran, Phys. Rev. A 36, 4371 (1987).
+    """
+    what = "vesicle_spectrum"
+    surfaces = Surfaces(what, source, membrane, faces, None)
+    top = whole_number(f"{what}: l_max", l_max, at_least=2)
+    along, n = int(np.ceil(_ALONG * top)), len(surfaces.rows)
+    if 3 * (along + 1) ** 2 > n:
+        most = int((np.sqrt(n / 3.0) - 1.0) / _ALONG)
+        raise ParameterError(f"{what}: l_max = {top} but {n} vertices tell degrees up to {most}")
+    power, radii, areas = np.empty((len(surfaces), top - 1)), [], []
+    for k, patch in enumerate(surfaces):
+        patch.expect_closed()
+        radius = (3.0 * abs(patch.volume) / (4.0 * np.pi)) ** (1.0 / 3.0)
+        off = patch.x - patch.centroid
+        r = np.linalg.norm(off, axis=1)
+        directions = off / r[:, None]
+        weight = np.abs(np.einsum("vi,vi->v", patch.vertex_vectors(), directions)) / r**2
+        found = _fitted(harmonics(directions, along), weight, r / radius - 1.0)
+        # The orders of l follow each other from l².
+        power[k] = [np.mean(found[degree**2 : (degree + 1) ** 2] ** 2) for degree in range(2, top + 1)]
+        radii.append(radius)
+        areas.append(patch.face_areas.sum())
+    value, error = _means(power)
+    spacing = vertex_spacing(float(np.mean(areas)), n)
+    return VesicleSpectrum(np.arange(2, top + 1), value, error, power, float(np.mean(radii)), spacing)
+
+
+def fit_spectrum(
+    spectrum: PatchSpectrum | VesicleSpectrum,
+    *,
+    kT: float | None = None,
+    temperature: float | None = None,
+    q_max: float | None = None,
+    tension: float | None = None,
+    discretization: bool = True,
+    softening: bool = False,
+) -> SpectrumFit:
+    r"""Bending modulus and tension from the spectrum of a membrane.
+
+    Parameters
+    ----------
+    spectrum : PatchSpectrum or VesicleSpectrum
+    kT, temperature : float, pN nm or kelvin, > 0
+        One of them.
+    q_max : float, 1/nm, > 0, optional
+        Longer waves alone are used (of a vesicle √(l (l + 1))/R); all of the spectrum where none is given.
+    tension : float, pN/nm, optional
+        It is known, and the bending modulus alone is fitted.
+    discretization : bool
+        Whether q² is what the triangles make of it, see Notes, or q² itself.
+    softening : bool
+        Fit the κ of :math:`\kappa(q) = \kappa - \frac{3 kT}{4\pi} \ln\frac{\pi/a}{q}`, which is that of the shortest
+        waves, in place of a κ for all waves.
+
+    Returns
+    -------
+    SpectrumFit
+
+    Raises
+    ------
+    ParameterError
+        What is no spectrum, or one with fewer wave numbers than what is fitted; a spectrum that no bending modulus and
+        tension make.
+
+    Notes
+    -----
+    Of a Gaussian mode, :math:`|h_q|^2` has an exponential distribution, so that the most likely κ and τ are those with
+    the smallest
+
+    .. math:: \sum_q \frac{m}{g_q} \Bigl[\ln S_q + \frac{\overline{|h_q|^2}}{S_q}\Bigr], \qquad
+              \frac{kT}{S_q} = A\,(\kappa q^4 + \tau q^2),
+
+    with m frames of which each counts as 1/g, the `statistical_inefficiency` of its modes (Whittle). 1/S is linear in
+    both, so that there is one minimum. Errors are those of the jackknife over parts of the frames, of which each is
+    longer than two inefficiencies of the slowest mode, 20 at most; nan where there would be fewer than 5. So they know
+    what frames remember, and whether modes depend on each other.
+
+    *The triangles.* In a regular lattice of triangles with edge a, the mean curvature that `MembraneBending` sees (both
+    forms) is half of a Laplacian whose symbol is
+
+    .. math:: \hat q^2 = \frac{4}{3 a^2} \sum_{i=1}^3 (1 - \cos q \cdot e_i)
+              \simeq \frac{4}{a^2} \bigl(1 - J_0(qa)\bigr) = q^2 \Bigl(1 - \frac{q^2 a^2}{16} + \dots\Bigr),
+
+    over its three directions of edges :math:`e_i`, and the same takes the place of q² in the energy of a tension:
+    :math:`\kappa \hat q^4 + \tau \hat q^2` exactly, for small waves. At q = π/3a it makes κ look 13 % smaller. For
+    meshes without order this is the lattice of the same density of vertices: right to 0.5 % at q = π/3a where vertices
+    are up to 0.15 a off their places, and to 2 % at 0.3 a. For a vesicle l (l + 1)/R² is taken for q², which leaves an
+    error of about 1.4 (a/R)².
+
+    References
+    ----------
+    P. Whittle, J. Roy. Statist. Soc. B 15, 125 (1953). W. Helfrich, J. Phys. 46, 1263 (1985), and L. Peliti,
+    S. Leibler, Phys. Rev. Lett. 54, 1690 (1985): κ(q).
+    """
+    what = "fit_spectrum"
+    if not isinstance(spectrum, PatchSpectrum | VesicleSpectrum):
+        raise ParameterError(f"{what}: {spectrum!r} is no PatchSpectrum or VesicleSpectrum")
+    energy = required_thermal_energy(what, temperature, kT)
+    groups = spectrum._groups()
+    longest = np.inf if q_max is None else number(f"{what}: q_max", q_max, above=0.0)
+    use = groups.wave_number <= longest * (1.0 + 1e-9)
+    q, power, weight = groups.wave_number[use], groups.power[:, use], groups.weight[use]
+    known = None if tension is None else number(f"{what}: tension", tension)
+    needed = 2 if known is None else 1
+    if len(np.unique(q.round(12))) < needed:
+        raise ParameterError(f"{what}: {len(q)} modes are up to q_max, and {needed} wave numbers are needed")
+    if not (power.mean(axis=0) > 0.0).all():
+        raise ParameterError(f"{what}: a mode does not move, so that nothing bends this membrane")
+    x = (discrete_wave_number(q, spectrum.spacing) if discretization else q) ** 2
+    bends, pulls = (one / energy for one in spectrum._rigidity(x))
+    offset = np.zeros(len(q))
+    if softening:
+        offset -= 3.0 * energy / (4.0 * np.pi) * np.log(np.pi / spectrum.spacing / q) * bends
+    if known is not None:
+        offset += known * pulls
+    terms = np.stack([bends, pulls], axis=1)[:, :needed]
+    memory = np.array([_memory(one) for one in _pooled(q, power)])
+    weight = weight / memory
+    n = len(power)
+    parts = int(min(PARTS, n / (_MEMORIES_IN_PART * memory.max())))
+    parts = parts if parts >= _FEWEST_PARTS else 1
+    blocks = cuts(n, parts)
+    sums = np.array([power[i:j].sum(axis=0) for i, j in blocks])
+    counts = np.array([[j - i] for i, j in blocks], float)
+    scale = spectrum.radius**2 if isinstance(spectrum, VesicleSpectrum) else spectrum.area
+
+    def estimate(total: np.ndarray, count: np.ndarray) -> np.ndarray:
+        """(..., 3) κ, tension and their ratio."""
+        means = np.atleast_2d(total / count)
+        each = np.array([_most_likely(what, mean, weight, terms, offset) for mean in means])
+        if known is not None:
+            each = np.column_stack([each, np.full(len(each), known)])
+        out = np.column_stack([each, scale * each[:, 1] / each[:, 0]])
+        return out[0] if np.ndim(total) == 1 else out
+
+    if parts > 1:
+        value, error = jackknife(sums, counts, estimate)
+    else:
+        value, error = estimate(sums[0], counts[0]), np.full(3, np.nan)
+    modulus, pull, ratio = (Estimate(float(a), float(b)) for a, b in zip(value, error, strict=True))
+    fitted = 1.0 / (terms @ value[:needed] + offset)
+    return SpectrumFit(modulus, pull, ratio, q, fitted, parts)
+
+
+def discrete_wave_number(q: Any, spacing: float) -> Any:
+    r"""The wave number that a lattice of triangles makes of another: what bends, and pulls, in place of q.
+
+    .. math:: \hat q = \frac{2}{a} \sqrt{1 - J_0(q a)}
+
+    Parameters
+    ----------
+    q : float or array, 1/nm, >= 0
+    spacing : float, nm, > 0
+        The edge a of the lattice.
+
+    Returns
+    -------
+    float or array, 1/nm
+        The mean over all directions of what `fit_spectrum` says; exact up to :math:`(qa)^4`.
+
+    Examples
+    --------
+    >>> import medyanpy as mp
+    >>> float(mp.analysis.discrete_wave_number(1.0, spacing=0.1).round(6))
+    0.999688
+    """
+    from scipy import special
+
+    a = number("discrete_wave_number: spacing", spacing, above=0.0)
+    return 2.0 / a * np.sqrt(1.0 - special.j0(np.asarray(q, float) * a))
+
+
+# How it is done -----------------------------------------------------------------------------------------------
+
+
+def _orders(lengths: np.ndarray, longest: float) -> np.ndarray:
+    """(M, 2) whole numbers of waves along x and y up to a wave number: half of the plane, without 0."""
+    nx, ny = (int(longest * length / (2.0 * np.pi) * (1.0 + 1e-9)) for length in lengths)
+    i, j = (grid.ravel() for grid in np.meshgrid(np.arange(nx + 1), np.arange(-ny, ny + 1), indexing="ij"))
+    size = 2.0 * np.pi * np.hypot(i / lengths[0], j / lengths[1])
+    half = ((i > 0) | (j > 0)) & (size <= longest * (1.0 + 1e-9))
+    return np.column_stack([i[half], j[half]])
+
+
+def _waves(places: np.ndarray, orders: np.ndarray) -> np.ndarray:
+    """(V, 1 + 2M) 1, cosines and sines at places in units of the box."""
+    phase = np.exp(2j * np.pi * places)
+    low, high = orders[:, 1].min(initial=0), orders[:, 1].max(initial=0)
+    # Powers of one wave along each side.
+    along_x = phase[:, :1] ** np.arange(orders[:, 0].max(initial=0) + 1)
+    along_y = phase[:, 1:] ** np.arange(low, high + 1)
+    waves = along_x[:, orders[:, 0]] * along_y[:, orders[:, 1] - low]
+    return np.concatenate([np.ones((len(places), 1)), waves.real, waves.imag], axis=1)
+
+
+def _projected(patch: Patch) -> np.ndarray:
+    """(V,) areas of vertices seen from above; 0 below overhangs."""
+    area = patch.vertex_vectors()[:, 2]
+    return np.asarray(np.maximum(area * np.sign(area.sum()), 0.0))
+
+
+def harmonics(directions: np.ndarray, l_max: int) -> np.ndarray:
+    """(V, (l_max + 1)²) real spherical harmonics in unit directions, orthonormal over the sphere: order m of degree l
+    in column l² + l + m."""
+    x, y, z = directions.T
+    planar, azimuth = np.hypot(x, y), np.arctan2(y, x)
+    out = np.empty((len(directions), (l_max + 1) ** 2))
+    diagonal = np.full(len(directions), np.sqrt(0.25 / np.pi))
+    for m in range(l_max + 1):
+        if m:
+            diagonal = diagonal * planar * np.sqrt((2 * m + 1) / (2 * m))
+        below, here = np.zeros_like(diagonal), diagonal
+        cosine, sine = np.sqrt(2.0) * np.cos(m * azimuth), np.sqrt(2.0) * np.sin(m * azimuth)
+        for l in range(m, l_max + 1):  # noqa: E741 - the symbol of the papers
+            if l > m:
+                factor = np.sqrt((4 * l * l - 1) / (l * l - m * m))
+                before = np.sqrt(((l - 1) ** 2 - m * m) / (4 * (l - 1) ** 2 - 1))
+                below, here = here, factor * (z * here - before * below)
+            if m:
+                out[:, l * l + l + m], out[:, l * l + l - m] = here * cosine, here * sine
+            else:
+                out[:, l * l + l] = here
+    return out
+
+
+def _fitted(basis: np.ndarray, weight: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """(B,) least-squares coefficients of columns (V, B) for values (V,), by conjugate gradients: columns are nearly
+    orthogonal with these weights."""
+    scale = 1.0 / (weight @ basis**2)
+    right = basis.T @ (weight * values)
+    out = scale * right
+    rest = right - basis.T @ (weight * (basis @ out))
+    ahead = scale * rest
+    direction, size = ahead, float(rest @ ahead)
+    begin = float(right @ (scale * right))
+    for _ in range(_MOST_ITERATIONS):
+        if size <= _CLOSE**2 * begin:
+            break
+        pushed = basis.T @ (weight * (basis @ direction))
+        step = size / float(direction @ pushed)
+        out = out + step * direction
+        rest = rest - step * pushed
+        ahead = scale * rest
+        last, size = size, float(rest @ ahead)
+        direction = ahead + size / last * direction
+    return np.asarray(out)
+
+
+def _memory(series: np.ndarray) -> float:
+    """Statistical inefficiency; 1 of a single frame."""
+    return float(statistical_inefficiency(series)) if len(series) > 1 else 1.0
+
+
+def _pooled(q: np.ndarray, power: np.ndarray) -> list[np.ndarray]:
+    """For each mode the series of the mean over all modes of its wave number: they remember alike."""
+    _, label = np.unique(np.round(q / q.min(), 6), return_inverse=True)
+    pools = [power[:, label == k].mean(axis=1) for k in range(label.max() + 1)]
+    return [pools[k] for k in label]
+
+
+def _means(series: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(K,) means of series (m, K), and their errors; nan of one frame."""
+    if len(series) < 2:
+        return series.mean(axis=0), np.full(series.shape[1], np.nan)
+    found = [average(one) for one in series.T]
+    return np.array([one.value for one in found]), np.array([one.error for one in found])
+
+
+def _most_likely(
+    what: str, mean: np.ndarray, weight: np.ndarray, terms: np.ndarray, offset: np.ndarray
+) -> np.ndarray:
+    """(p,) parameters for which Σ w [P g - ln g] is smallest, g = terms . parameters + offset > 0, by Newton."""
+
+    def cost(at: np.ndarray) -> float:
+        g = terms @ at + offset
+        return float(weight @ (mean * g - np.log(g))) if (g > 0.0).all() else np.inf
+
+    # Where kT/S is what was measured, mode by mode, in least squares; and if that is nowhere, κ alone.
+    size = weight * mean**2
+    normal = terms.T @ (size[:, None] * terms)
+    at = np.linalg.solve(normal, terms.T @ (size * (1.0 / mean - offset)))
+    if not np.isfinite(cost(at)):
+        at = np.zeros(terms.shape[1])
+        # So much that all are positive, and that the whole power is right.
+        at[0] = max(float((weight @ np.ones(len(mean))) / (weight @ (mean * terms[:, 0]))), 0.0)
+        at[0] = max(at[0], 1.01 * float((-offset / terms[:, 0]).max()))
+    value = cost(at)
+    for _ in range(100):
+        g = terms @ at + offset
+        slope = terms.T @ (weight * (mean - 1.0 / g))
+        curve = terms.T @ ((weight / g**2)[:, None] * terms)
+        step = np.linalg.solve(curve, slope)
+        share = 1.0
+        while share > 1e-12 and not cost(at - share * step) <= value:
+            share *= 0.5
+        at = at - share * step
+        last, value = value, cost(at)
+        if float(slope @ step) < 1e-20 * weight.sum() or last - value == 0.0:
+            break
+    if not np.isfinite(value):
+        raise ParameterError(f"{what}: no bending modulus and tension make such a spectrum")
+    return np.asarray(at)

@@ -1,0 +1,181 @@
+"""Structure factors: what scatters from the places of beads."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from medyanpy._tools.validation import number, whole_number
+from medyanpy.analysis.diffusion import axes_of
+from medyanpy.analysis.estimates import average
+from medyanpy.analysis.frames import Source
+from medyanpy.errors import ParameterError
+
+__all__ = ["StructureFactor", "structure_factor"]
+
+# Distances of which sines are taken at once.
+_AT_ONCE = 1 << 20
+
+
+@dataclass(frozen=True)
+class StructureFactor:
+    """S(q), by wave number.
+
+    Attributes
+    ----------
+    wave_number : (K,) float array, 1/nm
+        In a box the mean over the wave vectors of each bin that has some.
+    value, error : (K,) float array, dimensionless
+        Mean over wave vectors and frames, and its standard error, with what frames remember of each other (`average`);
+        nan where that is too long, and of one frame.
+    modes : (K,) int array
+        How many wave vectors are in each bin; q and -q are one. 0 in open space, where all directions are.
+    """
+
+    wave_number: np.ndarray
+    value: np.ndarray
+    error: np.ndarray
+    modes: np.ndarray
+
+
+def structure_factor(
+    source: Any, beads: Any = None, *, q_max: float, bins: int = 50, box: Any = None, axes: str = "xyz"
+) -> StructureFactor:
+    r"""The structure factor of a group of beads.
+
+    .. math:: S(q) = \frac1N \Bigl\langle \Bigl|\sum_j e^{-i q \cdot x_j}\Bigr|^2 \Bigr\rangle
+
+    In a periodic box, over its wave vectors :math:`q_i = 2\pi n_i/L_i`, without 0. In open space, over all directions
+    (Debye): :math:`S(q) = 1 + \frac1N \sum_{i \ne j} \frac{\sin q r_{ij}}{q r_{ij}}`, with :math:`J_0(q r)` for two
+    axes and :math:`\cos q r` for one; there, a group has the scattering of its shape as well.
+
+    Parameters
+    ----------
+    source : frames; see `radial_distribution`
+    beads : handle or its name, list of these, (k,) int or int, optional
+        Which beads; all, where none are given.
+    q_max : float, 1/nm, > 0
+        Up to which wave number.
+    bins : int, >= 1
+        Of equal width; in open space, so many wave numbers from q_max/bins to q_max.
+    box : (3,) float or None, nm, or one for each frame, optional
+        As of `radial_distribution`.
+    axes : str
+        Which coordinates count: ``"xyz"``, or ``"xy"`` for what is spread over a sheet.
+
+    Returns
+    -------
+    StructureFactor
+
+    Raises
+    ------
+    ParameterError
+        A box that is open in some of the axes and closed in others, a q_max below its longest wave, frames without
+        beads; and as `mean_square_displacement`.
+    TopologyError
+        As `mean_square_displacement`.
+
+    References
+    ----------
+    P. Debye, Ann. Phys. 351, 809 (1915).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import medyanpy as mp
+    >>> places = 2.0 * np.stack(np.meshgrid(range(4), range(4), range(4)), axis=-1).reshape(-1, 3)
+    >>> crystal = mp.analysis.structure_factor(places, q_max=3.2, bins=16, box=(8.0, 8.0, 8.0))
+    >>> np.round(crystal.value[-2:], 9).tolist()                     # Bragg's peak at q = π: the number of beads
+    [0.0, 64.0]
+    """
+    what = "structure_factor"
+    frames = Source(what, source)
+    rows = frames.rows("beads", beads)
+    chosen = axes_of(what, axes)
+    longest = number(f"{what}: q_max", q_max, above=0.0)
+    k = whole_number(f"{what}: bins", bins, at_least=1)
+    boxes = frames.boxes(box)
+    closed = [0 if cell is None else int((cell[chosen] > 0.0).sum()) for cell in boxes]
+    if set(closed) not in ({0}, {len(chosen)}):
+        raise ParameterError(
+            f"{what}: along {axes} the box is closed in some directions and open in others: choose axes= of one kind"
+        )
+    found: list[np.ndarray] = []
+    if closed[0] == 0:
+        q, modes = longest * np.arange(1, k + 1) / k, np.zeros(k, np.int64)
+        for x in frames.each(rows):
+            found.append(_debye(_there(what, x)[:, chosen], q))
+    else:
+        lengths = np.array([cell[chosen] for cell in boxes if cell is not None])
+        orders = _orders(what, lengths.mean(axis=0), longest)
+        size = np.linalg.norm(2.0 * np.pi * orders / lengths.mean(axis=0), axis=1)
+        _, label = np.unique(np.minimum((size * k / longest).astype(int), k - 1), return_inverse=True)
+        modes = np.bincount(label)
+        q = np.bincount(label, size) / modes
+        for x, cell in zip(frames.each(rows), lengths, strict=True):
+            own = _there(what, x)[:, chosen] / cell
+            found.append(np.bincount(label, _powers(own, orders)) / modes / len(own))
+    series = np.array(found)
+    if len(series) < 2:
+        return StructureFactor(q, series[0], np.full(len(q), np.nan), modes)
+    means = [average(one) for one in series.T]
+    return StructureFactor(q, np.array([m.value for m in means]), np.array([m.error for m in means]), modes)
+
+
+# How it is done -----------------------------------------------------------------------------------------------
+
+
+def _there(what: str, x: np.ndarray) -> np.ndarray:
+    here = x[~np.isnan(x).any(axis=1)]
+    if not len(here):
+        raise ParameterError(f"{what}: a frame has none of these beads")
+    return np.asarray(here)
+
+
+def _orders(what: str, lengths: np.ndarray, longest: float) -> np.ndarray:
+    """(M, d) whole numbers of waves along the sides up to a wave number: half of the space, without 0."""
+    most = np.floor(longest * lengths / (2.0 * np.pi) * (1.0 + 1e-9)).astype(int)
+    grids = np.meshgrid(np.arange(most[0] + 1), *(np.arange(-n, n + 1) for n in most[1:]), indexing="ij")
+    orders = np.stack([grid.ravel() for grid in grids], axis=1)
+    near = np.linalg.norm(2.0 * np.pi * orders / lengths, axis=1) <= longest * (1.0 + 1e-9)
+    # Of q and -q that of which the first number that is not 0 is above.
+    first = np.take_along_axis(orders, np.argmax(orders != 0, axis=1)[:, None], axis=1)[:, 0]
+    orders = orders[near & (first > 0)]
+    if not len(orders):
+        raise ParameterError(
+            f"{what}: q_max = {longest:g} but the longest wave in the box has {2.0 * np.pi / lengths.max():g}"
+        )
+    return np.asarray(orders)
+
+
+def _powers(places: np.ndarray, orders: np.ndarray) -> np.ndarray:
+    """(M,) |Σ e^iqx|² of places in units of the box."""
+    d = places.shape[1]
+    low, high = orders.min(axis=0), orders.max(axis=0)
+    # Powers of one wave along each side; of directions that do not count, one.
+    along = [np.exp(2j * np.pi * places[:, i : i + 1]) ** np.arange(low[i], high[i] + 1) for i in range(d)]
+    along += [np.ones((len(places), 1))] * (3 - d)
+    at = np.concatenate([orders - low, np.zeros((len(orders), 3 - d), int)], axis=1)
+    out = np.empty(len(orders))
+    for i in np.unique(at[:, 0]).tolist():
+        own = at[:, 0] == i
+        sums = (along[0][:, i : i + 1] * along[1]).T @ along[2]
+        out[own] = np.abs(sums[at[own, 1], at[own, 2]]) ** 2
+    return out
+
+
+def _debye(x: np.ndarray, q: np.ndarray) -> np.ndarray:
+    """(K,) over all directions."""
+    from scipy import special
+    from scipy.spatial import distance
+
+    r = distance.pdist(x)
+    sums = np.zeros(len(q))
+    step = max(1, _AT_ONCE // len(q))
+    for start in range(0, len(r), step):
+        phase = q[:, None] * r[start : start + step]
+        if x.shape[1] == 3:
+            sums += np.sinc(phase / np.pi).sum(axis=1)
+        else:
+            sums += (special.j0(phase) if x.shape[1] == 2 else np.cos(phase)).sum(axis=1)
+    return np.asarray(1.0 + 2.0 * sums / len(x))

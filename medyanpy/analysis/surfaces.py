@@ -1,0 +1,336 @@
+"""Membranes frame by frame: curvatures, reduced volume, and the order of the mesh."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from medyanpy._tools.validation import array
+from medyanpy.analysis.frames import Source
+from medyanpy.beads import Membrane
+from medyanpy.errors import ParameterError, TopologyError
+from medyanpy.mesh import TriangleMesh, geometry
+
+__all__ = [
+    "Curvatures", "MeshOrder", "Patch", "Surfaces", "curvatures", "mesh_order", "reduced_volume", "vertex_spacing",
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Curvatures:
+    """Curvatures at the vertices of a membrane; with one frame there is no axis of frames.
+
+    Attributes
+    ----------
+    mean : (m, V) or (V,) float array, 1/nm
+        Half the sum of the principal curvatures, positive where the surface bulges along its normals; nan on borders.
+    gaussian : (m, V) or (V,) float array, 1/nm²
+        Their product; nan on borders.
+    area : (m, V) or (V,) float array, nm²
+        Of the vertices: a third of the triangles around each.
+    """
+
+    mean: np.ndarray
+    gaussian: np.ndarray
+    area: np.ndarray
+
+
+@dataclass(frozen=True)
+class MeshOrder:
+    """How regular a mesh is; with one frame there is no axis of frames.
+
+    Attributes
+    ----------
+    hexatic : (m, V) or (V,) float array, 0 to 1
+        Absolute ψ6 of each vertex: 1 where its neighbours are six at equal angles; nan on borders.
+    neighbors : (m, V) or (V,) int array
+        How many edges end at each vertex.
+    """
+
+    hexatic: np.ndarray
+    neighbors: np.ndarray
+
+
+def curvatures(source: Any, membrane: Any = None, *, faces: Any = None, box: Any = None) -> Curvatures:
+    r"""Mean and Gaussian curvature at the vertices of a membrane, with its triangles as they are in each frame.
+
+    Those of `TriangleMesh.mean_curvatures` and `TriangleMesh.gaussian_curvatures`, which are what `MembraneBending` in
+    its vertex form sees: :math:`\sum_v 2\kappa H_v^2 A_v` is its energy, and :math:`\sum_v K_v A_v = 2\pi\chi` over a
+    closed mesh.
+
+    Parameters
+    ----------
+    source : frames; see `radial_distribution`. A TriangleMesh is a frame, too.
+    membrane : handle, its name or a TriangleMesh, optional
+        Whose vertices and triangles; not needed where `faces` are given, whose vertices are then all rows. Triangles
+        are those of each frame, where edges flip, and of arrays of positions those of its mesh.
+    faces : (F, 3) int, or one array for each frame, optional
+    box : (3,) float or None, nm, or one for each frame, optional
+        As of `radial_distribution`: edges go to the nearest images.
+
+    Returns
+    -------
+    Curvatures
+
+    Raises
+    ------
+    ParameterError, TopologyError
+        As `mean_square_displacement`; what is no membrane; triangles of vertices that there are not.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import medyanpy as mp
+    >>> found = mp.analysis.curvatures(mp.TriangleMesh.icosphere(10.0, 3))
+    >>> float(found.mean.mean().round(3)), float(((found.gaussian * found.area).sum() / np.pi).round(6))
+    (0.1, 4.0)
+    """
+    surfaces = Surfaces("curvatures", source, membrane, faces, box)
+    found = [patch.curvatures() for patch in surfaces]
+    return Curvatures(*(surfaces.stacked([one[i] for one in found]) for i in range(3)))
+
+
+def reduced_volume(source: Any, membrane: Any = None, *, faces: Any = None) -> np.ndarray:
+    r"""Volume of a closed membrane over that of a sphere of its area.
+
+    .. math:: v = \frac{3 V}{4\pi\,(A/4\pi)^{3/2}}
+
+    Parameters
+    ----------
+    source, membrane, faces
+        As of `curvatures`. In a box, positions must not be wrapped: those of states and trajectories are not.
+
+    Returns
+    -------
+    (m,) or () float, <= 1
+
+    Raises
+    ------
+    ParameterError
+        A membrane with borders, which encloses nothing; and as of `curvatures`.
+    TopologyError
+        As of `curvatures`.
+
+    References
+    ----------
+    U. Seifert, K. Berndl, R. Lipowsky, Phys. Rev. A 44, 1182 (1991).
+
+    Examples
+    --------
+    >>> import medyanpy as mp
+    >>> float(mp.analysis.reduced_volume(mp.TriangleMesh.icosphere(10.0, 2)).round(3))
+    0.994
+    >>> float(mp.analysis.reduced_volume(mp.TriangleMesh.red_blood_cell()).round(2))
+    0.64
+    """
+    surfaces = Surfaces("reduced_volume", source, membrane, faces, None)
+    found = []
+    for patch in surfaces:
+        patch.expect_closed()
+        found.append(abs(patch.volume) * 3.0 / (4.0 * np.pi * (patch.face_areas.sum() / (4.0 * np.pi)) ** 1.5))
+    return surfaces.stacked([np.asarray(one) for one in found])
+
+
+def mesh_order(source: Any, membrane: Any = None, *, faces: Any = None, box: Any = None) -> MeshOrder:
+    r"""How regular the mesh of a membrane is: bond-orientational order and numbers of neighbours.
+
+    .. math:: |\psi_6(v)| = \Bigl|\frac1{n_v} \sum_j e^{6 i \theta_{vj}}\Bigr|
+
+    over the n neighbours j of a vertex, with the directions θ of the edges in the plane across its normal. It is 1 in
+    a regular lattice of triangles, and about 0.4 to 0.6 in the fluid of a membrane whose edges flip.
+
+    Parameters
+    ----------
+    source, membrane, faces, box
+        As of `curvatures`.
+
+    Returns
+    -------
+    MeshOrder
+
+    Raises
+    ------
+    ParameterError, TopologyError
+        As of `curvatures`.
+
+    References
+    ----------
+    D. R. Nelson, B. I. Halperin, Phys. Rev. B 19, 2457 (1979).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import medyanpy as mp
+    >>> order = mp.analysis.mesh_order(mp.TriangleMesh.flat_sheet(6, 6, 1.0))
+    >>> float(np.nanmin(order.hexatic).round(12)), np.unique(order.neighbors).tolist()
+    (1.0, [2, 3, 4, 5, 6])
+    """
+    surfaces = Surfaces("mesh_order", source, membrane, faces, box)
+    found = [(patch.hexatic(), patch.neighbors()) for patch in surfaces]
+    return MeshOrder(*(surfaces.stacked([one[i] for one in found]) for i in range(2)))
+
+
+# How it is done -----------------------------------------------------------------------------------------------
+
+
+def vertex_spacing(area: float, vertices: int) -> float:
+    """nm; the edge of the regular lattice of triangles with so many vertices on an area."""
+    return float(np.sqrt(2.0 * area / (np.sqrt(3.0) * vertices)))
+
+
+class Patch:
+    """A membrane in one frame.
+
+    Attributes
+    ----------
+    x : (V, 3) float array
+    faces : (F, 3) int array
+    box : (3,) float array or None
+    corners : (F, 3, 3) float array
+        Places of the corners of each face, all as seen from its first.
+    """
+
+    def __init__(self, what: str, x: np.ndarray, faces: np.ndarray, box: np.ndarray | None) -> None:
+        self.what, self.x, self.faces, self.box = what, x, faces, box
+        self.corners: np.ndarray = geometry.corners_of(x, faces, box)
+        self.area_vectors: np.ndarray = 0.5 * geometry.area_vectors(x, faces, box)
+        self.face_areas: np.ndarray = np.sqrt(geometry.squared_lengths(self.area_vectors))
+
+    def sums(self, values: np.ndarray) -> np.ndarray:
+        """(V, ...) over the corners (F, 3, ...) at each vertex."""
+        return geometry.corner_sums(self.x, self.faces, values)
+
+    def vertex_vectors(self) -> np.ndarray:
+        """(V, 3) thirds of the area vectors around each vertex."""
+        return self.sums(np.repeat(self.area_vectors[:, None] / 3.0, 3, axis=1))
+
+    @property
+    def volume(self) -> float:
+        return float(geometry.signed_volumes(self.x, self.faces).sum())
+
+    @property
+    def centroid(self) -> np.ndarray:
+        """(3,) of the enclosed volume."""
+        middle = self.x.mean(axis=0)
+        corners = self.corners - middle
+        volumes = np.einsum("fi,fi->f", corners[:, 0], np.cross(corners[:, 1], corners[:, 2])) / 6.0
+        return np.asarray(middle + volumes @ corners.sum(axis=1) / (4.0 * volumes.sum()))
+
+    def expect_closed(self) -> None:
+        if geometry.unpaired(self.faces).any():
+            raise ParameterError(f"{self.what}: the membrane has borders, so that it encloses nothing")
+
+    def curvatures(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """(V,) mean and Gaussian curvatures, and areas."""
+        area = self.sums(np.repeat(self.face_areas[:, None] / 3.0, 3, axis=1))
+        mean, gaussian = (
+            of(self.x, self.faces, self.box) for of in (geometry.mean_curvatures, geometry.gaussian_curvatures)
+        )
+        return mean, gaussian, area
+
+    def inside(self) -> np.ndarray:
+        """(V,) bool: vertices with a full ring of faces."""
+        out = np.bincount(self.faces.ravel(), minlength=len(self.x)) > 0
+        out[self.faces[geometry.unpaired(self.faces)]] = False
+        return np.asarray(out)
+
+    def neighbors(self) -> np.ndarray:
+        """(V,) edges at each vertex."""
+        # Each side inside is seen from both of its faces, each at a border from one.
+        sides = np.stack([self.faces, np.roll(self.faces, -1, axis=1)], axis=-1).reshape(-1, 2)
+        edges = np.unique(np.sort(sides, axis=1), axis=0)
+        return np.bincount(edges.ravel(), minlength=len(self.x))
+
+    def hexatic(self) -> np.ndarray:
+        """(V,) |ψ6|, nan on borders."""
+        g = self.vertex_vectors()
+        with np.errstate(invalid="ignore", divide="ignore"):
+            normal = g / np.linalg.norm(g, axis=1)[:, None]
+        # Any direction across the normal is one to count angles from.
+        axis = np.eye(3)[np.argmin(np.abs(normal), axis=1)]
+        first = np.cross(normal, axis)
+        first /= np.linalg.norm(first, axis=1)[:, None]
+        second = np.cross(normal, first)
+        # Around a full ring each neighbour follows the vertex in one face.
+        side = np.roll(self.corners, -1, axis=1) - self.corners
+        at = self.faces
+        z = np.einsum("fki,fki->fk", side, first[at]) + 1j * np.einsum("fki,fki->fk", side, second[at])
+        with np.errstate(invalid="ignore", divide="ignore"):
+            turned = (z / np.abs(z)) ** 6
+            psi = self.sums(np.stack([turned.real, turned.imag], axis=-1))
+            out = np.hypot(psi[:, 0], psi[:, 1]) / np.bincount(at.ravel(), minlength=len(self.x))
+        return np.where(self.inside(), out, np.nan)
+
+
+class Surfaces:
+    """A membrane in all frames: iterate over it.
+
+    Attributes
+    ----------
+    what : str
+        For messages: who asks.
+    one : bool
+        A single frame.
+    """
+
+    def __init__(self, what: str, source: Any, membrane: Any, faces: Any, box: Any) -> None:
+        self.what = what
+        if isinstance(source, TriangleMesh):
+            membrane, box = membrane if membrane is not None else source, box if box is not None else source.box
+            source = source.vertices
+        self.frames = Source(what, source)
+        self.one = self.frames.one
+        mesh = membrane if isinstance(membrane, TriangleMesh) else None
+        whole = mesh is not None or membrane is None
+        self.rows = np.arange(self.frames.n_rows) if whole else self.frames.rows("membrane", membrane)
+        self.boxes = self.frames.boxes(box)
+        self._name = getattr(membrane, "name", membrane)
+        self._faces = self._given(faces) if faces is not None else None
+        if self._faces is None and mesh is not None:
+            self._faces = [mesh.faces]
+        elif self._faces is None and isinstance(membrane, Membrane) and self.frames.times is None:
+            self._faces = [membrane.mesh.faces]
+        if self._faces is None and (membrane is None or self.frames.times is None):
+            raise ParameterError(f"{what}: give membrane=, its handle or mesh, or faces=, (F, 3) rows of its corners")
+
+    def _given(self, faces: Any) -> list[np.ndarray]:
+        what = f"{self.what}: faces"
+        several = np.ndim(faces) == 3 or (
+            isinstance(faces, list | tuple) and len(faces) > 0 and all(np.ndim(one) == 2 for one in faces)
+        )
+        found = [
+            array(f"{what}[{k}]" if several else what, one, (None, 3), dtype=np.int64, error=TopologyError)
+            for k, one in enumerate(faces if several else [faces])
+        ]
+        if several and len(found) != len(self.frames):
+            raise ParameterError(f"{what} are of {len(found)} frames, but there are {len(self.frames)}")
+        return found
+
+    def __len__(self) -> int:
+        return len(self.frames)
+
+    def __iter__(self) -> Iterator[Patch]:
+        for k, x in enumerate(self.frames.each(self.rows)):
+            if np.isnan(x).any():
+                raise ParameterError(f"{self.what}: positions of frame {k} are not finite")
+            faces = self._faces[k % len(self._faces)] if self._faces is not None else self._faces_of(k)
+            wrong = (faces < 0) | (faces >= len(x))
+            if wrong.any() or not len(faces):
+                i = int(np.argmax(wrong.any(axis=1))) if len(faces) else 0
+                raise TopologyError(
+                    f"{self.what}: faces[{i}] = {faces[i].tolist() if len(faces) else []}, but there are {len(x)} "
+                    "vertices, counted from 0"
+                )
+            yield Patch(self.what, x, faces, self.boxes[k])
+
+    def _faces_of(self, k: int) -> np.ndarray:
+        frames: Any = self.frames._trajectory if self.frames._trajectory is not None else self.frames._frames
+        known = frames[k].faces
+        if self._name not in known:
+            there = ", ".join(map(repr, known)) or "none"
+            raise TopologyError(f"{self.what}: {self._name!r} is no membrane; there are: {there}")
+        return np.asarray(known[self._name], dtype=np.int64)
+
+    def stacked(self, found: list[np.ndarray]) -> np.ndarray:
+        return np.asarray(found[0] if self.one else np.stack(found))
