@@ -51,6 +51,8 @@ class MembraneTether(_MembraneForce):
 
     Notes
     -----
+    Limits that are set later must be right for the mesh that the membrane started with, too: documents hold that.
+
     A flip that would make an edge outside of the limits has an infinite energy and never happens. A timestep that
     carries an edge across a wall ends the run (SimulationError), since nothing would bring it back. On an icosphere
     edges have 0.85 to 1.17 of their mean length, on a flat sheet one.
@@ -104,17 +106,6 @@ class MembraneTether(_MembraneForce):
     ) -> None:
         super().__init__(membrane, name=name, group=group)
         self._declare(strength=strength, length=length, l_min=l_min, l_c1=l_c1, l_c0=l_c0, l_max=l_max)
-        lengths = self._membrane.mesh.edge_lengths / self._numbers["length"]
-        least, most = self._named("l_min", "l_max")
-        outside = (lengths <= least) | (lengths >= most)
-        if outside.any():
-            e = int(np.argmax(outside))
-            i, j = self._membrane.mesh.edges[e].tolist()
-            raise ParameterError(
-                f"{self.name}: edge {e} of {self._membrane.name!r}, from vertex {i} to {j}, is {lengths[e]:.4g} of the "
-                f"length {self._numbers['length']:.6g} nm long, but must be between l_min = {least:g} and "
-                f"l_max = {most:g}"
-            )
 
     def _checked(self, **numbers: Any) -> dict[str, Any]:
         if numbers["length"] is None:
@@ -124,6 +115,15 @@ class MembraneTether(_MembraneForce):
         if not least < repelled <= attracted < most:
             given = ", ".join(f"{name} = {out[name]:g}" for name in _LIMITS)
             raise ParameterError(f"{self.name}: {given} but must be l_min < l_c1 <= l_c0 < l_max")
+        lengths = self._membrane.mesh.edge_lengths / out["length"]
+        outside = (lengths <= least) | (lengths >= most)
+        if outside.any():
+            e = int(np.argmax(outside))
+            i, j = self._membrane.mesh.edges[e].tolist()
+            raise ParameterError(
+                f"{self.name}: edge {e} of {self._membrane.name!r}, from vertex {i} to {j}, starts with {lengths[e]:.4g} "
+                f"of the length {out['length']:.6g} nm, but must be between l_min = {least:g} and l_max = {most:g}"
+            )
         return out
 
     def squared_frequencies(self, start: Start) -> np.ndarray | None:
