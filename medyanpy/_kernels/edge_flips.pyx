@@ -1,7 +1,7 @@
 """Edges of a membrane that flip, as a jump.
 
-Edges are tried uniformly, each at one rate, and there are always as many of them: attempts come at the sum of rates, one
-after another, and each is accepted with
+Edges are tried uniformly, each at one rate, and there are always as many of them: attempts come at the sum of rates,
+one after another, and each is accepted with
 
     min(1, exp(-(dU + dK) / kT))
 
@@ -88,7 +88,8 @@ cdef class EdgeFlips(JumpOperation):
     cdef Quad quad
     cdef Quad back
     cdef Change change
-    # Points in each face, in ascending order: the first of each face and the next of each point, -1 where there is none.
+    # Points in each face, in ascending order: the first of each face and the next of each point, -1 where there is
+    # none.
     cdef int32_t[::1] head
     cdef int32_t[::1] next
     cdef int32_t[::1] points
@@ -278,8 +279,9 @@ cdef class EdgeFlips(JumpOperation):
         cdef Change* change = &self.change
         cdef double u[2]
         cdef double gained, kinetic = 0.0, energy = 0.0
-        cdef Py_ssize_t k
+        cdef Py_ssize_t i, k
         cdef int fault, ask
+        cdef bint late
         back.first, back.second, back.at_a, back.at_b = quad.first, quad.second, quad.at_a, quad.at_b
         back.rule = not quad.rule
         if quad.rule:
@@ -295,9 +297,12 @@ cdef class EdgeFlips(JumpOperation):
         change.n_points = 0
         if world.n_points > 0:
             kinetic = self.take_points(world)
-        for k in range(self.n_forces):
+        # Those that take longest last: what is impossible need not be asked further.
+        for i in range(2 * self.n_forces if self.n_anew > 0 else self.n_forces):
+            late = i >= self.n_forces
+            k = i - self.n_forces if late else i
             ask = self.asks[k]
-            if ask == NOTHING or (ask == OF_POINTS and change.n_points == 0):
+            if ask == NOTHING or (ask == OF_POINTS and change.n_points == 0) or late != (ask == ANEW):
                 continue
             gained = 0.0
             if ask == ANEW:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from medyanpy._kernels import membrane_edges
+from medyanpy._kernels.membrane_edges import EdgeTether
 from medyanpy.beads import Membrane
 from medyanpy.errors import ParameterError
 from medyanpy.forces._base import Domain, domain_table
@@ -58,8 +58,8 @@ class MembraneTether(_MembraneForce):
     edges have 0.85 to 1.17 of their mean length, on a flat sheet one.
 
     A flip of two triangles with equal sides turns an edge ℓ into √3 ℓ: with l_max below it flips wait until the
-    triangles are flat and wide enough, which is what the published numbers do. A larger l_max makes flips more frequent,
-    and triangles more uneven.
+    triangles are narrow enough, which is what the published numbers do. A larger l_max makes flips more frequent, and
+    triangles more uneven.
 
     Cost: O(V). One flip costs the lengths of two edges.
 
@@ -121,8 +121,9 @@ class MembraneTether(_MembraneForce):
             e = int(np.argmax(outside))
             i, j = self._membrane.mesh.edges[e].tolist()
             raise ParameterError(
-                f"{self.name}: edge {e} of {self._membrane.name!r}, from vertex {i} to {j}, starts with {lengths[e]:.4g} "
-                f"of the length {out['length']:.6g} nm, but must be between l_min = {least:g} and l_max = {most:g}"
+                f"{self.name}: edge {e} of {self._membrane.name!r}, from vertex {i} to {j}, starts with "
+                f"{lengths[e]:.4g} of the length {out['length']:.6g} nm, but must be between l_min = {least:g} and "
+                f"l_max = {most:g}"
             )
         return out
 
@@ -142,4 +143,4 @@ class MembraneTether(_MembraneForce):
         return out
 
     def bind(self, layout: "Layout") -> "Operation":
-        return membrane_edges.EdgeTether(*self._place(layout), *self._named("strength", "length", *_LIMITS))
+        return EdgeTether(*self._place(layout), *self._named("strength", "length", *_LIMITS))

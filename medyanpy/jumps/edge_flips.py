@@ -76,8 +76,9 @@ class EdgeFlips(Jump):
 
     References
     ----------
-    D. Boal, M. Rao, Phys. Rev. A 45, R6947 (1992): fluid membranes by flips. G. Gompper, D. M. Kroll, J. Phys.: Condens.
-    Matter 9, 8795 (1997), a review. H. Noguchi, G. Gompper, Phys. Rev. E 72, 011901 (2005): their rate as a viscosity.
+    D. Boal, M. Rao, Phys. Rev. A 45, R6947 (1992): fluid membranes by flips. G. Gompper, D. M. Kroll, J. Phys.:
+    Condens. Matter 9, 8795 (1997), a review. H. Noguchi, G. Gompper, Phys. Rev. E 72, 011901 (2005): their rate as a
+    viscosity.
 
     Examples
     --------
