@@ -14,6 +14,7 @@ from medyanpy.forces.filaments import FilamentBending, FilamentStretching, Filam
 from medyanpy.forces.links import AngleLinks, DirectionLinks, Links, NormalLinks
 from medyanpy.forces.membrane import MembraneArea, MembraneBending, MembraneTension, MembraneVolume
 from medyanpy.forces.membrane_fields import MembraneField, PythonMembraneField
+from medyanpy.forces.membrane_tether import MembraneTether
 from medyanpy.forces.pairs import WCA, Coulomb, LennardJones, Ricker, SoftSphere
 from medyanpy.forces.penalties import LinkLengthPenalty, OrthonormalFramePenalty, RigidTrianglePenalty
 from medyanpy.forces.python import PythonForce
@@ -46,6 +47,7 @@ __all__ = [
     "MembraneEdgeSprings",
     "MembraneField",
     "MembraneTension",
+    "MembraneTether",
     "MembraneVolume",
     "NormalLinks",
     "OrthonormalFramePenalty",
