@@ -40,6 +40,15 @@ def membrane(make):
     return build
 
 
+def curved_points():
+    topology = mp.Topology()
+    mesh = mp.TriangleMesh.icosphere(10.0, 4)
+    x = mesh.vertices + 0.05 * np.sin(3.0 * mesh.vertices[:, ::-1])
+    membrane = topology.add_membrane(mesh.with_vertices(x), vertex_mass=1.0)
+    points = topology.add_intriangle_points(membrane, 5000, mass=1.0, seed=1)
+    return topology, F.PointCurvature(points, 82.0, 0.2, 3.0)
+
+
 CHARGES = RNG.normal(size=700)
 MANY = {
     "charges": beads(700, lambda b: F.Coulomb(b, CHARGES)),
@@ -53,6 +62,7 @@ MANY = {
     "area of each triangle": membrane(lambda m: F.MembraneArea(m, 200.0, 0.2, per_triangle=True)),
     "tension": membrane(lambda m: F.MembraneTension(m, 0.02)),
     "volume": membrane(lambda m: F.MembraneVolume(m, 0.8, 4000.0)),
+    "curved points": curved_points,
 }
 
 
