@@ -7,6 +7,7 @@ from libc.stdint cimport int32_t
 
 from medyanpy._kernels.bending cimport BendingTask
 from medyanpy._kernels.membrane cimport bend_no_area, corners_of, edges_of, Facet, facet_of, Membrane
+from medyanpy._kernels.prefetch cimport FACES_AHEAD, prefetch, prefetch_doubles
 from medyanpy._kernels.program cimport World
 from medyanpy._kernels.series cimport add_scaled_at, cross_at, crosses, dots, product
 from medyanpy._kernels.vec3 cimport add_scaled, cross, dot
@@ -66,6 +67,11 @@ cdef inline int rows_of_faces(
     cdef Py_ssize_t f
     cdef int i, k, corner, fault = 0
     for f in range(first, last):
+        if order == 0:
+            beads = corners_of(m, world, min(f + FACES_AHEAD, last - 1))
+            for corner in range(3):
+                prefetch(world.x + 3 * <Py_ssize_t> beads[corner])
+                prefetch_doubles(t.response + WIDTH * (beads[corner] - m.first_bead), WIDTH)
         beads = corners_of(m, world, f)
         row = t.rows + 9 * f
         if m.area_vectors[4 * f + 3] == 0.0:
