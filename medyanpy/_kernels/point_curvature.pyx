@@ -612,7 +612,8 @@ cdef class PointCurvature(WeightForce):
         """All is measured anew; points that were carried are found where they are now."""
         cdef CurvatureTask* t = &self.curved
         cdef Py_ssize_t i, k
-        if self.world != world.number or self.positions != change.positions:
+        # Whoever has no World wants to know whether it can be mended.
+        if world == NULL or self.world != world.number or self.positions != change.positions:
             self.positions = -1
             return True
         for i in range(change.n_points):

@@ -275,6 +275,32 @@ def test_density_on_a_torus_at_rest():
     assert np.abs(smooth / smooth.sum() - counts / counts.sum()).max() < 0.03
 
 
+@pytest.mark.parametrize("mesh", [lumpy(2), bumpy_sheet()], ids=["closed", "with borders"])
+def test_flips_one_after_another(mesh):
+    """What flips gain one by one, each asked for and then made, adds up to what the whole energy gains: points are found
+    in the triangles that they were carried to."""
+    context, membrane, _ = scene(mesh, n=300)
+    flipping, (operation,) = context._schedule.flipping, context._schedule.bound
+    rng = np.random.default_rng(8)
+    before, gained, flips = context.get_state(positions=True, energy=True), 0.0, 0
+    for _ in range(60):
+        edges = context.layout.connectivity(membrane).edges
+        try:
+            change = flipping.proposal("flip", membrane, edges[rng.choice(len(edges), 1)])
+        except mp.errors.TopologyError:
+            continue
+        gained += flipping.difference(0, membrane, change)
+        flipping.swap(membrane, change)
+        change.mended(operation)
+        flips += 1
+    after = context.get_state(positions=True, energy=True)
+    carried = (after.intriangle.triangles != before.intriangle.triangles).mean()
+    assert flips > 20
+    assert carried > 0.1
+    size = flips * before.potential_energy
+    assert abs(after.potential_energy - before.potential_energy - gained) < 1e-12 * size
+
+
 def test_rows_asleep():
     places = {"n": 25}
     context, *_ = scene(lumpy(), **places)
