@@ -392,6 +392,8 @@ LAWS = [
     ("drives the weights of its points alone", "_kernels/membrane_fields.pyx", "_corners", "-= to_grid(weight[i]", "+= to_grid(weight[i]"),
     ("energy of points that meet along", "_kernels/mesh_pairs.pyx", "_before", "bend[c] = after[c] - tangent[c]", "bend[c] = 0.0"),
     ("pairs of points in a well along", "_kernels/mesh_pairs.pyx", "_search", "s.targets[k].row, u[1])", "s.targets[k].row, 1.5 * u[1])"),
+    ("curvature of a membrane goes on over edges", "_kernels/point_curvature.pyx", "_interpolate", "mu = near.eta / height if height > 0.0 else 0.5", "mu = 0.5"),
+    ("points that are curved have the density", "_kernels/point_curvature.pyx", "_points", "field.slope[2 * k + 1] = t.drive[k] * patch.slope[1]", "field.slope[2 * k + 1] = 1.2 * t.drive[k] * patch.slope[1]"),
     ("points in a field on a membrane have", "_kernels/membrane_fields.pyx", "_linear", "t.slope[2 * k + 1] = t.value[corners[2] - t.first] - u", "t.slope[2 * k + 1] = 0.5 * (t.value[corners[2] - t.first] - u)"),
     ("rates of replica exchange", "ensemble/exchange.py", "_exchange", "delta <= 0.0 or chance < math.exp(-delta)", "delta <= 0.0"),
     ("uncorrelated between uses", "_kernels/philox.pxd", "counter_word3", "(purpose & 0xFF) << 24", "(0 * purpose) << 24"),

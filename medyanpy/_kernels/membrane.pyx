@@ -10,8 +10,10 @@ import numpy as np
 from libc.math cimport sqrt
 from libc.stdint cimport uint32_t
 
+from medyanpy._kernels.arrays cimport large_zeros
 from medyanpy._kernels.box cimport displacement
 from medyanpy._kernels.parallel cimport n_blocks, ordered_sum, over_blocks
+from medyanpy._kernels.prefetch cimport FACES_AHEAD, prefetch, prefetch_doubles, VERTICES_AHEAD
 from medyanpy._kernels.program cimport Change, Quad
 from medyanpy._kernels.vec3 cimport add_scaled, cross, dot
 
@@ -46,6 +48,9 @@ cdef inline int _measured(
         start = first + batch * BATCH
         count = min(<Py_ssize_t> BATCH, last - start)
         for k in range(count):
+            beads = corners_of(m, world, min(start + k + FACES_AHEAD, last - 1))
+            for c in range(3):
+                prefetch(world.x + 3 * <Py_ssize_t> beads[c])
             beads = corners_of(m, world, start + k)
             edges_of(world, beads, edges)
             big_n = m.area_vectors + 4 * (start + k)
@@ -101,11 +106,18 @@ cdef int _rings(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int
     cdef const int32_t* ends = m.rings.ends + m.first_bead
     cdef const int32_t* corners = m.rings.corners
     cdef int32_t begin = <int32_t> (3 * m.first_face)
-    cdef Py_ssize_t v, s
+    cdef Py_ssize_t v, s, ahead
     # Without a sign, which takes longer to divide.
     cdef uint32_t corner
     cdef int c
     for v in range(first, last):
+        ahead = min(v + VERTICES_AHEAD, last - 1)
+        for s in range(starts[ahead], ends[ahead]):
+            corner = <uint32_t> (corners[s] - begin)
+            if what & AREA_SUMS:
+                prefetch_doubles(m.area_gradients + 3 * <size_t> corner, 3)
+            if what & VECTOR_SUMS:
+                prefetch(m.area_vectors + 4 * <size_t> (corner // 3))
         a[0] = a[1] = a[2] = g[0] = g[1] = g[2] = g[3] = 0.0
         for s in range(starts[v], ends[v]):
             corner = <uint32_t> (corners[s] - begin)
@@ -194,19 +206,19 @@ cdef class Geometry:
         cdef Membrane* m = &self.membrane
         what = _with_parts(what)
         if m.area_vectors == NULL:
-            self.area_vectors = np.zeros((m.n_faces, 4))
+            self.area_vectors = large_zeros((m.n_faces, 4))
             m.area_vectors = &self.area_vectors[0, 0]
         if what & NORMALS and m.normals == NULL:
-            self.normals = np.zeros((m.n_faces, 3))
+            self.normals = large_zeros((m.n_faces, 3))
             m.normals = &self.normals[0, 0]
         if what & AREA_GRADIENTS and m.area_gradients == NULL:
-            self.area_gradients = np.zeros((m.n_faces, 3, 3))
+            self.area_gradients = large_zeros((m.n_faces, 3, 3))
             m.area_gradients = &self.area_gradients[0, 0, 0]
         if what & AREA_SUMS and m.area_sums == NULL:
-            self.area_sums = np.zeros((m.n_vertices, 3))
+            self.area_sums = large_zeros((m.n_vertices, 3))
             m.area_sums = &self.area_sums[0, 0]
         if what & VECTOR_SUMS and m.vector_sums == NULL:
-            self.vector_sums = np.zeros((m.n_vertices, 4))
+            self.vector_sums = large_zeros((m.n_vertices, 4))
             m.vector_sums = &self.vector_sums[0, 0]
         self.asked |= what
         return 0
@@ -467,9 +479,12 @@ cdef int _gather(void* task, World* world, Py_ssize_t first, Py_ssize_t last, in
     cdef const int32_t* ends = m.rings.ends + m.first_bead
     cdef const int32_t* corners = m.rings.corners
     cdef int32_t begin = <int32_t> (3 * m.first_face)
-    cdef Py_ssize_t v, s
+    cdef Py_ssize_t v, s, ahead
     cdef uint32_t corner
     for v in range(first, last):
+        ahead = min(v + VERTICES_AHEAD, last - 1)
+        for s in range(starts[ahead], ends[ahead]):
+            prefetch_doubles(t.rows + 3 * <size_t> <uint32_t> (corners[s] - begin), 3)
         total[0] = total[1] = total[2] = 0.0
         for s in range(starts[v], ends[v]):
             corner = <uint32_t> (corners[s] - begin)

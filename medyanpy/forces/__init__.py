@@ -13,7 +13,7 @@ from medyanpy.forces.external import ExternalField, HarmonicTrap, UniformField
 from medyanpy.forces.filaments import FilamentBending, FilamentStretching, FilamentTwisting, FixmanPotential
 from medyanpy.forces.links import AngleLinks, DirectionLinks, Links, NormalLinks
 from medyanpy.forces.membrane import MembraneArea, MembraneBending, MembraneTension, MembraneVolume
-from medyanpy.forces.membrane_fields import MembraneField, PythonMembraneField
+from medyanpy.forces.membrane_fields import MembraneField, PointCurvature, PythonMembraneField
 from medyanpy.forces.membrane_tether import MembraneTether
 from medyanpy.forces.pairs import WCA, Coulomb, LennardJones, Ricker, SoftSphere
 from medyanpy.forces.penalties import LinkLengthPenalty, OrthonormalFramePenalty, RigidTrianglePenalty
@@ -51,6 +51,7 @@ __all__ = [
     "MembraneVolume",
     "NormalLinks",
     "OrthonormalFramePenalty",
+    "PointCurvature",
     "PythonForce",
     "PythonMembraneField",
     "Ricker",

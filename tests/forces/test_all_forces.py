@@ -40,6 +40,15 @@ def membrane(make):
     return build
 
 
+def curved_points():
+    topology = mp.Topology()
+    mesh = mp.TriangleMesh.icosphere(10.0, 4)
+    x = mesh.vertices + 0.05 * np.sin(3.0 * mesh.vertices[:, ::-1])
+    membrane = topology.add_membrane(mesh.with_vertices(x), vertex_mass=1.0)
+    points = topology.add_intriangle_points(membrane, 5000, mass=1.0, seed=1)
+    return topology, F.PointCurvature(points, 82.0, 0.2, 3.0)
+
+
 CHARGES = RNG.normal(size=700)
 MANY = {
     "charges": beads(700, lambda b: F.Coulomb(b, CHARGES)),
@@ -54,6 +63,7 @@ MANY = {
     "tension": membrane(lambda m: F.MembraneTension(m, 0.02)),
     "tether": membrane(lambda m: F.MembraneTether(m, 50.0, l_min=0.2, l_c1=1.0, l_c0=1.0, l_max=3.0)),
     "volume": membrane(lambda m: F.MembraneVolume(m, 0.8, 4000.0)),
+    "curved points": curved_points,
 }
 
 

@@ -22,6 +22,7 @@ from medyanpy.testing import ForceCase, check_box, check_force
 
 sys.path.insert(0, str(Path(__file__).parent))
 from along_surface import shortest, way_in_strip, weights_of
+from point_curvature import curvature_between, with_borders
 
 RNG = np.random.default_rng(7)
 N = 40
@@ -892,6 +893,26 @@ def on_membranes_energy(linear):
     return energy
 
 
+def curved_points(which):
+    """Of a membrane without borders, and of one that has borders, some of whose points are at these."""
+
+    def build():
+        topology, h = points_of_two_membranes()
+        return topology, mp.forces.PointCurvature(h[which], 3.0, 0.05, 1.7)
+
+    def energy(x):
+        h = points_of_two_membranes()[1][which]
+        membrane, total = h.membrane, 0.0
+        x_m, faces = x[membrane.beads], membrane.mesh.faces
+        at_vertices = with_borders(curvature(x_m, faces, "vertex")[0], membrane.mesh)
+        for bead, f in zip(h.beads, h.triangles.tolist(), strict=True):
+            w = weights_of(x_m, faces, f, x[bead])
+            total += 2.0 * 3.0 * 1.7 * (curvature_between(x_m, faces, at_vertices, f, w) - 0.05) ** 2
+        return total
+
+    return ForceCase(f"curved points, {which}", build, energy, 1.0)
+
+
 ARCS, ARCS_CENTER = 3.0, np.array([5.0, -2.0, 1.0])
 
 
@@ -921,6 +942,8 @@ def along_a_sphere_energy(x):
 
 BETWEEN_BEADS = [
     ForceCase("field on a membrane", on_membranes(mp.forces.MembraneField), on_membranes_energy(True), 1.0),
+    curved_points("points"),
+    curved_points("more"),
     ForceCase("Python field on a membrane", on_membranes(weights_squared), on_membranes_energy(False), 1.0),
     ForceCase(
         "soft spheres along surfaces",
