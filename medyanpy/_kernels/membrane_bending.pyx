@@ -34,7 +34,7 @@ from medyanpy._kernels.membrane cimport (
 from medyanpy._kernels.parallel cimport ordered_sum, over_blocks
 from medyanpy._kernels.program cimport World
 from medyanpy._kernels.series cimport add_scaled_at, dots, product, quotient
-from medyanpy._kernels.vec3 cimport add_scaled
+from medyanpy._kernels.vec3 cimport add_scaled, dot
 from medyanpy._kernels.vertex_form cimport curvature_now, rows_of_faces, WIDTH
 
 cdef inline void _respond(
