@@ -596,7 +596,7 @@ class Context(Displayed, Guarded):
     def set_state(self, state: State) -> None:
         """Take over positions and velocities of a state, of which it must hold both, with orientations and angular
         momenta; the triangles of membranes; who is alive, of what jumps bear and kill; what jumps of the same names
-        have bound, and how often; and its step and time.
+        have bound, and how often; how often blocks M( ) of the same word were accepted; and its step and time.
 
         Jumps that the state does not know stay as they are.
 
@@ -622,6 +622,7 @@ class Context(Displayed, Guarded):
                 self._set_columns("set_state", given)
             self.set_velocities(v)
             self._schedule.jumping.take(discrete)
+            self._schedule.proposing.take(state.blocks)
             self._store.program.changed()
         self._store.program.step = state.step
         self._schedule.set_time(state.time)

@@ -24,7 +24,7 @@ from medyanpy._kernels.kick cimport ForceSum
 from medyanpy._kernels.philox cimport METROPOLIS, counter_word2, counter_word3, philox4x32
 from medyanpy._kernels.program cimport (
     CONSTRAINTS_LOST, DEGENERATE_TRIANGLE, LOST_SURFACE, NO_FAULT, NO_GEODESIC, NOT_CONVERGED, NOT_FINITE, NOT_SOLVED,
-    TOO_CURVED, TOO_FAR, TOO_MANY_CROSSINGS, Operation, Sequence, World, mark_moved,
+    PYTHON_EXCEPTION, TOO_CURVED, TOO_FAR, TOO_MANY_CROSSINGS, Operation, Sequence, World, mark_moved,
 )
 
 
@@ -259,7 +259,16 @@ cdef class Metropolis(Operation):
             return False
         if fault in (NOT_FINITE, NOT_SOLVED, TOO_FAR, NO_GEODESIC, TOO_CURVED):
             return world.positions == start
+        if fault == PYTHON_EXCEPTION:
+            return world.positions == start or not self.returned_no_number(world)
         return True
+
+    cdef bint returned_no_number(self, World* world) noexcept nogil:
+        """Whether Python code failed for an energy or a force that is not finite."""
+        with gil:
+            if world.fault.operation == NULL:
+                return False
+            return bool(getattr((<Operation> world.fault.operation).error, "not_finite", False))
 
     cdef int run(self, World* world) noexcept nogil:
         cdef long long start = world.positions, placed

@@ -43,6 +43,11 @@ class Proposing:
         """For states."""
         return tuple(BlockCounts(block, *own) for block, own in zip(self.blocks, self.counts.tolist(), strict=True))
 
+    def take(self, said: Sequence[BlockCounts]) -> None:
+        """Go on from what a state says, if it is of the same blocks."""
+        if tuple(own.block for own in said) == self.blocks:
+            self.counts[...] = np.array([own[1:] for own in said], np.int64).reshape(self.counts.shape)
+
     def check_force(self, name: str, force: Any) -> None:
         """Refuse forces that are not those of their energy: blocks would take their work back; ParameterError."""
         if self.blocks and not force.energy_tells_work and not isinstance(force, PythonForce):
