@@ -189,6 +189,8 @@ class Context(Displayed, Guarded):
                 error = self._faults.recovered(fault)
             raise error from (None if error is fault.cause else fault.cause)
         self._degradation.look(self.step_count, self._store.x)
+        if self.integrator.blocks:
+            self._schedule.proposing.look(self.integrator.timestep)
 
     @property
     def runaway(self) -> float | None:

@@ -310,9 +310,9 @@ class SplittingIntegrator(Described, Guarded):
         What B kicks by: the forces, or what one of `kicks` makes of them.
     order : int, 2 or 4
         4 composes the word of three of its kind (Yoshida), one of them back in time, for all kinds of beads: of words
-        without O, or with O at both ends only; of blocks M( ), each by itself. Errors then fall as the fourth power of the timestep where forces are
-        smooth. Where their second derivatives jump (soft contacts, forces with a cutoff), or in-triangle points cross
-        edges, errors are no smaller than of order 2, at three times the cost.
+        without O, or with O at both ends only; of blocks M( ), each by itself. Errors then fall as the fourth power of
+        the timestep where forces are smooth. Where their second derivatives jump (soft contacts, forces with a cutoff),
+        or in-triangle points cross edges, errors are no smaller than of order 2, at three times the cost.
 
     Raises
     ------

@@ -265,7 +265,7 @@ class State(Displayed, Named):
     @property
     def acceptance(self) -> float:
         if not self.blocks:
-            raise ParameterError("this State holds no acceptance: the word of its run has no block, as 'M(BAGAB) O' has")
+            raise ParameterError("this State holds no acceptance: the word of its run has no block M( )")
         tried = sum(block.tried for block in self.blocks)
         return sum(block.accepted for block in self.blocks) / tried if tried else float("nan")
 

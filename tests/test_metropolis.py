@@ -70,7 +70,7 @@ def test_words_that_are_refused(word, problem, symmetric):
 
 
 def test_a_word_with_a_block_needs_a_temperature():
-    with pytest.raises(mp.ParameterError, match="needs temperature= .* or kT="):
+    with pytest.raises(mp.ParameterError, match=r"needs temperature= .* or kT="):
         mp.SplittingIntegrator("M(BAB) O", 0.1)
 
 
@@ -126,8 +126,8 @@ def test_a_block_is_the_plain_word_or_leads_back(word):
     """Without friction O does nothing. Accepted or not is what the energies of the plain word and the number drawn say;
     accepted, the state is that of the plain word; rejected, all that says where beads are has the bits of before, and
     all momenta are those of before, reversed."""
-    system, context = everything(word, 0.12)
-    _, plain = everything(word.replace("M(", "").replace(")", ""), 0.12)
+    system, context = everything(word, 0.09)
+    _, plain = everything(word.replace("M(", "").replace(")", ""), 0.09)
     columns = {c.name: c for c in system.topology.columns}
     assert {"angular_momenta", "orientations", "triangles", "velocities"} <= columns.keys()
     outcomes = []
@@ -158,7 +158,7 @@ def test_a_block_is_the_plain_word_or_leads_back(word):
 @pytest.mark.frictionless
 def test_a_rejected_block_goes_back_the_way_it_came():
     """Two steps accepted, one rejected, and the next two are those before, backwards."""
-    system, context = everything("M(BAGAB) O", 0.1)
+    _, context = everything("M(BAGAB) O", 0.1)
     context.set_velocities_to_temperature(kT=1.0, seed=3)
     states = [look(context)]
     for _ in range(200):
@@ -235,7 +235,7 @@ def test_places_without_an_energy_are_never_entered():
 def test_a_start_without_an_energy_ends_the_run():
     with pytest.raises(mp.SimulationError, match="the energy returned = nan but must be finite"):
         one_bead(lambda x: (np.nan, np.zeros_like(x))).step(1)
-    with pytest.raises(mp.SimulationError, match="the forces returned.* = inf but must be finite"):
+    with pytest.raises(mp.SimulationError, match=r"the forces returned.* = inf but must be finite"):
         one_bead(lambda x: (0.0, np.full_like(x, np.inf))).step(1)
     topology = mp.Topology()
     beads = topology.add_beads([[1e200, 0, 0]], mass=1.0, friction=1.0)
@@ -265,6 +265,22 @@ def test_an_exception_of_a_python_force_ends_the_run_at_the_last_good_state():
     calls.clear()
     simulation.step(36)
     assert look_counts(simulation).tried == 36
+
+
+def test_blocks_of_which_none_is_accepted_are_warned_of():
+    """Once; and not where some are, or where there are few."""
+    topology = mp.Topology()
+    beads = topology.add_beads([[30.0, 0, 0]], mass=1.0, friction=1.0)
+    system = mp.System(topology)
+    system.add_force(mp.forces.HarmonicTrap(beads, 1.0, [0.0, 0.0, 0.0]))
+    context = mp.Context(system, mp.SplittingIntegrator("M(ABA) O", 1.9, kT=1e-3, seed=1), threads=1)
+    context.step(99)
+    with pytest.warns(mp.TimestepWarning, match=r"none of 100 blocks M\(A B A\) in a row was accepted"):
+        context.step(1)
+    context.step(300)
+    context.integrator.set(timestep=0.05)
+    context.step(300)
+    assert look(context).acceptance > 0.1
 
 
 def look_counts(simulation):
@@ -389,9 +405,9 @@ def vesicle(word="J M(BAGAB) O J", threads=1, timestep=0.1, report_work=True, li
     return simulation, trap
 
 
-@pytest.mark.parametrize("word", ["J M(BAGAB) O J", "O M(AGBGA) O J", "M(AGA) J M(B) O"])
+@pytest.mark.parametrize("word", ["J M(BAGAB) O J", "O M(AGBGA) O J", "M(A G A) J M(B) O"])
 def test_heat_shadow_work_and_protocol_work_are_the_change_of_the_energy(word):
-    simulation, trap = vesicle(word)
+    simulation, trap = vesicle(word, timestep=0.02 if "M(B)" in word else 0.1)
     start = look(simulation)
     for k in range(4):
         simulation.step(100)

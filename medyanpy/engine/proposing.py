@@ -7,7 +7,7 @@ import numpy as np
 
 from medyanpy._kernels.kinetic import KineticEnergies
 from medyanpy._kernels.metropolis import Copies, Metropolis, ThereAndBack
-from medyanpy.errors import ParameterError
+from medyanpy.errors import ParameterError, TimestepWarning, warn_outside
 from medyanpy.flows import Flow, Stage
 from medyanpy.forces import PythonForce
 from medyanpy.letters import LETTERS
@@ -20,6 +20,8 @@ __all__ = ["Proposing"]
 
 # What counts as back where a letter started, relative to the shortest length: constraints are kept to 1e-10 or so.
 _NEARNESS = 1e-8
+# Rejections in a row that are no chance where a timestep is of any use.
+_IN_VAIN = 100
 
 
 class Proposing:
@@ -34,6 +36,10 @@ class Proposing:
     def __init__(self, blocks: Sequence[str]) -> None:
         self.blocks = tuple(blocks)
         self.counts: np.ndarray = np.zeros((len(self.blocks), 3), np.int64)
+        #: Tries when something was last accepted, as far as that was looked at; and whether users have been warned.
+        self._tried_then: np.ndarray = np.zeros(len(self.blocks), np.int64)
+        self._accepted_then: np.ndarray = np.zeros(len(self.blocks), np.int64)
+        self._said = False
 
     def arrays(self) -> dict[str, np.ndarray]:
         """What steps change: part of the state of words with blocks."""
@@ -47,6 +53,23 @@ class Proposing:
         """Go on from what a state says, if it is of the same blocks."""
         if tuple(own.block for own in said) == self.blocks:
             self.counts[...] = np.array([own[1:] for own in said], np.int64).reshape(self.counts.shape)
+
+    def look(self, timestep: float) -> None:
+        """Warn, once, of a block that is never accepted: its run stands still."""
+        tried, accepted, _ = self.counts.T
+        anew = (accepted != self._accepted_then) | (tried < self._tried_then)
+        self._tried_then = np.where(anew, tried, self._tried_then)
+        self._accepted_then = accepted.copy()
+        in_vain = tried - self._tried_then
+        if not self._said and (in_vain >= _IN_VAIN).any():
+            self._said = True
+            k = int(np.argmax(in_vain))
+            warn_outside(
+                f"none of {in_vain[k]} blocks {self.blocks[k]} in a row was accepted at the timestep {timestep:g} s: "
+                "take a shorter one, at least until a start far from equilibrium has relaxed (minimize_energy, or a "
+                "plain word)",
+                TimestepWarning,
+            )
 
     def check_force(self, name: str, force: Any) -> None:
         """Refuse forces that are not those of their energy: blocks would take their work back; ParameterError."""
