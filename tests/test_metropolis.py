@@ -305,6 +305,48 @@ def test_a_bead_that_jumps_off_its_surface_is_a_rejection():
     assert len(walkers) == 1
 
 
+@pytest.mark.frictionless
+def test_constraints_that_are_not_solved_back_are_a_rejection():
+    """A ring in steps so long that Newton's method does not come back, or finds another solution on the way back: plain
+    words tell, with velocities reversed."""
+    angle = 2.0 * np.pi * np.arange(5) / 5
+    contexts = []
+    for word in ("BAB", "M(BAB) O"):
+        topology = mp.Topology()
+        topology.add_filaments([np.stack([np.cos(angle), np.sin(angle), 0.0 * angle], 1)], 1.0, closed=True)
+        thermal = {"kT": 1.0} if "O" in word else {}
+        contexts.append(mp.Context(mp.System(topology), mp.SplittingIntegrator(word, 0.5, **thermal), threads=1))
+    plain, context = contexts
+    plain.runaway = None
+
+    def goes(before):
+        """Whether a step can be taken, and whether it leads back."""
+        try:
+            plain.step(1)
+            plain.set_velocities(-look(plain).velocities)
+        except mp.SimulationError:
+            return False, False
+        try:
+            plain.step(1)
+        except mp.SimulationError:
+            return True, False
+        return True, bool(np.abs(look(plain).positions - before.positions).max() < 1e-8)
+
+    seen = []
+    for k in range(700):
+        plain.set_velocities_to_temperature(kT=1.0, seed=k)
+        before = look(plain)
+        context.set_state(before)
+        failed = look(context).blocks[0].failed
+        context.step(1)
+        forth, back = goes(before)
+        assert look(context).blocks[0].failed - failed == (not back), k
+        seen.append((forth, back))
+        # On from another place.
+        plain.set_state(before if (k % 3 or not back) else look(context))
+    assert min(seen.count(case) for case in ((False, False), (True, False), (True, True))) >= 3, seen
+
+
 # Forces ---------------------------------------------------------------------------------------------------------------
 
 
