@@ -27,7 +27,7 @@ __all__ = ["BAGOGABIntegrator", "BrownianIntegrator", "Letter", "SplittingIntegr
 
 def _letters(alone: bool) -> str:
     """Symbols of letters that stand alone, or with others."""
-    return "".join(sorted(symbol for symbol, kind in LETTERS.items() if kind.alone == alone and not kind.block))
+    return "".join(sorted(symbol for symbol, kind in LETTERS.items() if kind.alone == alone))
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class _Word:
                 *others, last = list(_letters(False).replace("B", ""))
                 known = f"{others[0]}, B (or B0 to B31), {', '.join(others[1:])} and {last}"
                 if upper[place] == "M":
-                    raise self.refuse(place, "M stands for the letters in parentheses behind it: M(BAGAB)")
+                    raise self.refuse(place, "M stands before letters in parentheses: M(BAGAB)")
                 raise self.refuse(place, f"{text[place]!r} is not a letter of a word: {known} are")
         if opened >= 0:
             raise self.refuse(opened, "the block is not closed: M( )")

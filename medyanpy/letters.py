@@ -49,8 +49,6 @@ class LetterKind:
     reversible : bool
         Whether it leads back to where it started when all momenta are reversed, and keeps phase volume: only such
         letters may stand in a block M( ).
-    block : bool
-        Whether it stands for letters in parentheses behind it, and does nothing of its own.
     """
 
     symbol: str
@@ -62,7 +60,6 @@ class LetterKind:
     alone: bool = False
     apart: bool = False
     reversible: bool = False
-    block: bool = False
 
 
 LETTERS: dict[str, LetterKind] = {}
@@ -121,4 +118,3 @@ add_letter(LetterKind("G", "flight of in-triangle points over their mesh", _fly_
 add_letter(LetterKind("J", "jumps: what happens at once", _jump, apart=True))
 add_letter(LetterKind("O", "friction and noise", _mix, thermal=True))
 add_letter(LetterKind("D", "displacement without velocities", _displace, thermal=True, forces=True, alone=True))
-add_letter(LetterKind("M", "letters in parentheses, accepted or rejected together", lambda *_: [], block=True))

@@ -55,7 +55,7 @@ def test_words_are_read_and_written(word, spaced, fractions):
         ("BAB) O", "this closes a block that was not opened"),
         ("M(BM(A)B) O", "a block M\\( \\) stands in another one"),
         ("M() BAOAB", "the block has no letters"),
-        ("MBAB O", "M stands for the letters in parentheses behind it"),
+        ("MBAB O", "M stands before letters in parentheses"),
         ("M(BXB) O", "'X' is not a letter of a word: A, B .* G, J and O are"),
         ("M(BAB) D", "D moves beads without velocities"),
         ("M(BAB) D O", "D moves beads without velocities"),
@@ -479,6 +479,18 @@ def test_a_rejected_block_does_no_work():
             assert abs(shadow) > 1e-6
         before = after
     assert 10 < none < 90
+
+
+def test_a_checkpoint_of_a_word_with_j_goes_on_without_it(tmp_path):
+    """Where there are no jumps."""
+    simulation, _ = vesicle("J M(BAGAB) O J", links=False)
+    simulation.step(5)
+    simulation.save_checkpoint(tmp_path / "c")
+    other, _ = vesicle("M(BAGAB) O", links=False)
+    other.load_checkpoint(tmp_path / "c")
+    plain, _ = vesicle("BAGOGAB", links=False)
+    with pytest.raises(mp.ParameterError, match="word"):
+        plain.load_checkpoint(tmp_path / "c")
 
 
 @pytest.mark.parametrize("threads", [1, 3])

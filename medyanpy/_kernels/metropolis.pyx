@@ -271,7 +271,7 @@ cdef class Metropolis(Operation):
             return bool(getattr((<Operation> world.fault.operation).error, "not_finite", False))
 
     cdef int run(self, World* world) noexcept nogil:
-        cdef long long start = world.positions, placed
+        cdef long long start = world.positions
         cdef double kinetic, potential = 0.0
         cdef bint accepted = False
         cdef Py_ssize_t k
@@ -284,7 +284,6 @@ cdef class Metropolis(Operation):
         kinetic = self.find_kinetic(world)
         if not isfinite(kinetic + self.potential):
             return self.is_not_finite(world)
-        placed = world.placed
         self.state.keep()
         self.forces.keep()
         for k in range(self.sums.count):
@@ -309,8 +308,8 @@ cdef class Metropolis(Operation):
         self.forces.put_back(False)
         for k in range(self.sums.count):
             (<ForceSum> self.sums.items[k]).evaluated = self.evaluated[k]
+        # Rows of points in x are those that belong to the start, but nobody has noted so: they are derived once more.
         world.positions = start
-        world.placed = placed
         return NO_FAULT
 
     cdef int is_not_finite(self, World* world) noexcept nogil:

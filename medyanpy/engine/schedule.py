@@ -215,7 +215,7 @@ class Schedule:
                 inside = [(stage, self.operations(stage, letter, silent)) for stage, letter in letters]
                 operations += self.proposing.compile(self, block, inside, silent)
                 # What it did to the energy is told at its end: of a rejected block nothing.
-                operations += self.around(Stage(inside[0][0].index, "M", 0.0, inside[0][0].kT), [], self._instruments())
+                operations += self.around(inside[-1][0], [], self._instruments())
                 continue
             for stage, letter in letters:
                 operations += self.operations(stage, letter, flows)
