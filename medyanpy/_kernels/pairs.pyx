@@ -28,11 +28,14 @@ from medyanpy._kernels.radial cimport (
     END, LENNARD_JONES, OFF, RICKER, SOFT_SPHERE, SWITCH, WCA, derive, evaluate, lennard_jones_end, pull, slope,
 )
 from medyanpy._kernels.sites cimport SiteTable
+from medyanpy._kernels.together cimport TOGETHER, fetch, keep
 from medyanpy._kernels.vec3 cimport dot
 
 cdef enum:
-    # Entries of a batch.
+    # Entries of a row that are looked at at a time, and of a batch; these are fewer than PART below its room.
+    PART = 64
     ROOM = 256
+    PLANE = 264               # ROOM and TOGETHER
     # In place of a kind: any that has no shortcut; and energies that are programs, of radial.pxd's kinds none.
     ANY = -1
     WRITTEN = -2
@@ -57,20 +60,17 @@ cdef struct PairTask:
     int by_group              # whether the first of two is that in group A; else the one with the lower number
 
 
-# Entries of rows on their way to forces. Components of vectors are ROOM apart.
+# Entries of rows in range, on their way to forces.
 cdef struct Batch:
-    int n                     # entries
+    int n
     Py_ssize_t begun          # the first row of these
     int32_t[ROWS_PER_BLOCK] ends  # of each row from `begun` on, after its last entry
-    double[3 * ROOM] own
-    double[3 * ROOM] other
-    double[3 * ROOM] d
-    double[ROOM] rr
-    double[ROOM] b            # sums of radii, where they differ
-    double[ROOM] c            # U'/r
-    double[ROOM] u            # of WRITTEN, the energy; and the slots of both ends
-    int32_t[ROOM] slot
-    int32_t[ROOM] partner
+    double[4 * PLANE] d       # components of displacements, and squares of distances
+    double[PLANE] b           # sums of radii, where they differ
+    double[PLANE] c           # U'/r
+    double[PLANE] u           # of WRITTEN, the energy; and the slots of both ends
+    int32_t[PLANE] slot
+    int32_t[PLANE] partner
     double[3 * ROWS_PER_BLOCK] total
     double[ROWS_PER_BLOCK] energy
 
@@ -115,13 +115,13 @@ cdef int _run(PairTask* t, World* world, Batch* at, int n, int thread) noexcept 
         for lane in range(WIDTH):
             # Where there are no more, the last once again.
             k = min(chunk + lane, n - 1)
-            _fetch(t, t.function, registers, lane, at.slot[k], at.partner[k], sqrt(at.rr[k]))
+            _fetch(t, t.function, registers, lane, at.slot[k], at.partner[k], sqrt(at.d[3 * PLANE + k]))
         run_program(t.function, registers)
         for k in range(chunk, min(chunk + <int> WIDTH, n)):
             at.u[k] = registers[WIDTH * t.function.outputs[0] + k - chunk]
             slope = registers[WIDTH * t.function.outputs[1] + k - chunk]
             # Beads in one place have no direction to push in. Zero is the mean over all of them.
-            at.c[k] = slope / sqrt(at.rr[k]) if at.rr[k] > 0.0 else 0.0
+            at.c[k] = slope / sqrt(at.d[3 * PLANE + k]) if at.d[3 * PLANE + k] > 0.0 else 0.0
             # As of fields: derivatives may look like numbers where the energy is none.
             if not (0.0 * at.u[k] == 0.0):
                 row = near.row[at.slot[k]]
@@ -133,39 +133,18 @@ cdef int _run(PairTask* t, World* world, Batch* at, int n, int thread) noexcept 
 
 cdef inline double _slope(int kind, bint equal, const PairTask* t, const Batch* at, int k, double* u) noexcept nogil:
     if kind == SOFT_SPHERE or kind == WCA or kind == RICKER:
-        return pull(kind, t.a, t.b if equal else at.b[k], t.end, at.rr[k], u)
-    return slope(t.kind if kind == ANY else kind, t.p, at.rr[k], u)
+        return pull(kind, t.a, t.b if equal else at.b[k], t.end, at.d[3 * PLANE + k], u)
+    return slope(t.kind if kind == ANY else kind, t.p, at.d[3 * PLANE + k], u)
 
 
 cdef inline int _empty(
     int kind, bint equal, PairTask* t, World* world, Batch* at, Py_ssize_t first, Py_ssize_t s, int thread,
 ) noexcept nogil:
     """Entries of rows `begun` to s go into the sums of these."""
-    cdef double end_squared = t.end_squared
-    cdef double u, energy, x, y, z
+    cdef double u, energy, x, y, z, c
     cdef double* total
-    cdef int k = 0, n = 0, q, rows = <int> (s + 1 - at.begun), fault = 0
-    cdef double* d = at.d
-    displacements(&world.box, at.own, at.other, d, ROOM)
-    for k in range(at.n):
-        at.rr[k] = d[k] * d[k] + d[ROOM + k] * d[ROOM + k] + d[2 * ROOM + k] * d[2 * ROOM + k]
-    k = 0
-    for q in range(rows):
-        while k < at.ends[q]:
-            d[n] = d[k]
-            d[ROOM + n] = d[ROOM + k]
-            d[2 * ROOM + n] = d[2 * ROOM + k]
-            u = at.rr[n] = at.rr[k]
-            if not equal:
-                at.b[n] = at.b[k]
-                end_squared = at.b[n] * at.b[n]
-            if kind == WRITTEN:
-                at.slot[n] = at.slot[k]
-                at.partner[n] = at.partner[k]
-            # Written always and kept by counting on: which entries are in range is beyond a branch predictor.
-            n += u < end_squared
-            k += 1
-        at.ends[q] = n
+    cdef const double* d = at.d
+    cdef int k, n = at.n, q, rows = <int> (s + 1 - at.begun), fault = 0
     if kind == WRITTEN:
         fault = _run(t, world, at, n, thread)
     else:
@@ -178,9 +157,10 @@ cdef inline int _empty(
         y = total[1]
         z = total[2]
         while k < at.ends[q]:
-            x += at.c[k] * d[k]
-            y += at.c[k] * d[ROOM + k]
-            z += at.c[k] * d[2 * ROOM + k]
+            c = at.c[k]
+            x += c * d[k]
+            y += c * d[PLANE + k]
+            z += c * d[2 * PLANE + k]
             k += 1
         total[0] = x
         total[1] = y
@@ -210,11 +190,14 @@ cdef inline int _block(
     cdef const Neighbors* near = t.list
     cdef const int32_t* row = near.rows[first // ROWS_PER_BLOCK]
     cdef const double* me
-    cdef const double* other
     cdef double* f
+    cdef double own[3 * PART]
+    cdef double other[3 * PART]
+    cdef double d[3 * PART]
     cdef Batch at
+    cdef double radii, end_squared = t.end_squared
     cdef Py_ssize_t s
-    cdef int left, part, k, c, fault = 0
+    cdef int left, part, width, k, c, n, fault = 0
     at.n = 0
     at.begun = first
     memset(at.total, 0, sizeof(at.total))
@@ -222,25 +205,38 @@ cdef inline int _block(
     for s in range(first, last):
         me = near.now + 4 * s
         left = near.count[s]
-        while True:
-            part = min(left, <int> ROOM - at.n)
-            for k in range(part):
-                other = near.now + 4 * <Py_ssize_t> row[k]
-                for c in range(3):
-                    at.own[ROOM * c + at.n + k] = me[c]
-                    at.other[ROOM * c + at.n + k] = other[c]
-                if not equal:
-                    at.b[at.n + k] = me[3] + other[3]
-                if kind == WRITTEN:
-                    at.slot[at.n + k] = <int32_t> s
-                    at.partner[at.n + k] = row[k]
-            at.n += part
+        while left > 0:
+            if at.n > ROOM - PART:
+                at.ends[s - at.begun] = at.n
+                fault |= _empty(kind, equal, t, world, &at, first, s, thread)
+            part = min(left, <int> PART)
+            width = (part + TOGETHER - 1) & ~(TOGETHER - 1)
+            for c in range(3):
+                for k in range(width):
+                    own[width * c + k] = me[c]
+            fetch(near.now, row, part, width, other)
+            displacements(&world.box, own, other, d, width)
+            if equal and kind != WRITTEN:
+                at.n += keep(d, part, width, end_squared, at.d + at.n, PLANE)
+            else:
+                n = at.n
+                for k in range(part):
+                    for c in range(3):
+                        at.d[PLANE * c + n] = d[width * c + k]
+                    at.d[3 * PLANE + n] = (
+                        d[k] * d[k] + d[width + k] * d[width + k] + d[2 * width + k] * d[2 * width + k])
+                    if not equal:
+                        radii = me[3] + near.now[4 * <Py_ssize_t> row[k] + 3]
+                        at.b[n] = radii
+                        end_squared = radii * radii
+                    if kind == WRITTEN:
+                        at.slot[n] = <int32_t> s
+                        at.partner[n] = row[k]
+                    n += at.d[3 * PLANE + n] < end_squared
+                at.n = n
             row += part
             left -= part
-            at.ends[s - at.begun] = at.n
-            if at.n < ROOM:
-                break
-            fault |= _empty(kind, equal, t, world, &at, first, s, thread)
+        at.ends[s - at.begun] = at.n
     fault |= _empty(kind, equal, t, world, &at, first, last - 1, thread)
     for s in range(first, last):
         prefetch(near.sites.f + 3 * <Py_ssize_t> near.row[min(s + AHEAD, last - 1)])
