@@ -160,13 +160,15 @@ class CustomPair(WrittenForce, EndingPair):
             self.domains, self.changeable = table, tuple(table)
         of_text = {p: self.domains[p] for p in self._of_text}
         for p, domain in of_text.items():
-            if domain.per is None and np.ndim(numbers[p]) > 0:
+            given = numbers[p]
+            many = isinstance(given, list | tuple) or (isinstance(given, np.ndarray) and given.ndim > 0)
+            if domain.per is None and many:
                 a, b = self._group_names
                 hint = f"give {p}1= for the beads of {a}, {p}2= for those of {b}"
                 if self._is_one_group:
                     hint = f"name them {p}1 and {p}2 in the expression, where they are those of the two beads of a pair"
-                raise ParameterError(f"{self.name}: {p} is one number for all pairs; for numbers of beads {hint}")
-        super()._declare(**numbers)
+                raise ParameterError(f"{self.name}: {p} must be one number for all pairs; for numbers of beads {hint}")
+        super()._declare(**{p: numbers[p] for p in self.changeable})
 
     def _names_of(self, p: str) -> list[str]:
         """What the text calls a parameter."""
@@ -233,7 +235,8 @@ class CustomPair(WrittenForce, EndingPair):
                     self.name, self._text, graph, names, polynomial=False, coordinates={"r": graph.number(end)}
                 )
                 known = graph.value_of(there)
-            except ArithmeticError:
+            except (ParameterError, ArithmeticError):
+                # The text has been read before: it is this distance.
                 known = np.nan
             if known is not None and not np.isfinite(known):
                 raise ParameterError(
