@@ -1285,6 +1285,40 @@ def wall_energy(x):
     return total
 
 
+def round_wall(wall):
+    """From inside and outside, for beads in front of it, at both ends, and behind it."""
+
+    def build():
+        topology, h = lumpy_scene()
+        return topology, mp.forces.WallRepulsion(wall, [h["points"], h["balls"], h["open"]], 2.0, 3.0, form="soft")
+
+    def energy(x):
+        h, total = lumpy_handles(), 0.0
+        a, b = (wall.center, wall.center) if isinstance(wall, mp.boundaries.Sphere) else (wall.a, wall.b)
+        for name in ("points", "balls", "open"):
+            # The nearest of very many places on the segment would be as good.
+            s = np.clip((x[h[name].beads] - a) @ (b - a) / max(1e-9, (b - a) @ (b - a)), 0.0, 1.0)[:, None]
+            out = np.linalg.norm(x[h[name].beads] - a - s * (b - a), axis=1) - wall.radius
+            depth = (out if wall.inside else -out) + getattr(h[name], "radius", 0.0)
+            total += np.sum(2.0 * (np.maximum(0.0, depth) / 3.0) ** 2)
+        assert total > 1.0
+        return total
+
+    return build, energy
+
+
+ROUND_WALLS = [
+    ForceCase("wall of a cell", *round_wall(mp.boundaries.Sphere([1.0, -2.0, 3.0], 9.0)), 3.0),
+    ForceCase("wall of an obstacle", *round_wall(mp.boundaries.Sphere([2.0, 1.0, 0.5], 7.0, inside=False)), 2.0),
+    ForceCase("wall of a bacterium", *round_wall(mp.boundaries.Capsule([1.0, 0.0, -3.0], [5.0, 4.0, 2.0], 5.0)), 2.0),
+    ForceCase(
+        "wall of a rod",
+        *round_wall(mp.boundaries.Capsule([-8.0, 0.0, -3.0], [5.0, 4.0, 2.0], 4.0, inside=False)),
+        2.0,
+    ),
+]
+
+
 # Collisions: see test_collisions.py for the other pairs of shapes. ----------------------------------------------------
 
 
@@ -1546,6 +1580,7 @@ CASES = [
     *MEMBRANES,
     *BETWEEN_BEADS,
     *ENDING,
+    *ROUND_WALLS,
     *FILAMENTS,
     *ORIENTED,
     ForceCase("collisions", collisions, collisions_energy, 0.02),
