@@ -118,12 +118,12 @@ def test_what_is_offered_for_planes_alone_says_so():
     with pytest.raises(ParameterError, match=r"how far an ellipsoid is from Sphere.*only from a plane: give radius="):
         mp.forces.WallRepulsion(WALLS["cell"], bodies, 1.0, 1.0, semi_axes=[1.0, 1.0, 2.0])
     balls = topology.add_balls([[0.0, 0, 0]], radius=1.0, mass=1.0, friction=1.0)
-    with pytest.raises(ParameterError, match="wall must be a boundaries.Plane, not Sphere"):
+    with pytest.raises(ParameterError, match=r"wall must be a boundaries.Plane, not Sphere"):
         mp.hydrodynamics.RotnePrager(1.0, balls, wall=WALLS["cell"])
     system = mp.System(topology)
     system.add_force(mp.forces.WallRepulsion(Sphere(radius=1.5), balls, 1.0, 1.0))
     mp.Context(system, mp.VerletIntegrator(1e-3))
     system = mp.System(topology)
     system.add_force(mp.forces.WallRepulsion(Sphere(radius=0.8), balls, 1.0, 1.0))
-    with pytest.raises(ParameterError, match="starts 0.2 nm behind the wall Sphere"):
+    with pytest.raises(ParameterError, match=r"starts 0.2 nm behind the wall Sphere"):
         mp.Context(system, mp.VerletIntegrator(1e-3))
