@@ -7,6 +7,7 @@ from medyanpy.forces._base import Force
 from medyanpy.forces.bonds import CustomBonds, HarmonicBonds, MembraneEdgeSprings
 from medyanpy.forces.collisions import SoftCollisions
 from medyanpy.forces.constraints import ConstraintFixmanPotential, ConstraintPenalty
+from medyanpy.forces.custom_pairs import CustomPair
 from medyanpy.forces.ellipsoid_collisions import EllipsoidCollisions
 from medyanpy.forces.ellipsoids import EllipsoidRepulsion
 from medyanpy.forces.external import ExternalField, HarmonicTrap, UniformField
@@ -15,7 +16,7 @@ from medyanpy.forces.links import AngleLinks, DirectionLinks, Links, NormalLinks
 from medyanpy.forces.membrane import MembraneArea, MembraneBending, MembraneTension, MembraneVolume
 from medyanpy.forces.membrane_fields import MembraneField, PointCurvature, PythonMembraneField
 from medyanpy.forces.membrane_tether import MembraneTether
-from medyanpy.forces.pairs import WCA, Coulomb, LennardJones, Ricker, SoftSphere
+from medyanpy.forces.pairs import WCA, Coulomb, LennardJones, Morse, Ricker, SoftSphere, TabulatedPair, Yukawa
 from medyanpy.forces.penalties import LinkLengthPenalty, OrthonormalFramePenalty, RigidTrianglePenalty
 from medyanpy.forces.python import PythonForce
 from medyanpy.forces.rods import RodCollision, RodElasticity, RodLoad
@@ -28,6 +29,7 @@ __all__ = [
     "ConstraintPenalty",
     "Coulomb",
     "CustomBonds",
+    "CustomPair",
     "DirectionLinks",
     "EllipsoidCollisions",
     "EllipsoidRepulsion",
@@ -49,6 +51,7 @@ __all__ = [
     "MembraneTension",
     "MembraneTether",
     "MembraneVolume",
+    "Morse",
     "NormalLinks",
     "OrthonormalFramePenalty",
     "PointCurvature",
@@ -61,8 +64,10 @@ __all__ = [
     "RodLoad",
     "SoftCollisions",
     "SoftSphere",
+    "TabulatedPair",
     "UniformField",
     "WallRepulsion",
+    "Yukawa",
 ]
 
 if not TYPE_CHECKING:

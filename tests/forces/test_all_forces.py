@@ -49,10 +49,13 @@ def curved_points():
     return topology, F.PointCurvature(points, 82.0, 0.2, 3.0)
 
 
-CHARGES = RNG.normal(size=700)
+CHARGES, SOME = RNG.normal(size=700), np.linspace(-1.0, 2.0, 3000)
 MANY = {
     "charges": beads(700, lambda b: F.Coulomb(b, CHARGES)),
     "Lennard-Jones of all pairs": beads(700, lambda b: F.LennardJones(b, b, 1.0, 1.9)),
+    "Yukawa of all pairs": beads(700, lambda b: F.Yukawa(b, b, 1.0, 1.9)),
+    "Morse, switched": beads(3000, lambda b: F.Morse(b, b, 1.0, 0.3, 9.0, cutoff=30.0, switch=20.0)),
+    "custom pairs": beads(3000, lambda b: F.CustomPair(b, b, "q1*q2*exp(-r/9)", cutoff=30.0, q=SOME)),
     "custom bonds": beads(9000, lambda b: F.CustomBonds(np.column_stack([b.beads[:-1], b.beads[1:]]), "tanh(r/9)^1.3")),
     "uniform field": beads(9000, lambda b: F.UniformField(b.beads[:-1], [1.0, 2.0, 3.0])),
     "harmonic trap": beads(9000, lambda b: F.HarmonicTrap(b.beads[:-1], 2.0, [1.0, 2.0, 3.0])),
@@ -105,6 +108,10 @@ NOBODY = {
     "texts": lambda h: F.ConstraintPenalty("x1*x2 - k", NO_PAIRS, 1.0, k=1.0),
     "charges": lambda h: F.Coulomb([], 1.0),
     "Lennard-Jones": lambda h: F.LennardJones([], [0], 1.0, 1.0),
+    "Morse": lambda h: F.Morse([], [0], 1.0, 1.0, 1.0, cutoff=3.0),
+    "table of pairs": lambda h: F.TabulatedPair([0], [], [0.0, 1.0, 2.0, 3.0], [1.0, 0.5, 0.1, 0.0]),
+    "custom pairs": lambda h: F.CustomPair([], [], "q1*q2/r", cutoff=2.0, q=1.0),
+    "custom pairs of two groups": lambda h: F.CustomPair([0], [], "q1*q2/r", cutoff=2.0, q1=[1.0], q2=[]),
     "soft spheres, no sites": lambda h: F.SoftSphere(mp.Sites.beads([]), h["beads"], 1.0, 1.6),
     "soft spheres, no anchors": lambda h: F.SoftSphere(h["beads"], mp.Sites.anchors(np.zeros((0, 3))), 1.0, 1.6),
     "ellipsoids": lambda h: F.EllipsoidRepulsion(NO, h["bodies"], 1.0, [1.0, 2.0, 3.0]),
