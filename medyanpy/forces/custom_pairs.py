@@ -286,7 +286,7 @@ class CustomPair(WrittenForce, EndingPair):
         cutoff = self._numbers["cutoff"]
         operation = pairs.WrittenPairs(
             self.name, cutoff, *numbers, not self._is_one_group, [graph.program(wanted[:2]), graph.program(wanted)],
-            layout.threads, self._neighbors(members, np.full(len(members.row), 0.5 * cutoff)), members.table,
+            layout.threads, self._neighbors(layout, members, np.full(len(members.row), 0.5 * cutoff)), members.table,
         )  # fmt: skip
         operation.acts_on_points = members.on_points
         return operation

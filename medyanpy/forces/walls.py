@@ -162,7 +162,7 @@ class WallRepulsion(_SingleBeadForce):
         return start.springs(self._coordinates(start), stiffness)
 
     def bind(self, layout: "Layout") -> "Operation":
-        if (across := np.flatnonzero(layout.box * self._wall.normal)).size:
+        if isinstance(self._wall, Plane) and (across := np.flatnonzero(layout.box * self._wall.normal)).size:
             raise ParameterError(
                 f"{self.name}: the box is periodic along {'xyz'[across[0]]}, so that there is nothing behind a wall "
                 f"with normal {self._wall.normal.tolist()}: open that direction (None)"
