@@ -192,6 +192,8 @@ class Context(Displayed, Guarded):
                 error = self._faults.recovered(fault)
             raise error from (None if error is fault.cause else fault.cause)
         self._degradation.look(self.step_count, self._store.x)
+        if self.integrator.blocks:
+            self._schedule.proposing.look(self.integrator.timestep)
 
     @property
     def runaway(self) -> float | None:
@@ -654,7 +656,7 @@ class Context(Displayed, Guarded):
     def set_state(self, state: State) -> None:
         """Take over positions and velocities of a state, of which it must hold both, with orientations and angular
         momenta; the triangles of membranes; who is alive, of what jumps bear and kill; what jumps of the same names
-        have bound, and how often; and its step and time.
+        have bound, and how often; how often blocks M( ) of the same word were accepted; and its step and time.
 
         Jumps that the state does not know stay as they are.
 
@@ -681,6 +683,7 @@ class Context(Displayed, Guarded):
                 self._set_columns("set_state", given)
             self.set_velocities(v)
             self._schedule.jumping.take(discrete)
+            self._schedule.proposing.take(state.blocks)
             self._store.program.changed()
         self._store.program.step = state.step
         self._schedule.set_time(state.time)

@@ -43,6 +43,9 @@ class TopologyError(MedyanError, ValueError):
 class ParameterError(MedyanError, ValueError):
     """A number or option outside its domain."""
 
+    #: Whether a number was refused that is not finite: in a block M( ), a rejection.
+    not_finite: bool = False
+
 
 class ArgumentError(ParameterError, TypeError):
     """A call with arguments that are not those of the function; the message shows the call, or what was meant."""

@@ -4,8 +4,9 @@ import functools
 import re
 import weakref
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from itertools import chain, groupby
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,77 +36,174 @@ class Letter:
 
     `group` is None for a kick or displacement by all forces and for letters that need none. `substep` is the time
     between the kicks on both sides of a flight, as a fraction of the timestep: of ABA and BAB all of it, and of a
-    composition the weight of the part that the letter belongs to.
+    composition the weight of the part that the letter belongs to. `block` is the number of the block M( ) that it
+    stands in, None outside of all.
     """
 
     kind: str
     fraction: float
     group: int | None = None
     substep: float = 1.0
+    block: int | None = None
+
+    @property
+    def name(self) -> str:
+        """As words write it."""
+        return self.kind if self.group is None else f"{self.kind}{self.group}"
 
     def kicks(self, group: int | None) -> bool:
         """Whether it kicks by the forces of a group; None: by any."""
         return self.kind == "B" and (group is None or self.group in (None, group))
 
 
+@dataclass(frozen=True)
+class _Token:
+    """A letter as it is written, where in the word, and in which block."""
+
+    name: str
+    place: int
+    block: int | None
+
+
+class _Word:
+    """The text of a word, and what is wrong with it."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    def refuse(self, place: int, problem: str) -> ParameterError:
+        return ParameterError(f"{problem}\n    {self.text}\n    {' ' * place}^")
+
+    def tokens(self) -> Iterator[_Token]:
+        """Its letters, one after another."""
+        text, upper = self.text, self.text.upper()
+        token = re.compile(rf"B\d+|[{_letters(False)}{_letters(True)}]")
+        opens = re.compile(r"M\s*\(")
+        place, blocks, opened = 0, 0, -1
+        filled = False
+        while place < len(text):
+            found, block = token.match(upper, place), opens.match(upper, place)
+            if text[place].isspace():
+                place += 1
+            elif block is not None:
+                if opened >= 0:
+                    raise self.refuse(place, "a block M( ) stands in another one: close that first")
+                opened, filled, place = place, False, block.end()
+            elif text[place] == ")":
+                if opened < 0:
+                    raise self.refuse(place, "this closes a block that was not opened: M(")
+                if not filled:
+                    raise self.refuse(place, "the block has no letters: M(BAGAB) is one")
+                opened, blocks, place = -1, blocks + 1, place + 1
+            elif found is not None:
+                yield _Token(found.group(), place, None if opened < 0 else blocks)
+                filled, place = True, found.end()
+            else:
+                *others, last = list(_letters(False).replace("B", ""))
+                known = f"{others[0]}, B (or B0 to B31), {', '.join(others[1:])} and {last}"
+                if upper[place] == "M":
+                    raise self.refuse(place, "M stands before letters in parentheses: M(BAGAB)")
+                raise self.refuse(place, f"{text[place]!r} is not a letter of a word: {known} are")
+        if opened >= 0:
+            raise self.refuse(opened, "the block is not closed: M( )")
+
+    def check_palindrome(self, names: list[str], places: list[int], what: str, why: str) -> None:
+        """Refuse letters that are others when they are read backwards."""
+        for i, name in enumerate(names):
+            if name != names[-1 - i]:
+                raise self.refuse(
+                    places[len(names) - 1 - i],
+                    f"{what} is not a palindrome: letter {i + 1} is {name}, but letter {i + 1} from the end is "
+                    f"{names[-1 - i]}. {why}",
+                )
+
+    def check_blocks(self, tokens: list[_Token]) -> None:
+        """Refuse letters in blocks that cannot be taken back, and letters beside them that leave a bias."""
+        for t in tokens:
+            kind = LETTERS[t.name[0]]
+            if t.block is not None and not kind.reversible:
+                raise self.refuse(
+                    t.place,
+                    f"{kind.symbol} ({kind.does}) cannot be taken back, as all that stands in M( ) must be: put it "
+                    "outside, as in 'J M(BAGAB) O J'",
+                )
+            if t.block is None and not (kind.thermal or kind.apart):
+                raise self.refuse(
+                    t.place,
+                    f"{kind.symbol} ({kind.does}) stands beside M( ), where nobody takes back what the timestep does "
+                    "wrong: put it inside",
+                )
+        for block in sorted({t.block for t in tokens if t.block is not None}):
+            own = [t for t in tokens if t.block == block]
+            self.check_palindrome(
+                [_name(t) for t in own], [t.place for t in own], "the block",
+                "A block must lead back when all momenta are reversed",
+            )  # fmt: skip
+
+
+def _name(token: _Token) -> str:
+    return token.name if len(token.name) == 1 else f"B{int(token.name[1:])}"
+
+
 def parse_word(word: str, symmetric: bool = True) -> tuple[Letter, ...]:
-    """Letters of a word, compact (``"BAGOGAB"``) or spaced (``"B1 B0 A G O G A B0 B1"``).
+    """Letters of a word, compact (``"BAGOGAB"``) or spaced (``"B1 B0 A G O G A B0 B1"``), with blocks
+    (``"M(BAGAB) O"``).
 
     Raises
     ------
     ParameterError
         Anything that is not a letter, A or B missing, kicks with and without groups mixed, or a word that is no
-        palindrome though `symmetric`. The message shows the word with a caret under the place.
+        palindrome though `symmetric`; blocks that are not closed, are no palindromes, or have letters inside or beside
+        them that cannot stand there. The message shows the word with a caret under the place.
     """
     if not isinstance(word, str):
         raise ParameterError(f"word must be text of the letters {', '.join(_letters(False))}, not {word!r}")
-
-    def refuse(place: int, problem: str) -> ParameterError:
-        return ParameterError(f"{problem}\n    {word}\n    {' ' * place}^")
-
-    tokens: list[tuple[str, int]] = []
-    place = 0
-    upper = word.upper()
-    token = re.compile(rf"B\d+|[{_letters(False)}{_letters(True)}]")
-    while place < len(word):
-        if word[place].isspace():
-            place += 1
-            continue
-        found = token.match(upper, place)
-        if found is None:
-            *others, last = list(_letters(False).replace("B", ""))
-            known = f"{others[0]}, B (or B0 to B31), {', '.join(others[1:])} and {last}"
-            raise refuse(place, f"{word[place]!r} is not a letter of a word: {known} are")
-        tokens.append((found.group(), place))
-        place = found.end()
-    alone = [(t, p) for t, p in tokens if LETTERS[t[0]].alone]
-    if alone and (len(alone) > 1 or any(not LETTERS[t[0]].apart for t, p in tokens if p != alone[0][1])):
+    text = _Word(word)
+    refuse = text.refuse
+    tokens = list(text.tokens())
+    alone = [t for t in tokens if LETTERS[t.name[0]].alone]
+    if alone and (len(alone) > 1 or any(not LETTERS[t.name[0]].apart for t in tokens if t is not alone[0])):
         raise refuse(
-            alone[0][1], "D moves beads without velocities: it is a word of its own, which only J may stand around"
+            alone[0].place, "D moves beads without velocities: it is a word of its own, which only J may stand around"
         )
     for letter in "" if alone else "AB":
-        if not any(t[0] == letter for t, _ in tokens):
+        if not any(t.name[0] == letter for t in tokens):
             raise refuse(len(word), f"the word has no {letter} ({LETTERS[letter].does})")
-    kicks = [(t, p) for t, p in tokens if t[0] == "B"]
-    grouped = [len(t) > 1 for t, _ in kicks]
+    kicks = [t for t in tokens if t.name[0] == "B"]
+    grouped = [len(t.name) > 1 for t in kicks]
     if any(grouped) and not all(grouped):
-        t, p = kicks[grouped.index(not grouped[0])]
-        raise refuse(p, f"{t} mixes kicks by all forces (B) with kicks by a group (B0, B1, ...): use one or the other")
-    for t, p in kicks:
-        if len(t) > 1 and int(t[1:]) > 31:
-            raise refuse(p, f"{t} names a force group that does not exist: groups are 0 to 31")
-    names = [t if len(t) == 1 else f"B{int(t[1:])}" for t, _ in tokens]
-    if symmetric:
-        for i, name in enumerate(names):
-            if name != names[-1 - i]:
-                raise refuse(
-                    tokens[len(tokens) - 1 - i][1],
-                    f"the word is not a palindrome: letter {i + 1} is {name}, but letter {i + 1} from the end is "
-                    f"{names[-1 - i]}. Only palindromes are of second order; symmetric=False allows others",
-                )
+        t = kicks[grouped.index(not grouped[0])]
+        raise refuse(
+            t.place, f"{t.name} mixes kicks by all forces (B) with kicks by a group (B0, B1, ...): use one or the other"
+        )
+    for t in kicks:
+        if len(t.name) > 1 and int(t.name[1:]) > 31:
+            raise refuse(t.place, f"{t.name} names a force group that does not exist: groups are 0 to 31")
+    names = [_name(t) for t in tokens]
+    if any(t.block is not None for t in tokens):
+        # What stands beside blocks leaves the distribution as it is, in whatever order.
+        text.check_blocks(tokens)
+    elif symmetric:
+        text.check_palindrome(
+            names, [t.place for t in tokens], "the word",
+            "Only palindromes are of second order; symmetric=False allows others",
+        )  # fmt: skip
     count = Counter(names)
     return tuple(
-        Letter(name[0], 1.0 / count[name], int(name[1:]) if len(name) > 1 else None) for name in names
+        Letter(name[0], 1.0 / count[name], int(name[1:]) if len(name) > 1 else None, block=t.block)
+        for name, t in zip(names, tokens, strict=True)
+    )
+
+
+def _in_parts(letters: Iterable[Letter]) -> list[tuple[int | None, tuple[Letter, ...]]]:
+    """Letters that follow each other in one block, or outside of all, with the number of the block."""
+    return [(block, tuple(own)) for block, own in groupby(letters, lambda letter: letter.block)]
+
+
+def _three_times(letters: tuple[Letter, ...]) -> tuple[Letter, ...]:
+    """Letters three times over, with Yoshida's weights."""
+    return tuple(
+        replace(letter, fraction=weight * letter.fraction, substep=weight) for weight in _WEIGHTS for letter in letters
     )
 
 
@@ -115,13 +213,17 @@ _WEIGHTS = (_OUTER, 1.0 - 2.0 * _OUTER, _OUTER)
 
 
 def compose(letters: tuple[Letter, ...], word: str) -> tuple[Letter, ...]:
-    """The word three times over, with Yoshida's weights; O before and after all of it.
+    """The word three times over, with Yoshida's weights; O before and after all of it. Of a word with blocks each
+    block.
 
     Raises
     ------
     ParameterError
         A word that is not a palindrome, D, or O between other letters.
     """
+    if any(letter.block is not None for letter in letters):
+        parts = [own if block is None else _three_times(own) for block, own in _in_parts(letters)]
+        return tuple(chain.from_iterable(parts))
     kinds = [(letter.kind, letter.group) for letter in letters]
     outer = 0
     while outer < len(letters) and (letters[outer].kind == "O" or LETTERS[letters[outer].kind].apart):
@@ -140,10 +242,7 @@ def compose(letters: tuple[Letter, ...], word: str) -> tuple[Letter, ...]:
             f"order=4 has a part that goes back in time, which friction and noise cannot: the word {word!r} has O "
             f"inside. Put it outside, 'O {inside} O'"
         )
-    composed = tuple(
-        replace(letter, fraction=weight * letter.fraction, substep=weight) for weight in _WEIGHTS for letter in inner
-    )
-    return (*letters[:outer], *composed, *letters[len(letters) - outer :])
+    return (*letters[:outer], *_three_times(inner), *letters[len(letters) - outer :])
 
 
 @functools.cache
@@ -188,6 +287,9 @@ class SplittingIntegrator(Described, Guarded):
             the word, where positions are nearest to their distribution; where there are no jumps it is left out
     D       displacement by forces, friction and noise, without velocities: a word of its own, which J may stand
             around; see `BrownianIntegrator`
+    M( )    not a letter but a block: the letters in the parentheses are accepted or rejected together, by what they
+            have done to the energy, and all momenta are reversed on rejection. ``"M(BAGAB) O"`` samples without a bias
+            of the timestep; :doc:`/theory/metropolis`
     ======  ================================================================================================
 
     Parameters
@@ -202,14 +304,15 @@ class SplittingIntegrator(Described, Guarded):
     seed : int, 0 to 2^64 - 1
         Of the noise. The same seed gives the same trajectory, bit for bit, on any number of threads.
     symmetric : bool
-        Refuse words that are not palindromes.
+        Refuse words that are not palindromes. Blocks must be palindromes in any case; words of blocks, O and J need
+        not be.
     kick : Kick, optional
         What B kicks by: the forces, or what one of `kicks` makes of them.
     order : int, 2 or 4
         4 composes the word of three of its kind (Yoshida), one of them back in time, for all kinds of beads: of words
-        without O, or with O at both ends only. Errors then fall as the fourth power of the timestep where forces are
-        smooth. Where their second derivatives jump (soft contacts, forces with a cutoff), or in-triangle points cross
-        edges, errors are no smaller than of order 2, at three times the cost.
+        without O, or with O at both ends only; of blocks M( ), each by itself. Errors then fall as the fourth power of
+        the timestep where forces are smooth. Where their second derivatives jump (soft contacts, forces with a cutoff),
+        or in-triangle points cross edges, errors are no smaller than of order 2, at three times the cost.
 
     Raises
     ------
@@ -264,6 +367,11 @@ class SplittingIntegrator(Described, Guarded):
         if self._kT is None and noise is not None:
             has = "has an O" if noise == "O" else "has noise"
             raise ParameterError(f"the word {self.word!r} {has}: it needs temperature= (kelvin) or kT= (pN nm)")
+        if self.blocks and noise != "O":
+            raise ParameterError(
+                f"the word {self.word!r} has a block M( ), which is accepted or rejected by the temperature, and no O, "
+                f"which keeps one: put O behind it, '{self.word} O'"
+            )
         if self._kT is not None and noise is None:
             raise self._no_thermostat(temperature, kT)
         self._seed = check_seed("seed", seed)
@@ -345,9 +453,16 @@ class SplittingIntegrator(Described, Guarded):
     @property
     def word(self) -> str:
         """The word, spaced."""
-        return " ".join(
-            letter.kind if letter.group is None else f"{letter.kind}{letter.group}" for letter in self._base
-        )
+        parts = [(block, " ".join(letter.name for letter in own)) for block, own in _in_parts(self._base)]
+        return " ".join(text if block is None else f"M({text})" for block, text in parts)
+
+    @property
+    def blocks(self) -> tuple[str, ...]:
+        """The blocks M( ) of the word, whose letters are accepted or rejected together."""
+        return tuple(
+            f"M({' '.join(letter.name for letter in own)})" for block, own in _in_parts(self._base)
+            if block is not None
+        )  # fmt: skip
 
     @property
     def kick(self) -> Kick:

@@ -456,7 +456,7 @@ class Newmark(PushForwardNewmark):
     Raises
     ------
     ParameterError
-        As `PushForwardNewmark`; ``order=4``, whose parts have coordinates of their own.
+        As `PushForwardNewmark`; ``order=4``, whose parts have coordinates of their own; a word with a block M( ).
     SimulationError
         In a run: Newton's method does not converge.
 
@@ -477,6 +477,11 @@ class Newmark(PushForwardNewmark):
         if integrator.order != 2:
             raise ParameterError(
                 f"Newmark is of order 2, but order = {integrator.order}: PushForwardNewmark can be composed"
+            )
+        if integrator.blocks:
+            raise ParameterError(
+                f"Newmark does not keep the volume of phase space, as {integrator.blocks[0]} asks for: "
+                "PushForwardNewmark does"
             )
 
     def flows(self, schedule: "Schedule", word: Sequence[Stage]) -> list[Flow]:

@@ -46,6 +46,9 @@ class LetterKind:
         Whether no time passes in it for positions and momenta. Such letters stand around what is composed to a higher
         order, also around a letter that is a word of its own, and are numbered apart: in a system in which they have
         nothing to do, a word with them gives the same bits as without.
+    reversible : bool
+        Whether it leads back to where it started when all momenta are reversed, and keeps phase volume: only such
+        letters may stand in a block M( ).
     """
 
     symbol: str
@@ -56,6 +59,7 @@ class LetterKind:
     adds_up: bool = False
     alone: bool = False
     apart: bool = False
+    reversible: bool = False
 
 
 LETTERS: dict[str, LetterKind] = {}
@@ -108,9 +112,9 @@ def _jump(schedule: "Schedule", _: "Letter", stage: "Stage") -> list[Any]:
     return schedule.jumps_at(stage)
 
 
-add_letter(LetterKind("A", "flight of the beads", _fly, adds_up=True))
-add_letter(LetterKind("B", "kick by the forces", _kick, forces=True))
-add_letter(LetterKind("G", "flight of in-triangle points over their mesh", _fly_over_meshes))
+add_letter(LetterKind("A", "flight of the beads", _fly, adds_up=True, reversible=True))
+add_letter(LetterKind("B", "kick by the forces", _kick, forces=True, reversible=True))
+add_letter(LetterKind("G", "flight of in-triangle points over their mesh", _fly_over_meshes, reversible=True))
 add_letter(LetterKind("J", "jumps: what happens at once", _jump, apart=True))
 add_letter(LetterKind("O", "friction and noise", _mix, thermal=True))
 add_letter(LetterKind("D", "displacement without velocities", _displace, thermal=True, forces=True, alone=True))

@@ -1,7 +1,7 @@
 """State: what a Context looked like at one step."""
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -18,9 +18,19 @@ if TYPE_CHECKING:
     from medyanpy.handles import Handle
     from medyanpy.jumps._base import Counts
 
-__all__ = ["InTriangle", "State"]
+__all__ = ["BlockCounts", "InTriangle", "State"]
 
 _WORK = ("heat", "shadow_work", "protocol_work", "chemical_work")
+
+
+class BlockCounts(NamedTuple):
+    """How often a block M( ) of the word was tried and accepted, and how often it could not be carried out, which is a
+    rejection too: a triangle was lost, or constraints were not found."""
+
+    block: str
+    tried: int
+    accepted: int
+    failed: int
 
 
 @dataclass(frozen=True)
@@ -99,6 +109,10 @@ class State(Displayed, Named):
         each row and text.
     counts : dict of str to (int, int)
         Of every jump, by its name: how often it was tried, and how often something happened.
+    blocks : tuple of BlockCounts
+        Of every block M( ) of the word: block, tried, accepted, failed; see :doc:`/theory/metropolis`.
+    acceptance : float
+        Of all tries of blocks so far those accepted; nan before the first.
     jumps : dict of str to dict
         With `positions`: the discrete states of jumps, by the names of the jumps; of `LinkBinding` ``"links"``, (k, 2)
         rows of its sites.
@@ -262,6 +276,17 @@ class State(Displayed, Named):
         return dict(self._parts["counts"])
 
     @property
+    def blocks(self) -> tuple[BlockCounts, ...]:
+        return tuple(self._parts.get("blocks", ()))
+
+    @property
+    def acceptance(self) -> float:
+        if not self.blocks:
+            raise ParameterError("this State holds no acceptance: the word of its run has no block M( )")
+        tried = sum(block.tried for block in self.blocks)
+        return sum(block.accepted for block in self.blocks) / tried if tried else float("nan")
+
+    @property
     def jumps(self) -> dict[str, Any]:
         return dict(self._part("jumps", "positions"))
 
@@ -357,6 +382,8 @@ class State(Displayed, Named):
             tables.append(Table("beads", kinetic, ("beads", "kinetic energy (pN nm)", "temperature (K)")))
         jumps = [(name, amount(tried), amount(happened)) for name, (tried, happened) in self.counts.items()]
         tables.append(Table("jumps", jumps, ("jumps", "tried", "happened")))
+        blocks = [(block, *map(amount, counts)) for block, *counts in self.blocks]
+        tables.append(Table("blocks", blocks, ("blocks", "tried", "accepted", "failed")))
         arrays = [(name, _shape(value)) for name, value in parts.items() if isinstance(value, np.ndarray)]
         arrays += [(f"faces[{name!r}]", _shape(value)) for name, value in parts.get("faces", {}).items()]
         tables.append(Table("arrays", arrays))

@@ -76,6 +76,7 @@ def test_every_letter_has_an_entry():
     assert [s for s, kind in LETTERS.items() if kind.thermal] == ["O", "D"]
     assert [s for s, kind in LETTERS.items() if kind.alone] == ["D"]
     assert [s for s, kind in LETTERS.items() if kind.apart] == ["J"]
+    assert [s for s, kind in LETTERS.items() if kind.reversible] == ["A", "B", "G"]
     assert all(kind.symbol == symbol and kind.does for symbol, kind in LETTERS.items())
 
 

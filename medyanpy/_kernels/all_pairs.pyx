@@ -154,7 +154,7 @@ cdef class AllPairs(SmoothForce):
     name : str
     kind : Radial
         The radial function.
-    parameters : sequence of 1 or 2 float
+    parameters : sequence of float
         Those of the function; without a cutoff.
     row : (n,) int32
         Of each member, in the table of sites.
@@ -167,7 +167,7 @@ cdef class AllPairs(SmoothForce):
     """
     cdef SiteTable sites
     cdef AllTask task
-    cdef double[3] p
+    cdef double[::1] p
     cdef Py_ssize_t n
     cdef list arrays
     cdef double* partial
@@ -178,19 +178,16 @@ cdef class AllPairs(SmoothForce):
     ):
         cdef AllTask* t = &self.task
         cdef Py_ssize_t parts = n_blocks(row.shape[0], PART)
-        cdef int k
         self.name = name
         self.sites = sites
         # How a body turns is not among the positions that derivatives are taken in.
         self.derivatives = 1 if sites.has_arms else 3
         self.n = row.shape[0]
-        for k in range(len(parameters)):
-            self.p[k] = parameters[k]
-        self.p[2] = np.inf
+        self.p = np.array(parameters, float)
         t.kind = kind
-        t.p = self.p
+        t.p = &self.p[0]
         t.a = self.p[0]
-        t.b = self.p[1]
+        t.b = self.p[1] if len(parameters) > 1 else 0.0
         weights = np.zeros(parts * PART)
         weights[:self.n] = weight
         self.arrays = []
@@ -228,8 +225,7 @@ cdef class AllPairs(SmoothForce):
         cdef const double* x
         cdef double d[3]
         cdef double u[4]
-        cdef double p[3]
-        cdef double r
+        cdef double first = self.p[0], r
         cdef Py_ssize_t m, other
         cdef int32_t e
         cdef int fault
@@ -239,8 +235,6 @@ cdef class AllPairs(SmoothForce):
         self.task.sites = self.sites.now
         over_blocks(_copy, &self.task, world, self.n, PART * ROWS)
         x = self.sites.now.x
-        p[1] = self.p[1]
-        p[2] = self.p[2]
         for m in range(self.n if fault == 0 else 0):
             e = t.ignored_from[m]
             for other in range(max(m + 1, <Py_ssize_t> t.first[m]), t.last[m]):
@@ -252,7 +246,9 @@ cdef class AllPairs(SmoothForce):
                     continue
                 displacement(&world.box, x + 3 * <Py_ssize_t> t.row[m], x + 3 * <Py_ssize_t> t.row[other], d)
                 r = sqrt(dot(d, d))
-                p[0] = self.p[0] * (t.weight[m] * t.weight[other])
-                evaluate(t.kind, p, r, 3, u)
+                # All energies are proportional to their first parameter.
+                self.p[0] = first * (t.weight[m] * t.weight[other])
+                evaluate(t.kind, t.p, r, 3, u)
+                self.p[0] = first
                 fault = derive(wanted, self.sites, t.row[m], t.row[other], u, d, r, False)
         return fault

@@ -545,7 +545,7 @@ cdef class PairsAlongSurface(Operation):
     name : str
     kind : Radial
         The radial function: one that ends.
-    parameters : sequence of 2 or 3 float
+    parameters : sequence of float
         Those of the function.
     neighbors : NeighborList
         With the range of the function, the same for all pairs.
@@ -562,7 +562,6 @@ cdef class PairsAlongSurface(Operation):
     cdef AlongTask task
     cdef Function function
     cdef list arrays
-    cdef double[3] p
     cdef double* partial
     cdef long long built
     cdef Py_ssize_t room      # for so many entries there is memory
@@ -582,8 +581,6 @@ cdef class PairsAlongSurface(Operation):
         self.sites = sites
         self.neighbors = neighbors
         self.arrays = []
-        for k in range(len(parameters)):
-            self.p[k] = parameters[k]
         f.instructions = table(self.arrays, instructions)
         f.n = instructions.shape[0]
         f.constants = vector(self.arrays, constants)
@@ -605,7 +602,7 @@ cdef class PairsAlongSurface(Operation):
         for k in range(threads):
             prepare(f, t.registers + k * t.stride)
         t.kind = kind
-        t.p = self.p
+        t.p = vector[double](self.arrays, np.array(parameters, float))
         t.cutoff = neighbors.list.radius[0] + neighbors.list.radius[0] if n > 0 else 0.0
         t.curvature = curvature
         t.least_cosine = np.cos(min(np.pi, curvature * t.cutoff))

@@ -11,6 +11,7 @@ from libc.stdint cimport int32_t
 from libc.stdlib cimport calloc, free
 from libc.string cimport memcpy, memset
 
+from medyanpy._kernels.arrays cimport large_zeros
 from medyanpy._kernels.membrane cimport (
     corners_of, FACE_BLOCK, Geometry, HESSIAN, Membrane, MembraneForce, STIFFNESS, THIRD, THIRD_OF_STIFFNESS,
     VERTEX_BLOCK,
@@ -33,8 +34,8 @@ cdef class Bending(MembraneForce):
         self.c0 = c0
         self.width = width
         self.line = line
-        self.response = np.zeros((kappa.shape[0], width))
-        self.rows = np.zeros((self.membrane.n_faces, 3, 3))
+        self.response = large_zeros((kappa.shape[0], width))
+        self.rows = large_zeros((self.membrane.n_faces, 3, 3))
         self.partial = np.zeros(n_blocks(kappa.shape[0], VERTEX_BLOCK))
 
     def __dealloc__(self):

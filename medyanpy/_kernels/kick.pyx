@@ -118,6 +118,11 @@ cdef class ForceSum(Operation):
         first."""
         return list(self.drives)
 
+    @property
+    def arrays(self):
+        """All that it has added up."""
+        return [self.f_array, *self.drives, np.asarray(self.chain)]
+
     def refresh(self, Program program, bint want_energy):
         """Evaluate now if beads have moved, or in any case if energies are wanted."""
         if want_energy:

@@ -21,25 +21,21 @@ where C collects what comes with dN (through n, N and |N|) and the rest is dT at
 With c = 2 S u and s = u (H - c_v) it is the sum over vertices with weights u: bending.pxd, which says what that is
 for. Along a line all of this is in series; the rates of a, G and S are sums of those of faces.
 """
-from libc.math cimport INFINITY, sqrt
+from libc.math cimport INFINITY
 from libc.stdint cimport int32_t, uint32_t
 
 from medyanpy._kernels.bending cimport (
     Bending, BendingTask, CHANGES, follow, LONG, Loops, ONES, RESIDUALS, weights,
 )
 from medyanpy._kernels.membrane cimport (
-    AREA_SUMS, bend_no_area, corners_of, edges_of, FACE_BLOCK, Facet, facet_of, Geometry, HESSIAN, Membrane, STIFFNESS,
-    THIRD, THIRD_OF_STIFFNESS, VECTOR_SUMS, VERTEX_BLOCK,
+    AREA_SUMS, FACE_BLOCK, Flipped, Geometry, HESSIAN, Membrane, STIFFNESS, THIRD, THIRD_OF_STIFFNESS, VECTOR_SUMS,
+    VERTEX_BLOCK,
 )
 from medyanpy._kernels.parallel cimport ordered_sum, over_blocks
 from medyanpy._kernels.program cimport World
-from medyanpy._kernels.series cimport add_scaled_at, cross_at, crosses, dots, product, quotient
-from medyanpy._kernels.vec3 cimport add_scaled, cross, dot
-
-cdef enum:
-    # What the energy of one vertex hands to its faces, for each power of t: p/2, q, s/6, and one that is not used.
-    WIDTH = 8
-
+from medyanpy._kernels.series cimport add_scaled_at, dots, product, quotient
+from medyanpy._kernels.vec3 cimport add_scaled, dot
+from medyanpy._kernels.vertex_form cimport curvature_now, rows_of_faces, WIDTH
 
 cdef inline void _respond(
     const int lines, const int order, const int what, BendingTask* t, Py_ssize_t first, Py_ssize_t last,
@@ -133,67 +129,6 @@ cdef inline void _respond(
         t.partial[first // VERTEX_BLOCK] = energy
 
 
-cdef inline int _rows(
-    const int order, const BendingTask* t, World* world, Py_ssize_t first, Py_ssize_t last,
-) noexcept nogil:
-    """What each face contributes to the gradient at its corners: the coefficient of t^order."""
-    cdef const Membrane* m = t.membrane
-    cdef const int32_t* beads
-    cdef const double* r
-    cdef double* row
-    cdef Facet facet
-    cdef double p[3][9]
-    cdef double q[9]
-    cdef double s[3]
-    cdef double big_t[9]
-    cdef double big_c[9]
-    cdef double u[9]
-    cdef Py_ssize_t f
-    cdef int i, k, corner, fault = 0
-    for f in range(first, last):
-        beads = corners_of(m, world, f)
-        row = t.rows + 9 * f
-        if m.area_vectors[4 * f + 3] == 0.0:
-            fault |= bend_no_area(m, world, t.kappa, beads, f, row)
-            continue
-        facet_of(order, m, world, t.a, beads, f, &facet)
-        for corner in range(3):
-            r = t.response + WIDTH * (order + 1) * (beads[corner] - m.first_bead)
-            for k in range(order + 1):
-                for i in range(3):
-                    p[corner][3 * k + i] = r[WIDTH * k + i]
-                    q[3 * k + i] = r[WIDTH * k + 3 + i] if corner == 0 else q[3 * k + i] + r[WIDTH * k + 3 + i]
-                s[k] = r[WIDTH * k + 6] if corner == 0 else s[k] + r[WIDTH * k + 6]
-        crosses(order, facet.e[0], p[0], big_t)
-        for corner in range(1, 3):
-            crosses(order, facet.e[corner], p[corner], u)
-            for i in range(3 * (order + 1)):
-                big_t[i] += u[i]
-        dots(order, facet.n, big_t, u)
-        product(order, u, facet.inverse, u + 3)
-        for k in range(order + 1):
-            s[k] -= u[3 + k]
-        for k in range(order + 1):
-            for i in range(3):
-                big_c[3 * k + i] = 0.0
-            add_scaled_at(k, facet.inverse, big_t, big_c + 3 * k)
-            add_scaled(1.0, q + 3 * k, big_c + 3 * k)
-            add_scaled_at(k, s, facet.n, big_c + 3 * k)
-        # Corners 0 and 1; the third is what is missing to zero, since E does not change when a face is moved.
-        cross_at(order, big_c, facet.e[0], row)
-        cross_at(order, big_c, facet.e[1], row + 3)
-        for i in range(3 * (order + 1)):
-            u[i] = p[1][i] - p[2][i]
-            big_t[i] = p[2][i] - p[0][i]
-        cross_at(order, u, facet.n, big_c)
-        cross_at(order, big_t, facet.n, big_c + 3)
-        for i in range(6):
-            row[i] += big_c[i]
-        for i in range(3):
-            row[6 + i] = -(row[i] + row[3 + i])
-    return fault
-
-
 # Compiled for each order --------------------------------------------------------------------------------------
 
 cdef int _lines_1(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
@@ -237,15 +172,22 @@ cdef int _vertices_of_ones(void* task, World* world, Py_ssize_t first, Py_ssize_
 
 
 cdef int _faces(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
-    return _rows(0, <BendingTask*> task, world, first, last)
+    return rows_of_faces(0, <BendingTask*> task, world, first, last)
 
 
 cdef int _faces_1(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
-    return _rows(1, <BendingTask*> task, world, first, last)
+    return rows_of_faces(1, <BendingTask*> task, world, first, last)
 
 
 cdef int _faces_2(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
-    return _rows(2, <BendingTask*> task, world, first, last)
+    return rows_of_faces(2, <BendingTask*> task, world, first, last)
+
+
+cdef inline double _energy_of(double kappa, double c0, const double* a, const double* g, double lengths) noexcept nogil:
+    """Of a vertex with these sums of its faces, the last of |N|."""
+    cdef double gg = dot(g, g)
+    cdef double excess = (3.0 * dot(a, g) / gg if gg > 0.0 else 0.0) - c0
+    return 2.0 * kappa * excess * excess * (lengths * (1.0 / 6.0))
 
 
 cdef class VertexBending(Bending):
@@ -253,6 +195,7 @@ cdef class VertexBending(Bending):
 
     def __init__(self, str name, Geometry geometry, const double[::1] kappa, const double[::1] c0):
         Bending.__init__(self, name, geometry, kappa, c0, AREA_SUMS | VECTOR_SUMS, WIDTH, LONG)
+        self.sees_flips = True
         self.ones = _vertices_of_ones
         self.faces = _faces
         self.loops[HESSIAN] = Loops(1.0, _lines_1, NULL, _vertices_1, _faces_1)
@@ -280,37 +223,41 @@ cdef class VertexBending(Bending):
 
     cdef int part(self, World* world, double* out) noexcept nogil:
         cdef const Membrane* m = self.membrane
-        cdef const int32_t* beads
-        cdef double a[3]
-        cdef double g[3]
-        cdef double e[9]
-        cdef double big_n[3]
-        cdef double u[3]
-        cdef double length, area, gg, h
-        cdef Py_ssize_t i, v, s, face
-        cdef int corner
+        cdef double h, area = 0.0
+        cdef Py_ssize_t i, v
         out[0] = 0.0
         for i in range(self.geometry.n_touched):
             v = self.geometry.vertices[i]
             if self.kappa[v] == 0.0:
                 continue
-            a[0] = a[1] = a[2] = g[0] = g[1] = g[2] = area = 0.0
-            for s in range(m.rings.starts[m.first_bead + v], m.rings.ends[m.first_bead + v]):
-                face = m.rings.corners[s] // 3 - m.first_face
-                corner = m.rings.corners[s] % 3
-                beads = corners_of(m, world, face)
-                edges_of(world, beads, e)
-                cross(e, e + 3, big_n)
-                length = sqrt(dot(big_n, big_n))
-                if length == 0.0:
-                    out[0] = INFINITY
-                    return 0
-                cross(big_n, e + 3 * corner, u)
-                add_scaled(0.5 / length, u, a)
-                add_scaled(1.0, big_n, g)
-                area += length
-            area *= 1.0 / 6.0
-            gg = dot(g, g)
-            h = 3.0 * dot(a, g) / gg if gg > 0.0 else 0.0
+            h = curvature_now(m, world, v, &area)
+            if area < 0.0:
+                out[0] = INFINITY
+                return 0
             out[0] += 2.0 * self.kappa[v] * (h - self.c0[v]) * (h - self.c0[v]) * area
         return 0
+
+    cdef void of_flip(self, World* world, double* out) noexcept nogil:
+        """From the sums of the four corners before and after."""
+        cdef const Membrane* m = self.membrane
+        cdef const Flipped* flip = &self.geometry.flipped
+        cdef int32_t corners[4]
+        cdef double before = 0.0, after = 0.0
+        cdef const double* g
+        cdef Py_ssize_t v
+        cdef int k
+        corners[0], corners[1], corners[2], corners[3] = flip.quad.a, flip.quad.b, flip.quad.c, flip.quad.d
+        for k in range(4):
+            v = corners[k] - m.first_bead
+            if self.kappa[v] == 0.0:
+                continue
+            # The first new face has all corners but one of c and d, the second all but the other.
+            if ((flip.area_vectors[3] == 0.0 and k != (2 if flip.quad.rule else 3))
+                    or (flip.area_vectors[7] == 0.0 and k != (3 if flip.quad.rule else 2))):
+                out[0] = INFINITY
+                return
+            g = m.vector_sums + 4 * v
+            before += _energy_of(self.kappa[v], self.c0[v], m.area_sums + 3 * v, g, g[3])
+            g = flip.vector_sums + 4 * k
+            after += _energy_of(self.kappa[v], self.c0[v], flip.area_sums + 3 * k, g, g[3])
+        out[0] = after - before

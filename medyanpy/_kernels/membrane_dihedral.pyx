@@ -34,6 +34,7 @@ import numpy as np
 from libc.math cimport INFINITY, sqrt
 from libc.stdint cimport int32_t, uint32_t
 
+from medyanpy._kernels.arrays cimport large_zeros
 from medyanpy._kernels.bending cimport (
     Bending, BendingTask, CHANGES, follow, Loops, ONES, RESIDUALS, SHORT, weights,
 )
@@ -44,6 +45,7 @@ from medyanpy._kernels.membrane cimport (
     STIFFNESS, THIRD, THIRD_OF_STIFFNESS, VERTEX_BLOCK,
 )
 from medyanpy._kernels.parallel cimport n_blocks, ordered_sum, over_blocks
+from medyanpy._kernels.prefetch cimport FACES_AHEAD, prefetch, prefetch_doubles, VERTICES_AHEAD
 from medyanpy._kernels.program cimport World
 from medyanpy._kernels.series cimport add_scaled_at, crosses, dots, product, quotient, root
 from medyanpy._kernels.triangles cimport corner_before
@@ -82,6 +84,8 @@ cdef int _edges(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int
         start = first + batch * BATCH
         n = min(<Py_ssize_t> BATCH, last - start)
         for k in range(n):
+            pair = t.pairs + 2 * min(start + k + FACES_AHEAD, last - 1)
+            prefetch_doubles(m.normals + 3 * <Py_ssize_t> (pair[1] // 3), 3)
             pair = t.pairs + 2 * (start + k)
             face = pair[0] // 3
             corner = pair[0] - 3 * <int> face
@@ -182,11 +186,17 @@ cdef inline void _respond(
     cdef double s[3]
     cdef double energy = 0.0
     cdef double* r
-    cdef Py_ssize_t v, at, row
+    cdef Py_ssize_t v, at, row, ahead
     # Without a sign, which takes longer to divide.
     cdef uint32_t corner, face, leaving
     cdef int k
     for v in range(first, last):
+        if lines == 0:
+            ahead = min(v + VERTICES_AHEAD, last - 1)
+            for at in range(starts[ahead], ends[ahead]):
+                corner = <uint32_t> (corners[at] - begin)
+                prefetch(m.area_vectors + 4 * <size_t> (corner // 3) + 3)
+                prefetch(t.turn + corner)
         r = t.response + WIDTH * (order + 1) * v
         for k in range(WIDTH * (order + 1)):
             r[k] = 0.0
@@ -246,6 +256,11 @@ cdef inline int _rows(
     cdef Py_ssize_t f
     cdef int c, i, k, fault = 0
     for f in range(first, last):
+        if order == 0:
+            beads = corners_of(m, world, min(f + FACES_AHEAD, last - 1))
+            for c in range(3):
+                prefetch(world.x + 3 * <Py_ssize_t> beads[c])
+                prefetch(t.response + WIDTH * (beads[c] - m.first_bead))
         beads = corners_of(m, world, f)
         row = t.rows + 9 * f
         if m.area_vectors[4 * f + 3] == 0.0:
@@ -381,7 +396,7 @@ cdef class DihedralBending(Bending):
         self.pairs = np.zeros((3 * self.membrane.n_faces // 2 + 1, 2), np.int32)
         self.flips = -1
         self.world = -1
-        self.turn = np.zeros((self.membrane.n_faces, 3))
+        self.turn = large_zeros((self.membrane.n_faces, 3))
 
     cdef void task_of(self, BendingTask* task) noexcept nogil:
         Bending.task_of(self, task)

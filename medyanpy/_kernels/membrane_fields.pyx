@@ -19,28 +19,15 @@ import numpy as np
 from cpython.exc cimport PyErr_SetInterrupt
 from libc.stdint cimport int32_t
 
-from medyanpy._kernels.accumulate cimport Accumulator, Groups, Sum, note, scale_at, to_grid
+from medyanpy._kernels.accumulate cimport Accumulator, Sum, note, scale_at, to_grid
 from medyanpy._kernels.arrays cimport vector, zeros
+from medyanpy._kernels.membrane_fields cimport FieldTask, POINTS_BLOCK
 from medyanpy._kernels.parallel cimport SUM_BLOCK, n_blocks, over_blocks, record_fault, sum_in_blocks
 from medyanpy._kernels.points cimport Frame, frame_of, with_rates
 from medyanpy._kernels.program cimport (
-    DEGENERATE_TRIANGLE, NO_FAULT, PYTHON_EXCEPTION, Change, Operation, World, is_there,
+    DEGENERATE_TRIANGLE, NO_FAULT, PYTHON_EXCEPTION, Change, World, is_there,
 )
 from medyanpy._kernels.vec3 cimport dot
-
-cdef Py_ssize_t BLOCK = 1024
-
-
-cdef struct FieldTask:
-    const int32_t* place      # (n,) of points of one membrane
-    const double* value       # (V,) at its vertices
-    Py_ssize_t first          # place of its first vertex
-    double* energy            # (n,)
-    double* slope             # (n, 2) dU/d(lambda_2, lambda_3)
-    double* f                 # (n, 3)
-    Groups groups
-    Sum* sums
-    Py_ssize_t n_sums
 
 
 cdef int _linear(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
@@ -125,12 +112,6 @@ cdef class WeightForce(Operation):
     corners : Accumulator
         Of all vertices.
     """
-    cdef FieldTask task
-    cdef Accumulator corners
-    cdef list arrays
-    cdef Py_ssize_t n
-    cdef double* partial
-    cdef double* total        # (vertices, 3)
 
     def __cinit__(self, str name, const int32_t[::1] place, Py_ssize_t first, Accumulator corners, *rest):
         cdef FieldTask* t = &self.task
@@ -152,6 +133,9 @@ cdef class WeightForce(Operation):
     cdef int measure(self, World* world) noexcept nogil:
         return NO_FAULT
 
+    cdef int bend(self, World* world) noexcept nogil:
+        return NO_FAULT
+
     cdef int run(self, World* world) noexcept nogil:
         cdef FieldTask* t = &self.task
         cdef Py_ssize_t k
@@ -163,12 +147,15 @@ cdef class WeightForce(Operation):
         if fault != 0:
             return fault
         self.corners.forget_bounds()
-        fault = over_blocks(_forces, t, world, self.n, BLOCK)
+        fault = over_blocks(_forces, t, world, self.n, POINTS_BLOCK)
         if fault != 0:
             return fault
         self.corners.set_bounds()
-        over_blocks(_corners, t, world, self.n, BLOCK)
+        over_blocks(_corners, t, world, self.n, POINTS_BLOCK)
         self.corners.collect(world, self.total, NULL, True)
+        fault = self.bend(world)
+        if fault != 0:
+            return fault
         for k in range(3 * t.n_sums):
             world.f[k] += self.total[k]
         if world.want_energy:
@@ -187,7 +174,7 @@ cdef class VertexField(WeightForce):
         self.task.value = vector(self.arrays, value)
 
     cdef int measure(self, World* world) noexcept nogil:
-        return over_blocks(_linear, &self.task, world, self.n, BLOCK)
+        return over_blocks(_linear, &self.task, world, self.n, POINTS_BLOCK)
 
 
 cdef class PythonField(WeightForce):

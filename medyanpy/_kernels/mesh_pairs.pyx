@@ -37,14 +37,14 @@ from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memcpy
 
 from medyanpy._kernels.accumulate cimport Accumulator, Groups, Sum, note, to_grid
-from medyanpy._kernels.arrays cimport zeros
+from medyanpy._kernels.arrays cimport vector, zeros
 from medyanpy._kernels.box cimport displacement
 from medyanpy._kernels.neighbors cimport NeighborList, Neighbors
 from medyanpy._kernels.parallel cimport SUM_BLOCK, n_blocks, over_blocks, record_fault, sum_in_blocks
 from medyanpy._kernels.program cimport (
     DEGENERATE_TRIANGLE, NOT_FINITE, OUT_OF_MEMORY, TOO_FAR, Change, Operation, World,
 )
-from medyanpy._kernels.radial cimport RICKER, SOFT_SPHERE, evaluate, lennard_jones_end
+from medyanpy._kernels.radial cimport END, SOFT_SPHERE, WCA, evaluate, lennard_jones_end
 from medyanpy._kernels.sites cimport SiteTable
 from medyanpy._kernels.vec3 cimport cross, dot
 
@@ -823,8 +823,8 @@ cdef class MeshPairs(Operation):
     ----------
     name : str
     kind : Radial
-        One that ends: SOFT_SPHERE, WCA, RICKER or LENNARD_JONES.
-    parameters : sequence of 2 or 3 float
+        One that ends.
+    parameters : sequence of float
     neighbors : NeighborList
         Of places of in-triangle points, for the range of the function: in space they are no farther apart.
     sites : SiteTable
@@ -838,31 +838,27 @@ cdef class MeshPairs(Operation):
     cdef MeshTask task
     cdef list arrays
     cdef int threads
-    cdef double[3] p
     cdef double* partial
     cdef double* total        # (slots, 3)
 
     def __cinit__(self, str name, int kind, parameters, NeighborList neighbors, SiteTable sites, Accumulator slots):
         cdef MeshTask* t = &self.task
-        cdef int k
         self.name = name
         self.sites = sites
         self.neighbors = neighbors
         self.slots = slots
         self.threads = slots.threads
-        for k in range(len(parameters)):
-            self.p[k] = parameters[k]
         self.arrays = []
         t.near = &neighbors.list
         t.kind = kind
-        t.p = self.p
+        t.p = vector[double](self.arrays, np.array(parameters, float))
         if kind == SOFT_SPHERE:
-            t.range = self.p[1]
-        elif kind == RICKER:
-            t.range = self.p[2]
-        else:
-            lennard_jones_end(kind, self.p, &t.range)
+            t.range = t.p[1]
+        elif kind == WCA:
+            lennard_jones_end(kind, t.p, &t.range)
             t.range = sqrt(t.range)
+        else:
+            t.range = t.p[END]
         t.energy = zeros(self.arrays, t.near.n_members)
         t.groups = slots.groups
         t.of_slot = slots.of_slot

@@ -1,6 +1,7 @@
 """Neighbour lists: who is near whom, for as long as nobody has moved far."""
 from libc.stdint cimport int32_t, uint64_t
 
+from medyanpy._kernels.box cimport Box
 from medyanpy._kernels.program cimport World
 from medyanpy._kernels.sites cimport SiteArrays
 
@@ -15,13 +16,31 @@ cdef enum:
 
 cdef extern from *:
     """
+    /* Relative; makes up for the rounding of distances in what is near and what has moved far. */
+    #define MEDYANPY_MARGIN 1e-9
     #if defined(__GNUC__)
     #define MEDYANPY_PREFETCH(address) __builtin_prefetch(address)
     #else
     #define MEDYANPY_PREFETCH(address)
     #endif
     """
+    const double MARGIN "MEDYANPY_MARGIN"
     void prefetch "MEDYANPY_PREFETCH"(const void* address) noexcept nogil
+
+
+# Candidates for the rows of a cell: slots that follow each other.
+cdef struct Ranges:
+    int n
+    Py_ssize_t candidates
+    int32_t begin[81]         # 3 sets of groups, 9 columns, and one more for each column where cells repeat
+    int32_t end[81]
+    Py_ssize_t cursor[27]
+
+
+# Writes the row of a slot, sorted, to where there is room for all candidates, and returns its length; see rows.pyx.
+ctypedef int (*FindRow)(
+    Neighbors* near, const Box* box, Py_ssize_t own, const Ranges* ranges, int32_t* out,
+) noexcept nogil
 
 
 cdef struct Neighbors:
@@ -34,6 +53,7 @@ cdef struct Neighbors:
     double skin
     double reach              # the largest range of any pair, plus skin
     int equal                 # every pair has the same range
+    FindRow find
 
     # By member, in ascending row.
     const int32_t* site       # row of the table of sites; where sites are beads, their place

@@ -18,6 +18,7 @@ import numpy as np
 from libc.math cimport fabs, floor, fmax
 from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memset
+from libc.stdint cimport uintptr_t
 
 from medyanpy._kernels.box cimport Box, displacement, nearest_image
 from medyanpy._kernels.parallel cimport n_blocks, over_blocks, record_fault
@@ -25,18 +26,12 @@ from medyanpy._kernels.program cimport NOT_FINITE, OUT_OF_MEMORY, World
 from medyanpy._kernels.sites cimport SiteArrays, is_asleep
 from medyanpy._kernels.vec3 cimport dot
 
-# Relative; makes up for the rounding of distances in what is near and what has moved far.
-cdef double MARGIN = 1e-9
 # Seen from the corner of the bounding box, places are rounded to a few 2^-53 of its extent: cells are wider by more
 # than that, so that rounding carries nobody past a cell.
 cdef double EXTENT_MARGIN = 7.105427357601002e-15   # 2^-47
 # Cells per axis that a key has room for. Beyond, cells repeat periodically: beads far apart may then share
 # one, which costs a few useless distances and nothing else.
 cdef uint64_t LARGEST_GRID = 1 << 20
-# Rows up to this length are sorted by counting smaller entries, which vectorises and has no branches to
-# mispredict.
-cdef enum:
-    SHORT_ROW = 192
 # Bits per pass of the sort by key.
 cdef enum:
     DIGIT = 11
@@ -214,14 +209,6 @@ cdef inline Py_ssize_t _seek(
     return high
 
 
-cdef struct Ranges:
-    int n
-    Py_ssize_t candidates
-    int32_t begin[81]         # 3 sets of groups, 9 columns, and one more for each column where cells repeat
-    int32_t end[81]
-    Py_ssize_t cursor[27]
-
-
 cdef inline void _add_range(
     Neighbors* near, uint64_t low, uint64_t high, Py_ssize_t* cursor, Ranges* out,
 ) noexcept nogil:
@@ -268,72 +255,6 @@ cdef void _around(Neighbors* near, uint64_t key, Ranges* out) noexcept nogil:
                 else:
                     _add_range(near, base, base, &out.cursor[column], out)
                     _add_range(near, base + nx - 2, base + nx - 1, &out.cursor[column], out)
-
-
-cdef inline int _near(
-    Neighbors* near, const Box* box, Py_ssize_t own, const Ranges* ranges, bint equal, int32_t* out,
-) noexcept nogil:
-    """Slots within reach of slot `own`; `out` has room for all candidates."""
-    cdef const double* me = near.built + 4 * own
-    cdef const double* other
-    cdef double d[3]
-    cdef double square = near.reach * near.reach
-    cdef double reach
-    cdef Py_ssize_t s
-    cdef int k, n = 0
-    for k in range(ranges.n):
-        for s in range(ranges.begin[k], ranges.end[k]):
-            other = near.built + 4 * s
-            displacement(box, me, other, d)
-            if not equal:
-                reach = (me[3] + other[3] + near.skin) * (1.0 + MARGIN)
-                square = reach * reach
-            # Written always and kept by counting on: which candidates are near is beyond a branch predictor.
-            out[n] = <int32_t> s
-            n += (dot(d, d) <= square) & (s != own)
-    return n
-
-
-cdef inline void _sort_short(const int32_t* id, int32_t* row, int n) noexcept nogil:
-    """Sort a row by bead number: the place of an entry is the number of smaller ones."""
-    cdef int32_t slots[SHORT_ROW]
-    cdef int32_t keys[SHORT_ROW]
-    cdef int i, k, rank
-    for i in range(n):
-        slots[i] = row[i]
-        keys[i] = id[slots[i]]
-    for i in range(n):
-        rank = 0
-        for k in range(n):
-            rank += keys[k] < keys[i]
-        row[rank] = slots[i]
-
-
-cdef inline void _sift(const int32_t* id, int32_t* row, Py_ssize_t root, Py_ssize_t n) noexcept nogil:
-    cdef int32_t moving = row[root]
-    cdef Py_ssize_t child = 2 * root + 1
-    while child < n:
-        if child + 1 < n and id[row[child]] < id[row[child + 1]]:
-            child += 1
-        if id[row[child]] <= id[moving]:
-            break
-        row[root] = row[child]
-        root = child
-        child = 2 * root + 1
-    row[root] = moving
-
-
-cdef void _sort_long(const int32_t* id, int32_t* row, Py_ssize_t n) noexcept nogil:
-    """Heap sort: in place and n log n whatever comes."""
-    cdef Py_ssize_t k
-    cdef int32_t largest
-    for k in range(n // 2 - 1, -1, -1):
-        _sift(id, row, k, n)
-    for k in range(n - 1, 0, -1):
-        largest = row[0]
-        row[0] = row[k]
-        row[k] = largest
-        _sift(id, row, 0, k)
 
 
 cdef inline int _without_excluded(Neighbors* near, Py_ssize_t own, int32_t* row, int n) noexcept nogil:
@@ -387,15 +308,8 @@ cdef int _rows(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int 
             near.rows[block] = row
             near.capacity[block] = wanted
         row = near.rows[block] + used
-        if near.equal:
-            n = _near(near, &world.box, s, &ranges, True, row)
-        else:
-            n = _near(near, &world.box, s, &ranges, False, row)
+        n = near.find(near, &world.box, s, &ranges, row)
         examined += ranges.candidates
-        if n <= SHORT_ROW:
-            _sort_short(near.id, row, n)
-        else:
-            _sort_long(near.id, row, n)
         n = _without_excluded(near, s, row, n)
         near.count[s] = n
         used += n
@@ -526,6 +440,9 @@ cdef class NeighborList:
         keys = [np.empty(n, np.uint64) for _ in range(3)]
         starts = np.empty(n + 1, np.int32)
         self.arrays = (site, groups, radius, excluded_from, excluded, own, positions, keys, starts)
+        # Imported here: what it has, it has of this module.
+        from medyanpy._kernels.selected import rows
+        near.find = <FindRow> <uintptr_t> rows.find_row()
         near.equal = np.ptp(radius) == 0.0
         for c in range(3):
             near.present[c] = bool((np.asarray(groups) == c + 1).any())

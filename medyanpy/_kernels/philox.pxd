@@ -30,6 +30,7 @@ cdef enum Purpose:
     CONSTRAINTS = 4
     ROTATION = 5
     JUMP = 6
+    METROPOLIS = 7
     TEST = 255
 
 cdef enum:

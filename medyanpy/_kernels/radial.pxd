@@ -3,24 +3,37 @@
 One number and one function each: the energy and its derivatives in r. The loops over bonds and over neighbours are
 written once and know nothing else, but for shortcuts of those that are used most, in `pull`.
 """
-from libc.math cimport sqrt
+from libc.math cimport NAN, sqrt
 
 from medyanpy._kernels.derivatives cimport Derivative
 from medyanpy._kernels.elementary cimport exp_
 from medyanpy._kernels.sites cimport SiteTable
 
 
-# All are proportional to p[0]. Those that end at a distance have it in p[2], are 0 from there on, and less what
-# they would be there. SOFT_SPHERE and WCA end where their other parameters say.
+# All are proportional to p[0]. Those that may end at a distance have it in p[END], are 0 from there on, are switched off
+# from p[SWITCH] on, and less p[OFF] before; `ending` of radial.pyx makes such parameters.
 cpdef enum Radial:
     HARMONIC = 0       # p = (k, r0):          k/2 (r - r0)^2
     SOFT_SPHERE = 1    # p = (k, d):           k/2 (d - r)^2 for r < d, else 0
     WCA = 2            # p = (epsilon, sigma): 4 epsilon [(sigma/r)^12 - (sigma/r)^6] + epsilon for r < 2^(1/6) sigma
     ROPE = 3           # p = (k, L):           k/2 (r - L)^2 for r > L, else 0
-    RICKER = 4         # p = (U_e, r_e, r_c):  `ricker`, less its value at r_c, for r < r_c
+    RICKER = 4         # p = (U_e, r_e, ...):  `ricker`; ends
     PENALTY = 5        # p = (w, L):           w/2 (r^2 - L^2)^2
-    LENNARD_JONES = 6  # p = (epsilon, sigma, r_c): as WCA, less its value at r_c, for r < r_c, which may be infinite
+    LENNARD_JONES = 6  # p = (epsilon, sigma, ...): as WCA, without + epsilon; ends
     COULOMB = 7        # p = (k,):             k / r
+    MORSE = 8          # p = (D, a, ..., r0):  D (e^2 - 2 e),   e = exp(-a (r - r0)); ends
+    YUKAWA = 9         # p = (A, l, ...):      A exp(-r/l) / r; ends
+    TABULATED = 10     # p = (1, n, ..., r_1 ... r_n, cubics): p[0] times a cubic between each two of n distances; ends
+
+
+cdef enum:
+    # Of energies that end: where the distance is, that from which they are switched off, what is taken off them, one
+    # more number of their own, and where a table begins.
+    END = 2
+    SWITCH = 3
+    OFF = 4
+    THIRD = 5
+    TABLE = 6
 
 
 cdef extern from * nogil:
@@ -39,14 +52,11 @@ cdef inline double ricker(double depth, double s, double* e) noexcept nogil:
 
 cdef inline double lennard_jones_end(int kind, const double* p, double* end_squared) noexcept nogil:
     """The square of the range of WCA or LENNARD_JONES, and what is taken off their common function."""
-    cdef double s = p[1] * p[1]
     if kind == WCA:
-        end_squared[0] = WCA_END_SQUARED * s
+        end_squared[0] = WCA_END_SQUARED * (p[1] * p[1])
         return -p[0]
-    end_squared[0] = p[2] * p[2]
-    s = s / end_squared[0]
-    s = s * s * s
-    return 4.0 * p[0] * (s * s - s)
+    end_squared[0] = p[END] * p[END]
+    return p[OFF]
 
 
 cdef inline void nothing(int order, double* u) noexcept nogil:
@@ -83,13 +93,9 @@ cdef inline void penalty_at(const double* p, double r, int order, double* u) noe
 
 cdef inline void ricker_at(const double* p, double r, int order, double* u) noexcept nogil:
     cdef double s, e, q
-    if r >= p[2]:
-        nothing(order, u)
-        return
     q = 1.0 / (p[1] * p[1])
-    u[0] = -ricker(p[0], p[2] * p[2] * q, &e)
     s = r * r * q
-    u[0] += ricker(p[0], s, &e)
+    u[0] = ricker(p[0], s, &e)
     q = 4.5 * e * q
     u[1] = q * (s - 1.0) * r
     if order > 1:
@@ -98,21 +104,110 @@ cdef inline void ricker_at(const double* p, double r, int order, double* u) noex
         u[3] = q * r / (p[1] * p[1]) * (15.0 - 30.0 * s + 9.0 * s * s)
 
 
-cdef inline void lennard_jones_at(int kind, const double* p, double r, int order, double* u) noexcept nogil:
+cdef inline void lennard_jones_at(const double* p, double r, int order, double* u) noexcept nogil:
     cdef double s, s2, s6, e
-    cdef double q = lennard_jones_end(kind, p, &s2)
-    if r * r >= s2:
-        nothing(order, u)
-        return
     s = 1.0 / r
     s2 = p[1] * p[1] * s * s
     s6 = s2 * s2 * s2
     e = 4.0 * p[0]
-    u[0] = e * (s6 * s6 - s6) - q
+    u[0] = e * (s6 * s6 - s6)
     u[1] = -e * s * (12.0 * s6 * s6 - 6.0 * s6)
     if order > 1:
         u[2] = e * s * s * (156.0 * s6 * s6 - 42.0 * s6)
         u[3] = -e * s * s * s * (2184.0 * s6 * s6 - 336.0 * s6)
+
+
+cdef inline void wca_at(const double* p, double r, int order, double* u) noexcept nogil:
+    cdef double square
+    cdef double off = lennard_jones_end(WCA, p, &square)
+    if r * r >= square:
+        nothing(order, u)
+        return
+    lennard_jones_at(p, r, order, u)
+    u[0] -= off
+
+
+cdef inline void morse_at(const double* p, double r, int order, double* u) noexcept nogil:
+    cdef double e = exp_(-p[1] * (r - p[THIRD]))
+    cdef double q = 2.0 * p[0] * p[1]
+    u[0] = p[0] * (e - 2.0) * e
+    u[1] = -q * (e - 1.0) * e
+    if order > 1:
+        u[2] = q * p[1] * (2.0 * e - 1.0) * e
+        u[3] = -q * p[1] * p[1] * (4.0 * e - 1.0) * e
+
+
+cdef inline void yukawa_at(const double* p, double r, int order, double* u) noexcept nogil:
+    cdef double q = 1.0 / p[1]
+    cdef double s = 1.0 / r
+    u[0] = p[0] * exp_(-r * q) * s
+    u[1] = -u[0] * (q + s)
+    if order > 1:
+        u[2] = u[0] * (q * q + 2.0 * s * (q + s))
+        u[3] = -u[0] * (q * q * q + 3.0 * s * (q * q + 2.0 * s * (q + s)))
+
+
+cdef inline void tabulated_at(const double* p, double r, int order, double* u) noexcept nogil:
+    """The cubic of the interval that r is in, in powers of what r is beyond its lower end; no number before the first."""
+    cdef const double* at = p + TABLE
+    cdef const double* c
+    cdef Py_ssize_t n = <Py_ssize_t> p[1], low = 0, high = n - 1, middle
+    cdef double s
+    while high - low > 1:
+        middle = (low + high) // 2
+        if r < at[middle]:
+            high = middle
+        else:
+            low = middle
+    c = at + n + 4 * low
+    s = r - at[low] if r >= at[0] else NAN
+    u[0] = p[0] * (c[0] + s * (c[1] + s * (c[2] + s * c[3])))
+    u[1] = p[0] * (c[1] + s * (2.0 * c[2] + 3.0 * s * c[3]))
+    if order > 1:
+        u[2] = p[0] * (2.0 * c[2] + 6.0 * s * c[3])
+        u[3] = p[0] * 6.0 * c[3]
+
+
+cdef inline void fade(const double* p, double r, int order, double* u) noexcept nogil:
+    """Times S = 1 - 10 x^3 + 15 x^4 - 6 x^5, x = (r - r_s) / (r_c - r_s): at both ends it has no first or second
+    derivative."""
+    cdef double w = 1.0 / (p[END] - p[SWITCH])
+    cdef double x = (r - p[SWITCH]) * w
+    cdef double y = 1.0 - x
+    cdef double s0 = y * y * y * (1.0 + x * (3.0 + 6.0 * x))
+    cdef double s1 = -30.0 * w * (x * x) * (y * y)
+    cdef double s2, s3
+    if order > 1:
+        s2 = -60.0 * w * w * x * y * (1.0 - 2.0 * x)
+        s3 = -60.0 * w * w * w * (1.0 - 6.0 * x * y)
+        u[3] = u[3] * s0 + 3.0 * u[2] * s1 + 3.0 * u[1] * s2 + u[0] * s3
+        u[2] = u[2] * s0 + 2.0 * u[1] * s1 + u[0] * s2
+    u[1] = u[1] * s0 + u[0] * s1
+    u[0] = u[0] * s0
+
+
+cdef inline void endless_at(int kind, const double* p, double r, int order, double* u) noexcept nogil:
+    """One of those that end, as if it did not."""
+    if kind == RICKER:
+        ricker_at(p, r, order, u)
+    elif kind == LENNARD_JONES:
+        lennard_jones_at(p, r, order, u)
+    elif kind == MORSE:
+        morse_at(p, r, order, u)
+    elif kind == YUKAWA:
+        yukawa_at(p, r, order, u)
+    else:
+        tabulated_at(p, r, order, u)
+
+
+cdef inline void ending_at(int kind, const double* p, double r, int order, double* u) noexcept nogil:
+    if r >= p[END]:
+        nothing(order, u)
+        return
+    endless_at(kind, p, r, order, u)
+    if r > p[SWITCH]:
+        fade(p, r, order, u)
+    u[0] -= p[OFF]
 
 
 cdef inline void coulomb_at(const double* p, double r, int order, double* u) noexcept nogil:
@@ -126,16 +221,16 @@ cdef inline void coulomb_at(const double* p, double r, int order, double* u) noe
 
 cdef inline void evaluate(int kind, const double* p, double r, int order, double* u) noexcept nogil:
     """u[0..order]: energy and derivatives at distance r >= 0; order is 1 or 3."""
-    if kind == RICKER:
-        ricker_at(p, r, order, u)
+    if kind == HARMONIC or kind == SOFT_SPHERE or kind == ROPE:
+        spring_at(kind, p, r, order, u)
     elif kind == PENALTY:
         penalty_at(p, r, order, u)
     elif kind == COULOMB:
         coulomb_at(p, r, order, u)
-    elif kind == WCA or kind == LENNARD_JONES:
-        lennard_jones_at(kind, p, r, order, u)
+    elif kind == WCA:
+        wca_at(p, r, order, u)
     else:
-        spring_at(kind, p, r, order, u)
+        ending_at(kind, p, r, order, u)
 
 
 cdef inline double slope(int kind, const double* p, double rr, double* energy) noexcept nogil:
@@ -144,8 +239,8 @@ cdef inline double slope(int kind, const double* p, double rr, double* energy) n
     cdef double r = sqrt(rr)
     evaluate(kind, p, r, 1, u)
     energy[0] = u[0]
-    # Beads in one place have no direction to push in. Zero is the mean over all of them.
-    return u[1] / r if r > 0.0 else 0.0
+    # Beads in one place have no direction to push in. Zero is the mean over all of them, where the energy is a number.
+    return u[1] / r if r > 0.0 else 0.0 * u[1]
 
 
 cdef inline double pull(int kind, double a, double b, double end, double rr, double* u) noexcept nogil:
@@ -153,8 +248,9 @@ cdef inline double pull(int kind, double a, double b, double end, double rr, dou
     WCA and LENNARD_JONES, COULOMB.
 
     What a sum over neighbours needs and no more: no root where it can be done without, and no branch that depends on
-    r. Within range means r < b (SOFT_SPHERE), r < r_c (RICKER), or what `lennard_jones_end` gives; the caller skips
-    other pairs. `end` is taken off the energy: the value of `ricker` at r_c, or that of `lennard_jones_end`.
+    r. Within range means r < b (SOFT_SPHERE), r < p[END] (RICKER), or what `lennard_jones_end` gives; the caller skips
+    other pairs. `end` is taken off the energy: p[OFF], or what `lennard_jones_end` gives. None of them is switched off:
+    those that are have no shortcut.
     """
     cdef double r, s, q
     if kind == WCA or kind == LENNARD_JONES:

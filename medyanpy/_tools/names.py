@@ -45,7 +45,7 @@ OPENMM = {
     "CustomAngleForce": "mp.forces.AngleLinks(a, b, c, stiffness, angle)",
     "addAngle": "mp.forces.AngleLinks(a, b, c, stiffness, angle), all angles at once",
     "NonbondedForce": "mp.forces.LennardJones and mp.forces.Coulomb",
-    "CustomNonbondedForce": "mp.forces.LennardJones, WCA, SoftSphere or Ricker",
+    "CustomNonbondedForce": "mp.forces.CustomPair(group_a, group_b, energy, cutoff=..., **parameters)",
     "GayBerneForce": "mp.forces.EllipsoidRepulsion",
     "CustomExternalForce": "mp.forces.ExternalField(beads, energy, **parameters)",
     "setForceGroup": "group=, when the force is made",

@@ -17,8 +17,11 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _refuse(what: str, problem: str, error: type[Exception]) -> Exception:
-    return error(f"{what} {problem}")
+def _refuse(what: str, problem: str, error: type[Exception], value: float = 0.0) -> Exception:
+    refusal = error(f"{what} {problem}")
+    if isinstance(refusal, ParameterError):
+        refusal.not_finite = not np.isfinite(value)
+    return refusal
 
 
 def array(
@@ -49,7 +52,7 @@ def array(
     if dtype is np.float64 and not fine.all():
         index = tuple(int(i) for i in np.argwhere(~fine)[0])
         place = ", ".join(map(str, index))
-        raise _refuse(f"{what}[{place}]", f"= {out[index]} but must be finite", error)
+        raise _refuse(f"{what}[{place}]", f"= {out[index]} but must be finite", error, out[index])
     return out
 
 
@@ -125,7 +128,8 @@ def _refuse_outside(what: str, x: Any, bounds: Mapping[str, float], error: type[
         place = f"[{', '.join(map(str, index))}]" if index else ""
         kept = " and ".join(filter(None, ("finite", bounds_in_words(bounds))))
         radians = " (radians)" if "π" in kept else ""
-        raise _refuse(f"{what}{place}", f"= {x[index] if index else x} but must be {kept}{radians}", error)
+        value = x[index] if index else x
+        raise _refuse(f"{what}{place}", f"= {value} but must be {kept}{radians}", error, value)
 
 
 def number(what: str, value: Any, *, error: type[Exception] = ParameterError, **bounds: float) -> float:

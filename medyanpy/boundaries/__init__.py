@@ -7,5 +7,6 @@
 """
 
 from medyanpy.boundaries.plane import Boundary, Plane
+from medyanpy.boundaries.round import Capsule, Sphere
 
-__all__ = ["Boundary", "Plane"]
+__all__ = ["Boundary", "Capsule", "Plane", "Sphere"]

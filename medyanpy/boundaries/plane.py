@@ -12,6 +12,12 @@ from medyanpy.errors import ParameterError
 
 __all__ = ["Boundary", "Plane"]
 
+#: What a kernel is told of a wall: its kind, (3,) a place, (3,) a normal of length 1 or the way from there to the end
+#: of a segment, a radius, and -1 where things are to be inside, else 1.
+Shape = tuple[int, np.ndarray, np.ndarray, float, float]
+#: The kinds, as _kernels/walls.pyx has them.
+FLAT, ROUND = 0, 1
+
 
 class Boundary(Described, Guarded, ABC):
     """A wall that does not move, and on which side of it things are to be. Immutable."""
@@ -38,6 +44,30 @@ class Boundary(Described, Guarded, ABC):
         ParameterError
             Places of another shape, or that are not finite.
         """
+
+    @abstractmethod
+    def normals(self, positions: "Numbers") -> np.ndarray:
+        """Which way leads from the wall to where things are to be: the gradient of the distance.
+
+        Parameters
+        ----------
+        positions : (n, 3) float, nm
+
+        Returns
+        -------
+        (n, 3) float
+            Of length 1; 0 in the middle of a round wall, from where all ways do.
+
+        Raises
+        ------
+        ParameterError
+            Places of another shape, or that are not finite.
+        """
+
+    @property
+    @abstractmethod
+    def _shape(self) -> Shape:
+        """What a kernel is told."""
 
 
 class Plane(Boundary):
@@ -99,3 +129,11 @@ class Plane(Boundary):
     def distance(self, positions: "Numbers") -> np.ndarray:
         out: np.ndarray = (array("Plane.distance: positions", positions, (None, 3)) - self._point) @ self._normal
         return out
+
+    def normals(self, positions: "Numbers") -> np.ndarray:
+        shape = array("Plane.normals: positions", positions, (None, 3)).shape
+        return np.broadcast_to(self._normal, shape).copy()
+
+    @property
+    def _shape(self) -> Shape:
+        return FLAT, self._point, self._normal, 0.0, 1.0

@@ -111,6 +111,7 @@ def edited(old: Engine, new: Engine, energies: tuple[float, float] | None) -> En
     if schedule.fluid is not None and old.schedule.fluid is not None:
         schedule.fluid.carry(old.schedule.fluid, carried.then, carried.now)
     schedule.jumping.carry(old.schedule.jumping)
+    schedule.proposing.counts[...] = old.schedule.proposing.counts
     schedule.account.array[...] = old.schedule.account.array
     handles = {handle: k for k, handle in enumerate(before.layout.handles)}
     for k, handle in enumerate(store.layout.handles):

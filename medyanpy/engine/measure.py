@@ -58,6 +58,7 @@ class Measure:
             if velocities if column.is_momentum else positions:
                 parts[column.name] = self.store.shown(column)
         parts["counts"] = self.schedule.jumping.counts()
+        parts["blocks"] = self.schedule.proposing.said()
         parts["who"] = self._who_is_there()
         parts["box"] = box_shown(self.store.box)
         if positions:
@@ -326,7 +327,9 @@ class Measure:
         kicks = self.schedule.kicks()
         self.schedule.perform(self._place, changes_state=False)
         x = self.store.x
-        if self.schedule.integrator.kick.coordinates and kicks is not None:
+        # Blocks M( ) make positions those of the particles.
+        shifted = self.schedule.integrator.kick.coordinates and not self.schedule.proposing.blocks
+        if shifted and kicks is not None:
             self.schedule.perform(KickForce(*kicks), changes_state=False)
             x = x + kicks[1].scale * kicks[1].acceleration
         return frozen(x[self.store.layout.rank])

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
-from itertools import count
+from itertools import count, groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -16,6 +16,7 @@ from medyanpy._kernels.program import Program
 from medyanpy._kernels.selected import drift, rotation, watch
 from medyanpy.engine.flipping import Flipping
 from medyanpy.engine.jumping import Jumping
+from medyanpy.engine.proposing import Proposing
 from medyanpy.engine.runaway import SLOW, Account
 from medyanpy.engine.store import Store
 from medyanpy.engine.work import TALLIES, TALLIES_OF_0_1, WorkMeter
@@ -61,6 +62,7 @@ class Schedule:
         As kicks name them; None is the sum of all.
     jumping : Jumping
     flipping : Flipping
+    proposing : Proposing
     meter : WorkMeter or None
     account : Account
         What kinetic energy a bead may have, for the watch.
@@ -81,6 +83,9 @@ class Schedule:
         layout = store.layout
         self.jumping: Jumping = Jumping(system, layout, integrator)
         self.flipping: Flipping = Flipping(self)
+        if store.rejoined is not None:
+            store.rejoined.told = self.flipping.restored
+        self.proposing: Proposing = Proposing(integrator.blocks)
         #: The time at a step since which steps have lasted what they last now.
         self.since: tuple[float, int] = (0.0, 0)
         self._take_numbers_of_integrator()
@@ -178,6 +183,7 @@ class Schedule:
 
     def bind(self, force: Any) -> Any:
         """The operation of a force as it is now."""
+        self.proposing.check_force(self.system.name_of(force), force)
         return self.jumping.joined(force, force.bind(self.layout))
 
     def _bind_forces(self) -> None:
@@ -206,10 +212,18 @@ class Schedule:
         last_o = max((stage.index for stage, _ in word if stage.kind == "O"), default=None)
         around = self.integrator.kick.flows(self, [stage for stage, _ in word])
         flows = [*self._all_flows(), *around, *self._instruments()]
-        for stage, letter in word:
-            operations += self.operations(stage, letter, flows)
-            if stage.index == last_o:
-                operations.append(KineticEnergies(self.store.ranges, self.store.after_o, False))
+        silent = [*self._all_flows(), *around]
+        for block, letters in groupby(word, lambda pair: pair[1].block):
+            if block is not None:
+                inside = [(stage, self.operations(stage, letter, silent)) for stage, letter in letters]
+                operations += self.proposing.compile(self, block, inside, silent)
+                # What it did to the energy is told at its end: of a rejected block nothing.
+                operations += self.around(inside[-1][0], [], self._instruments())
+                continue
+            for stage, letter in letters:
+                operations += self.operations(stage, letter, flows)
+                if stage.index == last_o:
+                    operations.append(KineticEnergies(self.store.ranges, self.store.after_o, False))
         if not self.integrator.overdamped:
             looks = self._watch()
             flights = (drift.Drift, rotation.Rotation)
@@ -245,6 +259,7 @@ class Schedule:
             if not LETTERS[letter.kind].operations(self, letter, stage) and not self.operations(stage, letter):
                 continue
             meets = word and word[-1][0].kind == letter.kind and word[-1][1].substep == letter.substep
+            meets = meets and word[-1][1].block == letter.block
             if LETTERS[letter.kind].adds_up and meets:
                 before, letter = word.pop()
                 stage = replace(before, h=before.h + stage.h)
@@ -325,16 +340,20 @@ class Schedule:
 
     def take_forces(self, bound: dict[int, Any]) -> None:
         """Operations of forces, by number, take the place of those there were."""
+        self.put_forces(bound)
+        self.store.program.changed()
+        if any(rule is not None for rule in self._rules.values()):
+            # The equations of implicit kicks are made of what is bound.
+            self.compile()
+
+    def put_forces(self, bound: dict[int, Any]) -> None:
+        """The same within a step, or for a state that has changed anyway."""
         for i, operation in bound.items():
             self.bound[i] = operation
             self._versions[i] = self.system.forces[i].version
         for group, force_sum in self.force_sums.items():
             force_sum.take(self._of_group(group))
         self.jumping.weigh(self)
-        self.store.program.changed()
-        if any(rule is not None for rule in self._rules.values()):
-            # The equations of implicit kicks are made of what is bound.
-            self.compile()
 
     def follow_integrator(self) -> bool:
         """Timestep or temperature have changed: all that was made of them is made anew. Whether steps are longer."""
@@ -385,7 +404,8 @@ class Schedule:
 
     def moving_arrays(self) -> dict[str, np.ndarray]:
         """What steps change: with the step number, the state."""
-        arrays = self.store.moving() | self.jumping.arrays() | {"runaway": self.account.array}
+        arrays = self.store.moving() | self.jumping.arrays() | self.proposing.arrays()
+        arrays |= {"runaway": self.account.array}
         for flow in [*self._all_flows(), *self._instruments()]:
             arrays.update(flow.arrays())
         return arrays

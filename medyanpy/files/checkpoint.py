@@ -386,7 +386,10 @@ def _differences(checkpoint: Checkpoint, context: Any) -> list[str]:
 def _integrators(theirs: Any, mine: Any, jumps: bool) -> list[str]:
     """A word, a timestep, kT and a seed, whatever the class; and what arguments there are beyond them. Without jumps
     letters that do them change nothing."""
-    words = [" ".join(w for w in i.word.split() if jumps or not LETTERS[w[0]].apart) for i in (theirs, mine)]
+    words = [
+        " ".join(w for w in i.word.split() if jumps or w.startswith("M(") or not LETTERS[w[0]].apart)
+        for i in (theirs, mine)
+    ]
     out = _difference(words[0], words[1], "word")
     for name in ("timestep", "kT", "seed", "order"):
         out += _difference(getattr(theirs, name), getattr(mine, name), name)

@@ -7,14 +7,16 @@ from medyanpy.forces._base import Force
 from medyanpy.forces.bonds import CustomBonds, HarmonicBonds, MembraneEdgeSprings
 from medyanpy.forces.collisions import SoftCollisions
 from medyanpy.forces.constraints import ConstraintFixmanPotential, ConstraintPenalty
+from medyanpy.forces.custom_pairs import CustomPair
 from medyanpy.forces.ellipsoid_collisions import EllipsoidCollisions
 from medyanpy.forces.ellipsoids import EllipsoidRepulsion
 from medyanpy.forces.external import ExternalField, HarmonicTrap, UniformField
 from medyanpy.forces.filaments import FilamentBending, FilamentStretching, FilamentTwisting, FixmanPotential
 from medyanpy.forces.links import AngleLinks, DirectionLinks, Links, NormalLinks
 from medyanpy.forces.membrane import MembraneArea, MembraneBending, MembraneTension, MembraneVolume
-from medyanpy.forces.membrane_fields import MembraneField, PythonMembraneField
-from medyanpy.forces.pairs import WCA, Coulomb, LennardJones, Ricker, SoftSphere
+from medyanpy.forces.membrane_fields import MembraneField, PointCurvature, PythonMembraneField
+from medyanpy.forces.membrane_tether import MembraneTether
+from medyanpy.forces.pairs import WCA, Coulomb, LennardJones, Morse, Ricker, SoftSphere, TabulatedPair, Yukawa
 from medyanpy.forces.penalties import LinkLengthPenalty, OrthonormalFramePenalty, RigidTrianglePenalty
 from medyanpy.forces.python import PythonForce
 from medyanpy.forces.rods import RodCollision, RodElasticity, RodLoad
@@ -27,6 +29,7 @@ __all__ = [
     "ConstraintPenalty",
     "Coulomb",
     "CustomBonds",
+    "CustomPair",
     "DirectionLinks",
     "EllipsoidCollisions",
     "EllipsoidRepulsion",
@@ -46,9 +49,12 @@ __all__ = [
     "MembraneEdgeSprings",
     "MembraneField",
     "MembraneTension",
+    "MembraneTether",
     "MembraneVolume",
+    "Morse",
     "NormalLinks",
     "OrthonormalFramePenalty",
+    "PointCurvature",
     "PythonForce",
     "PythonMembraneField",
     "Ricker",
@@ -58,8 +64,10 @@ __all__ = [
     "RodLoad",
     "SoftCollisions",
     "SoftSphere",
+    "TabulatedPair",
     "UniformField",
     "WallRepulsion",
+    "Yukawa",
 ]
 
 if not TYPE_CHECKING:

@@ -29,10 +29,15 @@ class WrittenForce(Force):
         self.domains: Mapping[str, Domain] = domain_table(**dict.fromkeys(parameters, Domain(per=per)))
         self.changeable: tuple[str, ...] = tuple(parameters)
 
+    def _named_numbers(self) -> dict[str, Any]:
+        """The numbers that the text names, by their names there."""
+        return self._numbers
+
     def _check_text(self) -> None:
         """Errors in the text show when the force is made, and independence of what numbers are at present."""
-        check_names(self.name, self._text, self._coordinate_names, self.changeable)
-        graph, u, at = self._graph(self.changeable)
+        names = tuple(self._named_numbers())
+        check_names(self.name, self._text, self._coordinate_names, names)
+        graph, u, at = self._graph(names)
         if all(graph.value_of(graph.derivative(u, i)) == 0.0 for i in range(len(at))):
             *first, last = at
             names = f"{', '.join(first)} or {last}" if first else last
@@ -56,10 +61,14 @@ class WrittenForce(Force):
     def _graph(self, others: Sequence[str]) -> tuple[Graph, int, dict[str, int]]:
         """The energy of a term, with some parameters as numbers that terms have of their own, which follow the
         coordinates, and the rest as they are; and the coordinates."""
-        k = len(self._coordinate_names)
-        graph = Graph(max(k + len(others) - 3, 0))
-        inputs = (*graph.coordinates, *graph.others)
+        graph = Graph(max(len(self._coordinate_names) + len(others) - 3, 0))
+        at, names = self._inputs(graph, others)
+        return graph, parse(self.name, self._text, graph, names, polynomial=False, coordinates=at), at
+
+    def _inputs(self, graph: Graph, others: Sequence[str]) -> tuple[dict[str, int], dict[str, int]]:
+        """The coordinates by their names, and so whatever else the text may name."""
+        inputs, k = (*graph.coordinates, *graph.others), len(self._coordinate_names)
         at = dict(zip(self._coordinate_names, inputs, strict=False))
         names = dict(zip(others, inputs[k:], strict=False))
-        names |= {p: graph.number(scalar_if_one(v)) for p, v in self._numbers.items() if p not in names}
-        return graph, parse(self.name, self._text, graph, names, polynomial=False, coordinates=at), at
+        numbers = self._named_numbers().items()
+        return at, names | {p: graph.number(scalar_if_one(v)) for p, v in numbers if p not in names}

@@ -12,7 +12,7 @@ from medyanpy.beads import Membrane
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.forces._base import Domain, Force, domain_table, expect_handle
 from medyanpy.forces._stars import Stars
-from medyanpy.forces._stiffness import Start, added_up, cotangent_weights, triangle_geometry
+from medyanpy.forces._stiffness import Coordinates, Start, added_up, cotangent_weights, triangle_geometry
 from medyanpy.mesh import geometry
 
 if TYPE_CHECKING:
@@ -29,6 +29,20 @@ _FLAT = 0.95
 _STRONG = 0.5
 # The cost of an exact star grows with the square of its triangles. One of so many is a fan of needles, stiff anyway.
 _MANY = 64
+
+
+def heights_over_rings(membrane: Membrane) -> tuple[Coordinates, np.ndarray]:
+    """Lz of each vertex (V,) and its area A: where it is nearly flat with heights z, H = Lz/2A. Of beads by rows."""
+    mesh, n = membrane.mesh, len(membrane)
+    area = np.zeros(n)
+    np.add.at(area, mesh.faces, mesh.face_areas[:, None] / 3.0)
+    *_, cotangents = triangle_geometry(mesh.vertices, mesh.faces)
+    pairs, weight = cotangent_weights(mesh.faces, cotangents)
+    i, j = np.concatenate([pairs, pairs[:, ::-1]]).T
+    weight = np.tile(weight, 2)
+    heights = added_up(n, np.r_[i, i], np.r_[i, j], np.r_[weight, -weight])
+    heights.row = membrane.beads[heights.row]
+    return heights, area
 
 
 class _MembraneForce(Force):
@@ -186,16 +200,8 @@ class MembraneBending(_MembraneForce):
     def squared_frequencies(self, start: Start) -> np.ndarray | None:
         # Where it is nearly flat a vertex has the energy κ (Lz)²/2A, with the heights z and L of two angles for each
         # edge: each vertex is a spring on the coordinate Lz.
-        mesh = self._membrane.mesh
-        n, kappa = len(self._membrane), self._inner_moduli()
-        area = np.zeros(n)
-        np.add.at(area, mesh.faces, mesh.face_areas[:, None] / 3.0)
-        *_, cotangents = triangle_geometry(mesh.vertices, mesh.faces)
-        pairs, weight = cotangent_weights(mesh.faces, cotangents)
-        i, j = np.concatenate([pairs, pairs[:, ::-1]]).T
-        weight = np.tile(weight, 2)
-        curvature = added_up(n, np.r_[i, i], np.r_[i, j], np.r_[weight, -weight])
-        curvature.row = self._membrane.beads[curvature.row]
+        curvature, area = heights_over_rings(self._membrane)
+        kappa = self._inner_moduli()
         folded = self._folded(area) & (kappa > 0.0)
         out = start.springs(curvature, np.where(folded, 0.0, kappa) / area)
         return out + self._of_folds(start, np.flatnonzero(folded), kappa) if folded.any() else out

@@ -1,17 +1,19 @@
-"""Fields on a membrane: energies of in-triangle points by their triangle and weights."""
+"""Energies of in-triangle points by their triangle and weights: fields on a membrane, and its curvature."""
 
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from medyanpy._kernels import point_curvature
 from medyanpy._kernels.accumulate import Accumulator
 from medyanpy._kernels.membrane_fields import PythonField, VertexField
 from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import array
 from medyanpy.beads import InTrianglePoints
-from medyanpy.errors import ParameterError
+from medyanpy.errors import MeshQualityWarning, ParameterError, warn_outside
 from medyanpy.forces._base import Domain, Force, domain_table, expect_handle
+from medyanpy.forces.membrane import heights_over_rings
 
 if TYPE_CHECKING:
     from medyanpy._kernels.program import Operation
@@ -19,11 +21,14 @@ if TYPE_CHECKING:
     from medyanpy.handles import Handle
     from medyanpy.layout import Layout
 
-__all__ = ["MembraneField", "PythonMembraneField"]
+__all__ = ["MembraneField", "PointCurvature", "PythonMembraneField"]
+
+#: A radius of curvature below so many edges of the mesh is more than it can show: see docs/forces/point_curvature.md.
+_EDGES = 2.0
 
 
 class _OnMembrane(Force):
-    """An energy of the points of one handle, that does not change when the membrane moves with its points."""
+    """An energy of the points of one handle by where they are on the membrane, with no direction in space."""
 
     conserves_momentum: bool = True
 
@@ -114,6 +119,136 @@ class MembraneField(_OnMembrane):
 
     def bind(self, layout: "Layout") -> "Operation":
         return VertexField(*self._place(layout), np.ascontiguousarray(self._numbers["values"]))
+
+
+class PointCurvature(_OnMembrane):
+    r"""Points that are curved, and bend the membrane around them: proteins with a shape of their own.
+
+    .. math:: U = \sum_p 2 \kappa a\, (H_p - c)^2
+
+    with the mean curvature H of the membrane at each point p, smooth over edges; see Notes.
+
+    Parameters
+    ----------
+    points : InTrianglePoints
+    bending_modulus : float, pN nm, >= 0
+        κ, how much stiffer than the membrane around it the patch is that a point stands for: 20 to 100 kT.
+    curvature : float, 1/nm, finite
+        c, in the sign of H: positive where the membrane is to bulge along its normals. 1/R of a sphere; half the sum of
+        the principal curvatures, half of what is called C0 where energies are written :math:`(\kappa/2)(2H - C_0)^2`.
+    area : float, nm², > 0
+        a, of the patch: 20 to 300 nm² for proteins with curved domains.
+    name, group
+        See `Force`.
+
+    Raises
+    ------
+    TopologyError
+        Not the handle of in-triangle points.
+    ParameterError
+        A number outside its domain.
+
+    Warns
+    -----
+    MeshQualityWarning
+        The radius 1/c is below two edges of the mesh: it cannot have such a curvature where a point is.
+
+    Notes
+    -----
+    H is that of the vertex form of `MembraneBending` at the vertices, :math:`h_i`, and in a triangle
+
+    .. math:: H = \sum_i \lambda_i h_i + \sum_i \beta_i(\lambda) D_i
+
+    where D belongs to an edge, and is what the curvatures at its ends and at the two corners opposite to it lack from
+    being linear over the two triangles laid flat. The second sum makes the gradient along the membrane continuous
+    over edges; a curvature that is linear over a flat mesh is met exactly. At vertices the gradient depends on the
+    direction from which one comes, and is bounded. A vertex on a border has the mean curvature of its neighbours
+    inside.
+
+    Points feel :math:`\dot p_\lambda = -\partial U/\partial\lambda` and vertices :math:`-\partial U/\partial R` at
+    fixed weights, without a part by the chain rule, in the form that `MembraneField` describes: momentum and angular
+    momentum are kept. On a membrane at rest points have the density :math:`e^{-2\kappa a(H - c)^2/kT}` per area of its
+    triangles.
+
+    The energy comes in addition to that of the membrane. Points do not repel each other by it: those that share
+    triangles share the curvature that they make. A vertex whose ring is folded flat has H = 0, as in `MembraneBending`;
+    a triangle without area near a point ends the run (SimulationError). The longest timestep is that of vertices where
+    points start, and knows nothing of those that gather.
+
+    Cost: O(points), and a pass over the membrane that it shares with `MembraneBending`. Flips ask for what is around
+    them alone.
+
+    References
+    ----------
+    W. Pezeshkian, J. H. Ipsen, Nat. Commun. 15, 548 (2024): this energy, of proteins that sit on vertices. W. Helfrich,
+    Z. Naturforsch. C 28, 693 (1973).
+
+    Examples
+    --------
+    >>> import medyanpy as mp
+    >>> topology = mp.Topology()
+    >>> vesicle = topology.add_membrane(mp.TriangleMesh.icosphere(100.0, 3), vertex_mass=1.0)
+    >>> proteins = topology.add_intriangle_points(vesicle, 50, mass=1.0, seed=1)
+    >>> system = mp.System(topology)
+    >>> system.add_force(mp.forces.PointCurvature(proteins, bending_modulus=160.0, curvature=0.02, area=100.0))
+    PointCurvature(bending_modulus=160, curvature=0.02, area=100)
+    """
+
+    domains: Mapping[str, Domain] = domain_table(
+        bending_modulus=Domain("pN nm", at_least=0.0),
+        curvature=Domain("1/nm"),
+        area=Domain("nm²", above=0.0),
+    )
+    bending_modulus: float
+    curvature: float
+    area: float
+
+    def __init__(
+        self,
+        points: InTrianglePoints,
+        bending_modulus: float,
+        curvature: float,
+        area: float,
+        *,
+        name: str | None = None,
+        group: int = 0,
+    ) -> None:
+        super().__init__(points, name=name, group=group)
+        self._declare(bending_modulus=bending_modulus, curvature=curvature, area=area)
+
+    def _checked(self, **numbers: Any) -> dict[str, Any]:
+        checked = super()._checked(**numbers)
+        membrane, c = self._points.membrane, abs(checked["curvature"])
+        edge = float(membrane.mesh.edge_lengths.mean())
+        if c * edge * _EDGES > 1.0 and checked["curvature"] != self._values.get("curvature"):
+            warn_outside(
+                f"{self.name}: a curvature of {checked['curvature']:.4g} /nm is a radius of {1.0 / (c * edge):.3g} "
+                f"edges of {membrane.name!r}, which are {edge:.4g} nm long: its mesh shows radii from {_EDGES:g} edges "
+                f"on. Give a finer mesh, or at most {1.0 / (_EDGES * edge):.4g} /nm",
+                MeshQualityWarning,
+            )
+        return checked
+
+    def squared_frequencies(self, start: "Start") -> np.ndarray | None:
+        # A point is a spring on the curvatures of its corners: (sum λ h)² <= sum λ h².
+        membrane, (kappa, area) = self._points.membrane, self._named("bending_modulus", "area")
+        heights, own = heights_over_rings(membrane)
+        share = np.bincount(
+            membrane.mesh.faces[self._points.triangles].ravel(), self._points.barycentric.ravel(), len(membrane)
+        )
+        for loop in membrane.mesh.borders:
+            share[loop] = 0.0
+        out: np.ndarray = start.springs(heights, share * kappa * area / own**2)
+        return out
+
+    def bind(self, layout: "Layout") -> "Operation":
+        membrane = self._points.membrane
+        kappa, c, area = self._named("bending_modulus", "curvature", "area")
+        borders = np.concatenate([np.empty(0, np.int32), *membrane.mesh.borders]).astype(np.int32)
+        n_points = len(layout.numbers_of_membranes()[1])
+        return point_curvature.PointCurvature(
+            *self._place(layout), layout.geometry(membrane), n_points, np.unique(borders), kappa * area, c
+        )
 
 
 class PythonMembraneField(_OnMembrane):

@@ -1,13 +1,14 @@
 """Energies of all pairs of beads, or of those that come near each other."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from medyanpy import units
-from medyanpy._kernels.radial import Radial
+from medyanpy._kernels.radial import Radial, ending, radial_values
 from medyanpy._tools.types import Numbers
+from medyanpy._tools.validation import array
 from medyanpy.beads import Balls
 from medyanpy.errors import ParameterError
 from medyanpy.forces._base import Domain, domain_table
@@ -22,10 +23,22 @@ if TYPE_CHECKING:
     from medyanpy.forces._stiffness import Start
     from medyanpy.layout import Layout
 
-__all__ = ["WCA", "Coulomb", "LennardJones", "Ricker", "SoftSphere"]
+__all__ = [
+    "WCA",
+    "Coulomb",
+    "LennardJones",
+    "Morse",
+    "Ricker",
+    "SoftSphere",
+    "TabulatedPair",
+    "Yukawa",
+]
 
 # Where WCA ends, in units of sigma.
 _WCA_END = 2.0 ** (1.0 / 6.0)
+#: The distances of a pair energy that ends.
+_CUTOFF = Domain("nm", above=0.0, optional=True)
+_SWITCH = Domain("nm", above=0.0, optional=True)
 # Where Ricker ends, in units of the distance of its minimum: what is left of the energy there is 4e-9 of the depth.
 _RICKER_END = 4.0
 # The largest second derivative of Ricker's well, in U_e/r_e²: at ρ² = (5 - √10)/3, where the third is zero.
@@ -261,14 +274,96 @@ class WCA(PairForce):
         return self._bind(layout, Radial.WCA, (epsilon, sigma), lambda beads: np.full(len(beads), half))
 
 
-class LennardJones(PairForce):
+class EndingPair(PairForce):
+    """A radial energy that may end at a distance, `cutoff`, where it is made continuous: by `shift`, or `switch`."""
+
+    def __init__(
+        self,
+        group_a: "Beads",
+        group_b: "Beads",
+        *,
+        shift: bool,
+        exclusions: "Rows | None",
+        along_surface: bool = False,
+        name: str | None,
+        group: int,
+        **numbers: Any,
+    ) -> None:
+        self._shift = bool(shift)
+        super().__init__(
+            group_a, group_b, exclusions=exclusions, along_surface=along_surface, name=name, group=group, **numbers
+        )
+
+    @property
+    def shift(self) -> bool:
+        """Whether the energy is less what it would be at the cutoff, where it is not switched off."""
+        return self._shift
+
+    def _arguments_now(self) -> dict[str, Any]:
+        now = super()._arguments_now()
+        # Documents of what ends as it always has are what they have been.
+        for key, usual in {"shift": True, "switch": None}.items():
+            if now.get(key) is usual:
+                now.pop(key, None)
+        return now
+
+    def _end(self, numbers: Mapping[str, Any]) -> float | None:
+        """Where it ends, of these numbers; None: nowhere."""
+        end: float | None = numbers["cutoff"]
+        return end
+
+    def _checked(self, **numbers: Any) -> dict[str, Any]:
+        checked = super()._checked(**numbers)
+        end, switch = self._end(checked), checked["switch"]
+        if end is None and self._along_surface:
+            raise ParameterError(f"{self.name}: give cutoff=, up to which distances along the surface are looked for")
+        if end is None and switch is not None:
+            raise ParameterError(f"{self.name}: switch = {switch:g} nm, but without cutoff= there is nothing to end")
+        if end is not None and switch is not None and not switch < end:
+            raise ParameterError(f"{self.name}: switch = {switch:g} nm but must be below the cutoff, {end:g} nm")
+        return checked
+
+    def _bind_ending(
+        self, layout: "Layout", kind: Radial, numbers: tuple[float, float], third: float = 0.0, table: Any = ()
+    ) -> "Operation":
+        """The operation of one radial function with these numbers, up to where it ends."""
+        end = self._end(self._numbers)
+        parameters = self._of_kernel(kind, numbers, third, table)
+        if end is None:
+            return self._bind_all(layout, kind, parameters)
+        half = 0.5 * end
+        return self._bind(layout, kind, parameters, lambda beads: np.full(len(beads), half))
+
+    def _of_kernel(
+        self, kind: Radial, numbers: tuple[float, float], third: float = 0.0, table: Any = ()
+    ) -> tuple[float, ...]:
+        end = self._end(self._numbers)
+        made = ending(kind, numbers, np.inf if end is None else end, self._numbers["switch"], self._shift, third, table)
+        return tuple(made)
+
+    def _steepness(
+        self, kind: Radial, numbers: tuple[float, float], third: float = 0.0, table: Any = ()
+    ) -> "Callable[[Any], np.ndarray]":
+        """The stiffness of a pair at some distances: along it or, where it is larger, across."""
+        p = self._of_kernel(kind, numbers, third, table)
+        return lambda r: steepest(radial_values(kind, p, np.asarray(r, float)), r)
+
+
+def steepest(u: np.ndarray, r: Any) -> np.ndarray:
+    """The stiffness of pairs at the distances r (n,) with the energy and its derivatives (n, 3): along or across."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        out: np.ndarray = np.nan_to_num(np.maximum(u[:, 2], u[:, 1] / np.asarray(r, float)), nan=np.inf)
+    return out
+
+
+class LennardJones(EndingPair):
     r"""Repulsion of what overlaps, and attraction beyond it: the energy of Lennard-Jones.
 
     .. math:: U = \sum_{(i, j)} 4 \varepsilon \left[(\sigma/r)^{12} - (\sigma/r)^6\right] - U_c
               \quad\text{for}\; r = |x_j - x_i| < r_c
 
     over all pairs with one bead in each group, each pair once. U_c is what the first term is at the cutoff: 0 where
-    there is none.
+    there is none, and where the energy is switched off.
 
     Parameters
     ----------
@@ -281,6 +376,12 @@ class LennardJones(PairForce):
     cutoff : float, nm, > 0, optional
         r_c, beyond which beads do not interact. Where none is given all pairs do, however far apart: a cluster in empty
         space; the time of a step grows as the square of the number of beads. Common in a fluid is 2.5 σ.
+    switch : float, nm, > 0, optional
+        From here to the cutoff the energy is switched off: see :doc:`/forces/pairs`. It then has two continuous
+        derivatives, and nothing is taken off it.
+    shift : bool
+        Whether U_c is taken off the energy within the cutoff, so that it is continuous there. Forces are the same
+        either way; without it energies jump where pairs come and go.
     exclusions : (E, 2) int, optional
         As in `SoftSphere`.
     skin : float, nm, >= 0, optional
@@ -299,7 +400,8 @@ class LennardJones(PairForce):
     -----
     With C₁₂/r¹² - C₆/r⁶ given, ε = C₆²/4C₁₂ and σ = (C₁₂/C₆)^(1/6).
 
-    At the cutoff the energy is continuous and the force is not: it jumps by 0.039 ε/σ at 2.5 σ. Two beads in one place
+    At the cutoff the energy is continuous and the force is not: it jumps by 0.039 ε/σ at 2.5 σ; with `switch` both are
+    continuous. Two beads in one place
     have no finite force: a run then ends with a `SimulationError` that names the bead.
 
     References
@@ -313,7 +415,7 @@ class LennardJones(PairForce):
     >>> beads = topology.add_beads([[0.0, 0, 0], [2.0, 0, 0], [0, 4.0, 0]], mass=1.0)
     >>> system = mp.System(topology)
     >>> system.add_force(mp.forces.LennardJones(beads, beads, epsilon=4.0, sigma=2.0))
-    LennardJones(epsilon=4, sigma=2, cutoff=None, skin=None)
+    LennardJones(epsilon=4, sigma=2, cutoff=None, switch=None, skin=None)
     >>> round(mp.Context(system, mp.VerletIntegrator(0.01)).get_state(energy=True).potential_energy, 6)
     -0.37307
     """
@@ -321,12 +423,14 @@ class LennardJones(PairForce):
     domains: Mapping[str, Domain] = domain_table(
         epsilon=Domain("pN nm", at_least=0.0),
         sigma=Domain("nm", above=0.0),
-        cutoff=Domain("nm", above=0.0, optional=True),
+        cutoff=_CUTOFF,
+        switch=_SWITCH,
         skin=SKIN,
     )
     epsilon: float
     sigma: float
     cutoff: float | None
+    switch: float | None
     skin: float | None
 
     def __init__(
@@ -337,6 +441,8 @@ class LennardJones(PairForce):
         sigma: float,
         *,
         cutoff: float | None = None,
+        switch: float | None = None,
+        shift: bool = True,
         exclusions: "Rows | None" = None,
         skin: float | None = None,
         along_surface: bool = False,
@@ -344,15 +450,9 @@ class LennardJones(PairForce):
         group: int = 0,
     ) -> None:
         super().__init__(
-            group_a, group_b, exclusions=exclusions, along_surface=along_surface, name=name, group=group,
-            epsilon=epsilon, sigma=sigma, cutoff=cutoff, skin=skin,
+            group_a, group_b, shift=shift, exclusions=exclusions, along_surface=along_surface, name=name, group=group,
+            epsilon=epsilon, sigma=sigma, cutoff=cutoff, switch=switch, skin=skin,
         )  # fmt: skip
-
-    def _checked(self, **numbers: Any) -> dict[str, Any]:
-        checked = super()._checked(**numbers)
-        if self._along_surface and checked["cutoff"] is None:
-            raise ParameterError(f"{self.name}: give cutoff=, up to which distances along the surface are looked for")
-        return checked
 
     def squared_frequencies(self, start: "Start") -> np.ndarray | None:
         epsilon, sigma, cutoff = (self._numbers[name] for name in ("epsilon", "sigma", "cutoff"))
@@ -361,11 +461,8 @@ class LennardJones(PairForce):
         return self._frequencies(start, end, lambda r, _: _lennard_jones(r / sigma) * epsilon / sigma**2, least)
 
     def bind(self, layout: "Layout") -> "Operation":
-        epsilon, sigma, cutoff = (self._numbers[name] for name in ("epsilon", "sigma", "cutoff"))
-        if cutoff is None:
-            return self._bind_all(layout, Radial.LENNARD_JONES, (epsilon, sigma))
-        parameters = epsilon, sigma, cutoff
-        return self._bind(layout, Radial.LENNARD_JONES, parameters, lambda beads: np.full(len(beads), 0.5 * cutoff))
+        epsilon, sigma = self._named("epsilon", "sigma")
+        return self._bind_ending(layout, Radial.LENNARD_JONES, (epsilon, sigma))
 
 
 class Coulomb(PairForce):
@@ -457,7 +554,7 @@ class Coulomb(PairForce):
         return self._bind_all(layout, Radial.COULOMB, (self._numbers["constant"],), weight_of)
 
 
-class Ricker(PairForce):
+class Ricker(EndingPair):
     r"""A soft well: beads of two groups repel each other below a distance and attract each other beyond it.
 
     .. math:: U = \sum_{(i, j)} \tfrac12 U_e (1 - 3 \rho^2)\, e^{3/2\, (1 - \rho^2)} - U_c
@@ -475,6 +572,12 @@ class Ricker(PairForce):
         r_e.
     cutoff : float, nm, > 0, optional
         r_c, beyond which beads do not interact; 4 r_e where none is given.
+    switch : float, nm, > 0, optional
+        From here to the cutoff the energy is switched off: see :doc:`/forces/pairs`. It then has two continuous
+        derivatives, and nothing is taken off it.
+    shift : bool
+        Whether U_c is taken off the energy within the cutoff, so that it is continuous there. Forces are the same
+        either way; without it energies jump where pairs come and go.
     exclusions : (E, 2) int, optional
         As in `SoftSphere`.
     skin : float, nm, >= 0, optional
@@ -516,7 +619,7 @@ class Ricker(PairForce):
     >>> beads = topology.add_beads([[0.0, 0, 0], [3.0, 0, 0]], mass=1.0)
     >>> system = mp.System(topology)
     >>> system.add_force(mp.forces.Ricker(beads, beads, depth=8.0, distance=3.0))
-    Ricker(depth=8, distance=3, cutoff=None, skin=None)
+    Ricker(depth=8, distance=3, cutoff=None, switch=None, skin=None)
     >>> round(mp.Context(system, mp.VerletIntegrator(0.01)).get_state(energy=True).potential_energy, 6)
     -8.0
     """
@@ -524,12 +627,14 @@ class Ricker(PairForce):
     domains: Mapping[str, Domain] = domain_table(
         depth=Domain("pN nm", at_least=0.0),
         distance=Domain("nm", above=0.0),
-        cutoff=Domain("nm", above=0.0, optional=True),
+        cutoff=_CUTOFF,
+        switch=_SWITCH,
         skin=SKIN,
     )
     depth: float
     distance: float
     cutoff: float | None
+    switch: float | None
     skin: float | None
 
     def __init__(
@@ -540,6 +645,8 @@ class Ricker(PairForce):
         distance: float,
         *,
         cutoff: float | None = None,
+        switch: float | None = None,
+        shift: bool = True,
         exclusions: "Rows | None" = None,
         skin: float | None = None,
         along_surface: bool = False,
@@ -547,8 +654,8 @@ class Ricker(PairForce):
         group: int = 0,
     ) -> None:
         super().__init__(
-            group_a, group_b, exclusions=exclusions, along_surface=along_surface, name=name, group=group,
-            depth=depth, distance=distance, cutoff=cutoff, skin=skin,
+            group_a, group_b, shift=shift, exclusions=exclusions, along_surface=along_surface, name=name, group=group,
+            depth=depth, distance=distance, cutoff=cutoff, switch=switch, skin=skin,
         )  # fmt: skip
 
     def squared_frequencies(self, start: "Start") -> np.ndarray | None:
@@ -563,10 +670,379 @@ class Ricker(PairForce):
         end = 3.0 * distance if cutoff is None else min(cutoff, 3.0 * distance)
         return self._frequencies(start, end, stiffness, _RICKER_STEEPEST * depth / distance**2)
 
+    def _end(self, numbers: Mapping[str, Any]) -> float | None:
+        cutoff: float | None = numbers["cutoff"]
+        return _RICKER_END * numbers["distance"] if cutoff is None else cutoff
+
     def bind(self, layout: "Layout") -> "Operation":
-        depth, distance, cutoff = (self._numbers[name] for name in ("depth", "distance", "cutoff"))
-        end = _RICKER_END * distance if cutoff is None else cutoff
-        return self._bind(layout, Radial.RICKER, (depth, distance, end), lambda beads: np.full(len(beads), 0.5 * end))
+        depth, distance = self._named("depth", "distance")
+        return self._bind_ending(layout, Radial.RICKER, (depth, distance))
+
+
+class Morse(EndingPair):
+    r"""A well between a soft hill and a short-ranged attraction: the energy of Morse.
+
+    .. math:: U = \sum_{(i, j)} D \left[e^{-2 a (r - r_0)} - 2 e^{-a (r - r_0)}\right] - U_c
+              \quad\text{for}\; r = |x_j - x_i| < r_c
+
+    over all pairs with one bead in each group, each pair once. U_c is what the first term is at the cutoff: 0 where
+    there is none, and where the energy is switched off.
+
+    Parameters
+    ----------
+    group_a, group_b : handle, list of handles, (n,) int, or Sites
+        As in `SoftSphere`.
+    depth : float, pN nm, >= 0
+        D: the energy is lowest, -D, at the distance r_0.
+    steepness : float, 1/nm, > 0
+        a: the well is about 1/a wide, and has the stiffness 2 D a² at its bottom.
+    distance : float, nm, >= 0
+        r_0.
+    cutoff : float, nm, > 0, optional
+        r_c, beyond which beads do not interact. Where none is given all pairs do, as of `LennardJones`. At
+        r_0 + 7/a the energy is -0.0018 D.
+    switch : float, nm, > 0, optional
+        As in `LennardJones`.
+    shift : bool
+        As in `LennardJones`.
+    exclusions : (E, 2) int, optional
+        As in `SoftSphere`.
+    skin : float, nm, >= 0, optional
+        As in `SoftSphere`; 0.4 times the cutoff where none is given.
+    along_surface : bool
+        As in `SoftSphere`.
+    name, group
+        See `Force`.
+
+    Raises
+    ------
+    ParameterError, TopologyError
+        As `SoftSphere`; a switch that is not below the cutoff, or without one.
+
+    Notes
+    -----
+    The hill is finite: beads pass through each other at a price of D (e^(2 a r_0) - 2 e^(a r_0)), and feel no force
+    where they are in one place. Two beads of mass m oscillate in the well with the frequency ω² = 4 D a²/m; bound
+    states go from there to 0 at the edge, ω(E) = ω √(-E/D).
+
+    References
+    ----------
+    P. M. Morse, Phys. Rev. 34, 57 (1929).
+
+    Examples
+    --------
+    >>> import medyanpy as mp
+    >>> topology = mp.Topology()
+    >>> beads = topology.add_beads([[0.0, 0, 0], [5.0, 0, 0]], mass=1.0)
+    >>> system = mp.System(topology)
+    >>> system.add_force(mp.forces.Morse(beads, beads, 12.0, steepness=1.5, distance=5.0, cutoff=10.0, switch=8.0))
+    Morse(depth=12, steepness=1.5, distance=5, cutoff=10, switch=8, skin=None)
+    >>> mp.Context(system, mp.VerletIntegrator(0.01)).get_state(energy=True).potential_energy
+    -12.0
+    """
+
+    domains: Mapping[str, Domain] = domain_table(
+        depth=Domain("pN nm", at_least=0.0),
+        steepness=Domain("1/nm", above=0.0),
+        distance=Domain("nm", at_least=0.0),
+        cutoff=_CUTOFF,
+        switch=_SWITCH,
+        skin=SKIN,
+    )
+    depth: float
+    steepness: float
+    distance: float
+    cutoff: float | None
+    switch: float | None
+    skin: float | None
+
+    def __init__(
+        self,
+        group_a: "Beads",
+        group_b: "Beads",
+        depth: float,
+        steepness: float,
+        distance: float,
+        *,
+        cutoff: float | None = None,
+        switch: float | None = None,
+        shift: bool = True,
+        exclusions: "Rows | None" = None,
+        skin: float | None = None,
+        along_surface: bool = False,
+        name: str | None = None,
+        group: int = 0,
+    ) -> None:
+        super().__init__(
+            group_a, group_b, shift=shift, exclusions=exclusions, along_surface=along_surface, name=name, group=group,
+            depth=depth, steepness=steepness, distance=distance, cutoff=cutoff, switch=switch, skin=skin,
+        )  # fmt: skip
+
+    def squared_frequencies(self, start: "Start") -> np.ndarray | None:
+        depth, steepness, distance, cutoff = self._named("depth", "steepness", "distance", "cutoff")
+        stiffness = self._steepness(Radial.MORSE, (depth, steepness), distance)
+        end = distance + 7.0 / steepness
+        end = end if cutoff is None else min(cutoff, end)
+        return self._frequencies(start, end, lambda r, _: stiffness(r), 2.0 * depth * steepness**2)
+
+    def bind(self, layout: "Layout") -> "Operation":
+        depth, steepness, distance = self._named("depth", "steepness", "distance")
+        return self._bind_ending(layout, Radial.MORSE, (depth, steepness), distance)
+
+
+class Yukawa(EndingPair):
+    r"""Screened electrostatics: the energy of Yukawa, or of Debye and Hückel.
+
+    .. math:: U = \sum_{(i, j)} A \frac{e^{-r/\lambda}}{r} - U_c \quad\text{for}\; r = |x_j - x_i| < r_c
+
+    over all pairs with one bead in each group, each pair once. U_c is what the first term is at the cutoff: 0 where
+    there is none, and where the energy is switched off.
+
+    Parameters
+    ----------
+    group_a, group_b : handle, list of handles, (n,) int, or Sites
+        As in `SoftSphere`.
+    strength : float, pN nm², finite
+        A: repulsion where positive. Of two point charges q₁ and q₂ in water, in elementary charges,
+        ``units.coulomb_constant / 78.5 * q1 * q2``.
+    screening_length : float, nm, > 0
+        λ: in a solution of a salt of singly charged ions at 25 °C 0.304/√c for a concentration of c mol/l.
+    cutoff : float, nm, > 0, optional
+        r_c, beyond which beads do not interact. Where none is given all pairs do, as of `LennardJones`. At 10 λ the
+        first term is 5e-6 A/λ.
+    switch : float, nm, > 0, optional
+        As in `LennardJones`.
+    shift : bool
+        As in `LennardJones`.
+    exclusions : (E, 2) int, optional
+        As in `SoftSphere`.
+    skin : float, nm, >= 0, optional
+        As in `SoftSphere`; 0.4 times the cutoff where none is given.
+    along_surface : bool
+        As in `SoftSphere`.
+    name, group
+        See `Force`.
+
+    Raises
+    ------
+    ParameterError, TopologyError
+        As `SoftSphere`; a switch that is not below the cutoff, or without one.
+
+    Notes
+    -----
+    Beads with charges that differ: `CustomPair` with ``"k*q1*q2*exp(-r/l)/r"``. Two beads in one place have no finite
+    force: a run then ends with a `SimulationError` that names the bead. The force cannot tell which timestep it bears:
+    that depends on how near beads will come to each other.
+
+    References
+    ----------
+    H. Yukawa, Proc. Phys.-Math. Soc. Japan 17, 48 (1935). P. Debye, E. Hückel, Phys. Z. 24, 185 (1923).
+
+    Examples
+    --------
+    >>> import medyanpy as mp
+    >>> topology = mp.Topology()
+    >>> beads = topology.add_beads([[0.0, 0, 0], [2.0, 0, 0]], mass=1.0)
+    >>> system = mp.System(topology)
+    >>> system.add_force(mp.forces.Yukawa(beads, beads, strength=3.0, screening_length=2.0, cutoff=20.0))
+    Yukawa(strength=3, screening_length=2, cutoff=20, switch=None, skin=None)
+    >>> round(mp.Context(system, mp.VerletIntegrator(0.01)).get_state(energy=True).potential_energy, 6)
+    0.551812
+    """
+
+    domains: Mapping[str, Domain] = domain_table(
+        strength=Domain("pN nm²"),
+        screening_length=Domain("nm", above=0.0),
+        cutoff=_CUTOFF,
+        switch=_SWITCH,
+        skin=SKIN,
+    )
+    strength: float
+    screening_length: float
+    cutoff: float | None
+    switch: float | None
+    skin: float | None
+
+    def __init__(
+        self,
+        group_a: "Beads",
+        group_b: "Beads",
+        strength: float,
+        screening_length: float,
+        *,
+        cutoff: float | None = None,
+        switch: float | None = None,
+        shift: bool = True,
+        exclusions: "Rows | None" = None,
+        skin: float | None = None,
+        along_surface: bool = False,
+        name: str | None = None,
+        group: int = 0,
+    ) -> None:
+        super().__init__(
+            group_a, group_b, shift=shift, exclusions=exclusions, along_surface=along_surface, name=name, group=group,
+            strength=strength, screening_length=screening_length, cutoff=cutoff, switch=switch, skin=skin,
+        )  # fmt: skip
+
+    def bind(self, layout: "Layout") -> "Operation":
+        return self._bind_ending(layout, Radial.YUKAWA, self._named("strength", "screening_length"))
+
+
+class TabulatedPair(EndingPair):
+    r"""An energy of pairs that is given as a table.
+
+    .. math:: U = \sum_{(i, j)} s\,[u(r) - U_c] \quad\text{for}\; r = |x_j - x_i| < r_c
+
+    over all pairs with one bead in each group, each pair once; u is the cubic spline through the table, U_c what it is
+    at the cutoff, or 0 where the energy is switched off.
+
+    Parameters
+    ----------
+    group_a, group_b : handle, list of handles, (n,) int, or Sites
+        As in `SoftSphere`.
+    distances : (n,) float, nm, >= 0
+        Of at least four rows of the table, each larger than the one before; equally far from each other or not.
+    energies : (n,) float, pN nm, finite
+        u there.
+    scale : float, finite
+        s, a factor that can be set while a run goes on.
+    cutoff : float, nm, > 0, optional
+        r_c, within the table; its last distance where none is given.
+    switch : float, nm, > 0, optional
+        As in `LennardJones`.
+    shift : bool
+        As in `LennardJones`.
+    exclusions : (E, 2) int, optional
+        As in `SoftSphere`.
+    skin : float, nm, >= 0, optional
+        As in `SoftSphere`; 0.4 times the cutoff where none is given.
+    along_surface : bool
+        As in `SoftSphere`.
+    name, group
+        See `Force`.
+
+    Raises
+    ------
+    ParameterError, TopologyError
+        As `SoftSphere`; a switch that is not below the cutoff, or without one.
+        A table that is none: too short, distances that do not ascend, what is not finite; a cutoff outside it.
+
+    Notes
+    -----
+    The spline has two continuous derivatives; at both ends its third is that of the interval next to the last ("not a
+    knot"). So energy and force are continuous within the table: at its end the energy is, with `shift`, and the force
+    too with `switch`. Its error falls as the fourth power of the spacing, that of forces as the third: give more rows
+    where the energy is steep.
+
+    Nothing is known of distances below the first: two beads that come nearer to each other have no energy, and the run
+    ends with a `SimulationError` that names one of them. Let a table begin where thermal beads never come, or at 0; one
+    that begins at 0 has no force between beads in one place. A search costs a few nanoseconds more than a formula.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import medyanpy as mp
+    >>> topology = mp.Topology()
+    >>> beads = topology.add_beads([[0.0, 0, 0], [2.5, 0, 0]], mass=1.0)
+    >>> system = mp.System(topology)
+    >>> r = np.linspace(0.0, 5.0, 51)
+    >>> system.add_force(mp.forces.TabulatedPair(beads, beads, r, 4.0 * np.exp(-r**2)))
+    TabulatedPair(scale=1, cutoff=None, switch=None, skin=None)
+    >>> round(mp.Context(system, mp.VerletIntegrator(0.01)).get_state(energy=True).potential_energy, 6)
+    0.007722
+    """
+
+    domains: Mapping[str, Domain] = domain_table(scale=Domain(), cutoff=_CUTOFF, switch=_SWITCH, skin=SKIN)
+    scale: float
+    cutoff: float | None
+    switch: float | None
+    skin: float | None
+
+    def __init__(
+        self,
+        group_a: "Beads",
+        group_b: "Beads",
+        distances: "Numbers",
+        energies: "Numbers",
+        scale: float = 1.0,
+        *,
+        cutoff: float | None = None,
+        switch: float | None = None,
+        shift: bool = True,
+        exclusions: "Rows | None" = None,
+        skin: float | None = None,
+        along_surface: bool = False,
+        name: str | None = None,
+        group: int = 0,
+    ) -> None:
+        title = name or type(self).__name__
+        self._distances, self._energies = _table(title, distances, energies)
+        super().__init__(
+            group_a, group_b, shift=shift, exclusions=exclusions, along_surface=along_surface, name=name, group=group,
+            scale=scale, cutoff=cutoff, switch=switch, skin=skin,
+        )  # fmt: skip
+
+    @property
+    def distances(self) -> np.ndarray:
+        """(n,) nm; of the table."""
+        return self._distances
+
+    @property
+    def energies(self) -> np.ndarray:
+        """(n,) pN nm; of the table."""
+        return self._energies
+
+    def _end(self, numbers: Mapping[str, Any]) -> float | None:
+        cutoff: float | None = numbers["cutoff"]
+        return float(self._distances[-1]) if cutoff is None else cutoff
+
+    def _checked(self, **numbers: Any) -> dict[str, Any]:
+        checked = super()._checked(**numbers)
+        cutoff, r = checked["cutoff"], self._distances
+        if cutoff is not None and not r[0] < cutoff <= r[-1]:
+            raise ParameterError(
+                f"{self.name}: cutoff = {cutoff:g} nm but must be within the table, above {r[0]:g} and up to "
+                f"{r[-1]:g} nm"
+            )
+        return checked
+
+    def _kernel(self) -> tuple[Radial, tuple[float, float], float, np.ndarray]:
+        from scipy.interpolate import CubicSpline
+
+        r = self._distances
+        cubics = CubicSpline(r, self._energies).c[::-1].T
+        return Radial.TABULATED, (self._numbers["scale"], float(len(r))), 0.0, np.append(r, cubics)
+
+    def squared_frequencies(self, start: "Start") -> np.ndarray | None:
+        lowest = int(np.argmin(self._numbers["scale"] * self._energies))
+        if lowest in (0, len(self._distances) - 1):
+            # No well: what it bears depends on how near to each other beads will come.
+            return None
+        stiffness = self._steepness(*self._kernel())
+        end = self._end(self._numbers)
+        least = float(stiffness(self._distances[lowest : lowest + 1])[0])
+        return self._frequencies(start, end or 0.0, lambda r, _: stiffness(r), max(least, 0.0))
+
+    def bind(self, layout: "Layout") -> "Operation":
+        return self._bind_ending(layout, *self._kernel())
+
+
+def _table(name: str, distances: "Numbers", energies: "Numbers") -> tuple[np.ndarray, np.ndarray]:
+    r = array(f"{name}: distances", distances, (None,)).copy()
+    u = array(f"{name}: energies", energies, (None,)).copy()
+    if len(r) < 4 or len(u) != len(r):
+        raise ParameterError(
+            f"{name}: {len(r)} distances and {len(u)} energies, but there must be as many of either, and at least 4"
+        )
+    if r[0] < 0.0:
+        raise ParameterError(f"{name}: distances[0] = {r[0]:g} nm but must be >= 0")
+    if not (np.diff(r) > 0.0).all():
+        k = int(np.argmin(np.diff(r) > 0.0)) + 1
+        raise ParameterError(
+            f"{name}: distances[{k}] = {r[k]:g} nm but must be above the one before, {r[k - 1]:g} nm"
+        )
+    r.flags.writeable = u.flags.writeable = False
+    return r, u
 
 
 def _lennard_jones(r: Any) -> Any:

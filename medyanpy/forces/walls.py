@@ -10,7 +10,7 @@ from medyanpy._kernels.selected import walls
 from medyanpy._tools import quaternions
 from medyanpy._tools.types import Numbers
 from medyanpy.beads import Balls
-from medyanpy.boundaries import Plane
+from medyanpy.boundaries import Boundary, Plane
 from medyanpy.errors import ParameterError, TopologyError, shown
 from medyanpy.forces._base import Domain, domain_table
 from medyanpy.forces._contact import FORMS, expect_form
@@ -18,7 +18,7 @@ from medyanpy.forces._given import Beads
 from medyanpy.forces._stiffness import Start
 from medyanpy.forces.external import _SingleBeadForce
 from medyanpy.sites import Sites
-from medyanpy.surfaces import Plane as SurfacePlane
+from medyanpy.surfaces import Surface
 
 if TYPE_CHECKING:
     from medyanpy._kernels.program import Operation
@@ -38,12 +38,13 @@ class WallRepulsion(_SingleBeadForce):
               \quad\text{for}\; \mu_i < 2^{1/6}, \qquad \text{or, soft,}\quad \sum_i \varepsilon\,(1 - \mu_i)^2
               \quad\text{for}\; \mu_i < 1, \qquad \mu_i = 1 + g_i/\sigma
 
-    g is the distance of the surface of a bead from the wall: g = n·(x - o) - r of a sphere, and
-    g = n·(x - o) - √(n·S n), S = R diag(a²) Rᵀ, of an ellipsoid: exact, whichever way it is turned.
+    g is the distance of the surface of a bead from the wall: that of its centre less r, of a sphere; and of an
+    ellipsoid before a plane g = n·(x - o) - √(n·S n), S = R diag(a²) Rᵀ: exact, whichever way it is turned.
 
     Parameters
     ----------
-    wall : boundaries.Plane
+    wall : boundaries.Plane, boundaries.Sphere or boundaries.Capsule
+        Round ones from inside, or from outside.
     beads : handle, list of handles, (m,) int, or Sites
         Of any kind. Filaments, rods and membranes are kept in front of the wall by their nodes.
     epsilon : float, pN nm, >= 0
@@ -55,7 +56,7 @@ class WallRepulsion(_SingleBeadForce):
         r: the same for all, or one for each bead, in the order given; those of `Balls`, and 0 of others, where none is
         given.
     semi_axes : (3,) or (m, 3) float, nm, > 0, optional
-        a, along the axes of the body frame: the beads are ellipsoids, and must be beads that turn.
+        a, along the axes of the body frame: the beads are ellipsoids, and must be beads that turn; before a plane.
     form : "WCA" or "soft"
     name, group
         See `Force`.
@@ -63,9 +64,9 @@ class WallRepulsion(_SingleBeadForce):
     Raises
     ------
     ParameterError
-        Something that is no wall; a number outside its domain or of another shape; both radius and semi-axes, or
-        semi-axes of a bead that does not turn; with WCA, when a Context is made, a bead that overlaps with the wall
-        where it starts.
+        Something that is no wall; a number outside its domain or of another shape; both radius and semi-axes, semi-axes
+        of a bead that does not turn, or with a round wall; with WCA, when a Context is made, a bead that overlaps with
+        the wall where it starts.
     TopologyError
         A handle of another topology, beads that do not exist or are named twice; semi-axes of sites.
 
@@ -108,7 +109,7 @@ class WallRepulsion(_SingleBeadForce):
 
     def __init__(
         self,
-        wall: Plane,
+        wall: Boundary,
         beads: "Beads",
         epsilon: float,
         sigma: float,
@@ -120,10 +121,12 @@ class WallRepulsion(_SingleBeadForce):
         group: int = 0,
     ) -> None:
         title = name or type(self).__name__
-        if not isinstance(wall, Plane):
-            # Both planes show themselves alike.
-            other = "a surfaces.Plane" if isinstance(wall, SurfacePlane) else shown(wall)
-            raise ParameterError(f"{title}: wall must be a boundaries.Plane, not {other}")
+        if not isinstance(wall, Boundary):
+            # Planes and spheres of both kinds show themselves alike.
+            other = f"a surfaces.{type(wall).__name__}" if isinstance(wall, Surface) else shown(wall)
+            raise ParameterError(
+                f"{title}: wall must be a boundaries.Plane, boundaries.Sphere or boundaries.Capsule, not {other}"
+            )
         self._wall, self._form = wall, expect_form(title, form)
         self._seen: WeakSet[Any] = WeakSet()
         super().__init__(
@@ -131,7 +134,7 @@ class WallRepulsion(_SingleBeadForce):
         )
 
     @property
-    def wall(self) -> Plane:
+    def wall(self) -> Boundary:
         return self._wall
 
     @property
@@ -144,6 +147,11 @@ class WallRepulsion(_SingleBeadForce):
             raise ParameterError(f"{self.name}: give radius= or semi_axes=, not both")
         if checked["semi_axes"] is not None and isinstance(self._given, Sites):
             raise TopologyError(f"{self.name}: sites have no orientation: give radius=, not semi_axes=")
+        if checked["semi_axes"] is not None and not isinstance(self._wall, Plane):
+            raise ParameterError(
+                f"{self.name}: how far an ellipsoid is from {self._wall!r} is not offered, only from a plane: give "
+                "radius="
+            )
         return checked
 
     def squared_frequencies(self, start: Start) -> np.ndarray | None:
@@ -154,7 +162,7 @@ class WallRepulsion(_SingleBeadForce):
         return start.springs(self._coordinates(start), stiffness)
 
     def bind(self, layout: "Layout") -> "Operation":
-        if (across := np.flatnonzero(layout.box * self._wall.normal)).size:
+        if isinstance(self._wall, Plane) and (across := np.flatnonzero(layout.box * self._wall.normal)).size:
             raise ParameterError(
                 f"{self.name}: the box is periodic along {'xyz'[across[0]]}, so that there is nothing behind a wall "
                 f"with normal {self._wall.normal.tolist()}: open that direction (None)"
@@ -167,8 +175,7 @@ class WallRepulsion(_SingleBeadForce):
             self._seen.add(layout)
         epsilon, sigma = self._named("epsilon", "sigma")
         operation = walls.Wall(
-            self.name, table, place, self._wall.point, self._wall.normal, FORMS[self._form], epsilon, sigma,
-            radius, axes, oriented,
+            self.name, table, place, *self._wall._shape, FORMS[self._form], epsilon, sigma, radius, axes, oriented,
         )  # fmt: skip
         operation.acts_on_points = on_points
         return operation
@@ -221,7 +228,8 @@ class WallRepulsion(_SingleBeadForce):
         reach = self._radii(topology)
         if self._numbers["semi_axes"] is not None and not isinstance(beads, Sites):
             # Sites with semi-axes have been refused.
-            reach = np.linalg.norm(self._numbers["semi_axes"] * self._normal_in_bodies(topology, beads), axis=1)
+            normals = self._normals_in_bodies(topology, beads, x)
+            reach = np.linalg.norm(self._numbers["semi_axes"] * normals, axis=1)
         gap = self._wall.distance(x) - reach
         # Ellipsoids that are put to touch it may be behind it by rounding.
         inside = gap < -1e-9 * self._numbers["sigma"]
@@ -236,12 +244,12 @@ class WallRepulsion(_SingleBeadForce):
                 'begin with form="soft"'
             )
 
-    def _normal_in_bodies(self, topology: "Topology", beads: np.ndarray) -> np.ndarray:
+    def _normals_in_bodies(self, topology: "Topology", beads: np.ndarray, x: np.ndarray) -> np.ndarray:
         """(m, 3) the normal of the wall in the frame of each bead."""
         turns = np.tile([1.0, 0.0, 0.0, 0.0], (topology.n_beads, 1))
         for handle in topology.oriented_handles:
             turns[handle.beads] = handle.orientations
-        out: np.ndarray = np.einsum("nij,i->nj", quaternions.matrices(turns[beads]), self._wall.normal)
+        out: np.ndarray = np.einsum("nij,ni->nj", quaternions.matrices(turns[beads]), self._wall.normals(x))
         return out
 
 

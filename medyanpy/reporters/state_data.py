@@ -136,6 +136,7 @@ COLUMNS = (
     Column("work", "Shadow Work", "pN nm", lambda row: row.state.shadow_work, "energy"),
     Column("work", "Protocol Work", "pN nm", lambda row: row.state.protocol_work, "energy"),
     Column("chemical_work", "Chemical Work", "pN nm", lambda row: row.state.chemical_work, "energy"),
+    Column("acceptance", "Acceptance", "", lambda row: row.state.acceptance, form=".6f"),
     Column("area", "Area", "nm^2", _area, "positions"),
     Column("volume", "Volume", "nm^3", _volume, "positions"),
     *(Column("box", f"Box {axis}", "nm", _length(c)) for c, axis in enumerate("XYZ")),
@@ -169,6 +170,8 @@ class StateDataReporter(TableReporter):
         Heat, shadow work and protocol work so far, pN nm; switches `Simulation.report_work` on where it is off.
     chemical_work : bool
         What driven jumps have done, pN nm; likewise.
+    acceptance : bool
+        Of all tries of blocks M( ) so far those accepted; needs a word with one.
     area, volume : bool
         Of all membranes together, nm^2; of all closed ones, nm^3. From the vertices as they are. Membranes that close
         through the sides of a box have no volume.
@@ -195,7 +198,7 @@ class StateDataReporter(TableReporter):
     ParameterError
         No columns; progress or remaining time without `total_steps`; a file that exists and has rows, that somebody
         else is writing, or one to append to that has other columns; area without a membrane, volume without a closed
-        one, box without a periodic box.
+        one, box without a periodic box, acceptance with a word without M( ).
     OutputError
         From ``Simulation.step`` or `flush`: a disk that is full, a file that is gone. The row is written when that is
         possible.
@@ -236,6 +239,7 @@ class StateDataReporter(TableReporter):
         temperatures: bool = False,
         work: bool = False,
         chemical_work: bool = False,
+        acceptance: bool = False,
         area: bool = False,
         volume: bool = False,
         box: bool = False,
@@ -259,6 +263,7 @@ class StateDataReporter(TableReporter):
             "temperatures": temperatures,
             "work": work,
             "chemical_work": chemical_work,
+            "acceptance": acceptance,
             "area": area,
             "volume": volume,
             "box": box,
@@ -301,6 +306,11 @@ class StateDataReporter(TableReporter):
     def _follow(self, simulation: "Simulation") -> None:
         step = simulation.current_step
         if self._clock is None:
+            if "acceptance" in self._wanted and not simulation.integrator.blocks:
+                raise ParameterError(
+                    f"StateDataReporter: acceptance is asked for, but the word {simulation.integrator.word!r} has no "
+                    "block M( )"
+                )
             if {"work", "chemical_work"} & self._wanted:
                 simulation.report_work = True
             if "box" in self._wanted and simulation.system.box is None:

@@ -40,10 +40,22 @@ def membrane(make):
     return build
 
 
-CHARGES = RNG.normal(size=700)
+def curved_points():
+    topology = mp.Topology()
+    mesh = mp.TriangleMesh.icosphere(10.0, 4)
+    x = mesh.vertices + 0.05 * np.sin(3.0 * mesh.vertices[:, ::-1])
+    membrane = topology.add_membrane(mesh.with_vertices(x), vertex_mass=1.0)
+    points = topology.add_intriangle_points(membrane, 5000, mass=1.0, seed=1)
+    return topology, F.PointCurvature(points, 82.0, 0.2, 3.0)
+
+
+CHARGES, SOME = RNG.normal(size=700), np.linspace(-1.0, 2.0, 3000)
 MANY = {
     "charges": beads(700, lambda b: F.Coulomb(b, CHARGES)),
     "Lennard-Jones of all pairs": beads(700, lambda b: F.LennardJones(b, b, 1.0, 1.9)),
+    "Yukawa of all pairs": beads(700, lambda b: F.Yukawa(b, b, 1.0, 1.9)),
+    "Morse, switched": beads(3000, lambda b: F.Morse(b, b, 1.0, 0.3, 9.0, cutoff=30.0, switch=20.0)),
+    "custom pairs": beads(3000, lambda b: F.CustomPair(b, b, "q1*q2*exp(-r/9)", cutoff=30.0, q=SOME)),
     "custom bonds": beads(9000, lambda b: F.CustomBonds(np.column_stack([b.beads[:-1], b.beads[1:]]), "tanh(r/9)^1.3")),
     "uniform field": beads(9000, lambda b: F.UniformField(b.beads[:-1], [1.0, 2.0, 3.0])),
     "harmonic trap": beads(9000, lambda b: F.HarmonicTrap(b.beads[:-1], 2.0, [1.0, 2.0, 3.0])),
@@ -52,7 +64,9 @@ MANY = {
     "area": membrane(lambda m: F.MembraneArea(m, 200.0, 1200.0)),
     "area of each triangle": membrane(lambda m: F.MembraneArea(m, 200.0, 0.2, per_triangle=True)),
     "tension": membrane(lambda m: F.MembraneTension(m, 0.02)),
+    "tether": membrane(lambda m: F.MembraneTether(m, 50.0, l_min=0.2, l_c1=1.0, l_c0=1.0, l_max=3.0)),
     "volume": membrane(lambda m: F.MembraneVolume(m, 0.8, 4000.0)),
+    "curved points": curved_points,
 }
 
 
@@ -94,6 +108,10 @@ NOBODY = {
     "texts": lambda h: F.ConstraintPenalty("x1*x2 - k", NO_PAIRS, 1.0, k=1.0),
     "charges": lambda h: F.Coulomb([], 1.0),
     "Lennard-Jones": lambda h: F.LennardJones([], [0], 1.0, 1.0),
+    "Morse": lambda h: F.Morse([], [0], 1.0, 1.0, 1.0, cutoff=3.0),
+    "table of pairs": lambda h: F.TabulatedPair([0], [], [0.0, 1.0, 2.0, 3.0], [1.0, 0.5, 0.1, 0.0]),
+    "custom pairs": lambda h: F.CustomPair([], [], "q1*q2/r", cutoff=2.0, q=1.0),
+    "custom pairs of two groups": lambda h: F.CustomPair([0], [], "q1*q2/r", cutoff=2.0, q1=[1.0], q2=[]),
     "soft spheres, no sites": lambda h: F.SoftSphere(mp.Sites.beads([]), h["beads"], 1.0, 1.6),
     "soft spheres, no anchors": lambda h: F.SoftSphere(h["beads"], mp.Sites.anchors(np.zeros((0, 3))), 1.0, 1.6),
     "ellipsoids": lambda h: F.EllipsoidRepulsion(NO, h["bodies"], 1.0, [1.0, 2.0, 3.0]),

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.interpolate import CubicSpline
 from scipy.spatial.transform import Rotation
 
 import medyanpy as mp
@@ -22,6 +23,7 @@ from medyanpy.testing import ForceCase, check_box, check_force
 
 sys.path.insert(0, str(Path(__file__).parent))
 from along_surface import shortest, way_in_strip, weights_of
+from point_curvature import curvature_between, with_borders
 
 RNG = np.random.default_rng(7)
 N = 40
@@ -499,6 +501,32 @@ def membrane_measure(name, which, make, energy):
     return ForceCase(name, build, of_positions, 4.0)
 
 
+def tether(which):
+    """Its walls are near where the mesh has edges, whatever their lengths."""
+    membrane = lumpy_handles()[which]
+    lengths = np.linalg.norm(np.diff(membrane.mesh.vertices[membrane.mesh.edges], axis=1)[:, 0], axis=1)
+    # Derivatives of exp(-1/s) are large near where walls begin: that is where no edge is.
+    middle = np.sort(lengths)[len(lengths) // 3 : 2 * len(lengths) // 3]
+    gap = int(np.argmax(np.diff(middle)))
+    begin = middle[gap : gap + 2] @ np.array([[0.6, 0.4], [0.4, 0.6]])
+    ends = np.array([0.3 * lengths.min(), *begin, 12.0 * lengths.max()])
+    least, repelled, attracted, most = ends
+
+    def build():
+        topology, handles = lumpy_scene()
+        limits = dict(zip(("l_min", "l_c1", "l_c0", "l_max"), ends, strict=True))
+        return topology, mp.forces.MembraneTether(handles[which], 900.0, 1.0, **limits)
+
+    def energy(x):
+        x = x[membrane.beads]
+        length = np.linalg.norm(x[membrane.mesh.edges[:, 1]] - x[membrane.mesh.edges[:, 0]], axis=1)
+        long, short = length[length > attracted], length[length < repelled]
+        above = np.exp(1.0 / (attracted - long)) / (most - long)
+        return 900.0 * (above.sum() + (np.exp(1.0 / (short - repelled)) / (short - least)).sum())
+
+    return ForceCase(f"tether, {which}", build, energy, 1.0)
+
+
 def own_areas(n):
     return np.linspace(1.0, 3.0, n), np.linspace(4.0, 9.0, n)
 
@@ -534,6 +562,8 @@ MEMBRANES = [
         lambda m: mp.forces.MembraneVolume(m, 0.8, 3000.0),
         lambda a, v: 0.4 * (v - 3000.0) ** 2 / 3000.0,
     ),
+    tether("closed"),
+    tether("open"),
 ]
 
 
@@ -864,6 +894,26 @@ def on_membranes_energy(linear):
     return energy
 
 
+def curved_points(which):
+    """Of a membrane without borders, and of one that has borders, some of whose points are at these."""
+
+    def build():
+        topology, h = points_of_two_membranes()
+        return topology, mp.forces.PointCurvature(h[which], 3.0, 0.05, 1.7)
+
+    def energy(x):
+        h = points_of_two_membranes()[1][which]
+        membrane, total = h.membrane, 0.0
+        x_m, faces = x[membrane.beads], membrane.mesh.faces
+        at_vertices = with_borders(curvature(x_m, faces, "vertex")[0], membrane.mesh)
+        for bead, f in zip(h.beads, h.triangles.tolist(), strict=True):
+            w = weights_of(x_m, faces, f, x[bead])
+            total += 2.0 * 3.0 * 1.7 * (curvature_between(x_m, faces, at_vertices, f, w) - 0.05) ** 2
+        return total
+
+    return ForceCase(f"curved points, {which}", build, energy, 1.0)
+
+
 ARCS, ARCS_CENTER = 3.0, np.array([5.0, -2.0, 1.0])
 
 
@@ -893,6 +943,8 @@ def along_a_sphere_energy(x):
 
 BETWEEN_BEADS = [
     ForceCase("field on a membrane", on_membranes(mp.forces.MembraneField), on_membranes_energy(True), 1.0),
+    curved_points("points"),
+    curved_points("more"),
     ForceCase("Python field on a membrane", on_membranes(weights_squared), on_membranes_energy(False), 1.0),
     ForceCase(
         "soft spheres along surfaces",
@@ -922,6 +974,144 @@ BETWEEN_BEADS = [
     ForceCase("harmonic trap", harmonic_trap, harmonic_trap_energy, 5.0),
     ForceCase("external field", external_field, external_field_energy, 3.0),
     ForceCase("Python force", python_force, python_force_energy, 1.0),
+]
+
+
+def switched(r, u, start, end):
+    """An energy that is switched off from `start` to `end`, as a polynomial of five terms."""
+    x = np.clip((r - start) / (end - start), 0.0, 1.0)
+    return np.where(r < end, u(r) * (1.0 - 10.0 * x**3 + 15.0 * x**4 - 6.0 * x**5), 0.0)
+
+
+def ending_pairs(make, energy):
+    """A pair force between overlapping groups of the scene, points among them; `energy` of distances and both beads."""
+
+    def groups(h):
+        return [h["closed"], h["points"]], [h["balls"], h["points"], h["beads"]]
+
+    def build():
+        topology, h = lumpy_scene()
+        return topology, make(*groups(h), exclusions=EXCLUDED)
+
+    def total(x):
+        a, b = (np.concatenate([handle.beads for handle in group]) for group in groups(lumpy_handles()))
+        return np.sum(energy(distances(x, pairs_within(a, b, EXCLUDED))))
+
+    return build, total
+
+
+def morse(r):
+    e = np.exp(-0.8 * (r - 4.0))
+    return 3.0 * (e * e - 2.0 * e)
+
+
+def yukawa(r):
+    return 11.0 * np.exp(-r / 3.0) / r
+
+
+TABLE = np.concatenate([[0.0], np.geomspace(0.3, 12.0, 30)])
+
+
+def tabulated(r):
+    return CubicSpline(TABLE, 5.0 * np.cos(0.6 * TABLE) * np.exp(-0.1 * TABLE))(r)
+
+
+SIZES, CHARGED = np.linspace(1.0, 3.0, 14), np.linspace(-2.0, 2.5, 14)
+TEXT = "4*e*((s/r)^6 - (s/r)^3) + c*q1*q2/r; s = (sigma1 + sigma2)/2"
+
+
+def custom_pairs():
+    topology, h = lumpy_scene()
+    beads = [h["points"], h["balls"], h["beads"]]
+    return topology, mp.forces.CustomPair(
+        beads, beads, TEXT, cutoff=14.03, e=0.7, c=2.0, sigma=SIZES, q=CHARGED, exclusions=EXCLUDED
+    )
+
+
+def custom_pairs_energy(x):
+    h = lumpy_handles()
+    beads = np.concatenate([h[k].beads for k in ("points", "balls", "beads")])
+    place = {bead: k for k, bead in enumerate(beads.tolist())}
+    i, j = pairs_within(beads, beads, EXCLUDED)
+    a, b = (np.array([place[k] for k in ends.tolist()]) for ends in (i, j))
+    r, s, q = distances(x, (i, j)), 0.5 * (SIZES[a] + SIZES[b]), CHARGED[a] * CHARGED[b]
+    assert np.abs(r - 14.03).min() > 0.01
+
+    def u(r):
+        return 4.0 * 0.7 * ((s / r) ** 6 - (s / r) ** 3) + 2.0 * q / r
+
+    return np.sum(np.where(r < 14.03, u(r) - u(14.03), 0.0))
+
+
+def custom_pairs_of_sites():
+    """Numbers of the sites of either group, which are not those of the other."""
+    topology, h = lumpy_scene()
+    a, b = site_groups(h)
+    return topology, mp.forces.CustomPair(
+        a, b, "k1*exp(-r/l) + k2*r", cutoff=13.0, switch=9.0, l=3.0,
+        k1=np.linspace(1.0, 2.0, len(a)), k2=np.linspace(-0.2, 0.4, len(b)), exclusions=[[3, 9], [0, 1], [13, 4]],
+    )  # fmt: skip
+
+
+def custom_pairs_of_sites_energy(x):
+    a, b = (places(s, x) for s in site_groups(lumpy_handles()))
+    r = np.linalg.norm(a[:, None] - b[None], axis=-1)
+    r[3, 0] = r[4, 4] = np.inf
+    k1, k2 = np.linspace(1.0, 2.0, len(a))[:, None], np.linspace(-0.2, 0.4, len(b))[None]
+    near = np.where(r < 13.0, r, 13.0)
+    return np.sum(switched(near, lambda r: k1 * np.exp(-r / 3.0) + k2 * r, 9.0, 13.0))
+
+
+ENDING = [
+    ForceCase(
+        "Morse, switched",
+        *ending_pairs(
+            lambda a, b, **k: mp.forces.Morse(a, b, 3.0, 0.8, 4.0, cutoff=10.0, switch=7.0, **k),
+            lambda r: switched(r, morse, 7.0, 10.0),
+        ),
+        0.5,
+    ),
+    ForceCase(
+        "Yukawa",
+        *ending_pairs(
+            lambda a, b, **k: mp.forces.Yukawa(a, b, 11.0, 3.0, cutoff=9.87, **k),
+            lambda r: np.where(r < 9.87, yukawa(r) - yukawa(9.87), 0.0),
+        ),
+        0.5,
+    ),
+    ForceCase(
+        "Yukawa of all pairs",
+        *ending_pairs(lambda a, b, **k: mp.forces.Yukawa(a, b, 11.0, 3.0, **k), yukawa),
+        0.5,
+    ),
+    ForceCase(
+        "Lennard-Jones, switched",
+        *ending_pairs(
+            lambda a, b, **k: mp.forces.LennardJones(a, b, 0.5, 2.0, cutoff=9.0, switch=3.0, **k),
+            lambda r: switched(r, lambda r: 2.0 * ((2.0 / r) ** 12 - (2.0 / r) ** 6), 3.0, 9.0),
+        ),
+        0.3,
+    ),
+    ForceCase(
+        "table of pairs, switched",
+        *ending_pairs(
+            lambda a, b, **k: mp.forces.TabulatedPair(
+                a, b, TABLE, 5.0 * np.cos(0.6 * TABLE) * np.exp(-0.1 * TABLE), 0.7, cutoff=11.5, switch=8.0, **k
+            ),
+            lambda r: 0.7 * switched(r, lambda r: tabulated(np.minimum(r, 12.0)), 8.0, 11.5),
+        ),
+        0.3,
+    ),
+    ForceCase("custom pairs", custom_pairs, custom_pairs_energy, 0.5),
+    ForceCase("custom pairs of sites", custom_pairs_of_sites, custom_pairs_of_sites_energy, 0.5),
+    ForceCase(
+        "Morse along surfaces",
+        along_surfaces(lambda a, b, **k: mp.forces.Morse(a, b, 2.0, 0.7, 5.0, cutoff=10.1, switch=7.0, **k)),
+        along_surfaces_energy(
+            lambda r: switched(r, lambda r: 2.0 * ((np.exp(-0.7 * (r - 5.0)) - 1.0) ** 2 - 1.0), 7.0, 10.1), 10.1
+        ),
+        0.2,
+    ),
 ]
 
 
@@ -1144,6 +1334,40 @@ def wall_energy(x):
         depth = ([1.0, 2.0, 0.5] - x[h[name].beads]) @ [0.6, 0.0, 0.8] + getattr(h[name], "radius", 0.0)
         total += np.sum(2.0 * (np.maximum(0.0, depth) / 3.0) ** 2)
     return total
+
+
+def round_wall(wall):
+    """From inside and outside, for beads in front of it, at both ends, and behind it."""
+
+    def build():
+        topology, h = lumpy_scene()
+        return topology, mp.forces.WallRepulsion(wall, [h["points"], h["balls"], h["open"]], 2.0, 3.0, form="soft")
+
+    def energy(x):
+        h, total = lumpy_handles(), 0.0
+        a, b = (wall.center, wall.center) if isinstance(wall, mp.boundaries.Sphere) else (wall.a, wall.b)
+        for name in ("points", "balls", "open"):
+            # The nearest of very many places on the segment would be as good.
+            s = np.clip((x[h[name].beads] - a) @ (b - a) / max(1e-9, (b - a) @ (b - a)), 0.0, 1.0)[:, None]
+            out = np.linalg.norm(x[h[name].beads] - a - s * (b - a), axis=1) - wall.radius
+            depth = (out if wall.inside else -out) + getattr(h[name], "radius", 0.0)
+            total += np.sum(2.0 * (np.maximum(0.0, depth) / 3.0) ** 2)
+        assert total > 1.0
+        return total
+
+    return build, energy
+
+
+ROUND_WALLS = [
+    ForceCase("wall of a cell", *round_wall(mp.boundaries.Sphere([1.0, -2.0, 3.0], 9.0)), 3.0),
+    ForceCase("wall of an obstacle", *round_wall(mp.boundaries.Sphere([2.0, 1.0, 0.5], 7.0, inside=False)), 2.0),
+    ForceCase("wall of a bacterium", *round_wall(mp.boundaries.Capsule([1.0, 0.0, -3.0], [5.0, 4.0, 2.0], 5.0)), 2.0),
+    ForceCase(
+        "wall of a rod",
+        *round_wall(mp.boundaries.Capsule([-8.0, 0.0, -3.0], [5.0, 4.0, 2.0], 4.0, inside=False)),
+        2.0,
+    ),
+]
 
 
 # Collisions: see test_collisions.py for the other pairs of shapes. ----------------------------------------------------
@@ -1406,6 +1630,8 @@ CASES = [
     *ANGLES,
     *MEMBRANES,
     *BETWEEN_BEADS,
+    *ENDING,
+    *ROUND_WALLS,
     *FILAMENTS,
     *ORIENTED,
     ForceCase("collisions", collisions, collisions_energy, 0.02),
@@ -1438,10 +1664,9 @@ def test_force_keeps_the_contract_in_a_box(case):
 def test_copies_and_documents_are_the_force(case):
     """With numbers that were set, name and group: the same bits. Functions of Python are in no document."""
     topology, force = case.build()
-    for name in force.changeable:
-        value = getattr(force, name)
-        if isinstance(value, float | np.ndarray):
-            force.set(**{name: value / 3.0})
+    values = {name: getattr(force, name) for name in force.changeable}
+    # At once: some must stay below others.
+    force.set(**{name: value / 3.0 for name, value in values.items() if isinstance(value, float | np.ndarray)})
     arguments = {**force._arguments_now(), "name": "own", "group": 3}
     force = made_anew(type(force), arguments, {})
     system = mp.System(topology)

@@ -1,0 +1,312 @@
+"""Pair energies written as text."""
+
+import re
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from medyanpy._kernels.selected import pairs
+from medyanpy._tools.described import scalar_if_one
+from medyanpy._tools.types import Numbers
+from medyanpy.errors import ParameterError, TopologyError, shortened
+from medyanpy.forces._base import Domain, domain_table
+from medyanpy.forces._given import Beads, Rows
+from medyanpy.forces._pair_force import SKIN
+from medyanpy.forces._written import WrittenForce
+from medyanpy.forces.pairs import EndingPair, steepest
+from medyanpy.sites import Sites
+from medyanpy.surfaces.expressions import Graph, parse
+
+if TYPE_CHECKING:
+    from medyanpy._kernels.program import Operation
+    from medyanpy.forces._stiffness import Start
+    from medyanpy.layout import Layout
+
+__all__ = ["CustomPair"]
+
+# Numbers that are not of the text.
+_OWN = domain_table(cutoff=Domain("nm", above=0.0), switch=Domain("nm", above=0.0, optional=True), skin=SKIN)
+# How many pairs are tried, whether the order of their beads matters, and by how much values may differ by rounding.
+_TRIED = 64
+_ROUNDING = 1e-9
+# Places at which the lowest energy of a pair is looked for.
+_GRID = 4096
+
+
+class CustomPair(WrittenForce, EndingPair):
+    r"""An energy of pairs written as an expression of their distance, of parameters, and of numbers of both beads.
+
+    .. math:: U = \sum_{(i, j)} u(r;\ p,\ p_i,\ p_j) - U_c \quad\text{for}\; r = |x_j - x_i| < r_c
+
+    over all pairs with one bead in each group, each pair once. U_c is what u of the pair is at the cutoff: 0 where the
+    energy is switched off.
+
+    Parameters
+    ----------
+    group_a, group_b : handle, list of handles, (n,) int, or Sites
+        As in `SoftSphere`.
+    energy : str or SymPy expression
+        u, pN nm: numbers, pi, r (nm), parameters, ``+ - * /``, powers ``**`` or ``^``, parentheses, and the functions
+        of :doc:`/forces/fields`; behind semicolons, what further names stand for.
+    cutoff : float, nm, > 0
+        r_c, beyond which beads do not interact.
+    switch : float, nm, > 0, optional
+        As in `LennardJones`.
+    shift : bool
+        As in `LennardJones`.
+    exclusions : (E, 2) int, optional
+        As in `SoftSphere`.
+    skin : float, nm, >= 0, optional
+        As in `SoftSphere`; 0.4 times the cutoff where none is given.
+    name, group
+        See `Force`.
+    **parameters : float or (n,) float, finite
+        The numbers that the expression names. One that each bead has of its own is named twice there, with 1 for one
+        bead of the pair and 2 for the other: ``sigma=[...]``, for beads in the order in which they are given, is
+        ``sigma1`` and ``sigma2``. Both groups are then the same. Where they share no bead, ``sigma1=[...]`` may be
+        given for the beads of group_a, and ``sigma2=[...]`` for those of group_b. Change them with `set`.
+
+    Raises
+    ------
+    ParameterError
+        Text that is no such expression (the message names the place), or one that does not depend on r; one whose value
+        changes where the two beads of a pair change places, in one group; a parameter that is missing, is not in the
+        expression, has a name that means something else, or is not finite; a switch that is not below the cutoff.
+    TopologyError
+        As `SoftSphere`; numbers of beads of two groups that share some.
+
+    Notes
+    -----
+    The expression is read, never run: it is differentiated by rules, three times, and compiled for a kernel, so that
+    forces, and the second and third derivatives that linearly implicit kicks ask for, are exact to rounding. Where u is
+    no number, or infinite, the run stops with a `SimulationError`. For coincident beads the direction is undefined; the
+    force is then zero. Which timestep it bears it can tell where u has a lowest value and no number of single beads.
+
+    Distances are those in space: for others take `TabulatedPair` with ``along_surface=True``.
+
+    Examples
+    --------
+    Beads of different sizes, by the rules of Lorentz and Berthelot:
+
+    >>> import medyanpy as mp
+    >>> topology = mp.Topology()
+    >>> beads = topology.add_beads([[0.0, 0, 0], [3.0, 0, 0], [0, 4.0, 0]], mass=1.0)
+    >>> system = mp.System(topology)
+    >>> mixed = system.add_force(
+    ...     mp.forces.CustomPair(
+    ...         beads,
+    ...         beads,
+    ...         "4*e*((s/r)^12 - (s/r)^6); s = (sigma1 + sigma2)/2; e = sqrt(epsilon1*epsilon2)",
+    ...         cutoff=12.0,
+    ...         switch=10.0,
+    ...         sigma=[2.0, 3.0, 4.0],
+    ...         epsilon=[1.0, 4.0, 4.0],
+    ...     )
+    ... )
+    >>> f"{mp.Context(system, mp.VerletIntegrator(0.01)).get_state(energy=True).potential_energy:.6f}"
+    '-4.613271'
+    >>> mixed.set(epsilon=0.0)
+    """
+
+    _coordinate_names = ("r",)
+
+    def __init__(
+        self,
+        group_a: "Beads",
+        group_b: "Beads",
+        energy: Any,
+        *,
+        cutoff: float,
+        switch: float | None = None,
+        shift: bool = True,
+        exclusions: "Rows | None" = None,
+        skin: float | None = None,
+        name: str | None = None,
+        group: int = 0,
+        **parameters: "Numbers",
+    ) -> None:
+        title = name or type(self).__name__
+        for p in parameters:
+            if p in _OWN:
+                raise ParameterError(f"{title}: {p} is a number of the force and cannot be a parameter")
+        self._read(energy, "_beads_a", name, parameters)
+        self._of_text = tuple(parameters)
+        self._words = frozenset(re.findall(r"[A-Za-z_]\w*", self._text))
+        EndingPair.__init__(
+            self, group_a, group_b, shift=shift, exclusions=exclusions, name=name, group=group,
+            cutoff=cutoff, switch=switch, skin=skin, **parameters,
+        )  # fmt: skip
+        self._check_text()
+        self._check_order()
+
+    @property
+    def _is_one_group(self) -> bool:
+        """Whether the two groups name the same beads, or are the same sites."""
+        a, b = self._groups
+        if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
+            return np.array_equal(a, b)
+        return a is b or (isinstance(a, tuple) and a == b)
+
+    def _items_of(self, p: str) -> str | None:
+        """Of which beads a parameter may have one each."""
+        if self._is_one_group:
+            return None if p in self._words else "_beads_a"
+        return {"1": "_beads_a", "2": "_beads_b"}.get(p[-1])
+
+    def _declare(self, **numbers: Any) -> None:
+        if "cutoff" not in self.changeable:
+            # What each bead may have one of depends on the groups, which are known by now.
+            table = domain_table(**{p: Domain(per=self._items_of(p)) for p in self._of_text}, **_OWN)
+            self.domains, self.changeable = table, tuple(table)
+        of_text = {p: self.domains[p] for p in self._of_text}
+        for p, domain in of_text.items():
+            given = numbers[p]
+            many = isinstance(given, list | tuple) or (isinstance(given, np.ndarray) and given.ndim > 0)
+            if domain.per is None and many:
+                a, b = self._group_names
+                hint = f"give {p}1= for the beads of {a}, {p}2= for those of {b}"
+                if self._is_one_group:
+                    hint = f"name them {p}1 and {p}2 in the expression, where they are those of the two beads of a pair"
+                raise ParameterError(f"{self.name}: {p} must be one number for all pairs; for numbers of beads {hint}")
+        super()._declare(**{p: numbers[p] for p in self.changeable})
+
+    def _names_of(self, p: str) -> list[str]:
+        """What the text calls a parameter."""
+        if self._is_one_group and self._items_of(p) is not None:
+            return [w for w in (f"{p}1", f"{p}2") if w in self._words] or [p]
+        return [p]
+
+    def _named_numbers(self) -> dict[str, Any]:
+        return {w: self._numbers[p] for p in self._of_text for w in self._names_of(p)}
+
+    def _own_of(self, which: str) -> dict[str, str]:
+        """The parameters of which the first ("1") or second ("2") bead of a pair has one of its own, by the names that
+        the text has for them."""
+        return {
+            w: p
+            for p in self._of_text
+            if isinstance(scalar_if_one(self._numbers[p]), np.ndarray)
+            for w in self._names_of(p)
+            if w.endswith(which)
+        }
+
+    def _check_order(self) -> None:
+        """Refuse an energy that is another where the beads of a pair change places, in one group: neither is first."""
+        names = [w for p in self._of_text if self._items_of(p) is not None for w in self._names_of(p)]
+        if not self._is_one_group or not names:
+            return
+        graph, u, _ = self._graph(names)
+        draw = np.random.default_rng(0)
+        r = self._numbers["cutoff"] * draw.uniform(0.05, 1.0, _TRIED)
+        of: dict[str, list[np.ndarray]] = {}
+        for w in names:
+            given = np.atleast_1d(self._numbers[w[:-1]])
+            if w[:-1] not in of:
+                tried = [draw.choice(given, _TRIED) if len(given) else np.ones(_TRIED) for _ in range(2)]
+                # Equal ones do not tell.
+                of[w[:-1]] = [t * (1.0 + 0.1 * draw.random(_TRIED)) for t in tried]
+        values = []
+        for turned in (0, 1):
+            numbers = [of[w[:-1]][(int(w[-1]) - 1 + turned) % 2] for w in names]
+            values.append(graph.evaluate([u], [r, *numbers])[0])
+        a, b = values
+        told = np.isfinite(a) & np.isfinite(b)
+        differs = told & (np.abs(a - b) > _ROUNDING * np.maximum(np.abs(a), np.abs(b)))
+        if differs.any():
+            raise ParameterError(
+                f"{self.name}: {shortened(self._text, 80)!r} is another energy where the two beads of a pair change "
+                "places; in one group neither is the first: write it such that 1 and 2 can be exchanged"
+            )
+
+    def _whole_graph(self, others: list[str]) -> tuple[Graph, int]:
+        """The energy of a pair with what brings it to its end, and some of its numbers as inputs."""
+        graph, u, at = self._graph(others)
+        end, switch = self._end(self._numbers), self._numbers["switch"]
+        if switch is not None and end is not None:
+            one = graph.number(1.0)
+            beyond = graph.subtract(at["r"], graph.number(switch))
+            x = graph.max(graph.multiply(beyond, graph.number(1.0 / (end - switch))), graph.number(0.0))
+            rest = graph.add(one, graph.multiply(x, graph.add(graph.number(3.0), graph.multiply(graph.number(6.0), x))))
+            u = graph.multiply(u, graph.multiply(graph.power(graph.subtract(one, x), 3), rest))
+        elif self._shift and end is not None:
+            _, names = self._inputs(graph, others)
+            try:
+                there = parse(
+                    self.name, self._text, graph, names, polynomial=False, coordinates={"r": graph.number(end)}
+                )
+                known = graph.value_of(there)
+            except (ParameterError, ArithmeticError):
+                # The text has been read before: it is this distance.
+                known = np.nan
+            if known is not None and not np.isfinite(known):
+                raise ParameterError(
+                    f"{self.name}: {shortened(self._text, 80)!r} is no number at the cutoff, {end:g} nm, where it is "
+                    "to be brought to 0: give another, or shift=False"
+                )
+            u = graph.subtract(u, there)
+        return graph, u
+
+    def squared_frequencies(self, start: "Start") -> np.ndarray | None:
+        if self._own_of("1") or self._own_of("2"):
+            return None
+        graph, u = self._whole_graph([])
+        end = self._numbers["cutoff"]
+        slope = graph.derivative(u, 0)
+        nodes = [u, slope, graph.derivative(slope, 0)]
+
+        def stiffness(r: np.ndarray, _: Any = None) -> np.ndarray:
+            return steepest(np.column_stack(graph.evaluate(nodes, [r])), r)
+
+        r = np.linspace(0.0, end, _GRID + 1)[1:-1]
+        energy = graph.evaluate([u], [r])[0]
+        lowest = int(np.argmin(np.where(np.isfinite(energy), energy, np.inf)))
+        if lowest == 0 or lowest == len(r) - 1 or not np.isfinite(energy[lowest - 1]):
+            # No well: what it bears depends on how near to each other beads will come.
+            return None
+        return self._frequencies(start, end, stiffness, max(float(stiffness(r[lowest : lowest + 1])[0]), 0.0))
+
+    def bind(self, layout: "Layout") -> "Operation":
+        members = self._members(layout)
+        of = {which: self._own_of(which) for which in "12"}
+        a_and_b = (members.group == 3).any() and not self._is_one_group
+        if a_and_b and (of["1"] or of["2"]):
+            bead = int(members.bead[np.argmax(members.group == 3)])
+            p = next(iter({**of["1"], **of["2"]}.values()))
+            raise TopologyError(
+                f"{self.name}: {p} has one number for each bead of a group, but bead {bead} is in both: give groups "
+                "that share none, or one group"
+            )
+        numbers = [
+            self._of_members(layout, members.row, members.bead, list(of[which].values()), which) for which in "12"
+        ]
+        graph, u = self._whole_graph([*of["1"], *of["2"]])
+        wanted = [u]
+        for _ in range(3):
+            wanted.append(graph.derivative(wanted[-1], 0))
+        cutoff = self._numbers["cutoff"]
+        operation = pairs.WrittenPairs(
+            self.name, cutoff, *numbers, not self._is_one_group, [graph.program(wanted[:2]), graph.program(wanted)],
+            layout.threads, self._neighbors(layout, members, np.full(len(members.row), 0.5 * cutoff)), members.table,
+        )  # fmt: skip
+        operation.acts_on_points = members.on_points
+        return operation
+
+    def _of_members(
+        self, layout: "Layout", row: np.ndarray, bead: np.ndarray, wanted: list[str], which: str
+    ) -> np.ndarray:
+        """(members, parameters) numbers of the first or second of two; what others have there is not looked at."""
+        out = np.zeros((len(row), len(wanted)))
+        second = which == "2" and not self._is_one_group
+        beads = self._beads_b if second else self._beads_a
+        for k, p in enumerate(wanted):
+            value = np.broadcast_to(self._numbers[p], (len(beads),))
+            if isinstance(beads, Sites):
+                at = row - (len(self._beads_a) if second else 0)
+                there = (at >= 0) & (at < len(beads))
+                out[there, k] = value[at[there]]
+            else:
+                # Of rows asleep that of those that jumps may bear, where they may.
+                of = np.full(layout.n, self._number_of_all(p) or 0.0)
+                of[beads] = value
+                out[:, k] = of[bead]
+        return out
