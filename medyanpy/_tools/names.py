@@ -58,7 +58,8 @@ OPENMM = {
     "addConstraint": "topology.add_filaments(list_of_nodes, ...)",
     "getNumParticles": "topology.n_beads",
     # Running and looking
-    "setPeriodicBoxVectors": "mp.System(topology, box=(x, y, z)), and context.set_box((x, y, z))",
+    "setDefaultPeriodicBoxVectors": "mp.System(topology, box=(x, y, z))",
+    "setPeriodicBoxVectors": "context.set_box((x, y, z)); the first box is that of mp.System(topology, box=(x, y, z))",
     "Platform": "mp.Simulation(system, integrator, threads=...)",
     "DCDReporter": "mp.reporters.TrajectoryReporter",
     "XTCReporter": "mp.reporters.TrajectoryReporter",
