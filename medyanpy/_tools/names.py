@@ -44,6 +44,7 @@ OPENMM = {
     "HarmonicAngleForce": "mp.forces.AngleLinks(a, b, c, stiffness, angle)",
     "CustomAngleForce": "mp.forces.AngleLinks(a, b, c, stiffness, angle)",
     "addAngle": "mp.forces.AngleLinks(a, b, c, stiffness, angle), all angles at once",
+    "addTabulatedFunction": "mp.forces.TabulatedPair(a, b, distances, energies)",
     "NonbondedForce": "mp.forces.LennardJones and mp.forces.Coulomb",
     "CustomNonbondedForce": "mp.forces.CustomPair(group_a, group_b, energy, cutoff=..., **parameters)",
     "GayBerneForce": "mp.forces.EllipsoidRepulsion",
