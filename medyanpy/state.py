@@ -63,8 +63,8 @@ class State(Displayed, Named):
         Permanent ids of beads; -1 of rows in which nobody is. `rows_of_ids` is the other way round.
     alive : (n,) bool array
         In which rows somebody is; the others are asleep, and nan in all arrays of numbers.
-    box : (float or None, float or None, float or None), or None
-        Lengths of the periodic box, nm, None in open directions; None where space is open.
+    box : (3,) tuple of float, nm, or None; or None
+        Lengths of the periodic box, None in open directions; None where space is open.
     positions : (n, 3) float array, nm
         Of one and the same image of each bead for ever, wherever it has gone.
     wrapped_positions : (n, 3) float array, nm

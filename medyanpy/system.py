@@ -44,8 +44,8 @@ class System(Displayed, Guarded):
     Attributes
     ----------
     topology : Topology
-    box : (float or None, float or None, float or None), or None
-        Its lengths at the start, nm; `jumps.BoxArea` and `Context.set_box` change those of a context, which states
+    box : (3,) tuple of float, nm, or None; or None
+        Its lengths at the start; `jumps.BoxArea` and `Context.set_box` change those of a context, which states
         tell.
     forces : tuple of Force
         In the order added, which is the order in which they are summed.

@@ -44,6 +44,7 @@ OPENMM = {
     "HarmonicAngleForce": "mp.forces.AngleLinks(a, b, c, stiffness, angle)",
     "CustomAngleForce": "mp.forces.AngleLinks(a, b, c, stiffness, angle)",
     "addAngle": "mp.forces.AngleLinks(a, b, c, stiffness, angle), all angles at once",
+    "addTabulatedFunction": "mp.forces.TabulatedPair(a, b, distances, energies)",
     "NonbondedForce": "mp.forces.LennardJones and mp.forces.Coulomb",
     "CustomNonbondedForce": "mp.forces.CustomPair(group_a, group_b, energy, cutoff=..., **parameters)",
     "GayBerneForce": "mp.forces.EllipsoidRepulsion",
@@ -58,7 +59,8 @@ OPENMM = {
     "addConstraint": "topology.add_filaments(list_of_nodes, ...)",
     "getNumParticles": "topology.n_beads",
     # Running and looking
-    "setPeriodicBoxVectors": "mp.System(topology, box=(x, y, z)), and context.set_box((x, y, z))",
+    "setDefaultPeriodicBoxVectors": "mp.System(topology, box=(x, y, z))",
+    "setPeriodicBoxVectors": "context.set_box((x, y, z)); the first box is that of mp.System(topology, box=(x, y, z))",
     "Platform": "mp.Simulation(system, integrator, threads=...)",
     "DCDReporter": "mp.reporters.TrajectoryReporter",
     "XTCReporter": "mp.reporters.TrajectoryReporter",

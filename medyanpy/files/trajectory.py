@@ -49,8 +49,8 @@ class Frame:
         Permanent ids of beads; -1 of rows in which nobody is.
     alive : (n,) bool array
         In which rows somebody is.
-    box : (float or None, float or None, float or None), or None
-        Lengths of the periodic box, nm, as of `State`.
+    box : (3,) tuple of float, nm, or None; or None
+        Lengths of the periodic box, as of `State`.
     positions : (n, 3) float array, nm
     wrapped_positions : (n, 3) float array, nm
         The images in the box.

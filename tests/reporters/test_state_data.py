@@ -10,7 +10,8 @@ import pytest
 import medyanpy as mp
 from medyanpy.reporters.state_data import COLUMNS
 
-ALL = dict.fromkeys([column.keyword for column in COLUMNS] + ["temperatures"], True)
+# Those of boxes are in tests/test_boxes.py.
+ALL = dict.fromkeys([*({column.keyword for column in COLUMNS} - {"box"}), "temperatures"], True)
 
 
 def make(seed=1, n_points=20, closed=True):

@@ -78,6 +78,10 @@ def export(
                     Where nobody is, positions are nan, and no cell is drawn
     =============== ====================================================================================================
 
+    Periodic boxes are in all of them as far as a format has any, frame by frame; PDB has one that is periodic in all
+    directions, and PLY a comment. Positions are inside in GSD, with the numbers of images; as pictures show them in PLY
+    and Simularium; and else those of one and the same image for ever.
+
     Parameters
     ----------
     source : path or Trajectory
