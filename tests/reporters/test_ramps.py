@@ -127,6 +127,19 @@ def in_a_box():
     return mp.Simulation(system, mp.SplittingIntegrator("BAOAB", 0.05, kT=KT, seed=6), threads=1)
 
 
+def test_numbers_of_jumps():
+    topology = mp.Topology()
+    topology.add_beads(np.random.default_rng(1).uniform(0.0, 10.0, (20, 3)), mass=1.0, friction=1.0)
+    system = mp.System(topology, box=(10.0, 10.0, 10.0))
+    jump = system.add_jump(mp.jumps.BoxArea(pressure=0.02, rate=2.0, step=0.1))
+    simulation = mp.Simulation(system, mp.SplittingIntegrator("JBAOABJ", 0.1, kT=KT, seed=6), threads=1)
+    ramp = simulation.ramp(jump, pressure=(0.02, 0.1), rate=(2.0, 4.0), steps=20, every=4)
+    assert (jump.pressure, jump.rate) == (0.1, 4.0)
+    assert ramp.work == 0.0
+    with pytest.raises(mp.ParameterError, match="rate = -1"):
+        simulation.ramp("BoxArea", rate=(-1.0, 4.0), steps=20)
+
+
 def test_a_box_that_is_squeezed(tmp_path):
     """Work is what each change costs, beads scaled with it; and a cut changes nothing."""
     simulation = in_a_box()
