@@ -265,6 +265,27 @@ def test_the_same_call_takes_the_steps_that_are_left(tmp_path, cut):
     assert (resumed.current_step, resumed.system["HarmonicTrap"].stiffness[0]) == (72, 1.5)
 
 
+def test_a_ramp_that_is_interrupted_goes_on_with_the_same_call():
+    simulation, trap = trapped()
+    whole = simulation.ramp(trap, stiffness=(1.0, 2.0), steps=30, every=4)
+    end = look(simulation)
+    again, trap = trapped()
+
+    def fail(simulation, state):
+        raise KeyboardInterrupt
+
+    again.reporters.append(Callback(13, fail))
+    with pytest.raises(KeyboardInterrupt):
+        again.ramp(trap, stiffness=(1.0, 2.0), steps=30, every=4)
+    assert again.current_step == 13
+    assert trap.stiffness[0] < 2.0
+    del again.reporters[0]
+    ramp = again.ramp(trap, stiffness=(1.0, 2.0), steps=30, every=4, start=0)
+    assert again.current_step == 30
+    assert ramp.work == whole.work
+    assert look(again).positions.tobytes() == end.positions.tobytes()
+
+
 def test_work_of_a_ramp_that_was_not_seen_from_its_start_is_not_known(tmp_path):
     simulation, _ = trapped()
     simulation.step(20)
