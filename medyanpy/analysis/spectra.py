@@ -352,7 +352,7 @@ def fit_spectrum(
     :math:`\kappa \hat q^4 + \tau \hat q^2` exactly, for small waves. At q = π/3a it makes κ look 13 % smaller. For
     meshes without order this is the lattice of the same density of vertices: right to 0.5 % at q = π/3a where vertices
     are up to 0.15 a off their places, and to 2 % at 0.3 a. For a vesicle l (l + 1)/R² is taken for q², which leaves an
-    error of about 1.4 (a/R)².
+    error of κ of about 1.5 (a/R)², upwards.
 
     References
     ----------

@@ -139,7 +139,7 @@ def mesh_order(source: Any, membrane: Any = None, *, faces: Any = None, box: Any
     .. math:: |\psi_6(v)| = \Bigl|\frac1{n_v} \sum_j e^{6 i \theta_{vj}}\Bigr|
 
     over the n neighbours j of a vertex, with the directions θ of the edges in the plane across its normal. It is 1 in
-    a regular lattice of triangles, and about 0.4 to 0.6 in the fluid of a membrane whose edges flip.
+    a regular lattice of triangles, and less in a membrane whose edges flip.
 
     Parameters
     ----------
