@@ -249,7 +249,7 @@ class Simulation(Displayed, Guarded):
             again when the run has gone on from a checkpoint: it takes the steps that are left, and returns the work of
             all.
         every : int, >= 1
-            Steps for which numbers stay as they are.
+            Steps for which numbers stay as they are: a change costs as much as some steps (`Ramp`).
         progress : bool, optional
             As of `step`.
         **numbers : (value, value, ...) or callable

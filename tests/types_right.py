@@ -33,6 +33,11 @@ integrator = mp.BAGOGABIntegrator(0.01, temperature=300.0, seed=1)
 simulation = mp.Simulation(system, integrator)
 simulation.reporters.append(mp.reporters.TrajectoryReporter("run.h5", 10, precision="single"))
 simulation.step(100)
+ramp = simulation.ramp(bending, bending_modulus=(80.0, 100.0), steps=10)
+work: float = ramp.work / ramp.steps
+simulation.reporters.append(mp.reporters.Callback(10, lambda simulation, state: print(state.step)))
 state = simulation.context.get_state(positions=True, energy=True)
 frame = mp.Trajectory("run.h5")[0]
 center = frame.positions.mean(axis=0)
+spectrum = mp.analysis.vesicle_spectrum(state, vesicle)
+modulus: float = mp.analysis.fit_spectrum(spectrum, temperature=300.0).bending_modulus.value

@@ -38,4 +38,6 @@ print(mp.Trajectory("run.h5")[0].posittions)  # wrong
 system.add_force(vesicle)  # wrong
 simulation = mp.Simulation(system, mp.BAGOGABIntegrator(0.01, temperature=300.0))
 simulation.step("100")  # wrong
+simulation.ramp(bending, bending_modulus=(80.0, 90.0), steps="many")  # wrong
+mp.analysis.fit_spectrum(vesicle, temperature=300.0)  # wrong
 mp.Simulation(topology, mp.BAGOGABIntegrator(0.01))  # wrong

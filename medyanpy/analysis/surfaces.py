@@ -67,7 +67,8 @@ def curvatures(source: Any, membrane: Any = None, *, faces: Any = None, box: Any
         are those of each frame, where edges flip, and of arrays of positions those of its mesh.
     faces : (F, 3) int, or one array for each frame, optional
     box : (3,) float or None, nm, or one for each frame, optional
-        As of `radial_distribution`: edges go to the nearest images.
+        As of `radial_distribution`: edges go to the nearest images. Of arrays of positions that of the mesh, where none
+        is given.
 
     Returns
     -------
@@ -138,7 +139,7 @@ def mesh_order(source: Any, membrane: Any = None, *, faces: Any = None, box: Any
     .. math:: |\psi_6(v)| = \Bigl|\frac1{n_v} \sum_j e^{6 i \theta_{vj}}\Bigr|
 
     over the n neighbours j of a vertex, with the directions θ of the edges in the plane across its normal. It is 1 in
-    a regular lattice of triangles, and about 0.4 to 0.6 in the fluid of a membrane whose edges flip.
+    a regular lattice of triangles, and less in a membrane whose edges flip.
 
     Parameters
     ----------
@@ -277,11 +278,14 @@ class Surfaces:
     def __init__(self, what: str, source: Any, membrane: Any, faces: Any, box: Any) -> None:
         self.what = what
         if isinstance(source, TriangleMesh):
-            membrane, box = membrane if membrane is not None else source, box if box is not None else source.box
+            membrane = membrane if membrane is not None else source
             source = source.vertices
         self.frames = Source(what, source)
         self.one = self.frames.one
         mesh = membrane if isinstance(membrane, TriangleMesh) else None
+        if box is None and self.frames.times is None and isinstance(membrane, TriangleMesh | Membrane):
+            # Positions alone tell of none.
+            box = mesh.box if mesh is not None else membrane.mesh.box
         whole = mesh is not None or membrane is None
         self.rows = np.arange(self.frames.n_rows) if whole else self.frames.rows("membrane", membrane)
         self.boxes = self.frames.boxes(box)

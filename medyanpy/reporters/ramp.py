@@ -47,8 +47,8 @@ class Ramp(Reporter):
     start : int, >= 0
         The `Simulation.current_step` at which it starts.
     every : int, >= 1
-        Steps for which numbers stay as they are. Setting them costs a few evaluations of the energy, and for some
-        forces more.
+        Steps for which numbers stay as they are. Setting them costs a few evaluations of the energy, and a look at the
+        longest timestep: as much as 15 to 35 steps of a membrane of 2562 vertices, where 50 is a good choice.
 
     Raises
     ------

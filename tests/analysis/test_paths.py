@@ -37,6 +37,11 @@ def test_on_a_flat_sheet_they_are_straight_lines(periodic):
     assert near.sum() > 100
     np.testing.assert_array_equal(found.pairs, points.beads[np.stack([i[near], j[near]], axis=1)])
     np.testing.assert_allclose(found.distance, d[near], rtol=1e-9)
+    # Clusters along the membrane.
+    some = analysis.surface_distances(state, points, reach=2.0)
+    along = analysis.clusters(state, points, links=some.pairs)
+    across = analysis.clusters(state, points, cutoff=2.0, box=mesh.box)
+    np.testing.assert_array_equal(along.labels, across.labels)
 
 
 def test_on_a_sphere_they_are_arcs_in_every_frame(tmp_path):

@@ -355,7 +355,7 @@ def test_force_of_a_tether(rng):
 
 @pytest.mark.long
 def test_tension_of_a_box_is_the_one_imposed():
-    """`BoxArea` holds a patch at a frame tension, which virials have in the mean. Without the motion of beads it would be
+    """`BoxArea` holds a patch at a frame tension, which virials have in the mean. Without the motion of beads it were
     1.2 higher."""
     tension = 0.5
     mesh = mp.TriangleMesh.flat_sheet(6, 6, 1.0, periodic=True)

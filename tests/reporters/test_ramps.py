@@ -127,6 +127,19 @@ def in_a_box():
     return mp.Simulation(system, mp.SplittingIntegrator("BAOAB", 0.05, kT=KT, seed=6), threads=1)
 
 
+def test_numbers_of_jumps():
+    topology = mp.Topology()
+    topology.add_beads(np.random.default_rng(1).uniform(0.0, 10.0, (20, 3)), mass=1.0, friction=1.0)
+    system = mp.System(topology, box=(10.0, 10.0, 10.0))
+    jump = system.add_jump(mp.jumps.BoxArea(pressure=0.02, rate=2.0, step=0.1))
+    simulation = mp.Simulation(system, mp.SplittingIntegrator("JBAOABJ", 0.1, kT=KT, seed=6), threads=1)
+    ramp = simulation.ramp(jump, pressure=(0.02, 0.1), rate=(2.0, 4.0), steps=20, every=4)
+    assert (jump.pressure, jump.rate) == (0.1, 4.0)
+    assert ramp.work == 0.0
+    with pytest.raises(mp.ParameterError, match="rate = -1"):
+        simulation.ramp("BoxArea", rate=(-1.0, 4.0), steps=20)
+
+
 def test_a_box_that_is_squeezed(tmp_path):
     """Work is what each change costs, beads scaled with it; and a cut changes nothing."""
     simulation = in_a_box()
@@ -250,6 +263,27 @@ def test_the_same_call_takes_the_steps_that_are_left(tmp_path, cut):
     resumed.system["HarmonicTrap"].set(stiffness=1.5)
     assert resumed.ramp("HarmonicTrap", stiffness=(1.0, 2.0), steps=60, every=4, start=7).work == whole.work
     assert (resumed.current_step, resumed.system["HarmonicTrap"].stiffness[0]) == (72, 1.5)
+
+
+def test_a_ramp_that_is_interrupted_goes_on_with_the_same_call():
+    simulation, trap = trapped()
+    whole = simulation.ramp(trap, stiffness=(1.0, 2.0), steps=30, every=4)
+    end = look(simulation)
+    again, trap = trapped()
+
+    def fail(simulation, state):
+        raise KeyboardInterrupt
+
+    again.reporters.append(Callback(13, fail))
+    with pytest.raises(KeyboardInterrupt):
+        again.ramp(trap, stiffness=(1.0, 2.0), steps=30, every=4)
+    assert again.current_step == 13
+    assert trap.stiffness[0] < 2.0
+    del again.reporters[0]
+    ramp = again.ramp(trap, stiffness=(1.0, 2.0), steps=30, every=4, start=0)
+    assert again.current_step == 30
+    assert ramp.work == whole.work
+    assert look(again).positions.tobytes() == end.positions.tobytes()
 
 
 def test_work_of_a_ramp_that_was_not_seen_from_its_start_is_not_known(tmp_path):
