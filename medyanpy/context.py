@@ -401,18 +401,18 @@ class Context(Displayed, Guarded):
         self._refresh()
         lengths = expect_lengths("set_box", box, self._store)
         self.layout.check_widths(lengths)
-        x = moved_with("set_box", self._store, lengths) if scale else self._store.x[: self.layout.n_cartesian].copy()
+        x = moved_with("set_box", self._store, lengths) if scale else self._store.x.copy()
         if not scale:
             expect_no_seam("set_box", self._store)
-        before, box_before = self._store.x[: len(x)].copy(), self._store.box.copy()
+        before, box_before = self._store.x.copy(), self._store.box.copy()
         with self._counted_as_protocol():
-            self._store.x[: len(x)], self._store.box[:] = x, lengths
+            self._store.x[:], self._store.box[:] = x, lengths
             self._store.program.changed()
             try:
                 self._schedule.settle()
                 self._schedule.admit_velocities()
             except SimulationError:
-                self._store.x[: len(x)], self._store.box[:] = before, box_before
+                self._store.x[:], self._store.box[:] = before, box_before
                 raise
             finally:
                 self._store.positions_changed()
@@ -679,6 +679,10 @@ class Context(Displayed, Guarded):
             self._store.take_living(state.ids, state.alive, state.next_id)
             self._take_box("set_state", state.box)
             self.set_positions(x)
+            if self._store.is_periodic:
+                # Those that points are to be next to.
+                points = slice(self.layout.n_cartesian, None)
+                self._store.x[points] = self._store.awake(x)[self.layout.order[points]]
             for given in groups:
                 self._set_columns("set_state", given)
             self.set_velocities(v)

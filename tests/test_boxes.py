@@ -471,3 +471,31 @@ def test_displays_and_info_show_the_box(tmp_path):
     assert contents(tmp_path / "run.checkpoint")["box (nm)"] == now
     assert contents(tmp_path / "run.json")["box (nm)"] == before
     simulation.close()
+
+
+def test_points_are_at_one_image_for_ever(tmp_path):
+    """Across the sides, after restarts, boxes that change and frames."""
+    system, _, proteins = patch(points=40)
+    simulation = mp.Simulation(system, mp.SplittingIntegrator("BAGAB", 5e-5))
+    context = simulation.context
+    context.set_velocities_to_temperature(kT=KT, seed=3)
+    before = context.get_state(positions=True)
+    assert np.abs(before.positions[proteins.beads] - proteins.positions).max() < 1e-9
+    for _ in range(60):
+        simulation.step(10)
+        now = context.get_state(positions=True)
+        assert np.abs(now.positions - before.positions)[:, :2].max() < 20.0
+        before = now
+    far = np.abs(now.positions[proteins.beads] - proteins.positions)[:, :2].max(axis=0)
+    assert (far > np.array(system.box[:2])).all()
+    simulation.save_checkpoint(tmp_path / "run.ckpt")
+    again = mp.Simulation.resume(tmp_path / "run.ckpt")
+    other = mp.Context(system, mp.SplittingIntegrator("BAGAB", 5e-5))
+    other.set_state(context.get_state(positions=True, velocities=True))
+    for context in (simulation.context, again.context, other):
+        context.step(10)
+    wanted, *others = (one.get_state(positions=True).positions for one in (simulation.context, again.context, other))
+    assert all((x == wanted).all() for x in others)
+    simulation.context.set_box((*np.multiply(system.box[:2], 1.05), None))
+    after = simulation.context.get_state(positions=True).positions
+    assert np.abs(after / (wanted * [1.05, 1.05, 1.0]) - 1.0)[:, :2].max() < 1e-6

@@ -234,6 +234,10 @@ cdef class BoxArea(JumpOperation):
                 x = world.x + 3 * <Py_ssize_t> self.beads[i]
                 for c in range(3):
                     x[c] += (growth[c] - 1.0) * (centre[c] / total)
+        for k in range(world.n_cartesian, world.n):
+            # They follow their triangles, at the images that they are at.
+            for c in range(3):
+                world.x[3 * k + c] *= growth[c]
         return n
 
     cdef double carry(self, World* world, const double* before) noexcept nogil:

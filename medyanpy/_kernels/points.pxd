@@ -1,7 +1,7 @@
 """In-triangle points: the frame of the triangle under a point, and the rows of x that follow from it."""
 from libc.stdint cimport int32_t
 
-from medyanpy._kernels.box cimport Box, displacement
+from medyanpy._kernels.box cimport Box, displacement, nearest_whole
 from medyanpy._kernels.program cimport Operation, World
 from medyanpy._kernels.vec3 cimport cross, dot
 
@@ -44,7 +44,7 @@ cdef inline void with_rates(const Frame* frame, double a, double b, double* f) n
 
 
 cdef inline void place_one(World* world, Py_ssize_t p) noexcept nogil:
-    """Derive x of one in-triangle point."""
+    """Derive x of one in-triangle point; in a periodic box, of the image that it has been at."""
     cdef const int32_t* corners = world.faces + 3 * <Py_ssize_t> world.triangle[p]
     cdef const double* origin = world.x + 3 * <Py_ssize_t> corners[0]
     cdef double* out = world.x + 3 * (world.n_cartesian + p)
@@ -52,11 +52,16 @@ cdef inline void place_one(World* world, Py_ssize_t p) noexcept nogil:
     cdef double e2[3]
     cdef double l2 = world.barycentric[2 * p]
     cdef double l3 = world.barycentric[2 * p + 1]
+    cdef double x
     cdef int c
     displacement(&world.box, origin, world.x + 3 * <Py_ssize_t> corners[1], e1)
     displacement(&world.box, origin, world.x + 3 * <Py_ssize_t> corners[2], e2)
     for c in range(3):
-        out[c] = origin[c] + (l2 * e1[c] + l3 * e2[c])
+        x = origin[c] + (l2 * e1[c] + l3 * e2[c])
+        if world.box.periodic:
+            # The first corner is one of many images, and another one in the next triangle.
+            x += world.box.length[c] * nearest_whole((out[c] - x) * world.box.inverse[c])
+        out[c] = x
 
 
 cdef int place(World* world) noexcept nogil

@@ -90,10 +90,12 @@ def expect_no_seam(what: str, store: Store) -> None:
 
 
 def moved_with(what: str, store: Store, lengths: np.ndarray) -> np.ndarray:
-    """(n_cartesian, 3) nm, by place: where beads are in a box of other lengths, each unit by the centre of its mass;
+    """(n, 3) nm, by place: where beads are in a box of other lengths, each unit by the centre of its mass;
     TopologyError of what cannot be moved."""
     growth = np.divide(lengths, store.box, out=np.ones(3), where=store.box > 0.0)
-    x: np.ndarray = store.x[: store.layout.n_cartesian].copy()
+    x: np.ndarray = store.x.copy()
+    # In-triangle points follow their triangles, at the images that they are at.
+    x[store.layout.n_cartesian :] *= growth
     for places in units_of(what, store.layout):
         mass = store.mass[places][..., None]
         total = mass.sum(axis=1)

@@ -268,9 +268,10 @@ class Store:
         self.place_at_start()
 
     def place_at_start(self) -> None:
-        """Put the beads that have positions of their own where they were when they were added."""
+        """Put the beads that have positions of their own where they were when they were added; in a periodic box also
+        points, whose images are known from there."""
         for handle in self.layout.handles:
-            if not isinstance(handle, InTrianglePoints):
+            if not isinstance(handle, InTrianglePoints) or self.is_periodic:
                 self.x[self.layout.slice_of(handle)] = cast(Any, handle).positions
 
     @property
@@ -282,6 +283,9 @@ class Store:
         faces = {"faces": self.faces} if self.layout.triangulation.may_change else {}
         room = {} if self.room is None else {"alive": self.alive, "ids": self.ids, "next_id": self.next_id}
         box = {"box": self.box} if self.is_periodic else {}
+        if self.is_periodic and self.layout.n_points:
+            # Which images they are at follows from nothing else.
+            box["x of points"] = self.x[self.layout.n_cartesian :]
         return {**self.arrays, "x": self.x[: self.layout.n_cartesian], **faces, **room, **box}
 
     def places(self) -> list[np.ndarray]:
