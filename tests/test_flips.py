@@ -323,6 +323,15 @@ FORCES = {
     "area": lambda sheet: mp.forces.MembraneArea(sheet, 200.0, area=0.9 * sheet.mesh.area),
     "triangles": lambda sheet: mp.forces.MembraneArea(sheet, 200.0, area=100.0, per_triangle=True),
     "tension": lambda sheet: mp.forces.MembraneTension(sheet, 0.1),
+    "pressure": lambda sheet: mp.forces.MembranePressure(sheet, 1e-3),
+    "osmotic": lambda sheet: mp.forces.MembraneOsmoticPressure(sheet, 5e5, 1.0, kT=4.0),
+    "Gaussian": lambda sheet: mp.forces.MembraneGaussianCurvature(sheet, np.linspace(-70.0, 30.0, len(sheet))),
+    "difference": lambda sheet: mp.forces.MembraneAreaDifference(sheet, 80.0, 3.0, 3e3),
+    "dihedral difference": lambda sheet: mp.forces.MembraneAreaDifference(sheet, 80.0, 3.0, 3e3, None, "dihedral"),
+    "phases": lambda sheet: mp.forces.MembraneLineTension(sheet, np.arange(len(sheet)) % 3 == 0, 2.0),
+    "adhesion": lambda sheet: mp.forces.MembraneAdhesion(sheet, mp.surfaces.Sphere(45.0), 0.4, 5.0, 3.0),
+    "adhesion to beads": lambda sheet: mp.forces.MembraneAdhesion(sheet, sheet.topology.handles[0], 0.4, 150.0, 3.0),
+    "borders": lambda sheet: mp.forces.BorderTension(sheet, 5.0),
     "volume": lambda sheet: mp.forces.MembraneVolume(sheet, 0.1, volume=1.1 * abs(sheet.mesh.volume)),
     "springs": lambda sheet: mp.forces.MembraneEdgeSprings(sheet, 0.5, length=17.0),
     "collisions": lambda sheet: mp.forces.SoftCollisions(
@@ -333,9 +342,13 @@ FORCES = {
 }
 
 
-# A surface with borders has no volume.
+# A surface with borders has no volume, and no two sides.
+OF_CLOSED = ("volume", "pressure", "osmotic", "difference", "dihedral difference")
+
+
 @pytest.mark.parametrize(
-    ("mesh", "force"), [*(("closed", f) for f in FORCES), *(("with borders", f) for f in FORCES if f != "volume")]
+    ("mesh", "force"),
+    [*(("closed", f) for f in FORCES if f != "borders"), *(("with borders", f) for f in FORCES if f not in OF_CLOSED)],
 )
 def test_contract(mesh, force):
     def build():

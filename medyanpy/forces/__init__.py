@@ -12,8 +12,18 @@ from medyanpy.forces.ellipsoids import EllipsoidRepulsion
 from medyanpy.forces.external import ExternalField, HarmonicTrap, UniformField
 from medyanpy.forces.filaments import FilamentBending, FilamentStretching, FilamentTwisting, FixmanPotential
 from medyanpy.forces.links import AngleLinks, DirectionLinks, Links, NormalLinks
-from medyanpy.forces.membrane import MembraneArea, MembraneBending, MembraneTension, MembraneVolume
+from medyanpy.forces.membrane import (
+    MembraneArea,
+    MembraneBending,
+    MembraneOsmoticPressure,
+    MembranePressure,
+    MembraneTension,
+    MembraneVolume,
+)
+from medyanpy.forces.membrane_adhesion import MembraneAdhesion
+from medyanpy.forces.membrane_curvatures import MembraneAreaDifference, MembraneGaussianCurvature
 from medyanpy.forces.membrane_fields import MembraneField, PythonMembraneField
+from medyanpy.forces.membrane_lines import BorderTension, MembraneLineTension
 from medyanpy.forces.pairs import WCA, Coulomb, LennardJones, Ricker, SoftSphere
 from medyanpy.forces.penalties import LinkLengthPenalty, OrthonormalFramePenalty, RigidTrianglePenalty
 from medyanpy.forces.python import PythonForce
@@ -23,6 +33,7 @@ from medyanpy.forces.walls import WallRepulsion
 __all__ = [
     "WCA",
     "AngleLinks",
+    "BorderTension",
     "ConstraintFixmanPotential",
     "ConstraintPenalty",
     "Coulomb",
@@ -41,10 +52,16 @@ __all__ = [
     "LennardJones",
     "LinkLengthPenalty",
     "Links",
+    "MembraneAdhesion",
     "MembraneArea",
+    "MembraneAreaDifference",
     "MembraneBending",
     "MembraneEdgeSprings",
     "MembraneField",
+    "MembraneGaussianCurvature",
+    "MembraneLineTension",
+    "MembraneOsmoticPressure",
+    "MembranePressure",
     "MembraneTension",
     "MembraneVolume",
     "NormalLinks",
