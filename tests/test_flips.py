@@ -317,6 +317,11 @@ def test_forces_are_those_of_a_mesh_of_the_present_triangles(mesh):
     assert (mine.forces == theirs.forces).all()
 
 
+def of_corners(corners, weights):
+    """Continuous across edges: linear in functions of vertices."""
+    return np.sum(weights * np.sin(corners), axis=1), np.sin(corners)
+
+
 FORCES = {
     "bending": lambda sheet: mp.forces.MembraneBending(sheet, 80.0, np.linspace(-1e-3, 2e-3, len(sheet))),
     "dihedral": lambda sheet: mp.forces.MembraneBending(sheet, 80.0, 1e-3, discretization="dihedral"),
@@ -332,6 +337,13 @@ FORCES = {
     "adhesion": lambda sheet: mp.forces.MembraneAdhesion(sheet, mp.surfaces.Sphere(45.0), 0.4, 5.0, 3.0),
     "adhesion to beads": lambda sheet: mp.forces.MembraneAdhesion(sheet, sheet.topology.handles[0], 0.4, 150.0, 3.0),
     "borders": lambda sheet: mp.forces.BorderTension(sheet, 5.0),
+    "field": lambda sheet: mp.forces.MembraneField(sheet.topology.point_handles[0], np.linspace(-3.0, 4.0, len(sheet))),
+    "written field": lambda sheet: mp.forces.CustomMembraneField(
+        sheet.topology.point_handles[0], "a*tanh(b) + b^2", a=np.arange(len(sheet)), b=sheet.positions[:, 0]
+    ),
+    "Python field": lambda sheet: mp.forces.PythonMembraneField(
+        sheet.topology.point_handles[0], of_corners, corners=True
+    ),
     "volume": lambda sheet: mp.forces.MembraneVolume(sheet, 0.1, volume=1.1 * abs(sheet.mesh.volume)),
     "springs": lambda sheet: mp.forces.MembraneEdgeSprings(sheet, 0.5, length=17.0),
     "collisions": lambda sheet: mp.forces.SoftCollisions(

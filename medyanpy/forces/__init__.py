@@ -22,7 +22,7 @@ from medyanpy.forces.membrane import (
 )
 from medyanpy.forces.membrane_adhesion import MembraneAdhesion
 from medyanpy.forces.membrane_curvatures import MembraneAreaDifference, MembraneGaussianCurvature
-from medyanpy.forces.membrane_fields import MembraneField, PythonMembraneField
+from medyanpy.forces.membrane_fields import CustomMembraneField, MembraneField, PythonMembraneField
 from medyanpy.forces.membrane_lines import BorderTension, MembraneLineTension
 from medyanpy.forces.pairs import WCA, Coulomb, LennardJones, Ricker, SoftSphere
 from medyanpy.forces.penalties import LinkLengthPenalty, OrthonormalFramePenalty, RigidTrianglePenalty
@@ -38,6 +38,7 @@ __all__ = [
     "ConstraintPenalty",
     "Coulomb",
     "CustomBonds",
+    "CustomMembraneField",
     "DirectionLinks",
     "EllipsoidCollisions",
     "EllipsoidRepulsion",

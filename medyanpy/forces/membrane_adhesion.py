@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from medyanpy._kernels import membrane_adhesion
+from medyanpy._kernels.membrane_adhesion import MembraneAdhesion as AdhesionOperation
 from medyanpy._tools.types import Numbers
 from medyanpy.beads import Balls, InTrianglePoints, Membrane
-from medyanpy.boundaries import Boundary
+from medyanpy.boundaries import Boundary, Plane
 from medyanpy.errors import ParameterError, TopologyError, shown
 from medyanpy.forces._base import Domain, domain_table
 from medyanpy.forces.membrane import _MembraneForce
@@ -139,14 +139,14 @@ class MembraneAdhesion(_MembraneForce):
                 radius[: len(self._to)] = self._to.radius
         else:
             planes, rounds = _shapes(self.name, self._to)
-        return membrane_adhesion.MembraneAdhesion(
+        return AdhesionOperation(
             *self._place(layout), strength, reach, distance, planes, rounds, beads, radius
         )
 
 
 def _shapes(name: str, to: Any) -> tuple[np.ndarray, np.ndarray]:
     """Planes (n, 6) and what is round (n, 9), as the kernel takes them."""
-    if isinstance(to, Boundary) and hasattr(to, "normal"):
+    if isinstance(to, Plane):
         return np.concatenate([to.point, to.normal])[None], _NONE[1]
     if isinstance(to, Boundary | Sphere) and hasattr(to, "center") and hasattr(to, "radius"):
         side = -1.0 if getattr(to, "inside", False) else 1.0

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from medyanpy._kernels import membrane_curvatures
+from medyanpy._kernels.membrane_curvatures import DihedralAreaDifference, GaussianCurvature, VertexAreaDifference
 from medyanpy._tools.types import Numbers
 from medyanpy.beads import Membrane
 from medyanpy.errors import ParameterError
@@ -82,7 +82,7 @@ class MembraneGaussianCurvature(_MembraneForce):
 
     def bind(self, layout: "Layout") -> "Operation":
         modulus = self._inside(self._numbers["modulus"])
-        return membrane_curvatures.GaussianCurvature(*self._place(layout), np.ascontiguousarray(modulus))
+        return GaussianCurvature(*self._place(layout), np.ascontiguousarray(modulus))
 
 
 class MembraneAreaDifference(_MembraneForce):
@@ -189,13 +189,10 @@ class MembraneAreaDifference(_MembraneForce):
 
     def bind(self, layout: "Layout") -> "Operation":
         modulus, thickness, rest, area = self._named("modulus", "thickness", "area_difference", "area")
-        kinds = {
-            "vertex": membrane_curvatures.VertexAreaDifference,
-            "dihedral": membrane_curvatures.DihedralAreaDifference,
-        }
+        kind = VertexAreaDifference if self._discretization == "vertex" else DihedralAreaDifference
         # In the integral of H, in place of the difference in area: D is in no other place.
         scale, reference = 2.0 * np.pi * modulus / area, 0.5 * rest / thickness
-        operation: Operation = kinds[self._discretization](*self._place(layout), scale, reference)
+        operation: Operation = kind(*self._place(layout), scale, reference)
         return operation
 
 

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from medyanpy._kernels import membrane_lines
+from medyanpy._kernels.membrane_lines import BorderTension as BorderOperation
+from medyanpy._kernels.membrane_lines import PhaseTension
 from medyanpy._tools.types import Numbers
 from medyanpy.beads import Membrane
 from medyanpy.errors import TopologyError
@@ -80,7 +81,7 @@ class BorderTension(_MembraneForce):
         borders = self._membrane.mesh.borders
         rows = np.concatenate([np.column_stack([loop, np.roll(loop, -1), np.roll(loop, 1)]) for loop in borders])
         places = layout.internal(self._membrane.beads[rows]).astype(np.int32)
-        return membrane_lines.BorderTension(*self._place(layout), self._numbers["line_tension"], places)
+        return BorderOperation(*self._place(layout), self._numbers["line_tension"], places)
 
 
 class MembraneLineTension(_MembraneForce):
@@ -163,4 +164,4 @@ class MembraneLineTension(_MembraneForce):
     def bind(self, layout: "Layout") -> "Operation":
         phases, tension = self._named("phases", "line_tension")
         phases = np.ascontiguousarray(np.broadcast_to(phases, (len(self._membrane),)), float)
-        return membrane_lines.PhaseTension(*self._place(layout), tension, phases)
+        return PhaseTension(*self._place(layout), tension, phases)

@@ -126,6 +126,9 @@ FORCES: dict[str, Callable[[SimpleNamespace], Force]] = {
     "BorderTension": lambda s: forces.BorderTension(s.sheet, 2.0),
     "MembraneAdhesion": lambda s: forces.MembraneAdhesion(s.membrane, s.balls, 0.5, 2.0),
     "MembraneField": lambda s: forces.MembraneField(s.points, np.linspace(-3.0, 5.0, len(s.membrane))),
+    "CustomMembraneField": lambda s: forces.CustomMembraneField(
+        s.points, "k*sin(h)^2 + h/3", k=3.0, h=np.linspace(-3.0, 5.0, len(s.membrane))
+    ),
     "PythonMembraneField": lambda s: forces.PythonMembraneField(s.points, _share),
     "SoftSphere": lambda s: forces.SoftSphere(s.beads, [s.beads, s.balls, s.points], 2.0, 5.0),
     "WCA": lambda s: forces.WCA(s.beads, s.beads, 0.1, 1.5),
@@ -162,7 +165,7 @@ FORCES: dict[str, Callable[[SimpleNamespace], Force]] = {
     "SoftCollisions": lambda s: forces.SoftCollisions([s.balls, s.membrane], 3.0, [None, 0.5]),
 }
 # Energies of where points are in their triangles: vertices feel nothing of them, and only points are moved.
-_OF_WEIGHTS = ("MembraneField", "PythonMembraneField")
+_OF_WEIGHTS = ("MembraneField", "CustomMembraneField", "PythonMembraneField")
 
 
 def check_installation(threads: int | None = None) -> Iterator[Finding]:

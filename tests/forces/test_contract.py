@@ -584,8 +584,8 @@ def area_difference_energy(form):
 
 def phases_of(n):
     """Two of them, and a few between."""
-    phases = (np.arange(n) % 5 < 2).astype(float)
-    phases[::7] = np.linspace(0.1, 0.9, len(phases[::7]))
+    phases = 0.9 * (np.arange(n) % 5 < 2)
+    phases[::7] = np.linspace(0.1, 0.8, len(phases[::7]))
     return phases
 
 
@@ -992,6 +992,23 @@ def on_membranes_energy(linear):
     return energy
 
 
+def written_on_membranes(points, values):
+    text = "k*sin(h)^2 + h*b/3 - exp(-b)"
+    return mp.forces.CustomMembraneField(points, text, k=2.0, h=values, b=np.cos(values))
+
+
+def written_on_membranes_energy(x):
+    h = points_of_two_membranes()[1]
+    membrane, total = h["open"], 0.0
+    values = np.linspace(-3.0, 5.0, len(membrane))
+    for bead, f in zip(h["more"].beads, h["more"].triangles.tolist(), strict=True):
+        face = membrane.mesh.faces[f]
+        w = weights_of(x[membrane.beads], membrane.mesh.faces, f, x[bead])
+        height, b = w @ values[face], w @ np.cos(values[face])
+        total += 2.0 * np.sin(height) ** 2 + height * b / 3.0 - np.exp(-b)
+    return total
+
+
 ARCS, ARCS_CENTER = 3.0, np.array([5.0, -2.0, 1.0])
 
 
@@ -1021,6 +1038,7 @@ def along_a_sphere_energy(x):
 
 BETWEEN_BEADS = [
     ForceCase("field on a membrane", on_membranes(mp.forces.MembraneField), on_membranes_energy(True), 1.0),
+    ForceCase("written field", on_membranes(written_on_membranes), written_on_membranes_energy, 0.3),
     ForceCase("Python field on a membrane", on_membranes(weights_squared), on_membranes_energy(False), 1.0),
     ForceCase(
         "soft spheres along surfaces",
