@@ -398,6 +398,22 @@ def all_forces(sheet):
     yield mp.forces.HarmonicBonds(sheet.mesh.edges[:40] + sheet.first_bead, 0.003, 11.0)
 
 
+def shaping_forces(sheet):
+    n, mesh = len(sheet), sheet.mesh
+    points, beads = sheet.topology.point_handles[0], sheet.topology.handles[0]
+    yield mp.forces.MembranePressure(sheet, 1e-3)
+    yield mp.forces.MembraneOsmoticPressure(sheet, 0.011 * mesh.volume, 0.01, kT=KT)
+    yield mp.forces.MembraneGaussianCurvature(sheet, KT * np.linspace(-2.0, 3.0, n))
+    yield mp.forces.MembraneAreaDifference(sheet, KT, 3.0, 1.1 * 24.0 * np.pi * 50.0)
+    yield mp.forces.MembraneAreaDifference(sheet, KT, 3.0, discretization="dihedral", name="dihedral")
+    yield mp.forces.MembraneLineTension(sheet, np.arange(n) % 3 / 2.0, 0.3)
+    yield mp.forces.MembraneAdhesion(sheet, mp.boundaries.Capsule([9.0, 0, 0], [0, 5.0, 9.0], 55.0), 1e-3, 5.0, 3.0)
+    yield mp.forces.MembraneAdhesion(sheet, beads, 1e-3, 150.0, 3.0, name="beads")
+    yield mp.forces.MembraneField(points, np.linspace(-KT, KT, n))
+    yield mp.forces.CustomMembraneField(points, "tanh(a) + a^2", a=np.cos(np.arange(n)))
+    yield mp.forces.PointCurvature(points, 0.5 * KT, 0.01, 50.0)
+
+
 TIMESTEP = 1e-9
 
 
@@ -445,21 +461,21 @@ def letter(context):
     return context._store.program.operations[0]
 
 
-@pytest.mark.parametrize("forces", [local_forces, all_forces])
+@pytest.mark.parametrize("forces", [local_forces, shaping_forces, all_forces])
 def test_each_flip_gains_what_the_energies_do(forces):
     """Heat of a letter with many flips, added up from what single forces said, is the change of the total energy."""
-    points, subdivisions = (25, 1) if forces is all_forces else (0, 2)
+    points, subdivisions = (0, 2) if forces is local_forces else (25, 1)
     system, integrator = vesicle(forces, points=points, subdivisions=subdivisions)
     context = made(system, integrator).context
     context.report_work = True
     flips = system["flips"]
-    flips.set(rate=(5.0 if forces is local_forces else 1.0) / TIMESTEP)
+    flips.set(rate=(1.0 if forces is all_forces else 5.0) / TIMESTEP)
     start = look(context)
     heard = context._schedule.jumping.listen()
     context._store.program.perform(letter(context))
     end = look(context)
     n = end.counts["flips"].accepted
-    assert n > (100 if forces is local_forces else 2)
+    assert n > {local_forces: 100, shaping_forces: 20, all_forces: 2}[forces]
     events = heard.heard()
     gained = end.total_energy - start.total_energy
     largest = max(abs(a) for a in (start.total_energy, end.total_energy, *end.energies.values()))

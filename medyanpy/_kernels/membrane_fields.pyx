@@ -12,6 +12,9 @@ places of their own has the gradients
 the point is given f, and its corners -lambda_i f, which is what they get from it the other way round. So whoever kicks,
 minimises, or asks for a virial need not know that there are such energies.
 
+Of changes that are proposed only those points matter that are in faces at flipped edges: nothing here depends on where
+vertices are.
+
 Bits: what points give to corners is added up free of any order (accumulate.pxd).
 """
 import numpy as np
@@ -20,12 +23,13 @@ from cpython.exc cimport PyErr_SetInterrupt
 from libc.stdint cimport int32_t
 
 from medyanpy._kernels.accumulate cimport Accumulator, Sum, note, scale_at, to_grid
-from medyanpy._kernels.arrays cimport vector, zeros
+from medyanpy._kernels.arrays cimport table, vector, zeros
+from medyanpy._kernels.implicit cimport Compiled, WIDTH, evaluate
 from medyanpy._kernels.membrane_fields cimport FieldTask, POINTS_BLOCK
 from medyanpy._kernels.parallel cimport SUM_BLOCK, n_blocks, over_blocks, record_fault, sum_in_blocks
 from medyanpy._kernels.points cimport Frame, frame_of, with_rates
 from medyanpy._kernels.program cimport (
-    DEGENERATE_TRIANGLE, NO_FAULT, PYTHON_EXCEPTION, Change, World, is_there,
+    DEGENERATE_TRIANGLE, NO_FAULT, NOT_FINITE, PYTHON_EXCEPTION, Change, Operation, World, is_there,
 )
 from medyanpy._kernels.vec3 cimport dot
 
@@ -48,6 +52,48 @@ cdef int _linear(void* task, World* world, Py_ssize_t first, Py_ssize_t last, in
         if not is_there(world, t.place[k]):
             t.energy[k] = 0.0
     return 0
+
+
+cdef int _written(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
+    """Energies and slopes of functions of q fields, each of which is linear in every triangle."""
+    cdef FieldTask* t = <FieldTask*> task
+    cdef double* registers = t.registers + (first // POINTS_BLOCK) * WIDTH * t.function.n_registers
+    cdef double* r = registers + WIDTH * t.function.n_constants
+    cdef const int32_t* out = t.function.outputs
+    cdef const int32_t* corners
+    cdef const double* weight
+    cdef const double* value
+    cdef double u, slope
+    cdef Py_ssize_t chunk, i, k, p, j
+    cdef int fault = 0
+    for chunk in range(n_blocks(last - first, WIDTH)):
+        i = first + WIDTH * chunk
+        for k in range(WIDTH):
+            # Where there are no more, the last once again.
+            p = t.place[min(i + k, last - 1)] - world.n_cartesian
+            corners = world.faces + 3 * <Py_ssize_t> world.triangle[p]
+            weight = world.barycentric + 2 * p
+            for j in range(t.q):
+                value = t.value + t.n_vertices * j - t.first
+                u = value[corners[0]]
+                r[WIDTH * j + k] = u + (weight[0] * (value[corners[1]] - u) + weight[1] * (value[corners[2]] - u))
+        evaluate(t.function, registers)
+        for k in range(min(last - i, <Py_ssize_t> WIDTH)):
+            t.energy[i + k] = t.slope[2 * (i + k)] = t.slope[2 * (i + k) + 1] = 0.0
+            if not is_there(world, t.place[i + k]):
+                continue
+            u = registers[WIDTH * out[0] + k]
+            t.energy[i + k] = u
+            # As of fields in space: derivatives may look like numbers where the energy is none.
+            if not (0.0 * u == 0.0):
+                fault |= record_fault(world, NOT_FINITE, t.place[i + k], -1)
+            corners = world.faces + 3 * <Py_ssize_t> world.triangle[t.place[i + k] - world.n_cartesian]
+            for j in range(t.q):
+                value = t.value + t.n_vertices * j - t.first
+                slope = registers[WIDTH * out[1 + j] + k]
+                t.slope[2 * (i + k)] += slope * (value[corners[1]] - value[corners[0]])
+                t.slope[2 * (i + k) + 1] += slope * (value[corners[2]] - value[corners[0]])
+    return fault
 
 
 cdef int _forces(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
@@ -129,9 +175,41 @@ cdef class WeightForce(Operation):
         t.n_sums = corners.n
         self.partial = zeros(self.arrays, n_blocks(self.n, SUM_BLOCK))
         self.total = zeros(self.arrays, 3 * corners.n)
+        rows = np.full(max(place, default=0) + 1, -1, np.int32)
+        rows[place] = np.arange(self.n)
+        self.row_of = rows
 
     cdef int measure(self, World* world) noexcept nogil:
-        return NO_FAULT
+        return over_blocks(self.loop, &self.task, world, self.n, POINTS_BLOCK)
+
+    cdef int of_points(self, World* world, const Change* change, double* out) noexcept nogil:
+        """The energy of the points that a change carries along."""
+        cdef Py_ssize_t i, k, place
+        cdef int fault = 0
+        out[0] = 0.0
+        for i in range(change.n_points):
+            place = world.n_cartesian + change.points[i]
+            k = self.row_of[place] if place < self.row_of.shape[0] else -1
+            if k >= 0:
+                fault |= self.loop(&self.task, world, k, k + 1, 0)
+                out[0] += self.task.energy[k]
+        return fault
+
+    cdef int difference(self, World* world, Change* change, double* out) noexcept nogil:
+        cdef double before = 0.0
+        cdef double after = 0.0
+        cdef int fault, failed
+        if self.loop == NULL:
+            return Operation.difference(self, world, change, out)
+        fault = change.swap(world, change)
+        if fault == 0:
+            fault = self.of_points(world, change, &after)
+            failed = change.swap(world, change)
+            fault = failed if fault == 0 else fault
+        if fault == 0:
+            fault = self.of_points(world, change, &before)
+        out[0] = after - before
+        return fault
 
     cdef int bend(self, World* world) noexcept nogil:
         return NO_FAULT
@@ -172,21 +250,37 @@ cdef class VertexField(WeightForce):
 
     def __init__(self, str name, place, Py_ssize_t first, Accumulator corners, const double[::1] value):
         self.task.value = vector(self.arrays, value)
+        self.loop = _linear
 
-    cdef int measure(self, World* world) noexcept nogil:
-        return over_blocks(_linear, &self.task, world, self.n, POINTS_BLOCK)
+
+cdef class WrittenField(WeightForce):
+    """rest: (q, V) fields at the vertices; and the program of the energy of a point and of its derivatives in them, as
+    instructions, constants, outputs, and number of registers."""
+    cdef Compiled program
+
+    def __init__(self, str name, place, Py_ssize_t first, Accumulator corners, const double[:, ::1] values, program):
+        self.program = Compiled(*program, max(1, n_blocks(self.n, POINTS_BLOCK)))
+        self.task.value = table(self.arrays, values)
+        self.task.q = values.shape[0]
+        self.task.n_vertices = values.shape[1]
+        self.task.function = &self.program.function
+        self.task.registers = &self.program.registers[0, 0]
+        self.loop = _written
 
 
 cdef class PythonField(WeightForce):
     """rest: a checked function (triangles (m,), weights (m, 3)) -> (energies (m,), dU/dweights (m, 3)) of the points
-    that are there, the number of the first triangle of their membrane, and whether it may be called again."""
+    that are there, the number of the first triangle of their membrane, whether it is given the vertices (m, 3) at the
+    corners of triangles in place of their numbers, and whether it may be called again."""
     cdef object function
     cdef Py_ssize_t first_face
+    cdef bint by_corners
 
     def __init__(self, str name, place, Py_ssize_t first, Accumulator corners, function, Py_ssize_t first_face,
-                 bint repeatable):
+                 bint by_corners, bint repeatable):
         self.function = function
         self.first_face = first_face
+        self.by_corners = by_corners
         self.repeatable = repeatable
 
     cdef int measure(self, World* world) noexcept nogil:
@@ -216,21 +310,26 @@ cdef class PythonField(WeightForce):
         cdef const double[::1] energy
         cdef const double[:, ::1] slope
         cdef Py_ssize_t k, p, m = 0
+        cdef int32_t[:, ::1] corner
+        cdef int c
         for k in range(self.n):
             m += is_there(world, t.place[k])
         triangles, weights = np.empty(m, np.int32), np.empty((m, 3))
-        triangle, weight = triangles, weights
+        corners = np.empty((m, 3), np.int32)
+        triangle, corner, weight = triangles, corners, weights
         m = 0
         for k in range(self.n):
             if is_there(world, t.place[k]):
                 p = t.place[k] - world.n_cartesian
                 triangle[m] = world.triangle[p] - <int32_t> self.first_face
+                for c in range(3):
+                    corner[m, c] = world.faces[3 * <Py_ssize_t> world.triangle[p] + c] - <int32_t> t.first
                 weight[m, 1] = world.barycentric[2 * p]
                 weight[m, 2] = world.barycentric[2 * p + 1]
                 weight[m, 0] = (1.0 - weight[m, 1]) - weight[m, 2]
                 m += 1
-        triangles.flags.writeable = weights.flags.writeable = False
-        energies, slopes = self.function(triangles, weights)
+        triangles.flags.writeable = corners.flags.writeable = weights.flags.writeable = False
+        energies, slopes = self.function(corners if self.by_corners else triangles, weights)
         energy, slope = energies, slopes
         m = 0
         for k in range(self.n):

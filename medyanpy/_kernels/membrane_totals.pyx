@@ -3,6 +3,8 @@
     total area     E = sigma A + k (A - A0)^2 / (2 A0)        dE/dA = sigma + k (A - A0)/A0
     per triangle   E = sum_f k_f (A_f - A0_f)^2 / (2 A0_f)    dE/dA_f = k_f (A_f - A0_f)/A0_f
     volume         E = k (V - V0)^2 / (2 V0)                  dV/dx_v = sum_f N_f/6 over the faces at v
+    pressure       E = -p V                                   dE/dV = -p
+    osmotic        E = n kT (q - 1 - ln q),  q = c V/n        dE/dV = kT (c - n/V)
 
 V is the sum of the signed volumes of the tetrahedra from vertex 0 to each face. For a closed surface the
 point they start from does not matter, nor does that it moves (dV along it is -sum_f N_f/6 = 0). One on the
@@ -21,16 +23,17 @@ where of a tension the part is left out by which edges give way to each other in
 """
 import numpy as np
 
+from libc.math cimport INFINITY
 from libc.stdint cimport int32_t
 
 from medyanpy._kernels.box cimport displacement
+from medyanpy._kernels.elementary cimport log_
 from medyanpy._kernels.membrane cimport (
-    area_vector_of, AREA_GRADIENTS, AREA_SUMS, AREAS, corners_of, FACE_BLOCK, Facet, facet_of, Flipped,
-    Geometry, HESSIAN, KINDS,
-    Membrane, MembraneForce, STIFFNESS, THIRD, THIRD_OF_STIFFNESS, VECTOR_SUMS, VOLUME,
+    area_vector_of, AREA_GRADIENTS, AREA_SUMS, AREAS, corners_of, FACE_BLOCK, Facet, facet_of, Flipped, Geometry,
+    HESSIAN, KINDS, Membrane, MembraneForce, STIFFNESS, THIRD, THIRD_OF_STIFFNESS, VECTOR_SUMS, VOLUME,
 )
-from medyanpy._kernels.parallel cimport BlockFunction, n_blocks, ordered_sum, over_blocks
-from medyanpy._kernels.program cimport AddBlock, Change, World
+from medyanpy._kernels.parallel cimport BlockFunction, n_blocks, ordered_sum, over_blocks, record_fault
+from medyanpy._kernels.program cimport AddBlock, Change, NOT_FINITE, World
 from medyanpy._kernels.series cimport add_scaled_at, crosses
 from medyanpy._kernels.vec3 cimport add_scaled, cross, dot
 
@@ -335,27 +338,33 @@ cdef class TriangleAreas(FaceForce):
             out[0] += 0.5 * self.modulus[f] * (after - before) * (after + before) / self.area[f]
 
 
-cdef class Volume(MembraneForce):
-    """modulus k: pN/nm^2; volume V0: nm^3, > 0. The membrane is closed."""
-    cdef double modulus
-    cdef double volume
+cdef class OfVolume(MembraneForce):
+    """An energy of the volume alone. The membrane is closed."""
     cdef double origin[3]
 
-    def __init__(self, str name, Geometry geometry, double modulus, double volume):
+    def __init__(self, str name, Geometry geometry):
         MembraneForce.__init__(self, name, geometry, VOLUME | VECTOR_SUMS)
-        self.modulus = modulus
-        self.volume = volume
         self.sees_flips = True
 
+    cdef double slope(self, double volume) noexcept nogil:
+        """dE/dV."""
+        return 0.0
+
+    cdef double energy_of(self, double volume) noexcept nogil:
+        return 0.0
+
+    cdef double gained(self, double volume, double more) noexcept nogil:
+        """What E gains as V grows by `more`, without a difference of large numbers."""
+        return 0.0
+
     cdef int run(self, World* world) noexcept nogil:
-        cdef double total, strain
+        cdef double total
         self.geometry.measure(world, VOLUME)
         total = self.geometry.total_volume()
-        strain = (total - self.volume) / self.volume
-        self.geometry.pull(world, VECTOR_SUMS, self.modulus * strain / 6.0)
+        self.geometry.pull(world, VECTOR_SUMS, self.slope(total) / 6.0)
         self.energy = 0.0
         if world.want_energy:
-            self.energy = 0.5 * self.modulus * strain * (total - self.volume)
+            self.energy = self.energy_of(total)
         return 0
 
     cdef int difference(self, World* world, Change* change, double* out) noexcept nogil:
@@ -382,12 +391,83 @@ cdef class Volume(MembraneForce):
 
     cdef int gain(self, World* world, double before, double after, double* out) noexcept nogil:
         self.geometry.measure(world, VOLUME)
-        self.of_more(after - before, out)
+        out[0] = self.gained(self.geometry.total_volume(), after - before)
         return 0
 
     cdef void of_flip(self, World* world, double* out) noexcept nogil:
-        self.of_more(self.geometry.flipped.volume, out)
+        out[0] = self.gained(self.geometry.total_volume(), self.geometry.flipped.volume)
 
-    cdef void of_more(self, double more, double* out) noexcept nogil:
-        """By so much volume more than there is."""
-        out[0] = self.modulus * (self.geometry.total_volume() + 0.5 * more - self.volume) / self.volume * more
+
+cdef class Volume(OfVolume):
+    """modulus k: pN/nm^2; volume V0: nm^3, > 0."""
+    cdef double modulus
+    cdef double volume
+
+    def __init__(self, str name, Geometry geometry, double modulus, double volume):
+        OfVolume.__init__(self, name, geometry)
+        self.modulus = modulus
+        self.volume = volume
+
+    cdef double slope(self, double volume) noexcept nogil:
+        return self.modulus * ((volume - self.volume) / self.volume)
+
+    cdef double energy_of(self, double volume) noexcept nogil:
+        return 0.5 * self.modulus * ((volume - self.volume) / self.volume) * (volume - self.volume)
+
+    cdef double gained(self, double volume, double more) noexcept nogil:
+        return self.modulus * (volume + 0.5 * more - self.volume) / self.volume * more
+
+
+cdef class Pressure(OfVolume):
+    """pressure p of the inside above the outside: pN/nm^2."""
+    cdef double pressure
+
+    def __init__(self, str name, Geometry geometry, double pressure):
+        OfVolume.__init__(self, name, geometry)
+        self.pressure = pressure
+
+    cdef double slope(self, double volume) noexcept nogil:
+        return -self.pressure
+
+    cdef double energy_of(self, double volume) noexcept nogil:
+        return -self.pressure * volume
+
+    cdef double gained(self, double volume, double more) noexcept nogil:
+        return -self.pressure * more
+
+
+cdef class OsmoticPressure(OfVolume):
+    """n particles in a solution that is ideal, with c of them per nm^3 outside: n, c > 0; kT: pN nm."""
+    cdef double n
+    cdef double c
+    cdef double kt
+
+    def __init__(self, str name, Geometry geometry, double n, double c, double kt):
+        OfVolume.__init__(self, name, geometry)
+        self.n = n
+        self.c = c
+        self.kt = kt
+
+    cdef int run(self, World* world) noexcept nogil:
+        self.geometry.measure(world, VOLUME)
+        # An ideal gas is never pressed to nothing: such a membrane has been turned inside out by steps too long.
+        if not self.geometry.total_volume() > 0.0:
+            return record_fault(world, NOT_FINITE, self.membrane.first_bead, -1)
+        return OfVolume.run(self, world)
+
+    cdef double slope(self, double volume) noexcept nogil:
+        return self.kt * (self.c - self.n / volume)
+
+    cdef double energy_of(self, double volume) noexcept nogil:
+        cdef double ratio = self.c * volume / self.n
+        return self.n * self.kt * (ratio - 1.0 - log_(ratio))
+
+    cdef double gained(self, double volume, double more) noexcept nogil:
+        cdef double rise = more / volume
+        cdef double growth = 1.0 + rise
+        if not growth > 0.0:
+            return INFINITY
+        # ln(1 + rise) of a little rise (Kahan): what its sum with 1 has lost is in the ratio.
+        if growth != 1.0:
+            rise = log_(growth) * (rise / (growth - 1.0))
+        return self.kt * (self.c * more - self.n * rise)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from medyanpy._tools.validation import array, per_item, several, vectors
-from medyanpy.errors import ParameterError, TopologyError
+from medyanpy.errors import ParameterError, TopologyError, shown
 
 # A principal moment below this, relative to the largest, is that of a line.
 _LINE_TOLERANCE = 1e-12
@@ -26,6 +26,16 @@ def inertia_of(what: str, prefix: str, n: int, mass: Any, friction: Any) -> tupl
         per_item(f"{what}: {prefix}mass", mass, n, above=0.0),
         per_item(f"{what}: {prefix}friction", friction, n, at_least=0.0),
     )
+
+
+def fixed_of(what: str, n: int, fixed: Any) -> np.ndarray:
+    """(n,) bool, which of n beads are held; read-only."""
+    given = np.asarray(fixed)
+    if given.dtype != bool or given.shape not in ((), (n,)):
+        raise TopologyError(f"{what}: fixed must be True or False, or {n} of these, not {shown(fixed)}")
+    out = np.broadcast_to(given, (n,)).copy()
+    out.flags.writeable = False
+    return out
 
 
 def chains_of(what: str, nodes: Any, starts: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -6,7 +6,7 @@ import numpy as np
 
 from medyanpy._tools.described import scalar_if_one
 from medyanpy._tools.types import Numbers
-from medyanpy.beads.adding import inertia_of
+from medyanpy.beads.adding import fixed_of, inertia_of
 from medyanpy.errors import TopologyError
 from medyanpy.handles import Handle
 from medyanpy.mesh import TriangleMesh
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 class Membrane(Handle):
     """The vertices of a triangle mesh. `mesh` holds the triangles and where the vertices start.
 
-    `first_face` is the number of its first triangle among those of all membranes of the topology.
+    `first_face` is the number of its first triangle among those of all membranes of the topology. `fixed` says whether
+    all of its vertices are held, `fixed_beads` which are.
     """
 
     kind = "vertices"
@@ -26,11 +27,12 @@ class Membrane(Handle):
 
     def __init__(
         self, topology: "Topology", name: str, first: int, mesh: TriangleMesh, mass: np.ndarray, friction: np.ndarray,
-        fixed: bool, first_face: int,
+        fixed: np.ndarray, first_face: int,
     ) -> None:  # fmt: skip
         super().__init__(topology, name, first, mass, friction)
         self.mesh = mesh
-        self.fixed = fixed
+        self.fixed = bool(fixed.all())
+        self._held = fixed
         self.first_face = first_face
 
     def _why_whole(self) -> str:
@@ -39,6 +41,14 @@ class Membrane(Handle):
     @property
     def positions(self) -> np.ndarray:
         return self.mesh.vertices
+
+    @property
+    def fixed_beads(self) -> np.ndarray:
+        return self._held
+
+    @property
+    def degrees_of_freedom(self) -> int:
+        return self.degrees_of_freedom_per_bead * int(np.count_nonzero(~self._held))
 
     @property
     def joined(self) -> np.ndarray:
@@ -52,7 +62,7 @@ class Membrane(Handle):
             "mesh": self.mesh,
             "vertex_mass": scalar_if_one(self.mass),
             "vertex_friction": scalar_if_one(self.friction),
-            "fixed": self.fixed,
+            "fixed": self._held if self._held.any() and not self.fixed else self.fixed,
             "name": self.name,
         }
 
@@ -62,7 +72,7 @@ def add_membrane(
     mesh: TriangleMesh,
     vertex_mass: Numbers,
     vertex_friction: Numbers = 0.0,
-    fixed: bool = False,
+    fixed: Numbers = False,
     *,
     name: str | None = None,
 ) -> Membrane:
@@ -74,8 +84,9 @@ def add_membrane(
         V vertices, nm.
     vertex_mass : float or (V,) float, pN s²/nm, > 0
     vertex_friction : float or (V,) float, pN s/nm, >= 0
-    fixed : bool
-        Immobile: points move on it, nothing moves it.
+    fixed : bool or (V,) bool
+        Immobile: points move on it, nothing moves it. Or which of its vertices are: ``mesh.border_vertices`` pins a
+        sheet to a frame. They keep their place also where edges are flipped, and have no degrees of freedom.
     name : str, optional
 
     Raises
@@ -87,6 +98,7 @@ def add_membrane(
         raise TopologyError(f"add_membrane: mesh must be a TriangleMesh, not {type(mesh).__name__}")
     n = len(mesh.vertices)
     inertia = inertia_of("add_membrane", "vertex_", n, vertex_mass, vertex_friction)
+    held = fixed_of("add_membrane", n, fixed)
     first, name = topology._room("add_membrane", n, name, "membrane")
     first_face = sum(len(m.mesh.faces) for m in topology.membranes)
-    return topology._keep(Membrane(topology, name, first, mesh, *inertia, bool(fixed), first_face))
+    return topology._keep(Membrane(topology, name, first, mesh, *inertia, held, first_face))

@@ -6,9 +6,9 @@ import numpy as np
 
 from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import per_item, whole_number
-from medyanpy.beads.adding import moments_of, positions_of, row_if_one
+from medyanpy.beads.adding import fixed_of, moments_of, positions_of, row_if_one
 from medyanpy.beads.oriented import OrientedBeads, friction_tensors, unit_quaternions
-from medyanpy.errors import ParameterError, TopologyError
+from medyanpy.errors import ParameterError
 
 if TYPE_CHECKING:
     from medyanpy.topology import Topology
@@ -181,9 +181,6 @@ def _rigid_bodies(
     moments = moments_of(f"{what}: inertia", inertia, n)
     tensors = friction_tensors(f"{what}: friction", friction, n, friction_point)
     parts = whole_number(f"{what}: rotation_parts", parts, at_least=1, at_most=1000)
-    fixed = np.asarray(fixed)
-    if fixed.dtype != bool or fixed.shape not in ((), (n,)):
-        raise TopologyError(f"{what}: fixed must be True or False, or {n} of these, not {fixed!r}")
-    held = np.repeat(np.broadcast_to(fixed, (n,))[:, None], 2, axis=1)
+    held = np.repeat(fixed_of(what, n, fixed)[:, None], 2, axis=1)
     held.flags.writeable = False
     return RigidBodies(topology, "", 0, x, mass, q, moments, tensors, parts, held)

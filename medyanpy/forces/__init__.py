@@ -13,8 +13,18 @@ from medyanpy.forces.ellipsoids import EllipsoidRepulsion
 from medyanpy.forces.external import ExternalField, HarmonicTrap, UniformField
 from medyanpy.forces.filaments import FilamentBending, FilamentStretching, FilamentTwisting, FixmanPotential
 from medyanpy.forces.links import AngleLinks, DirectionLinks, Links, NormalLinks
-from medyanpy.forces.membrane import MembraneArea, MembraneBending, MembraneTension, MembraneVolume
-from medyanpy.forces.membrane_fields import MembraneField, PointCurvature, PythonMembraneField
+from medyanpy.forces.membrane import (
+    MembraneArea,
+    MembraneBending,
+    MembraneOsmoticPressure,
+    MembranePressure,
+    MembraneTension,
+    MembraneVolume,
+)
+from medyanpy.forces.membrane_adhesion import MembraneAdhesion
+from medyanpy.forces.membrane_curvatures import MembraneAreaDifference, MembraneGaussianCurvature
+from medyanpy.forces.membrane_fields import CustomMembraneField, MembraneField, PointCurvature, PythonMembraneField
+from medyanpy.forces.membrane_lines import BorderTension, MembraneLineTension
 from medyanpy.forces.membrane_tether import MembraneTether
 from medyanpy.forces.pairs import WCA, Coulomb, LennardJones, Morse, Ricker, SoftSphere, TabulatedPair, Yukawa
 from medyanpy.forces.penalties import LinkLengthPenalty, OrthonormalFramePenalty, RigidTrianglePenalty
@@ -25,10 +35,12 @@ from medyanpy.forces.walls import WallRepulsion
 __all__ = [
     "WCA",
     "AngleLinks",
+    "BorderTension",
     "ConstraintFixmanPotential",
     "ConstraintPenalty",
     "Coulomb",
     "CustomBonds",
+    "CustomMembraneField",
     "CustomPair",
     "DirectionLinks",
     "EllipsoidCollisions",
@@ -44,10 +56,16 @@ __all__ = [
     "LennardJones",
     "LinkLengthPenalty",
     "Links",
+    "MembraneAdhesion",
     "MembraneArea",
+    "MembraneAreaDifference",
     "MembraneBending",
     "MembraneEdgeSprings",
     "MembraneField",
+    "MembraneGaussianCurvature",
+    "MembraneLineTension",
+    "MembraneOsmoticPressure",
+    "MembranePressure",
     "MembraneTension",
     "MembraneTether",
     "MembraneVolume",

@@ -20,8 +20,10 @@ from medyanpy._tools.quaternions import turned
 from medyanpy._tools.types import Numbers
 from medyanpy.forces._given import Beads
 from medyanpy.layout import Layout
+from medyanpy.mesh.geometry import corners_of
 
 if TYPE_CHECKING:
+    from medyanpy.mesh import TriangleMesh
     from medyanpy.sites import Sites
     from medyanpy.topology import Topology
 
@@ -250,9 +252,9 @@ def longest_timestep(squared_frequencies: np.ndarray | None, overdamped: bool = 
     return 2.0 / highest if overdamped else 2.0 / float(np.sqrt(highest))
 
 
-def triangle_geometry(vertices: np.ndarray, faces: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def triangle_geometry(mesh: "TriangleMesh") -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """(F,) areas, (F, 3) lengths of the sides opposite to the corners, (F, 3) cotangents of the angles at them."""
-    corner = vertices[faces]
+    corner = corners_of(mesh.vertices, mesh.faces, mesh._lengths)
     ways = np.roll(corner, -1, axis=1) - np.roll(corner, 1, axis=1)
     length = np.linalg.norm(ways, axis=2)
     area = 0.5 * np.linalg.norm(np.cross(ways[:, 0], ways[:, 1]), axis=1)

@@ -1,4 +1,4 @@
-"""What a membrane resists: bending, and changes of its area and volume."""
+"""What a membrane resists: bending, changes of its area and volume; and the pressures that it is under."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from medyanpy._kernels.selected import membrane_bending, membrane_dihedral, membrane_totals
+from medyanpy._tools.images import nearest_image
 from medyanpy._tools.types import Numbers
+from medyanpy._tools.validation import required_thermal_energy
 from medyanpy.beads import Membrane
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.forces._base import Domain, Force, domain_table, expect_handle
@@ -20,7 +22,14 @@ if TYPE_CHECKING:
     from medyanpy.handles import Handle
     from medyanpy.layout import Layout
 
-__all__ = ["MembraneArea", "MembraneBending", "MembraneTension", "MembraneVolume"]
+__all__ = [
+    "MembraneArea",
+    "MembraneBending",
+    "MembraneOsmoticPressure",
+    "MembranePressure",
+    "MembraneTension",
+    "MembraneVolume",
+]
 
 # Stars are folded where their area vectors add up to less than this share of their area: above it the second
 # derivatives of a flat star are right to some 5 % (measured on real meshes), below it they are soon nothing like that.
@@ -36,7 +45,7 @@ def heights_over_rings(membrane: Membrane) -> tuple[Coordinates, np.ndarray]:
     mesh, n = membrane.mesh, len(membrane)
     area = np.zeros(n)
     np.add.at(area, mesh.faces, mesh.face_areas[:, None] / 3.0)
-    *_, cotangents = triangle_geometry(mesh.vertices, mesh.faces)
+    *_, cotangents = triangle_geometry(mesh)
     pairs, weight = cotangent_weights(mesh.faces, cotangents)
     i, j = np.concatenate([pairs, pairs[:, ::-1]]).T
     weight = np.tile(weight, 2)
@@ -63,6 +72,22 @@ class _MembraneForce(Force):
     def handles(self) -> "tuple[Handle, ...]":
         return (self._membrane,)
 
+    def _expect_closed(self, so: str) -> None:
+        borders = len(self._membrane.mesh.borders)
+        if borders:
+            has = f"has {borders} border{'s' * (borders > 1)}"
+            raise TopologyError(f"{self.name}: {self._membrane!r} {has}, so {so}")
+
+    def _expect_volume(self, layout: "Layout") -> None:
+        if layout.is_periodic and self._membrane.mesh.closes_through_the_box:
+            raise ParameterError(
+                f"{self.name}: {self._membrane.name!r} closes through the sides of the box, and encloses no volume"
+            )
+
+    def _inside(self, numbers: Any) -> np.ndarray:
+        """(V,) numbers of vertices, 0 on borders."""
+        return np.where(self._membrane.mesh.border_vertices, 0.0, numbers)
+
     # How stiff -----------------------------------------------------------------------------------------------
 
     def _of_area(self, start: Start, gradients: np.ndarray, stiffness: float) -> np.ndarray:
@@ -73,10 +98,28 @@ class _MembraneForce(Force):
         """Tension, one number or one for each triangle: the area is at most the energy of Dirichlet, and equal to it
         where vertices are, so that its second derivatives are at most those of springs of half a cotangent."""
         mesh = self._membrane.mesh
-        *_, cotangents = triangle_geometry(mesh.vertices, mesh.faces)
+        *_, cotangents = triangle_geometry(mesh)
         stress = np.broadcast_to(tension, (len(mesh.faces),))[:, None]
         pairs, stiffness = cotangent_weights(mesh.faces, np.maximum(stress * cotangents, 0.0))
         return start.bonds(self._membrane.beads[pairs], stiffness)
+
+    def _of_volume(self, start: Start, stiffness: float, pressure: float) -> np.ndarray:
+        """An energy of the volume with this second derivative, and with minus this as its first."""
+        mesh = self._membrane.mesh
+        gradient = np.zeros_like(mesh.vertices)
+        np.add.at(gradient, mesh.faces, (mesh.face_normals * mesh.face_areas[:, None] / 3.0)[:, None])
+        # Under a pressure P an edge couples its ends as P/6 times the distance of the corners opposite to it.
+        corner, opposite = mesh.faces.ravel(), mesh.opposite_corners.ravel()
+        across = np.linalg.norm(
+            nearest_image(mesh.vertices[corner] - mesh.vertices[corner[opposite]], mesh._lengths), axis=1
+        )
+        pairs, _ = cotangent_weights(mesh.faces, np.zeros(mesh.faces.shape))
+        # Each edge is there twice.
+        coupling = abs(pressure) * across / 12.0
+        out: np.ndarray = self._of_area(start, gradient, stiffness) + start.bonds(
+            self._membrane.beads[pairs], coupling
+        )
+        return out
 
     def _place(self, layout: "Layout") -> tuple[Any, ...]:
         """What every membrane kernel asks for first: the name, and the geometry that all forces on a membrane share."""
@@ -192,10 +235,7 @@ class MembraneBending(_MembraneForce):
 
     def _inner_moduli(self) -> np.ndarray:
         """(V,) κ, 0 on borders, which carry no energy."""
-        kappa = np.array(self._numbers["bending_modulus"])
-        for loop in self._membrane.mesh.borders:
-            kappa[loop] = 0.0
-        return kappa
+        return self._inside(self._numbers["bending_modulus"])
 
     def squared_frequencies(self, start: Start) -> np.ndarray | None:
         # Where it is nearly flat a vertex has the energy κ (Lz)²/2A, with the heights z and L of two angles for each
@@ -340,7 +380,7 @@ class MembraneArea(_MembraneForce):
             gradients = geometry.area_gradients(mesh.vertices, mesh.faces)
             out: np.ndarray = self._of_area(start, gradients, k / rest) + self._tense(start, stretched)
             return out
-        area, side, _ = triangle_geometry(mesh.vertices, mesh.faces)
+        area, side, _ = triangle_geometry(mesh)
         growth = start.coordinates(self._membrane.beads[mesh.faces], 0.5 * side)
         found: np.ndarray = start.springs(growth, k / rest) + self._tense(start, k * (area - rest) / rest)
         return found
@@ -466,10 +506,7 @@ class MembraneVolume(_MembraneForce):
         group: int = 0,
     ) -> None:
         super().__init__(membrane, name=name, group=group)
-        borders = len(self._membrane.mesh.borders)
-        if borders:
-            has = f"has {borders} border{'s' * (borders > 1)}"
-            raise TopologyError(f"{self.name}: {self._membrane!r} {has}, so it encloses no volume")
+        self._expect_closed("it encloses no volume")
         self._declare(volume_modulus=volume_modulus, volume=volume)
 
     def _checked(self, **numbers: Any) -> dict[str, Any]:
@@ -483,21 +520,156 @@ class MembraneVolume(_MembraneForce):
         return super()._checked(**numbers)
 
     def squared_frequencies(self, start: Start) -> np.ndarray | None:
-        mesh, (k, rest) = self._membrane.mesh, self._named("volume_modulus", "volume")
-        gradient = np.zeros_like(mesh.vertices)
-        np.add.at(gradient, mesh.faces, (mesh.face_normals * mesh.face_areas[:, None] / 3.0)[:, None])
-        # Under a pressure P an edge couples its ends as P/6 times the distance of the corners opposite to it.
-        corner, opposite = mesh.faces.ravel(), mesh.opposite_corners.ravel()
-        across = np.linalg.norm(mesh.vertices[corner] - mesh.vertices[corner[opposite]], axis=1)
-        pairs, _ = cotangent_weights(mesh.faces, np.zeros(mesh.faces.shape))
-        # Each edge is there twice.
-        pressure = abs(k * (mesh.volume - rest) / rest) * across / 12.0
-        out: np.ndarray = self._of_area(start, gradient, k / rest) + start.bonds(self._membrane.beads[pairs], pressure)
-        return out
+        k, rest = self._named("volume_modulus", "volume")
+        return self._of_volume(start, k / rest, -k * (self._membrane.mesh.volume - rest) / rest)
 
     def bind(self, layout: "Layout") -> "Operation":
-        if layout.is_periodic and self._membrane.mesh.closes_through_the_box:
-            raise ParameterError(
-                f"{self.name}: {self._membrane.name!r} closes through the sides of the box, and encloses no volume"
-            )
+        self._expect_volume(layout)
         return membrane_totals.Volume(*self._place(layout), *self._named("volume_modulus", "volume"))
+
+
+class MembranePressure(_MembraneForce):
+    r"""A constant difference of pressure across a closed membrane.
+
+    .. math:: U = -p V
+
+    Parameters
+    ----------
+    membrane : Membrane
+        Closed, with normals outward.
+    pressure : float, pN/nm², finite
+        p, by how much it is higher inside: 1 pN/nm² is 1 MPa. A cell bears 1e-4 to 1e-3.
+    name, group
+        See `Force`.
+
+    Raises
+    ------
+    TopologyError
+        Not the handle of a membrane, or a membrane with borders, which encloses nothing.
+    ParameterError
+        A pressure that is not a finite number.
+
+    Notes
+    -----
+    Nothing in this force ends growth: a membrane of tension σ (`MembraneTension`) in equilibrium at the radius
+    R = 2σ/p (Laplace) is there at a maximum of its energy, and grows or shrinks from it. `MembraneOsmoticPressure` and
+    `MembraneArea` make radii stable. The volume is that of `MembraneVolume`. Cost: O(F); smooth everywhere.
+
+    Examples
+    --------
+    >>> import medyanpy as mp
+    >>> vesicle = mp.Topology().add_membrane(mp.TriangleMesh.icosphere(500.0, 2), vertex_mass=4e-12)
+    >>> mp.forces.MembranePressure(vesicle, pressure=8e-5)
+    MembranePressure(pressure=8e-05)
+    """
+
+    domains: Mapping[str, Domain] = domain_table(pressure=Domain("pN/nm²"))
+    pressure: float
+
+    def __init__(
+        self, membrane: Membrane, pressure: float, *, name: str | None = None, group: int = 0
+    ) -> None:
+        super().__init__(membrane, name=name, group=group)
+        self._expect_closed("it encloses no volume")
+        self._declare(pressure=pressure)
+
+    def squared_frequencies(self, start: Start) -> np.ndarray | None:
+        return self._of_volume(start, 0.0, self._numbers["pressure"])
+
+    def bind(self, layout: "Layout") -> "Operation":
+        self._expect_volume(layout)
+        return membrane_totals.Pressure(*self._place(layout), self._numbers["pressure"])
+
+
+class MembraneOsmoticPressure(_MembraneForce):
+    r"""Osmotic pressure of what a closed membrane encloses and does not let through, in an ideal solution.
+
+    .. math:: U = N kT\,(q - 1 - \ln q), \quad q = c V/N, \qquad
+              p = -\frac{\partial U}{\partial V} = kT \left(\frac{N}{V} - c\right)
+
+    The pressure is that of van 't Hoff. U is -N kT ln V + c kT V and a constant, by which it is zero where both sides
+    have the same concentration: at V = N/c.
+
+    Parameters
+    ----------
+    membrane : Membrane
+        Closed, with normals outward.
+    particles : float, > 0
+        N, how many are enclosed: molecules or ions of all kinds together. Of V in nm³ at c mM there are 6.022e-4 c V.
+    concentration : float, 1/nm³, > 0
+        c, of what is outside: 6.022e-4 of them per nm³ are 1 mM.
+    temperature : float, K, > 0
+    kT : float, pN nm, > 0
+        In place of the temperature.
+    name, group
+        See `Force`.
+
+    Raises
+    ------
+    TopologyError
+        Not the handle of a membrane, or a membrane with borders, which encloses nothing.
+    ParameterError
+        A number outside its domain, or neither or both of temperature and kT.
+
+    Notes
+    -----
+    The stiffness against changes of the volume is N kT/V² = c kT/V: physiological 300 mM make 0.75 pN/nm² of
+    kT c, so that a vesicle keeps its volume to some 1e-3 and timesteps are set by that. The volume is that of
+    `MembraneVolume`. A membrane that is turned inside out, or loses its volume, ends the run (SimulationError); jumps
+    that would do that have an infinite energy. Cost: O(F); smooth elsewhere.
+
+    References
+    ----------
+    J. H. van 't Hoff, Z. Phys. Chem. 1, 481 (1887): the pressure. C. Zhu, C. T. Lee, P. Rangamani, Biophys. Rep. 2,
+    100062 (2022): this energy in q (Mem3DG).
+
+    Examples
+    --------
+    A vesicle that would take up a tenth more:
+
+    >>> import medyanpy as mp
+    >>> mesh = mp.TriangleMesh.icosphere(50.0, 2)
+    >>> vesicle = mp.Topology().add_membrane(mesh, vertex_mass=4e-12)
+    >>> c = 10.0 * 6.022e-4
+    >>> mp.forces.MembraneOsmoticPressure(vesicle, 1.1 * c * mesh.volume, c, temperature=300.0)
+    MembraneOsmoticPressure(particles=3348.04, concentration=0.006022, kT=4.14195)
+    """
+
+    domains: Mapping[str, Domain] = domain_table(
+        particles=Domain(above=0.0), concentration=Domain("1/nm³", above=0.0), kT=Domain("pN nm", above=0.0)
+    )
+    particles: float
+    concentration: float
+    kT: float  # noqa: N815 - the symbol of the papers
+
+    def __init__(
+        self,
+        membrane: Membrane,
+        particles: float,
+        concentration: float,
+        temperature: float | None = None,
+        kT: float | None = None,
+        *,
+        name: str | None = None,
+        group: int = 0,
+    ) -> None:
+        super().__init__(membrane, name=name, group=group)
+        self._expect_closed("it encloses no volume")
+        kT = required_thermal_energy(self.name, temperature, kT)
+        self._declare(particles=particles, concentration=concentration, kT=kT)
+
+    def _arguments_now(self) -> dict[str, Any]:
+        # kT in place of the temperature, so that no rounding is repeated.
+        return {**super()._arguments_now(), "temperature": None}
+
+    def squared_frequencies(self, start: Start) -> np.ndarray | None:
+        n, c, kT = self._named("particles", "concentration", "kT")
+        volume = self._membrane.mesh.volume
+        if volume <= 0.0:
+            return None
+        return self._of_volume(start, n * kT / volume**2, kT * (n / volume - c))
+
+    def bind(self, layout: "Layout") -> "Operation":
+        n, c, kT = self._named("particles", "concentration", "kT")
+        self._expect_volume(layout)
+        return membrane_totals.OsmoticPressure(*self._place(layout), n, c, kT)

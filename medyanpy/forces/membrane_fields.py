@@ -7,13 +7,15 @@ import numpy as np
 
 from medyanpy._kernels import point_curvature
 from medyanpy._kernels.accumulate import Accumulator
-from medyanpy._kernels.membrane_fields import PythonField, VertexField
+from medyanpy._kernels.membrane_fields import PythonField, VertexField, WrittenField
 from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import array
 from medyanpy.beads import InTrianglePoints
 from medyanpy.errors import MeshQualityWarning, ParameterError, warn_outside
 from medyanpy.forces._base import Domain, Force, domain_table, expect_handle
+from medyanpy.forces._written import WrittenForce
 from medyanpy.forces.membrane import heights_over_rings
+from medyanpy.surfaces.expressions import check_names
 
 if TYPE_CHECKING:
     from medyanpy._kernels.program import Operation
@@ -21,14 +23,14 @@ if TYPE_CHECKING:
     from medyanpy.handles import Handle
     from medyanpy.layout import Layout
 
-__all__ = ["MembraneField", "PointCurvature", "PythonMembraneField"]
+__all__ = ["CustomMembraneField", "MembraneField", "PointCurvature", "PythonMembraneField"]
 
 #: A radius of curvature below so many edges of the mesh is more than it can show: see docs/forces/point_curvature.md.
 _EDGES = 2.0
 
 
 class _OnMembrane(Force):
-    """An energy of the points of one handle by where they are on the membrane, with no direction in space."""
+    """An energy of the points of one handle, that does not change when the membrane moves with its points."""
 
     conserves_momentum: bool = True
 
@@ -119,6 +121,79 @@ class MembraneField(_OnMembrane):
 
     def bind(self, layout: "Layout") -> "Operation":
         return VertexField(*self._place(layout), np.ascontiguousarray(self._numbers["values"]))
+
+
+class CustomMembraneField(WrittenForce, _OnMembrane):
+    r"""A field on a membrane, written as an expression of quantities that are given at its vertices.
+
+    .. math:: U = \sum_p u(a_p, b_p, \dots), \quad a_p = \sum_{i=1}^3 \lambda_{pi}\, a_i
+
+    with the weights λ of each point p in its triangle, and the values :math:`a_i` of each quantity at the corners.
+
+    Parameters
+    ----------
+    points : InTrianglePoints
+        Of a membrane with V vertices.
+    energy : str or SymPy expression
+        u, pN nm: numbers, pi, names of quantities, ``+ - * /``, powers ``**`` or ``^``, parentheses, and the functions
+        of :doc:`/forces/fields`; behind semicolons, what further names stand for.
+    name, group
+        See `Force`.
+    **quantities : float or (V,) float, finite
+        What the expression names: one number for all, or one at each vertex, between which it is linear in triangles.
+        Change them with `set`.
+
+    Raises
+    ------
+    TopologyError
+        Not the handle of in-triangle points.
+    ParameterError
+        Text that is no such expression (the message names the place), or one that is the same everywhere; a quantity
+        that is missing, is not in the expression, has a name that means something else, or is not finite.
+
+    Notes
+    -----
+    What `MembraneField` says of vertices holds here: the field belongs to the material of the membrane, and points feel
+    it by :math:`\dot p_\lambda = -\partial U/\partial\lambda`. The energy is continuous across edges, and
+    follows edges that are flipped. The expression is read, never run. Where u is no number, or infinite, the run stops
+    with a `SimulationError`.
+
+    For the shape of the mesh at the start give its coordinates as quantities: ``x=vesicle.mesh.vertices[:, 0]``.
+
+    Examples
+    --------
+    Proteins that gather where a lipid is about as frequent as they like it:
+
+    >>> import numpy as np, medyanpy as mp
+    >>> topology = mp.Topology()
+    >>> vesicle = topology.add_membrane(mp.TriangleMesh.icosphere(100.0, 2), vertex_mass=1.0)
+    >>> proteins = topology.add_intriangle_points(vesicle, 50, mass=1.0, seed=1)
+    >>> share = 0.5 + 0.005 * vesicle.mesh.vertices[:, 2]
+    >>> system = mp.System(topology)
+    >>> system.add_force(mp.forces.CustomMembraneField(proteins, "k/2*(c - best)^2", k=80.0, c=share, best=0.7))
+    CustomMembraneField('k/2*(c - best)^2', k=80, c=array of 162, best=0.7)
+    """
+
+    def __init__(
+        self, points: InTrianglePoints, energy: Any, *, name: str | None = None, group: int = 0, **quantities: "Numbers"
+    ) -> None:
+        self._read(energy, "points.membrane.beads", name, quantities)
+        super().__init__(points, name=name, group=group)
+        self._declare(**quantities)
+        self._check_text()
+
+    def _check_text(self) -> None:
+        check_names(self.name, self._text, (), self.changeable)
+        graph, u, _ = self._graph(self.changeable)
+        if all(graph.value_of(graph.derivative(u, i)) == 0.0 for i in range(len(self.changeable))):
+            raise ParameterError(f"{self.name}: {self._text!r} is the same everywhere: it names no quantity")
+
+    def bind(self, layout: "Layout") -> "Operation":
+        own = self._own()
+        graph, u, _ = self._graph(own)
+        program = graph.program([u, *(graph.derivative(u, i) for i in range(len(own)))])
+        values = np.array([self._numbers[name] for name in own]).reshape(len(own), len(self._points.membrane))
+        return WrittenField(*self._place(layout), values, program)
 
 
 class PointCurvature(_OnMembrane):
@@ -261,10 +336,13 @@ class PythonMembraneField(_OnMembrane):
     function : callable (triangles, barycentric) -> (energies, derivatives)
         Called inside every step. ``triangles`` (n,) int are faces of the membrane's mesh, ``barycentric`` (n, 3) the
         weights of their corners, sum 1; both in the order of ``points.beads``, without rows asleep, and read-only.
+        With `corners`, the first are the vertices (n, 3) at the corners of the triangles in place of their numbers.
         ``energies`` (n,), pN nm; ``derivatives`` (n, 3), pN nm, by each of the three weights as if these were
         independent: only their differences count.
     replay : bool
         As in `PythonForce`.
+    corners : bool
+        Whether the function is given corners, and so can know what triangle it is where edges are flipped.
     name, group
         See `Force`.
 
@@ -280,6 +358,9 @@ class PythonMembraneField(_OnMembrane):
     What `MembraneField` says of vertices holds here: the energy depends on weights, and not on where vertices are. For
     energies that do, find the points' places with `PythonForce`. Let energies be continuous across edges; a jump there
     is not noticed by points that fly over it, and energy is not kept.
+
+    Numbers of triangles mean others once edges have been flipped, so that flips are refused unless `corners` are asked
+    for. `CustomMembraneField` needs no Python in the step.
 
     An exception of the function, and anything but finite numbers of these shapes, ends the run with a
     `SimulationError`.
@@ -303,10 +384,12 @@ class PythonMembraneField(_OnMembrane):
         function: Callable[..., tuple[Any, Any]],
         *,
         replay: bool = True,
+        corners: bool = False,
         name: str | None = None,
         group: int = 0,
     ) -> None:
         super().__init__(points, name=name, group=group)
+        self._by_corners = bool(corners)
         if not callable(function):
             raise ParameterError(f"{self.name}: function must be callable, not {function!r}")
         self._function = function
@@ -315,6 +398,19 @@ class PythonMembraneField(_OnMembrane):
     @property
     def function(self) -> Callable[..., tuple[Any, Any]]:
         return self._function
+
+    @property
+    def handles(self) -> "tuple[Handle, ...]":
+        # Edges of the membrane cannot be flipped unasked.
+        return (self._points, self._points.membrane)
+
+    @property
+    def corners(self) -> bool:
+        """Whether the function is given the corners of triangles."""
+        return self._by_corners
+
+    def obstacle_to_flips(self) -> str:
+        return "" if self._by_corners else "its function is given triangles by number: let it take corners=True"
 
     @property
     def replay(self) -> bool:
@@ -336,7 +432,10 @@ class PythonMembraneField(_OnMembrane):
         return energies, derivatives
 
     def bind(self, layout: "Layout") -> "Operation":
-        return PythonField(*self._place(layout), self._call, self._points.membrane.first_face, self._replay)
+        return PythonField(
+            *self._place(layout), self._call, self._points.membrane.first_face,
+            self._by_corners, self._replay,
+        )  # fmt: skip
 
     def __repr__(self) -> str:
         return f"PythonMembraneField({getattr(self._function, '__name__', self._function)!s})"

@@ -162,11 +162,7 @@ class WallRepulsion(_SingleBeadForce):
         return start.springs(self._coordinates(start), stiffness)
 
     def bind(self, layout: "Layout") -> "Operation":
-        if isinstance(self._wall, Plane) and (across := np.flatnonzero(layout.box * self._wall.normal)).size:
-            raise ParameterError(
-                f"{self.name}: the box is periodic along {'xyz'[across[0]]}, so that there is nothing behind a wall "
-                f"with normal {self._wall.normal.tolist()}: open that direction (None)"
-            )
+        expect_space_behind(self.name, self._wall, layout)
         table, place, order, on_points = self._place(layout)
         radius, axes, oriented = self._sizes(layout, place, order)
         if self._form == "WCA" and layout not in self._seen:
@@ -251,6 +247,15 @@ class WallRepulsion(_SingleBeadForce):
             turns[handle.beads] = handle.orientations
         out: np.ndarray = np.einsum("nij,ni->nj", quaternions.matrices(turns[beads]), self._wall.normals(x))
         return out
+
+
+def expect_space_behind(name: str, wall: Boundary, layout: "Layout") -> None:
+    """Refuse planes across a periodic direction; ParameterError."""
+    if isinstance(wall, Plane) and (across := np.flatnonzero(layout.box * wall.normal)).size:
+        raise ParameterError(
+            f"{name}: the box is periodic along {'xyz'[across[0]]}, so that there is nothing behind a wall "
+            f"with normal {wall.normal.tolist()}: open that direction (None)"
+        )
 
 
 def _born_with(handle: Any) -> float:

@@ -93,6 +93,14 @@ class MeshAttributes:
         return list(self._connectivity.borders)
 
     @property
+    def border_vertices(self) -> np.ndarray:
+        """(V,) bool, which vertices are on a border: ``add_membrane(..., fixed=mesh.border_vertices)`` holds them."""
+        out = np.zeros(len(self.vertices), bool)
+        for loop in self._connectivity.borders:
+            out[loop] = True
+        return out
+
+    @property
     def components(self) -> list[np.ndarray]:
         """Faces of each connected component, (n,) int32 ascending; components by their lowest face."""
         return list(self._connectivity.components)

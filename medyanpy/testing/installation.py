@@ -87,6 +87,8 @@ def _scene(n: int = 1) -> SimpleNamespace:
         x + [0.0, 0.0, 50.0], q, 2.0, 1.0, [1.0, 1.0, 1.5], friction=(0.5, 1.0), rotational_friction=0.3, name="rod"
     )
     s.other = t.add_rod(x + [0.5, 0.3, 50.5], q, 2.0, 1.0, [1.0, 1.0, 1.5], friction=(0.5, 1.0), name="other rod")
+    sheet = TriangleMesh.flat_sheet(3, 3, 4.0).translated([0.0, 60.0, 0.0])
+    s.sheet = t.add_membrane(sheet, vertex_mass=1.0, vertex_friction=0.4, name="sheet")
     # Which beads make pairs and triples.
     s.pairs = rng.choice(12, (8, 2), replace=True)
     s.pairs[:, 1] = (s.pairs[:, 0] + 1 + s.pairs[:, 1] % 11) % 12
@@ -113,7 +115,21 @@ FORCES: dict[str, Callable[[SimpleNamespace], Force]] = {
     "MembraneTension": lambda s: forces.MembraneTension(s.membrane, 0.3),
     "MembraneTether": lambda s: forces.MembraneTether(s.membrane, 5.0, l_min=0.3, l_c1=0.9, l_c0=1.1, l_max=2.0),
     "MembraneVolume": lambda s: forces.MembraneVolume(s.membrane, 0.5, 3000.0),
+    "MembranePressure": lambda s: forces.MembranePressure(s.membrane, 0.5),
+    "MembraneOsmoticPressure": lambda s: forces.MembraneOsmoticPressure(s.membrane, 3000.0, 0.9, kT=2.0),
+    "MembraneGaussianCurvature": lambda s: forces.MembraneGaussianCurvature(
+        s.membrane, np.linspace(-9.0, 5.0, len(s.membrane))
+    ),
+    "MembraneAreaDifference": lambda s: forces.MembraneAreaDifference(s.membrane, 5.0, 1.0, 200.0),
+    "MembraneLineTension": lambda s: forces.MembraneLineTension(
+        s.membrane, np.linspace(0.0, 1.0, len(s.membrane)), 2.0
+    ),
+    "BorderTension": lambda s: forces.BorderTension(s.sheet, 2.0),
+    "MembraneAdhesion": lambda s: forces.MembraneAdhesion(s.membrane, s.balls, 0.5, 2.0),
     "MembraneField": lambda s: forces.MembraneField(s.points, np.linspace(-3.0, 5.0, len(s.membrane))),
+    "CustomMembraneField": lambda s: forces.CustomMembraneField(
+        s.points, "k*sin(h)^2 + h/3", k=3.0, h=np.linspace(-3.0, 5.0, len(s.membrane))
+    ),
     "PythonMembraneField": lambda s: forces.PythonMembraneField(s.points, _share),
     "PointCurvature": lambda s: forces.PointCurvature(s.points, 3.0, 0.02, 1.7),
     "SoftSphere": lambda s: forces.SoftSphere(s.beads, [s.beads, s.balls, s.points], 2.0, 5.0),
@@ -155,7 +171,7 @@ FORCES: dict[str, Callable[[SimpleNamespace], Force]] = {
     "SoftCollisions": lambda s: forces.SoftCollisions([s.balls, s.membrane], 3.0, [None, 0.5]),
 }
 # Energies of where points are in their triangles: vertices feel nothing of them, and only points are moved.
-_OF_WEIGHTS = ("MembraneField", "PythonMembraneField")
+_OF_WEIGHTS = ("MembraneField", "CustomMembraneField", "PythonMembraneField")
 
 
 def check_installation(threads: int | None = None) -> Iterator[Finding]:

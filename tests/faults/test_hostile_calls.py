@@ -59,7 +59,6 @@ SWITCHES = {
     "orientations": lambda s, v: F.PythonForce(lambda x: (0.0, 0 * x), orientations=v),
     "follows": lambda s, v: F.RodLoad(s.rods, "end", [0.0, 0, 1], follows=v),
     "constrained": lambda s, v: mp.Topology().add_filament(ARRAY, 1.0, 0.5, v),
-    "fixed": lambda s, v: mp.Topology().add_membrane(s.mesh, 1.0, fixed=v),
     "positive_definite": lambda s, v: mp.kicks.ZhangSkeelSimplified(0.25, v),
     "overwrite": lambda s, v: s.mesh.save("mesh.ply", v),
     "repair": lambda s, v: mp.TriangleMesh.from_file("mesh.ply", repair=v),

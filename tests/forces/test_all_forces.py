@@ -66,6 +66,13 @@ MANY = {
     "tension": membrane(lambda m: F.MembraneTension(m, 0.02)),
     "tether": membrane(lambda m: F.MembraneTether(m, 50.0, l_min=0.2, l_c1=1.0, l_c0=1.0, l_max=3.0)),
     "volume": membrane(lambda m: F.MembraneVolume(m, 0.8, 4000.0)),
+    "pressure": membrane(lambda m: F.MembranePressure(m, 0.8)),
+    "osmotic pressure": membrane(lambda m: F.MembraneOsmoticPressure(m, 4000.0, 0.9, kT=2.0)),
+    "Gaussian curvature": membrane(lambda m: F.MembraneGaussianCurvature(m, np.linspace(-9.0, 5.0, len(m)))),
+    "area difference, vertex": membrane(lambda m: F.MembraneAreaDifference(m, 80.0, 1.0, 300.0)),
+    "area difference, dihedral": membrane(lambda m: F.MembraneAreaDifference(m, 80.0, 1.0, 300.0, None, "dihedral")),
+    "two phases": membrane(lambda m: F.MembraneLineTension(m, np.arange(len(m)) % 3 == 0, 2.0)),
+    "adhesion": membrane(lambda m: F.MembraneAdhesion(m, mp.surfaces.Sphere(9.0), 2.0, 1.0)),
     "curved points": curved_points,
 }
 

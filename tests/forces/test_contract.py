@@ -567,6 +567,144 @@ MEMBRANES = [
 ]
 
 
+def of_membrane(name, which, make, energy, length=4.0):
+    """A force on a membrane of the scene, and its energy: of the positions of all beads, the handles and the faces."""
+
+    def build():
+        topology, handles = lumpy_scene()
+        return topology, make(handles[which], handles)
+
+    return ForceCase(name, build, lambda x: energy(x[lumpy_handles()[which].beads], lumpy_handles()[which], x), length)
+
+
+def angles_of(x, faces):
+    """(F, 3) by the law of cosines."""
+    a, b, c = (np.linalg.norm(x[faces[:, (k + 1) % 3]] - x[faces[:, (k + 2) % 3]], axis=1) for k in range(3))
+    return np.arccos(
+        np.column_stack([(q**2 + r**2 - p**2) / (2.0 * q * r) for p, q, r in ((a, b, c), (b, c, a), (c, a, b))])
+    )
+
+
+def gaussian_energy(x, membrane, _):
+    faces = membrane.mesh.faces
+    missing = np.full(len(x), 2.0 * np.pi)
+    np.subtract.at(missing, faces, angles_of(x, faces))
+    ends = np.concatenate([np.sort(faces[:, [i, i - 1]], axis=1) for i in range(3)])
+    edges, counts = np.unique(ends, axis=0, return_counts=True)
+    missing[edges[counts == 1]] = 0.0
+    return missing @ np.linspace(-20.0, 30.0, len(x))
+
+
+def border_energy(x, membrane, _):
+    faces = membrane.mesh.faces
+    ends = np.concatenate([np.sort(faces[:, [i, i - 1]], axis=1) for i in range(3)])
+    edges, counts = np.unique(ends, axis=0, return_counts=True)
+    i, j = edges[counts == 1].T
+    return 3.0 * np.linalg.norm(x[i] - x[j], axis=1).sum()
+
+
+def area_difference_energy(form):
+    def energy(x, membrane, _):
+        h, area = curvature(x, membrane.mesh.faces, form)
+        difference = 2.0 * 2.5 * (h @ area)
+        return 0.5 * 30.0 * np.pi / (900.0 * 2.5**2) * (difference - 400.0) ** 2
+
+    return energy
+
+
+def phases_of(n):
+    """Two of them, and a few between."""
+    phases = 0.9 * (np.arange(n) % 5 < 2)
+    phases[::7] = np.linspace(0.1, 0.8, len(phases[::7]))
+    return phases
+
+
+def phases_energy(x, membrane, _):
+    """The gradient of phi from the plane through the three values, times the area."""
+    total = 0.0
+    phases = phases_of(len(x))
+    for face in membrane.mesh.faces:
+        p, q = x[face[1]] - x[face[0]], x[face[2]] - x[face[0]]
+        metric = np.array([[p @ p, p @ q], [p @ q, q @ q]])
+        rise = phases[face[1:]] - phases[face[0]]
+        total += np.sqrt(rise @ np.linalg.solve(metric, rise)) * 0.5 * np.sqrt(np.linalg.det(metric))
+    return 2.0 * total
+
+
+def adhesion_energy(distances):
+    """distances (x of all) -> (V, targets)."""
+
+    def energy(x, membrane, all_of_them):
+        *_, areas = corners_and_areas(x, membrane.mesh.faces)
+        share = np.zeros(len(x))
+        np.add.at(share, membrane.mesh.faces, areas[:, None] / 3.0)
+        q = np.exp(-(distances(x, all_of_them) - 0.7) / 3.0)
+        return np.sum(share * np.linspace(0.5, 2.0, len(x)) * np.sum((1.0 - q) ** 2 - 1.0, axis=1))
+
+    return energy
+
+
+def adheres(which, to, distances, what):
+    def make(membrane, handles):
+        return mp.forces.MembraneAdhesion(membrane, to(handles), np.linspace(0.5, 2.0, len(membrane)), 3.0, 0.7)
+
+    return of_membrane(f"adhesion, {what}", which, make, adhesion_energy(distances), 2.0)
+
+
+def from_balls(x, every):
+    balls = lumpy_handles()["balls"]
+    return np.linalg.norm(x[:, None] - every[balls.beads], axis=2) - balls.radius
+
+
+def from_segment(x, start, way):
+    share = np.clip((x - start) @ way / (way @ way), 0.0, 1.0)
+    return np.linalg.norm(x - start - share[:, None] * way, axis=1)
+
+
+WALL = mp.boundaries.Plane((1.0, 2.0, -4.0), (0.48, -0.6, 0.64))
+MEMBRANES += [
+    of_membrane(
+        "Gaussian curvature, closed", "closed",
+        lambda m, _: mp.forces.MembraneGaussianCurvature(m, np.linspace(-20.0, 30.0, len(m))), gaussian_energy,
+    ),
+    of_membrane(
+        "Gaussian curvature, open", "open",
+        lambda m, _: mp.forces.MembraneGaussianCurvature(m, np.linspace(-20.0, 30.0, len(m))), gaussian_energy,
+    ),
+    of_membrane("tension of borders", "open", lambda m, _: mp.forces.BorderTension(m, 3.0), border_energy),
+    of_membrane(
+        "two phases", "closed", lambda m, _: mp.forces.MembraneLineTension(m, phases_of(len(m)), 2.0), phases_energy
+    ),
+    of_membrane(
+        "two phases, open", "open", lambda m, _: mp.forces.MembraneLineTension(m, phases_of(len(m)), 2.0), phases_energy
+    ),
+    *(
+        of_membrane(
+            f"difference in area, {form}", "closed",
+            lambda m, _, form=form: mp.forces.MembraneAreaDifference(m, 30.0, 2.5, 400.0, 900.0, form),
+            area_difference_energy(form),
+        )
+        for form in ("vertex", "dihedral")
+    ),
+    membrane_measure("pressure", "closed", lambda m: mp.forces.MembranePressure(m, 0.7), lambda a, v: -0.7 * v),
+    membrane_measure(
+        "osmotic pressure", "closed", lambda m: mp.forces.MembraneOsmoticPressure(m, 5000.0, 1.3, kT=0.4),
+        lambda a, v: 0.4 * (1.3 * v - 5000.0 - 5000.0 * np.log(1.3 * v / 5000.0)),
+    ),
+    adheres("open", lambda h: WALL, lambda x, _: ((x - [1.0, 2.0, -4.0]) @ [0.48, -0.6, 0.64])[:, None], "wall"),
+    adheres(
+        "closed", lambda h: mp.surfaces.Sphere(9.0, (1.0, -2.0, 3.0)),
+        lambda x, _: np.linalg.norm(x - [1.0, -2.0, 3.0], axis=1)[:, None] - 9.0, "sphere",
+    ),
+    adheres("closed", lambda h: h["balls"], from_balls, "balls"),
+    adheres(
+        "open", lambda h: mp.boundaries.Capsule([1.0, -2.0, 3.0], [-2.0, 4.0, 5.0], 12.0),
+        lambda x, _: 12.0 - from_segment(x, np.array([1.0, -2.0, 3.0]), np.array([-3.0, 6.0, 2.0]))[:, None],
+        "capsule",
+    ),
+]  # fmt: skip
+
+
 # Repulsion and fields ---------------------------------------------------------------------------------------
 # No pair is near the distance where its energy ends: differences across that are of another order.
 
@@ -914,6 +1052,23 @@ def curved_points(which):
     return ForceCase(f"curved points, {which}", build, energy, 1.0)
 
 
+def written_on_membranes(points, values):
+    text = "k*sin(h)^2 + h*b/3 - exp(-b)"
+    return mp.forces.CustomMembraneField(points, text, k=2.0, h=values, b=np.cos(values))
+
+
+def written_on_membranes_energy(x):
+    h = points_of_two_membranes()[1]
+    membrane, total = h["open"], 0.0
+    values = np.linspace(-3.0, 5.0, len(membrane))
+    for bead, f in zip(h["more"].beads, h["more"].triangles.tolist(), strict=True):
+        face = membrane.mesh.faces[f]
+        w = weights_of(x[membrane.beads], membrane.mesh.faces, f, x[bead])
+        height, b = w @ values[face], w @ np.cos(values[face])
+        total += 2.0 * np.sin(height) ** 2 + height * b / 3.0 - np.exp(-b)
+    return total
+
+
 ARCS, ARCS_CENTER = 3.0, np.array([5.0, -2.0, 1.0])
 
 
@@ -943,6 +1098,7 @@ def along_a_sphere_energy(x):
 
 BETWEEN_BEADS = [
     ForceCase("field on a membrane", on_membranes(mp.forces.MembraneField), on_membranes_energy(True), 1.0),
+    ForceCase("written field", on_membranes(written_on_membranes), written_on_membranes_energy, 0.3),
     curved_points("points"),
     curved_points("more"),
     ForceCase("Python field on a membrane", on_membranes(weights_squared), on_membranes_energy(False), 1.0),
@@ -1647,7 +1803,7 @@ def test_force_keeps_the_contract(case):
 # What a box means nothing to, and why.
 WITHOUT_BOX = {
     **dict.fromkeys(("charges", "charges of sites", "charges on bodies", "Lennard-Jones"), "acts at any distance"),
-    "wall": "periodic along x, so that there is nothing behind a wall",
+    **dict.fromkeys(("wall", "adhesion, wall"), "periodic along x, so that there is nothing behind a wall"),
 }
 
 

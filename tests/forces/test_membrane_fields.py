@@ -241,3 +241,83 @@ def test_what_a_function_does_wrong(function, says):
     with pytest.raises(mp.SimulationError, match=says) as caught:
         context.step(1)
     assert caught.value.force == "mine"
+
+
+# Written as text ------------------------------------------------------------------------------------------------------
+
+
+def quadratic(points, values):
+    return mp.forces.CustomMembraneField(points, "a*a/2 + k*a", a=values, k=0.3)
+
+
+def test_a_text_is_what_python_computes():
+    """To the bit of the sum, on many points, of which the last do not fill a register."""
+    context, membrane, points, values = scene(quadratic, lumpy(), 2500)
+    state = context.get_state(positions=True, energy=True)
+    corners = membrane.mesh.faces[state.intriangle.triangles[points.points]]
+    a = np.sum(state.intriangle.barycentric[points.points] * values[corners], axis=1)
+    assert state.potential_energy == pytest.approx(np.sum(a * a / 2.0 + 0.3 * a), rel=1e-13)
+
+
+def test_a_linear_text_is_the_field():
+    forces = []
+    for law in (field, lambda points, values: mp.forces.CustomMembraneField(points, "a", a=values)):
+        context, *_ = scene(law, lumpy(), 300)
+        forces.append(context.get_state(forces=True).forces)
+    assert np.abs(forces[0] - forces[1]).max() < 1e-14 * np.abs(forces[0]).max()
+
+
+@pytest.mark.parametrize(
+    ("text", "given", "match"),
+    [
+        ("a + ", {"a": 1.0}, "CustomMembraneField"),
+        ("a + c", {"a": 1.0}, "c"),
+        ("a", {"a": 1.0, "b": 2.0}, "the parameter b is not in 'a'"),
+        ("3", {}, "'3' is the same everywhere"),
+        ("a", {"a": np.ones(5)}, r"a must"),
+        ("a", {"a": np.nan}, r"a = nan but must be finite"),
+    ],
+)
+def test_texts_that_are_none(text, given, match):
+    topology = mp.Topology()
+    membrane = topology.add_membrane(lumpy(), vertex_mass=1.0)
+    points = topology.add_intriangle_points(membrane, 5, mass=1.0, seed=1)
+    with pytest.raises(mp.ParameterError, match=match):
+        mp.forces.CustomMembraneField(points, text, **given)
+
+
+def test_where_the_energy_is_no_number_the_run_ends():
+    def law(points, values):
+        return mp.forces.CustomMembraneField(points, "log(a)", a=values)
+
+    with pytest.raises(mp.SimulationError, match="CustomMembraneField"):
+        scene(law, lumpy(), 40)[0].get_state(energy=True)
+
+
+def test_a_function_of_triangles_by_number_does_not_allow_flips():
+    context, membrane, *_ = scene(written, lumpy(), 5)
+    with pytest.raises(mp.ParameterError, match=r"PythonMembraneField does not allow it: .* let it take corners=True"):
+        context.flip_edges(membrane, membrane.mesh.edges[:1])
+
+
+def test_a_function_of_corners_follows_flips():
+    """Compared with the field of the same values, before and after."""
+
+    def of_corners(points, values):
+        return mp.forces.PythonMembraneField(
+            points, lambda corners, weights: (np.sum(weights * values[corners], axis=1), values[corners]), corners=True
+        )
+
+    contexts = []
+    for law in (field, of_corners):
+        context, membrane, *_ = scene(law, lumpy(), 60)
+        rng = np.random.default_rng(1)
+        for edge in rng.permutation(membrane.mesh.edges)[:20]:
+            try:
+                context.flip_edges(membrane, [edge])
+            except mp.TopologyError:
+                continue
+        contexts.append(context)
+    one, other = (context.get_state(forces=True, energy=True) for context in contexts)
+    assert other.potential_energy == pytest.approx(one.potential_energy, rel=1e-13)
+    assert np.abs(one.forces - other.forces).max() < 1e-13 * np.abs(one.forces).max()

@@ -68,10 +68,16 @@ MEMBRANE_FORCES = {
     ),
     "volume": lambda v: mp.forces.MembraneVolume(v, 1.3),
     "blown volume": lambda v: mp.forces.MembraneVolume(v, 1.3, 0.8 * v.mesh.volume),
+    "osmotic volume": lambda v: mp.forces.MembraneOsmoticPressure(v, 1.1 * v.mesh.volume, 1.0, kT=2.0),
+    "phases": lambda v: mp.forces.MembraneLineTension(v, v.mesh.vertices[:, 0] > 1.0, 2.0),
+    "borders": lambda v: mp.forces.BorderTension(v, 2.0),
 }
 
 
-CASES = [(shape, force) for shape in MESHES for force in MEMBRANE_FORCES if shape != "sheet" or "volume" not in force]
+CASES = [
+    (shape, force) for shape in MESHES for force in MEMBRANE_FORCES
+    if ("volume" not in force if shape == "sheet" else force != "borders")
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("shape", "force"), CASES)

@@ -1,0 +1,175 @@
+"""Adhesion of a membrane to walls, spheres and beads."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from medyanpy._kernels.membrane_adhesion import MembraneAdhesion as AdhesionOperation
+from medyanpy._tools.types import Numbers
+from medyanpy.beads import Balls, InTrianglePoints, Membrane
+from medyanpy.boundaries import Boundary, Plane
+from medyanpy.errors import ParameterError, TopologyError, shown
+from medyanpy.forces._base import Domain, domain_table
+from medyanpy.forces.membrane import _MembraneForce
+from medyanpy.forces.walls import expect_space_behind
+from medyanpy.handles import Handle
+from medyanpy.surfaces import Plane as PlaneSurface
+from medyanpy.surfaces import Sphere
+
+if TYPE_CHECKING:
+    from medyanpy._kernels.program import Operation
+    from medyanpy.layout import Layout
+
+__all__ = ["MembraneAdhesion"]
+
+_NONE = np.empty((0, 6)), np.empty((0, 9))
+
+#: Of a well in a periodic box, in ranges: beyond that the energy is less than 5e-9 of its depth.
+_REACH = 20.0
+
+
+class MembraneAdhesion(_MembraneForce):
+    r"""Adhesion of a membrane to a wall, a sphere, or beads: a well in the distance, per area.
+
+    .. math:: U = \sum_v A_v w_v \sum_t \bigl(q^2 - 2 q\bigr), \quad q = e^{-(d_{vt} - d_0)/\rho}
+
+    over vertices v, with a third of the area of the triangles round each, and over what they adhere to; d is the
+    distance from the surface of that, negative behind it.
+
+    Parameters
+    ----------
+    membrane : Membrane
+        V vertices.
+    to : boundaries.Plane, boundaries.Sphere, boundaries.Capsule, surfaces.Sphere, or handle of beads
+        What it adheres to: a wall, from the side where things are to be; a sphere, from outside; or all beads of a
+        handle, by their radius if they are balls, which feel the opposite force.
+    strength : float or (V,) float, pN/nm, finite
+        w: the energy is -w per area in contact, at the distance d0. Lipid membranes 0.001 to 1.
+    range : float, nm, > 0
+        ρ: the energy is -0.26 w at d0 + 2ρ, and zero at d0 - 0.69 ρ; closer the membrane is repelled.
+    distance : float, nm, finite
+        d0, where the energy is lowest.
+    name, group
+        See `Force`.
+
+    Raises
+    ------
+    TopologyError
+        Not the handle of a membrane; beads without a place of their own in space, or of the membrane itself.
+    ParameterError
+        Something else to adhere to; a number outside its domain; when a Context is made, a periodic box that is too
+        small or across a wall.
+
+    Notes
+    -----
+    Forces are the exact derivatives: they contain that of the areas, by which adhesion pulls the membrane into contact
+    like a tension of -w. A sphere of radius a is wrapped by a membrane without tension for w > 2κ/a², if ρ is well
+    below a; then contact costs 8πκ and gains 4πa²w.
+
+    Distances are those of vertices: edges must be shorter than √(aρ) at spheres of radius a, or the triangles between
+    reach into them. The stiffness 2w A_v/ρ² of a vertex sets the timestep of narrow wells.
+
+    In a periodic box a membrane adheres to the nearest image of what is round, which must not reach farther than half
+    the box: the radius of a sphere, and its length of a capsule, and d0 + 20 ρ, beyond which less than 5e-9 of the
+    energy is left. A wall across a periodic direction is refused.
+
+    Against ``to`` beads, momentum is kept. Every vertex looks at every bead, O(V n), where it is within 40 ρ (beyond
+    that the energy is left out: less than 1e-17 w): meant for particles, not for thousands of lipids. In the middle of
+    a sphere there is no direction to push in, and none is taken.
+
+    References
+    ----------
+    U. Seifert, R. Lipowsky, Phys. Rev. A 42, 4768 (1990): adhesion by an energy per area. P. M. Morse, Phys. Rev. 34,
+    57 (1929): the well. M. Deserno, Phys. Rev. E 69, 031903 (2004): wrapping.
+
+    Examples
+    --------
+    >>> import medyanpy as mp
+    >>> topology = mp.Topology()
+    >>> vesicle = topology.add_membrane(mp.TriangleMesh.icosphere(50.0, 2), vertex_mass=4e-12)
+    >>> floor = mp.boundaries.Plane(point=(0.0, 0.0, -52.0))
+    >>> mp.forces.MembraneAdhesion(vesicle, floor, strength=0.05, range=2.0, distance=2.0)
+    MembraneAdhesion(strength=0.05, range=2, distance=2)
+    """
+
+    domains: Mapping[str, Domain] = domain_table(
+        strength=Domain("pN/nm", per="membrane.beads"), range=Domain("nm", above=0.0), distance=Domain("nm")
+    )
+    strength: float | np.ndarray
+    range: float
+    distance: float
+
+    def __init__(
+        self,
+        membrane: Membrane,
+        to: "Boundary | Sphere | Handle",
+        strength: "Numbers",
+        range: float,
+        distance: float = 0.0,
+        *,
+        name: str | None = None,
+        group: int = 0,
+    ) -> None:
+        super().__init__(membrane, name=name, group=group)
+        self._to = to
+        if isinstance(to, Handle):
+            if to is membrane or isinstance(to, InTrianglePoints) or not to.in_space:
+                raise TopologyError(f"{self.name}: to must be beads with a place of their own in space, not {to!r}")
+        else:
+            _shapes(self.name, to)
+        self._declare(strength=strength, range=range, distance=distance)
+
+    @property
+    def to(self) -> "Boundary | Sphere | Handle":
+        """What it adheres to."""
+        return self._to
+
+    @property
+    def handles(self) -> tuple[Handle, ...]:
+        return (self._membrane, self._to) if isinstance(self._to, Handle) else (self._membrane,)
+
+    @property
+    def conserves_momentum(self) -> bool:  # type: ignore[override]
+        """Whether it acts between beads alone."""
+        return isinstance(self._to, Handle)
+
+    def bind(self, layout: "Layout") -> "Operation":
+        strength, reach, distance = self._named("strength", "range", "distance")
+        strength = np.ascontiguousarray(np.broadcast_to(strength, (len(self._membrane),)), float)
+        beads, radius = np.empty(0, np.int32), np.empty(0)
+        if isinstance(self._to, Handle):
+            planes, rounds = _NONE
+            beads = layout.internal(self._to.with_room).astype(np.int32)
+            radius = np.zeros(len(beads))
+            if isinstance(self._to, Balls):
+                born = self._to.of_all("radius")
+                radius[:] = np.max(self._to.radius, initial=0.0) if born is None else born
+                radius[: len(self._to)] = self._to.radius
+        else:
+            planes, rounds = _shapes(self.name, self._to)
+            if isinstance(self._to, Boundary):
+                expect_space_behind(self.name, self._to, layout)
+        if layout.is_periodic and not len(planes):
+            # Segments are seen from where they start.
+            size = np.concatenate([rounds[:, 6] + rounds[:, 7], radius]).max(initial=0.0)
+            layout.expect_width(self.name, size + max(distance, 0.0) + _REACH * reach)
+        return AdhesionOperation(
+            *self._place(layout), strength, reach, distance, planes, rounds, beads, radius
+        )
+
+
+def _shapes(name: str, to: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Planes (n, 6) and what is round (n, 9), as the kernel takes them."""
+    if isinstance(to, Plane):
+        return np.concatenate([to.point, to.normal])[None], _NONE[1]
+    if isinstance(to, Boundary):
+        _, start, way, radius, side = to._shape
+        length = float(np.linalg.norm(way))
+        return _NONE[0], np.array([[*start, *(way / length if length else way), length, radius, side]])
+    if isinstance(to, Sphere):
+        return _NONE[0], np.array([[*to.center, 0.0, 0.0, 0.0, 0.0, to.radius, 1.0]])
+    what = "a surfaces.Plane" if isinstance(to, PlaneSurface) else shown(to)
+    raise ParameterError(
+        f"{name}: to must be a wall of boundaries, a surfaces.Sphere, or the handle of beads, not {what}"
+    )

@@ -1,0 +1,215 @@
+"""What a membrane resists by its Gaussian curvature, and by the difference in area of its two sides."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from medyanpy._kernels.membrane_curvatures import DihedralAreaDifference, GaussianCurvature, VertexAreaDifference
+from medyanpy._tools.images import nearest_image
+from medyanpy._tools.types import Numbers
+from medyanpy.beads import Membrane
+from medyanpy.errors import ParameterError
+from medyanpy.forces._base import Domain, domain_table
+from medyanpy.forces.membrane import _MembraneForce
+from medyanpy.mesh import TriangleMesh, geometry
+
+if TYPE_CHECKING:
+    from typing import Any
+
+    from medyanpy._kernels.program import Operation
+    from medyanpy.layout import Layout
+
+__all__ = ["MembraneAreaDifference", "MembraneGaussianCurvature"]
+
+
+class MembraneGaussianCurvature(_MembraneForce):
+    r"""Energy of the Gaussian curvature of a membrane (Helfrich).
+
+    .. math:: U = \int \bar\kappa\, K\, dA = \sum_v \bar\kappa_v \Bigl(2\pi - \sum_{f \ni v} \theta_{fv}\Bigr)
+
+    over the vertices v that are not on a border, with the angles θ of the triangles round each: the Gaussian curvature
+    :math:`K = 1/(R_1 R_2)` of a surface of triangles sits in the angles that are missing at its vertices.
+
+    Parameters
+    ----------
+    membrane : Membrane
+        V vertices.
+    modulus : float or (V,) float, pN nm, finite
+        κ̄, the Gaussian modulus (saddle-splay modulus); about -0.9 κ for lipid bilayers. Values at border vertices are
+        not used. One for each vertex where the membrane has several phases.
+    name, group
+        See `Force`.
+
+    Raises
+    ------
+    TopologyError
+        Not the handle of a membrane.
+    ParameterError
+        A modulus that is not a finite number.
+
+    Notes
+    -----
+    By the theorem of Gauss and Bonnet, :math:`\int K dA = 2\pi\chi - \oint k_g ds`, which holds for these sums to
+    round-off: with one modulus for all the energy of a closed membrane is the constant 4πκ̄(1 - genus), without any
+    force, and that of an open one depends on its border alone, by the geodesic curvature :math:`k_g`, which is π less
+    the angles at each border vertex. Where the modulus varies, forces act at the boundaries of phases.
+
+    For the energy to have a bottom where the membrane is free to take any shape, -2κ <= κ̄ <= 0. A triangle without area
+    contributes no force. Flips of edges keep the sum over all vertices, and change the energy where the modulus varies.
+    Cost: O(F).
+
+    References
+    ----------
+    W. Helfrich, Z. Naturforsch. C 28, 693 (1973): the energy. M. Hu, J. J. Briguglio, M. Deserno, Biophys. J. 102, 1403
+    (2012): the modulus of bilayers, measured.
+
+    Examples
+    --------
+    >>> import medyanpy as mp
+    >>> vesicle = mp.Topology().add_membrane(mp.TriangleMesh.icosphere(50.0, 2), vertex_mass=4e-12)
+    >>> mp.forces.MembraneGaussianCurvature(vesicle, modulus=-74.0)
+    MembraneGaussianCurvature(modulus=-74)
+    """
+
+    domains: Mapping[str, Domain] = domain_table(modulus=Domain("pN nm", per="membrane.beads"))
+    modulus: float | np.ndarray
+
+    def __init__(
+        self, membrane: Membrane, modulus: "Numbers", *, name: str | None = None, group: int = 0
+    ) -> None:
+        super().__init__(membrane, name=name, group=group)
+        self._declare(modulus=modulus)
+
+    def bind(self, layout: "Layout") -> "Operation":
+        modulus = self._inside(self._numbers["modulus"])
+        return GaussianCurvature(*self._place(layout), np.ascontiguousarray(modulus))
+
+
+class MembraneAreaDifference(_MembraneForce):
+    r"""Resistance of a closed bilayer to differences in area of its two leaflets (area-difference elasticity, ADE).
+
+    .. math:: U = \frac{\kappa_r}{2} \frac{\pi}{A D^2} (\Delta A - \Delta A_0)^2, \quad
+              \Delta A = 2 D \oint H\, dA
+
+    H is the mean curvature of `MembraneBending`, 1/R on a sphere, where :math:`\Delta A = 8\pi D R`.
+
+    Parameters
+    ----------
+    membrane : Membrane
+        Closed, with normals outward.
+    modulus : float, pN nm, >= 0
+        κ_r, the nonlocal bending modulus; of the size of the bending modulus in phospholipids (κ_r/κ from 1 to 3).
+    thickness : float, nm, > 0
+        D, the distance between the neutral surfaces of the leaflets; about 3 nm, half to three quarters of a bilayer.
+    area_difference : float, nm², finite, optional
+        ΔA0, by how much the relaxed outer leaflet is larger; the one the mesh starts with where none is given.
+    area : float, nm², > 0, optional
+        A, of the relaxed membrane; the area the mesh starts with where none is given. It is a constant.
+    discretization : "vertex" or "dihedral"
+        How H is read off the triangles: that of the `MembraneBending` beside it.
+    name, group
+        See `Force`.
+
+    Raises
+    ------
+    TopologyError
+        Not the handle of a membrane, or a membrane with borders, round which lipids change sides.
+    ParameterError
+        A number outside its domain, or another discretization.
+
+    Notes
+    -----
+    Only :math:`\Delta A/2D = \oint H dA` counts: ``"vertex"`` takes :math:`\sum_v H_v A_v` with the H_v of
+    `MembraneBending`, ``"dihedral"`` :math:`\tfrac12 \sum_e l_e \varphi_e`, which is exact for a surface of triangles
+    (Steiner). In the units of the literature, Δa0 = ΔA0/(8π D R_A) with 4π R_A² = A is 1 for a sphere.
+
+    The energy couples all vertices: no second derivatives are offered, and `longest_timestep` is not known; the force
+    is softer than bending where κ_r is of the size of κ. Its gain by the flip of one edge is found from the triangles
+    round that. A triangle that has lost its area ends the run (SimulationError), as with bending. Cost: O(V).
+
+    References
+    ----------
+    L. Miao, U. Seifert, M. Wortis, H.-G. Döbereiner, Phys. Rev. E 49, 5389 (1994); W. Wiese, W. Harbich, W. Helfrich,
+    J. Phys. Condens. Matter 4, 1647 (1992): the energy. U. Seifert, Adv. Phys. 46, 13 (1997): values.
+
+    Examples
+    --------
+    >>> import medyanpy as mp
+    >>> vesicle = mp.Topology().add_membrane(mp.TriangleMesh.icosphere(500.0, 2), vertex_mass=4e-12)
+    >>> mp.forces.MembraneAreaDifference(vesicle, modulus=82.0, thickness=3.0, area_difference=4e4, area=3e6)
+    MembraneAreaDifference(modulus=82, thickness=3, area_difference=40000, area=3e+06)
+    """
+
+    domains: Mapping[str, Domain] = domain_table(
+        modulus=Domain("pN nm", at_least=0.0),
+        thickness=Domain("nm", above=0.0),
+        area_difference=Domain("nm²", optional=True),
+        area=Domain("nm²", above=0.0, optional=True),
+    )
+    modulus: float
+    thickness: float
+    area_difference: float | None
+    area: float | None
+
+    def __init__(
+        self,
+        membrane: Membrane,
+        modulus: float,
+        thickness: float,
+        area_difference: float | None = None,
+        area: float | None = None,
+        discretization: Literal["vertex", "dihedral"] = "vertex",
+        *,
+        name: str | None = None,
+        group: int = 0,
+    ) -> None:
+        super().__init__(membrane, name=name, group=group)
+        if discretization not in ("vertex", "dihedral"):
+            raise ParameterError(
+                f'{self.name}: discretization = {discretization!r} but must be "vertex" or "dihedral"'
+            )
+        self._discretization = discretization
+        self._expect_closed("lipids go from one side to the other round it")
+        self._declare(modulus=modulus, thickness=thickness, area_difference=area_difference, area=area)
+
+    @property
+    def discretization(self) -> str:
+        """``"vertex"`` or ``"dihedral"``."""
+        return self._discretization
+
+    def _checked(self, **numbers: "Any") -> "dict[str, Any]":
+        mesh = self._membrane.mesh
+        if numbers["area"] is None:
+            numbers["area"] = mesh.area
+        checked: dict[str, Any] = super()._checked(**numbers)
+        if checked["area_difference"] is None:
+            total = _total_mean_curvature(mesh, self._discretization)
+            checked["area_difference"] = 2.0 * checked["thickness"] * total
+        return checked
+
+    def bind(self, layout: "Layout") -> "Operation":
+        modulus, thickness, rest, area = self._named("modulus", "thickness", "area_difference", "area")
+        kind = VertexAreaDifference if self._discretization == "vertex" else DihedralAreaDifference
+        # In the integral of H, in place of the difference in area: D is in no other place.
+        scale, reference = 2.0 * np.pi * modulus / area, 0.5 * rest / thickness
+        operation: Operation = kind(*self._place(layout), scale, reference)
+        return operation
+
+
+def _total_mean_curvature(mesh: TriangleMesh, discretization: str) -> float:
+    """nm; the integral of H over a closed mesh."""
+    x, faces = mesh.vertices, mesh.faces
+    if discretization == "vertex":
+        areas = geometry.corner_sums(x, faces, np.repeat(mesh.face_areas[:, None] / 3.0, 3, axis=1))
+        return float(mesh.mean_curvatures @ areas)
+    normals, total = mesh.face_normals, 0.0
+    for i in range(3):
+        across = normals[mesh.opposite_corners[:, i] // 3]
+        edge = nearest_image(x[faces[:, i - 1]] - x[faces[:, i - 2]], mesh._lengths)
+        length = np.linalg.norm(edge, axis=1)
+        turn = np.einsum("fc,fc->f", edge, np.cross(normals, across))
+        angle = np.arctan2(turn, length * np.einsum("fc,fc->f", normals, across))
+        # Each edge is there twice.
+        total += 0.25 * float(length @ angle)
+    return total

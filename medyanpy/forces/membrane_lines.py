@@ -1,0 +1,171 @@
+"""Lines on a membrane that are under tension: its borders, and where one of its phases ends."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from medyanpy._kernels.membrane_lines import BorderTension as BorderOperation
+from medyanpy._kernels.membrane_lines import PhaseTension
+from medyanpy._tools.images import nearest_image
+from medyanpy._tools.types import Numbers
+from medyanpy.beads import Membrane
+from medyanpy.errors import TopologyError
+from medyanpy.forces._base import Domain, domain_table
+from medyanpy.forces._stiffness import Start
+from medyanpy.forces.membrane import _MembraneForce
+from medyanpy.mesh.geometry import corners_of
+
+if TYPE_CHECKING:
+    from medyanpy._kernels.program import Operation
+    from medyanpy.layout import Layout
+
+__all__ = ["BorderTension", "MembraneLineTension"]
+
+
+class BorderTension(_MembraneForce):
+    r"""Line tension of the borders of a membrane: the energy of a free edge, by its length.
+
+    .. math:: U = \lambda \sum_{e} |e| \quad\text{over the edges that have one triangle}
+
+    Parameters
+    ----------
+    membrane : Membrane
+        With borders.
+    line_tension : float, pN, finite
+        λ; 5 to 20 pN for the edge of a lipid bilayer.
+    name, group
+        See `Force`.
+
+    Raises
+    ------
+    TopologyError
+        Not the handle of a membrane, or a membrane without borders.
+    ParameterError
+        A line tension that is not a finite number.
+
+    Notes
+    -----
+    A hole of radius R in a membrane of tension σ opens above R = λ/σ, and closes below. Edges on borders are not
+    flipped, so that the vertices of a border are the same for ever. Two vertices in one place pull at nothing.
+    Cost: of the border alone.
+
+    References
+    ----------
+    J. D. Litster, Phys. Lett. A 53, 193 (1975); E. Karatekin et al., Biophys. J. 84, 1734 (2003): values.
+
+    Examples
+    --------
+    >>> import medyanpy as mp
+    >>> patch = mp.Topology().add_membrane(mp.TriangleMesh.flat_sheet(5, 5, 10.0), vertex_mass=4e-12)
+    >>> mp.forces.BorderTension(patch, line_tension=10.0)
+    BorderTension(line_tension=10)
+    """
+
+    domains: Mapping[str, Domain] = domain_table(line_tension=Domain("pN"))
+    line_tension: float
+
+    def __init__(
+        self, membrane: Membrane, line_tension: float, *, name: str | None = None, group: int = 0
+    ) -> None:
+        super().__init__(membrane, name=name, group=group)
+        if self._membrane.mesh.is_closed:
+            raise TopologyError(f"{self.name}: {self._membrane!r} is closed: it has no border")
+        self._declare(line_tension=line_tension)
+
+    def squared_frequencies(self, start: Start) -> np.ndarray | None:
+        mesh, tension = self._membrane.mesh, max(self._numbers["line_tension"], 0.0)
+        pairs = np.concatenate([np.column_stack([loop, np.roll(loop, -1)]) for loop in mesh.borders])
+        edges = nearest_image(np.diff(mesh.vertices[pairs], axis=1)[:, 0], mesh._lengths)
+        length = np.linalg.norm(edges, axis=1)
+        return start.bonds(self._membrane.beads[pairs], tension / length)
+
+    def bind(self, layout: "Layout") -> "Operation":
+        borders = self._membrane.mesh.borders
+        rows = np.concatenate([np.column_stack([loop, np.roll(loop, -1), np.roll(loop, 1)]) for loop in borders])
+        places = layout.internal(self._membrane.beads[rows]).astype(np.int32)
+        return BorderOperation(*self._place(layout), self._numbers["line_tension"], places)
+
+
+class MembraneLineTension(_MembraneForce):
+    r"""Line tension between two phases of a membrane.
+
+    .. math:: U = \lambda \int |\nabla\phi|\, dA = \frac{\lambda}{2} \sum_f \Bigl|\sum_{i=1}^3 \phi_{fi}\, e_{fi}\Bigr|
+
+    with φ linear in each triangle f, from the phases of its corners i, and the edges :math:`e_{fi}` opposite to them.
+
+    Parameters
+    ----------
+    membrane : Membrane
+        V vertices.
+    phases : float or (V,) float, >= 0 and <= 1
+        φ: 0 of vertices of one phase, 1 of the other. What is between is a boundary that is spread out.
+    line_tension : float, pN, finite
+        λ; 0.1 to 5 pN between liquid phases of lipids.
+    name, group
+        See `Force`.
+
+    Raises
+    ------
+    TopologyError
+        Not the handle of a membrane.
+    ParameterError
+        A number outside its domain.
+
+    Notes
+    -----
+    Of phases 0 and 1 the energy is λ times the length of a closed line, which joins the middles of the edges between
+    the two phases: half the edge opposite the odd corner in each triangle that has both. Of phases between, it is the
+    mean of the lengths of all lines φ = c, 0 < c < 1 (Federer's co-area formula).
+
+    How near that is to the line meant: a boundary that is spread over several edges has its length, to second order in
+    these; so has a sharp one that runs along rows of triangles. A sharp one that is drawn across a mesh that knows
+    nothing of it is a zigzag, 1 to 1.155 times as long (1.10 in the mean over directions), however fine the mesh is. A
+    fluid membrane straightens it: vertices of both phases move along with their lipids, and edges that flip let them.
+
+    Phases belong to vertices and stay with them through flips. Give each its bending modulus, spontaneous curvature and
+    Gaussian modulus by arrays over vertices: ``MembraneBending(vesicle, np.where(phases > 0.5, 120.0, 40.0))``.
+
+    Where a triangle with different phases is so thin that the sum vanishes, it pulls at nothing. Cost: O(F).
+
+    References
+    ----------
+    R. Lipowsky, J. Phys. II 2, 1825 (1992); F. Jülicher, R. Lipowsky, Phys. Rev. E 53, 2670 (1996): membranes of two
+    phases. H. Federer, Trans. Am. Math. Soc. 93, 418 (1959).
+
+    Examples
+    --------
+    >>> import medyanpy as mp
+    >>> vesicle = mp.Topology().add_membrane(mp.TriangleMesh.icosphere(50.0, 2), vertex_mass=4e-12)
+    >>> raft = vesicle.mesh.vertices[:, 2] > 35.0
+    >>> mp.forces.MembraneLineTension(vesicle, raft, line_tension=1.0)
+    MembraneLineTension(phases=array of 162, line_tension=1)
+    """
+
+    domains: Mapping[str, Domain] = domain_table(
+        phases=Domain(at_least=0.0, at_most=1.0, per="membrane.beads"), line_tension=Domain("pN")
+    )
+    phases: float | np.ndarray
+    line_tension: float
+
+    def __init__(
+        self, membrane: Membrane, phases: "Numbers", line_tension: float, *, name: str | None = None, group: int = 0
+    ) -> None:
+        super().__init__(membrane, name=name, group=group)
+        if isinstance(phases, np.ndarray) and phases.dtype == bool:
+            phases = phases.astype(float)
+        self._declare(phases=phases, line_tension=line_tension)
+
+    def squared_frequencies(self, start: Start) -> np.ndarray | None:
+        mesh, tension = self._membrane.mesh, max(self._numbers["line_tension"], 0.0)
+        phase = np.broadcast_to(self._numbers["phases"], (len(self._membrane),))[mesh.faces]
+        sizes = np.roll(phase, -1, axis=1) - np.roll(phase, 1, axis=1)
+        corners = corners_of(mesh.vertices, mesh.faces, mesh._lengths)
+        across = np.linalg.norm(np.einsum("fi,fic->fc", sizes, corners), axis=1)
+        stiffness = np.divide(0.5 * tension, across, out=np.zeros(len(across)), where=across > 0.0)
+        return start.springs(start.coordinates(self._membrane.beads[mesh.faces], sizes), stiffness)
+
+    def bind(self, layout: "Layout") -> "Operation":
+        phases, tension = self._named("phases", "line_tension")
+        phases = np.ascontiguousarray(np.broadcast_to(phases, (len(self._membrane),)), float)
+        return PhaseTension(*self._place(layout), tension, phases)
