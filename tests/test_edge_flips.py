@@ -157,14 +157,14 @@ def test_energies_weigh_triangulations():
     found = all_from(key_of(mesh.faces))
     area, volume = measured(mesh, found)
     middle = float(np.median(area))
-    energy = 0.004 * area + 0.5 * 0.02 * (area - middle) ** 2 / middle
-    energy += 0.5 * 2e-4 * (volume - 500.0) ** 2 / 500.0
+    energy = 0.012 * area + 0.5 * 0.2 * (area - middle) ** 2 / middle
+    energy += 0.5 * 6e-4 * (volume - 500.0) ** 2 / 500.0
     assert 1.0 < np.ptp(energy) < 8.0
 
     def forces(sheet):
-        yield mp.forces.MembraneTension(sheet, 0.004)
-        yield mp.forces.MembraneArea(sheet, 0.02, middle)
-        yield mp.forces.MembraneVolume(sheet, 2e-4, 500.0)
+        yield mp.forces.MembraneTension(sheet, 0.012)
+        yield mp.forces.MembraneArea(sheet, 0.2, middle)
+        yield mp.forces.MembraneVolume(sheet, 6e-4, 500.0)
 
     counts = seen(frozen(mesh, forces), found, 6000)
     check_counts("energies", counts, np.exp(energy.min() - energy), sees=0.35)
