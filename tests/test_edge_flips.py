@@ -110,9 +110,9 @@ def test_all_triangulations_of_a_sphere_are_equally_likely(n, number):
     found = all_from(key_of(mesh.faces))
     assert len(found) == number
     assert len({frozenset(map(frozenset, faces)) for faces in found}) == number // 2
-    counts = seen(frozen(mesh), found, 12_000)
+    counts = seen(frozen(mesh), found, 6_000 if n == 6 else 3_000)
     assert (counts > 0).all()
-    check_counts(f"{n} vertices", counts, np.ones(number), sees=0.2)
+    check_counts(f"{n} vertices", counts, np.ones(number), sees=0.3)
     if n == 6:
         octahedra = np.array([valences(faces) == (4,) * 6 for faces in found])
         assert octahedra.sum() == 30
@@ -127,9 +127,9 @@ def test_seven_vertices():
     assert len(found) == 11_424
     kinds = np.unique([str(valences(faces)) for faces in found], return_inverse=True)[1]
     assert sorted(np.bincount(kinds).tolist()) == sorted(2 * k for k in (840, 1260, 2520, 840, 252))
-    counts = seen(frozen(mesh), found, 32_000)
-    assert (counts > 0).sum() > 0.85 * len(found)
-    check_counts("7 vertices", np.bincount(kinds, counts), np.bincount(kinds), sees=0.05)
+    counts = seen(frozen(mesh), found, 14_000)
+    assert (counts > 0).sum() > 0.6 * len(found)
+    check_counts("7 vertices", np.bincount(kinds, counts), np.bincount(kinds), sees=0.08)
 
 
 @pytest.mark.long
@@ -157,14 +157,14 @@ def test_energies_weigh_triangulations():
     found = all_from(key_of(mesh.faces))
     area, volume = measured(mesh, found)
     middle = float(np.median(area))
-    energy = 0.004 * area + 0.5 * 0.02 * (area - middle) ** 2 / middle
-    energy += 0.5 * 2e-4 * (volume - 500.0) ** 2 / 500.0
+    energy = 0.012 * area + 0.5 * 0.2 * (area - middle) ** 2 / middle
+    energy += 0.5 * 6e-4 * (volume - 500.0) ** 2 / 500.0
     assert 1.0 < np.ptp(energy) < 8.0
 
     def forces(sheet):
-        yield mp.forces.MembraneTension(sheet, 0.004)
-        yield mp.forces.MembraneArea(sheet, 0.02, middle)
-        yield mp.forces.MembraneVolume(sheet, 2e-4, 500.0)
+        yield mp.forces.MembraneTension(sheet, 0.012)
+        yield mp.forces.MembraneArea(sheet, 0.2, middle)
+        yield mp.forces.MembraneVolume(sheet, 6e-4, 500.0)
 
     counts = seen(frozen(mesh, forces), found, 6000)
     check_counts("energies", counts, np.exp(energy.min() - energy), sees=0.35)
@@ -198,7 +198,7 @@ def test_what_a_tether_forbids_never_is():
         energy.append(mp.Context(system, mp.VerletIntegrator(1e-9)).get_state(energy=True).potential_energy)
     energy = np.array(energy)
     assert 3.0 < np.ptp(energy) < 12.0
-    check_counts("tether", seen(context, found, 8000), np.exp(energy.min() - energy), sees=0.3)
+    check_counts("tether", seen(context, found, 4000), np.exp(energy.min() - energy), sees=0.3)
 
 
 def smallest_angles(x, triangles):

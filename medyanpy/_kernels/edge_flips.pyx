@@ -25,13 +25,13 @@ from libc.string cimport memset
 
 from medyanpy._kernels.box cimport displacement
 from medyanpy._kernels.changes cimport carry, keep_point, swap
-from medyanpy._kernels.elementary cimport exp_
+from medyanpy._kernels.elementary cimport exp_, sincos_
 from medyanpy._kernels.jumps cimport MOST_DRAWS, Draws, JumpOperation, draw_exponential, draw_two
 from medyanpy._kernels.membrane cimport faces_of_flip
 from medyanpy._kernels.parallel cimport record_fault
 from medyanpy._kernels.points cimport place
 from medyanpy._kernels.program cimport (
-    Change, NOT_FINITE, Operation, OUT_OF_MEMORY, PYTHON_EXCEPTION, Quad, World, is_there,
+    Change, NOT_FINITE, Operation, OUT_OF_MEMORY, Program, PYTHON_EXCEPTION, Quad, World, is_there,
 )
 from medyanpy._kernels.triangles cimport CAN_FLIP, Triangles
 from medyanpy._kernels.vec3 cimport dot
@@ -47,11 +47,12 @@ cpdef enum Ask:
 cdef long long made = 0
 
 
-def can_mend(Operation force not None):
+def can_mend(Program program not None, Operation force not None):
     """Whether an operation follows flips by itself; asked with a change of nothing."""
     cdef Change change
     memset(&change, 0, sizeof(Change))
-    return force.changed(NULL, &change)
+    change.swap = swap
+    return force.changed(&program.world, &change)
 
 
 cdef class EdgeFlips(JumpOperation):
@@ -137,9 +138,13 @@ cdef class EdgeFlips(JumpOperation):
 
     def set(self, double kT, double rate, double min_angle):
         """pN nm, 1/s, radians; no limit of angles where that is 0."""
+        cdef double sine
         self.kT = kT
         self.rate = rate
-        self.cosine = np.cos(min_angle) if min_angle > 0.0 else 2.0
+        self.cosine = 2.0
+        if min_angle > 0.0:
+            # Not NumPy's, whose last bit may be another elsewhere.
+            sincos_(min_angle, &sine, &self.cosine)
 
     def take_forces(self, list forces, list asks, rebind, hand_back):
         """The operations of all forces of the context, and what to ask each; `rebind(k)` binds one anew, and

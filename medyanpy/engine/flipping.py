@@ -123,12 +123,12 @@ class Flipping:
     def follows(self, force: "Force", operation: Any) -> bool:
         """Whether the operation of a force is right whatever is flipped."""
         named = any(isinstance(handle, Membrane) for handle in force.handles)
-        return not named or force.of_positions_alone or can_mend(operation)
+        return not named or force.of_positions_alone or can_mend(self._schedule.store.program, operation)
 
     def ask_of(self, membrane: Membrane, force: "Force", operation: Any) -> Ask:
         """What has to be asked of a force for each flip that is tried."""
         if force.of_positions_alone:
             return Ask.OF_POINTS if operation.acts_on_points else Ask.NOTHING
         if membrane in force.handles:
-            return Ask.DIFFERENCE if can_mend(operation) else Ask.ANEW
+            return Ask.DIFFERENCE if can_mend(self._schedule.store.program, operation) else Ask.ANEW
         return Ask.DIFFERENCE if operation.acts_on_points else Ask.NOTHING

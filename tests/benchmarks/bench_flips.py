@@ -80,7 +80,8 @@ def main() -> None:
     for subdivisions in sizes:
         n, seconds, share = measure(subdivisions, per_edge)
         rates[subdivisions] = 1e-6 / seconds
-        print(f"mc_edge_flip, {n} vertices, {3 * n - 6} edges: {per_million(seconds)}, {share:.3f} accepted", flush=True)
+        what = f"mc_edge_flip, {n} vertices, {3 * n - 6} edges"
+        print(f"{what}: {per_million(seconds)}, {share:.3f} accepted", flush=True)
     row("10^4 vertices: 10^6 attempts per second", rates.get(5, rates[sizes[-1]]), TARGET, "M/s", at_least=True)
     for more in ("tether", "dihedral", "points"):
         n, seconds, share = measure(3 if given.quick else 5, per_edge if more == "tether" else 0.02 * per_edge, more)
