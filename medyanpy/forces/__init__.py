@@ -13,7 +13,12 @@ from medyanpy.forces.external import ExternalField, HarmonicTrap, UniformField
 from medyanpy.forces.filaments import FilamentBending, FilamentStretching, FilamentTwisting, FixmanPotential
 from medyanpy.forces.links import AngleLinks, DirectionLinks, Links, NormalLinks
 from medyanpy.forces.membrane import MembraneArea, MembraneBending, MembraneTension, MembraneVolume
-from medyanpy.forces.membrane_fields import MembraneField, PointCurvature, PythonMembraneField
+from medyanpy.forces.membrane_fields import (
+    DirectedPointCurvature,
+    MembraneField,
+    PointCurvature,
+    PythonMembraneField,
+)
 from medyanpy.forces.pairs import WCA, Coulomb, LennardJones, Ricker, SoftSphere
 from medyanpy.forces.penalties import LinkLengthPenalty, OrthonormalFramePenalty, RigidTrianglePenalty
 from medyanpy.forces.python import PythonForce
@@ -27,6 +32,7 @@ __all__ = [
     "ConstraintPenalty",
     "Coulomb",
     "CustomBonds",
+    "DirectedPointCurvature",
     "DirectionLinks",
     "EllipsoidCollisions",
     "EllipsoidRepulsion",
