@@ -41,6 +41,7 @@ import numpy as np
 
 from libc.math cimport INFINITY, M_PI as pi, sqrt
 from libc.stdint cimport int32_t
+from libc.string cimport memset
 
 from medyanpy._kernels.accumulate cimport Sum, note, scale_at, to_grid
 from medyanpy._kernels.arrays cimport vector, zeros
@@ -92,6 +93,7 @@ cdef struct CurvatureTask:
     double* gauss             # (V,) K, directed
     const int32_t* border     # (n_border,) vertices on borders
     const signed char* at_border    # (V,)
+    signed char* near         # (V,) whether the curvature at any point depends on this vertex
     double* h                 # (V,)
     double* share             # (V,) of a vertex on a border: 1 over how many corners inside its faces have
     double* response          # (V,) how much U depends on a vertex; 0: nothing that is near it has to be known
@@ -280,6 +282,8 @@ cdef int _inside(void* task, World* world, Py_ssize_t first, Py_ssize_t last, in
     cdef double gg
     cdef Py_ssize_t v
     for v in range(first, last):
+        if not t.near[v]:
+            continue
         g = t.m.vector_sums + 4 * v
         gg = dot(g, g)
         # As in membrane_bending.pyx.
@@ -316,6 +320,8 @@ cdef int _borders(void* task, World* world, Py_ssize_t first, Py_ssize_t last, i
     cdef Py_ssize_t i, v
     for i in range(first, last):
         v = t.border[i]
+        if not t.near[v]:
+            continue
         t.h[v] = _at_border(t, world, v, t.h, t.share + v)
         if t.kT > 0.0:
             t.gauss[v] = _at_border(t, world, v, t.gauss, t.share + v)
@@ -458,6 +464,8 @@ cdef double _drive_of(const CurvatureTask* t, const World* world, Py_ssize_t v) 
     cdef double drive = t.total[3 * (m.first_bead + v)]
     cdef Py_ssize_t s, u
     cdef int i
+    if t.border == NULL:
+        return drive
     for s in range(m.rings.starts[m.first_bead + v], m.rings.ends[m.first_bead + v]):
         beads = world.faces + 3 * <Py_ssize_t> (m.rings.corners[s] // 3)
         for i in range(3):
@@ -481,7 +489,7 @@ cdef int _respond(void* task, World* world, Py_ssize_t first, Py_ssize_t last, i
         r = t.bending.response + WIDTH * v
         for i in range(WIDTH):
             r[i] = 0.0
-        drive = 0.0 if t.at_border[v] else _drive_of(t, world, v)
+        drive = _drive_of(t, world, v) if t.near[v] and not t.at_border[v] else 0.0
         t.response[v] = drive if drive >= 0.0 else -drive
         if drive == 0.0:
             continue
@@ -503,7 +511,10 @@ cdef int _turn(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int 
     cdef double drive, area
     cdef Py_ssize_t v
     for v in range(first, last):
-        drive = 0.0 if t.at_border[v] else _drive_of(t, world, v)
+        t.turn[2 * v] = t.turn[2 * v + 1] = 0.0
+        if not t.near[v] or t.at_border[v]:
+            continue
+        drive = _drive_of(t, world, v)
         area = t.m.vector_sums[4 * v + 3] * (1.0 / 6.0)
         t.response[v] += drive if drive >= 0.0 else -drive
         t.turn[2 * v] = drive / area if area > 0.0 else 0.0
@@ -583,6 +594,7 @@ cdef class PointCurvature(WeightForce):
     cdef object patches
     cdef const int32_t[::1] borders
     cdef signed char[::1] at_border
+    cdef signed char[::1] is_near
     # Which points are in each face, by their own numbers: lists by the first and the next. When that was so.
     cdef int32_t[::1] head    # (F,)
     cdef int32_t[::1] next    # (n,)
@@ -620,6 +632,8 @@ cdef class PointCurvature(WeightForce):
         for i in range(borders.shape[0]):
             self.at_border[borders[i]] = 1
         t.at_border = &self.at_border[0]
+        self.is_near = np.zeros(n_vertices, np.int8)
+        t.near = &self.is_near[0]
         t.h = zeros(self.arrays, n_vertices)
         t.share = zeros(self.arrays, n_vertices)
         t.response = zeros(self.arrays, n_vertices)
@@ -642,8 +656,34 @@ cdef class PointCurvature(WeightForce):
         self.measured = np.zeros(n_vertices, np.int64)
         self.positions = -1
 
+    cdef void mark(self, World* world) noexcept nogil:
+        """Which vertices are near points."""
+        cdef CurvatureTask* t = &self.curved
+        cdef const Membrane* m = t.m
+        cdef const int32_t* beads
+        cdef Patch patch
+        cdef Py_ssize_t k, s, v
+        cdef int i
+        memset(t.near, 0, m.n_vertices)
+        for k in range(self.n):
+            if is_there(world, t.field.place[k]):
+                _around(world, m, world.triangle[t.field.place[k] - world.n_cartesian], &patch)
+                for i in range(SIX):
+                    if patch.vertex[i] >= 0:
+                        t.near[patch.vertex[i]] = 1
+        for k in range(self.borders.shape[0]):
+            v = m.first_bead + self.borders[k]
+            if not t.near[self.borders[k]]:
+                continue
+            for s in range(m.rings.starts[v], m.rings.ends[v]):
+                beads = world.faces + 3 * <Py_ssize_t> (m.rings.corners[s] // 3)
+                for i in range(3):
+                    if not t.at_border[beads[i] - m.first_bead]:
+                        t.near[beads[i] - m.first_bead] = 1
+
     cdef int measure(self, World* world) noexcept nogil:
         cdef CurvatureTask* t = &self.curved
+        self.mark(world)
         self.geometry.measure(world, AREA_SUMS | VECTOR_SUMS)
         over_blocks(_inside, t, world, t.m.n_vertices, VERTEX_BLOCK)
         over_blocks(_borders, t, world, self.borders.shape[0], VERTEX_BLOCK)
