@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from medyanpy._kernels import point_curvature
 from medyanpy._kernels.accumulate import Accumulator
 from medyanpy._kernels.membrane_fields import PythonField, VertexField
+from medyanpy._kernels.point_curvature import PointCurvature as CurvedPoints
 from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import array
 from medyanpy.beads import InTrianglePoints
@@ -159,7 +159,7 @@ class _CurvedPoints(_OnMembrane):
         kT = self._numbers.get("kT", 0.0)
         borders = np.concatenate([np.empty(0, np.int32), *membrane.mesh.borders]).astype(np.int32)
         n_points = len(layout.numbers_of_membranes()[1])
-        return point_curvature.PointCurvature(
+        return CurvedPoints(
             *self._place(layout), layout.geometry(membrane), n_points, np.unique(borders), kappa * area, c, kT
         )
 
