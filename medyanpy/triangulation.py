@@ -42,8 +42,8 @@ class Triangulation:
     def __init__(self, first_places: Mapping[Membrane, int]) -> None:
         self._first_places = dict(first_places)
         self.may_change: bool = False
-        #: Of membranes whose faces are not those of their meshes, once asked for.
-        self._now: dict[Membrane, Connectivity] = {}
+        #: Of membranes whose faces are not those of their meshes, once asked for, and at which count of flips that was.
+        self._now: dict[Membrane, tuple[int, Connectivity]] = {}
         self._changed: set[Membrane] = set()
         self.faces: np.ndarray = self.at_first()
         self.opposite: np.ndarray = np.empty_like(self.faces)
@@ -72,11 +72,14 @@ class Triangulation:
         if membrane not in self._changed:
             mesh: TriangleMesh = membrane.mesh
             return mesh
-        if membrane not in self._now:
+        flips, known = self._now.get(membrane, (-1, None))
+        if known is None or flips != self.triangles.flips:
+            # Jumps flip edges without a word.
             faces = self.faces[self.rows_of(membrane)] - np.int32(self._first_places[membrane])
             faces.flags.writeable = False
-            self._now[membrane] = Connectivity(faces, len(membrane))
-        return self._now[membrane]
+            known = Connectivity(faces, len(membrane))
+            self._now[membrane] = self.triangles.flips, known
+        return known
 
     # Changing -----------------------------------------------------------------------------------------------
 
@@ -114,7 +117,7 @@ class Triangulation:
             raise TopologyError(f"{what}: edges[{number}] = {given} cannot be flipped: {reason}") from None
 
     def changed(self, membrane: Membrane) -> None:
-        """Edges of it have been flipped."""
+        """Edges of it have been flipped, or may be from now on."""
         self.may_change = True
         self._changed.add(membrane)
         self._now.pop(membrane, None)
@@ -133,14 +136,13 @@ class Triangulation:
         parts = [m.mesh.faces + np.int32(first) for m, first in self._first_places.items()]
         return np.concatenate([np.empty((0, 3), np.int32), *parts])
 
-    def took_over(self) -> list[Membrane]:
-        """Faces have been written to: all else follows. Returns the membranes whose faces are others."""
-        changed = []
-        for membrane, first in self._first_places.items():
-            now, own = self.connectivity(membrane).faces, self.faces[self.rows_of(membrane)] - np.int32(first)
-            if (now != own).any():
-                changed.append(membrane)
-                self.changed(membrane)
+    def take(self, faces: np.ndarray) -> list[Membrane]:
+        """Triangles join these vertices, by place, from now on. Returns the membranes whose triangles are others."""
+        rows = {membrane: self.rows_of(membrane) for membrane in self._first_places}
+        changed = [membrane for membrane, own in rows.items() if (self.faces[own] != faces[own]).any()]
+        self.faces[...] = faces
+        for membrane in changed:
+            self.changed(membrane)
         if changed:
             self.triangles.take_rings(*self._joined())
         return changed

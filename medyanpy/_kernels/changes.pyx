@@ -10,7 +10,7 @@ from cpython.ref cimport PyObject
 from libc.stdint cimport int32_t
 
 from medyanpy._kernels.box cimport displacement
-from medyanpy._kernels.points cimport place
+from medyanpy._kernels.points cimport place, place_one
 from medyanpy._kernels.program cimport (
     Change, mark_moved, Operation, Program, Quad, World,
 )
@@ -104,10 +104,12 @@ cdef inline void _exchange(double* a, double* b, Py_ssize_t n) noexcept nogil:
         a[i], b[i] = b[i], a[i]
 
 
-cdef int _swap(World* world, Change* change) noexcept nogil:
+cdef int swap(World* world, Change* change) noexcept nogil:
+    """`swap` of a Change."""
     cdef const Quad* quads = change.back if change.there else change.quads
     cdef Py_ssize_t i, p
     cdef long long before = world.positions
+    cdef bint placed = world.placed == before
     for i in range(change.n_flips):
         (<Triangles> change.triangles).flip(quads + i)
     for i in range(change.n_points):
@@ -123,6 +125,11 @@ cdef int _swap(World* world, Change* change) noexcept nogil:
     else:
         world.positions = change.positions
     change.positions = before
+    if placed and change.n_beads == 0:
+        # All other points are where they were.
+        for i in range(change.n_points):
+            place_one(world, change.points[i])
+        world.placed = world.positions
     return place(world)
 
 
@@ -209,7 +216,7 @@ cdef class Proposal:
             raise ValueError(i, found, edges[i, 0], edges[i, 1], forth[i].a, forth[i].b)
         if i < n:
             raise MemoryError
-        change.swap = _swap
+        change.swap = swap
         change.n_beads = len(beads)
         change.beads = &moving[0]
         change.x = &to[0, 0]
@@ -224,13 +231,14 @@ cdef class Proposal:
         change.triangles = <PyObject*> triangles
         change.there = 0
         change.positions = 0
+        change.number = 0
         self.flips = triangles.flips
 
     def swap(self):
         """Make the change; once more, take it back."""
         self.expect_same()
         self.program.kept_step = -1
-        self.program.check(_swap(&self.program.world, &self.change))
+        self.program.check(swap(&self.program.world, &self.change))
         self.flips = self.triangles.flips
 
     cdef int expect_same(self) except -1:

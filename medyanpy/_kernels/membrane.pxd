@@ -17,7 +17,7 @@ from libc.stdint cimport int32_t
 
 from medyanpy._kernels.box cimport Box, displacement
 from medyanpy._kernels.parallel cimport record_fault
-from medyanpy._kernels.program cimport Change, DEGENERATE_TRIANGLE, Operation, World
+from medyanpy._kernels.program cimport Change, DEGENERATE_TRIANGLE, Operation, Quad, World
 from medyanpy._kernels.series cimport cross_at
 from medyanpy._kernels.triangles cimport Rings, Triangles
 from medyanpy._kernels.vec3 cimport cross, dot
@@ -85,6 +85,20 @@ cdef inline double area_vector_of(const Membrane* m, const World* world, Py_ssiz
     edges_of(world, corners_of(m, world, face), e)
     cross(e, e + 3, big_n)
     return sqrt(dot(big_n, big_n))
+
+
+cdef inline void faces_of_flip(const Quad* quad, int32_t* beads) noexcept nogil:
+    """beads (2, 3): the corners of the faces that a flip makes; see triangles.pyx."""
+    cdef int32_t* first = beads
+    cdef int32_t* second = beads + 3
+    cdef int i = quad.at_a
+    cdef int j = quad.at_b
+    if quad.rule:
+        first[i], first[(i + 1) % 3], first[(i + 2) % 3] = quad.d, quad.a, quad.b
+        second[j], second[(j + 1) % 3], second[(j + 2) % 3] = quad.c, quad.b, quad.a
+    else:
+        first[i], first[(i + 1) % 3], first[(i + 2) % 3] = quad.c, quad.b, quad.a
+        second[j], second[(j + 1) % 3], second[(j + 2) % 3] = quad.d, quad.a, quad.b
 
 
 cdef inline void area_gradients(const double* n, const double* e, double scale, double* row) noexcept nogil:
@@ -176,6 +190,19 @@ cdef inline int bend_no_area(
     return 0
 
 
+# What a flip does to what has been measured. Faces are in the order of the Quad, the first and the second, and so are
+# corners: a, b, c, d.
+cdef struct Flipped:
+    Quad quad
+    double area_vectors[8]    # of the two faces that it makes
+    double normals[6]
+    double area_gradients[18]
+    double area_sums[12]      # of the four corners
+    double vector_sums[16]
+    double area               # by how much the totals grow
+    double volume
+
+
 cdef class Geometry:
     cdef Membrane membrane
     # What the forces bound to it ask for, and what has been measured where beads are.
@@ -201,7 +228,18 @@ cdef class Geometry:
     cdef int32_t[::1] faces
     cdef Py_ssize_t n_touched
     cdef Py_ssize_t n_faces_touched
+    # What the flip of that `number` would do.
+    cdef Flipped flipped
+    cdef long long seen
+    # Whether the totals have been followed, flip by flip, since they were measured; and these.
+    cdef bint followed
+    cdef double area
+    cdef double volume
 
+    cdef bint see(self, World* world, const Change* change) noexcept nogil
+    cdef double area_of(self, Py_ssize_t face) noexcept nogil
+    cdef void see_sums(self, const Quad* quad) noexcept nogil
+    cdef void mend(self, World* world, const Change* change) noexcept nogil
     cdef void touch(self, World* world, const Change* change) noexcept nogil
     cdef void touch_vertex(self, Py_ssize_t vertex) noexcept nogil
     cdef void touch_face(self, Py_ssize_t face) noexcept nogil
@@ -223,6 +261,10 @@ cdef class MembraneForce(Operation):
     # Of what a change touches, as the geometry knows it: the energy, or what it depends on; inf where a triangle that
     # bends has no area.
     cdef int part(self, World* world, double* out) noexcept nogil
+    # Whether `of_flip` is there.
+    cdef bint sees_flips
+    # What the energy gains by the flip that the geometry has seen, by what it has measured.
+    cdef void of_flip(self, World* world, double* out) noexcept nogil
     # What the energy gains where that was `before` and becomes `after`.
     cdef int gain(self, World* world, double before, double after, double* out) noexcept nogil
     cdef int difference(self, World* world, Change* change, double* out) noexcept nogil

@@ -194,6 +194,8 @@ cdef class Geometry:
         self.vertices = np.zeros(n_vertices, np.int32)
         self.faces = np.zeros(n_faces, np.int32)
         self.n_touched = self.n_faces_touched = 0
+        self.seen = 0
+        self.followed = False
         self.area_partial = np.zeros(n_blocks(m.n_faces, FACE_BLOCK))
         self.volume_partial = np.zeros(n_blocks(m.n_faces, FACE_BLOCK))
         m.area_partial = &self.area_partial[0]
@@ -237,6 +239,7 @@ cdef class Geometry:
             task.what = self.asked & OF_FACES
             over_blocks(_faces, &task, world, self.membrane.n_faces, FACE_BLOCK)
             self.known = task.what
+            self.followed = False
             self.face_passes += 1
         if what & OF_RINGS:
             task.what = self.asked & OF_RINGS
@@ -304,12 +307,159 @@ cdef class Geometry:
             self.marks[self.membrane.n_vertices + self.faces[i]] = 0
         self.n_touched = self.n_faces_touched = 0
 
+    # Flips one after another, while beads stay -----------------------------------------------------------------
+
+    cdef bint see(self, World* world, const Change* change) noexcept nogil:
+        """Find out what one flip would do to all that is measured; False of other changes."""
+        cdef const Membrane* m = &self.membrane
+        cdef Flipped* flip = &self.flipped
+        cdef const Quad* quad
+        cdef int32_t beads[6]
+        cdef double e[9]
+        cdef double d[3]
+        cdef double* big_n
+        cdef double inverse
+        cdef Py_ssize_t i
+        cdef int c, known
+        if change.number == 0 or change.n_flips != 1 or change.n_beads != 0:
+            return False
+        if self.seen == change.number:
+            return True
+        quad = change.quads
+        if quad.first < m.first_face or quad.first >= m.first_face + m.n_faces:
+            return False
+        self.measure(world, self.asked)
+        known = self.known
+        if not self.followed:
+            self.area = self.total_area() if known & AREAS else 0.0
+            self.volume = self.total_volume() if known & VOLUME else 0.0
+            self.followed = True
+        flip.quad = quad[0]
+        faces_of_flip(quad, beads)
+        for i in range(2):
+            big_n = flip.area_vectors + 4 * i
+            edges_of(world, beads + 3 * i, e)
+            cross(e, e + 3, big_n)
+            big_n[3] = 0.0
+            if known & AREAS:
+                big_n[3] = sqrt(dot(big_n, big_n))
+                inverse = 1.0 / big_n[3] if big_n[3] > 0.0 else 0.0
+                for c in range(3):
+                    flip.normals[3 * i + c] = big_n[c] * inverse
+                if known & AREA_GRADIENTS:
+                    area_gradients(flip.normals + 3 * i, e, 0.5, flip.area_gradients + 9 * i)
+        if known & AREAS:
+            flip.area = 0.5 * ((flip.area_vectors[3] + flip.area_vectors[7])
+                               - (self.area_of(quad.first) + self.area_of(quad.second)))
+        if known & VOLUME:
+            # Seen from a, only one of the four faces spans a volume.
+            displacement(&world.box, world.x + 3 * <Py_ssize_t> quad.a, world.x + 3 * <Py_ssize_t> quad.b, d)
+            flip.volume = -dot(d, m.area_vectors + 4 * (quad.second - m.first_face)) / 6.0
+        if known & OF_RINGS:
+            self.see_sums(quad)
+        self.seen = change.number
+        return True
+
+    cdef double area_of(self, Py_ssize_t face) noexcept nogil:
+        """|N| as measured, of a face by its number among all."""
+        return self.membrane.area_vectors[4 * (face - self.membrane.first_face) + 3]
+
+    cdef void see_sums(self, const Quad* quad) noexcept nogil:
+        """The sums of the four corners: less the faces that go, and more those that come."""
+        cdef const Membrane* m = &self.membrane
+        cdef Flipped* flip = &self.flipped
+        cdef int32_t corners[4]
+        cdef Py_ssize_t faces[2]
+        cdef Py_ssize_t v
+        # By corner, where each of the faces has it: of old and of new, -1 where it does not.
+        cdef int old[4][2]
+        cdef int new[4][2]
+        cdef int at[2]
+        cdef double* a
+        cdef double* g
+        cdef int k, i, c, with_c
+        corners[0], corners[1], corners[2], corners[3] = quad.a, quad.b, quad.c, quad.d
+        faces[0], faces[1] = quad.first - m.first_face, quad.second - m.first_face
+        at[0], at[1] = quad.at_a, quad.at_b
+        old[0][0], old[0][1] = at[0], -1
+        old[1][0], old[1][1] = -1, at[1]
+        # (a, c, d) and (b, d, c).
+        old[2][0], old[2][1] = (at[0] + 1) % 3, (at[1] + 2) % 3
+        old[3][0], old[3][1] = (at[0] + 2) % 3, (at[1] + 1) % 3
+        # (d, a, b) and (c, b, a), one in the first and the other in the second.
+        with_c = 1 if quad.rule else 0
+        new[2][with_c], new[2][1 - with_c] = at[with_c], -1
+        new[3][1 - with_c], new[3][with_c] = at[1 - with_c], -1
+        new[0][with_c], new[0][1 - with_c] = (at[with_c] + 2) % 3, (at[1 - with_c] + 1) % 3
+        new[1][with_c], new[1][1 - with_c] = (at[with_c] + 1) % 3, (at[1 - with_c] + 2) % 3
+        for k in range(4):
+            v = corners[k] - m.first_bead
+            if self.known & AREA_SUMS:
+                a = flip.area_sums + 3 * k
+                for c in range(3):
+                    a[c] = m.area_sums[3 * v + c]
+                for i in range(2):
+                    if old[k][i] >= 0:
+                        add_scaled(-1.0, m.area_gradients + 9 * faces[i] + 3 * old[k][i], a)
+                    if new[k][i] >= 0:
+                        add_scaled(1.0, flip.area_gradients + 9 * i + 3 * new[k][i], a)
+            if self.known & VECTOR_SUMS:
+                g = flip.vector_sums + 4 * k
+                for c in range(4):
+                    g[c] = m.vector_sums[4 * v + c]
+                    for i in range(2):
+                        if old[k][i] >= 0:
+                            g[c] -= m.area_vectors[4 * faces[i] + c]
+                        if new[k][i] >= 0:
+                            g[c] += flip.area_vectors[4 * i + c]
+
+    cdef void mend(self, World* world, const Change* change) noexcept nogil:
+        """The flip that was seen last has been made: rows and sums are those that would be measured, to the bit. Totals
+        are followed, until beads have moved."""
+        cdef Membrane* m = &self.membrane
+        cdef const Flipped* flip = &self.flipped
+        cdef const Quad* quad = &flip.quad
+        cdef GeometryTask task
+        cdef int32_t corners[4]
+        cdef Py_ssize_t faces[2]
+        cdef Py_ssize_t v
+        cdef int c, i, k
+        if change.number == 0 or self.seen != change.number or self.world != world.number:
+            return
+        self.seen = 0
+        if self.positions != change.positions:
+            return
+        corners[0], corners[1], corners[2], corners[3] = quad.a, quad.b, quad.c, quad.d
+        faces[0], faces[1] = quad.first - m.first_face, quad.second - m.first_face
+        for i in range(2):
+            for c in range(4):
+                m.area_vectors[4 * faces[i] + c] = flip.area_vectors[4 * i + c]
+            if self.known & NORMALS:
+                for c in range(3):
+                    m.normals[3 * faces[i] + c] = flip.normals[3 * i + c]
+            if self.known & AREA_GRADIENTS:
+                for c in range(9):
+                    m.area_gradients[9 * faces[i] + c] = flip.area_gradients[9 * i + c]
+        if self.known & OF_RINGS:
+            task.membrane = m
+            task.what = self.known & OF_RINGS
+            for k in range(4):
+                v = corners[k] - m.first_bead
+                _rings(&task, world, v, v + 1, 0)
+        self.area += flip.area
+        self.volume += flip.volume
+        self.positions = world.positions
+
     # ----------------------------------------------------------------------------------------------------------
 
     cdef double total_area(self) noexcept nogil:
+        if self.followed:
+            return self.area
         return ordered_sum(self.membrane.area_partial, n_blocks(self.membrane.n_faces, FACE_BLOCK))
 
     cdef double total_volume(self) noexcept nogil:
+        if self.followed:
+            return self.volume
         return ordered_sum(self.membrane.volume_partial, n_blocks(self.membrane.n_faces, FACE_BLOCK))
 
 
@@ -370,6 +520,9 @@ cdef class MembraneForce(Operation):
     cdef int part(self, World* world, double* out) noexcept nogil:
         return 0
 
+    cdef void of_flip(self, World* world, double* out) noexcept nogil:
+        pass
+
     cdef int gain(self, World* world, double before, double after, double* out) noexcept nogil:
         out[0] = after - before
         return 0
@@ -378,6 +531,9 @@ cdef class MembraneForce(Operation):
         cdef double before = 0.0
         cdef double after = 0.0
         cdef int fault, failed
+        if self.sees_flips and self.geometry.see(world, change):
+            self.of_flip(world, out)
+            return 0
         # The same in both states: faces and neighbours that a vertex comes by are those at flipped edges.
         self.geometry.touch(world, change)
         fault = change.swap(world, change)
@@ -391,5 +547,6 @@ cdef class MembraneForce(Operation):
         return fault if fault != 0 else self.gain(world, before, after, out)
 
     cdef bint changed(self, World* world, const Change* change) noexcept nogil:
-        # All that is measured is measured anew, by the faces and rings of the World.
+        # All that is measured is measured anew, by the faces and rings of the World, or has been mended.
+        self.geometry.mend(world, change)
         return True

@@ -28,12 +28,13 @@ from medyanpy._kernels.bending cimport (
     Bending, BendingTask, CHANGES, follow, LONG, Loops, ONES, RESIDUALS, weights,
 )
 from medyanpy._kernels.membrane cimport (
-    AREA_SUMS, FACE_BLOCK, Geometry, HESSIAN, Membrane, STIFFNESS, THIRD, THIRD_OF_STIFFNESS, VECTOR_SUMS, VERTEX_BLOCK,
+    AREA_SUMS, FACE_BLOCK, Flipped, Geometry, HESSIAN, Membrane, STIFFNESS, THIRD, THIRD_OF_STIFFNESS, VECTOR_SUMS,
+    VERTEX_BLOCK,
 )
 from medyanpy._kernels.parallel cimport ordered_sum, over_blocks
 from medyanpy._kernels.program cimport World
 from medyanpy._kernels.series cimport add_scaled_at, dots, product, quotient
-from medyanpy._kernels.vec3 cimport add_scaled
+from medyanpy._kernels.vec3 cimport add_scaled, dot
 from medyanpy._kernels.vertex_form cimport curvature_now, rows_of_faces, WIDTH
 
 cdef inline void _respond(
@@ -182,11 +183,19 @@ cdef int _faces_2(void* task, World* world, Py_ssize_t first, Py_ssize_t last, i
     return rows_of_faces(2, <BendingTask*> task, world, first, last)
 
 
+cdef inline double _energy_of(double kappa, double c0, const double* a, const double* g, double lengths) noexcept nogil:
+    """Of a vertex with these sums of its faces, the last of |N|."""
+    cdef double gg = dot(g, g)
+    cdef double excess = (3.0 * dot(a, g) / gg if gg > 0.0 else 0.0) - c0
+    return 2.0 * kappa * excess * excess * (lengths * (1.0 / 6.0))
+
+
 cdef class VertexBending(Bending):
     """Vertex form. kappa, c0 (V,): pN nm, >= 0, zero at the border; 1/nm."""
 
     def __init__(self, str name, Geometry geometry, const double[::1] kappa, const double[::1] c0):
         Bending.__init__(self, name, geometry, kappa, c0, AREA_SUMS | VECTOR_SUMS, WIDTH, LONG)
+        self.sees_flips = True
         self.ones = _vertices_of_ones
         self.faces = _faces
         self.loops[HESSIAN] = Loops(1.0, _lines_1, NULL, _vertices_1, _faces_1)
@@ -227,3 +236,28 @@ cdef class VertexBending(Bending):
                 return 0
             out[0] += 2.0 * self.kappa[v] * (h - self.c0[v]) * (h - self.c0[v]) * area
         return 0
+
+    cdef void of_flip(self, World* world, double* out) noexcept nogil:
+        """From the sums of the four corners before and after."""
+        cdef const Membrane* m = self.membrane
+        cdef const Flipped* flip = &self.geometry.flipped
+        cdef int32_t corners[4]
+        cdef double before = 0.0, after = 0.0
+        cdef const double* g
+        cdef Py_ssize_t v
+        cdef int k
+        corners[0], corners[1], corners[2], corners[3] = flip.quad.a, flip.quad.b, flip.quad.c, flip.quad.d
+        for k in range(4):
+            v = corners[k] - m.first_bead
+            if self.kappa[v] == 0.0:
+                continue
+            # The first new face has all corners but one of c and d, the second all but the other.
+            if ((flip.area_vectors[3] == 0.0 and k != (2 if flip.quad.rule else 3))
+                    or (flip.area_vectors[7] == 0.0 and k != (3 if flip.quad.rule else 2))):
+                out[0] = INFINITY
+                return
+            g = m.vector_sums + 4 * v
+            before += _energy_of(self.kappa[v], self.c0[v], m.area_sums + 3 * v, g, g[3])
+            g = flip.vector_sums + 4 * k
+            after += _energy_of(self.kappa[v], self.c0[v], flip.area_sums + 3 * k, g, g[3])
+        out[0] = after - before

@@ -25,7 +25,8 @@ from libc.stdint cimport int32_t
 
 from medyanpy._kernels.box cimport displacement
 from medyanpy._kernels.membrane cimport (
-    area_vector_of, AREA_GRADIENTS, AREA_SUMS, AREAS, corners_of, FACE_BLOCK, Facet, facet_of, Geometry, HESSIAN, KINDS,
+    area_vector_of, AREA_GRADIENTS, AREA_SUMS, AREAS, corners_of, FACE_BLOCK, Facet, facet_of, Flipped,
+    Geometry, HESSIAN, KINDS,
     Membrane, MembraneForce, STIFFNESS, THIRD, THIRD_OF_STIFFNESS, VECTOR_SUMS, VOLUME,
 )
 from medyanpy._kernels.parallel cimport BlockFunction, n_blocks, ordered_sum, over_blocks
@@ -215,6 +216,7 @@ cdef class TotalArea(FaceForce):
         # With a modulus every vertex feels every other: of tension alone there are blocks.
         if modulus == 0.0:
             self.offer()
+        self.sees_flips = True
 
     cdef void task_of(self, AreaTask* task) noexcept nogil:
         task.tension = self.tension
@@ -241,11 +243,17 @@ cdef class TotalArea(FaceForce):
 
     cdef int gain(self, World* world, double before, double after, double* out) noexcept nogil:
         cdef double more = after - before
-        cdef double strain
         self.geometry.measure(world, AREAS)
-        strain = (self.geometry.total_area() + 0.5 * more - self.area) / self.area
-        out[0] = (self.tension + self.modulus * strain) * more
+        self.of_more(more, out)
         return 0
+
+    cdef void of_flip(self, World* world, double* out) noexcept nogil:
+        self.of_more(self.geometry.flipped.area, out)
+
+    cdef void of_more(self, double more, double* out) noexcept nogil:
+        """By so much area more than there is."""
+        cdef double strain = (self.geometry.total_area() + 0.5 * more - self.area) / self.area
+        out[0] = (self.tension + self.modulus * strain) * more
 
 
 cdef struct TriangleTask:
@@ -282,6 +290,7 @@ cdef class TriangleAreas(FaceForce):
         self.tension = np.zeros(modulus.shape[0])
         self.partial = np.zeros(n_blocks(modulus.shape[0], FACE_BLOCK))
         self.offer()
+        self.sees_flips = True
 
     cdef void task_of(self, AreaTask* task) noexcept nogil:
         task.modulus = &self.modulus[0]
@@ -313,6 +322,18 @@ cdef class TriangleAreas(FaceForce):
             out[0] += 0.5 * self.modulus[f] * excess * excess / self.area[f]
         return 0
 
+    cdef void of_flip(self, World* world, double* out) noexcept nogil:
+        cdef const Flipped* flip = &self.geometry.flipped
+        cdef double before, after
+        cdef Py_ssize_t f
+        cdef int i
+        out[0] = 0.0
+        for i in range(2):
+            f = (flip.quad.second if i else flip.quad.first) - self.membrane.first_face
+            before = 0.5 * self.membrane.area_vectors[4 * f + 3] - self.area[f]
+            after = 0.5 * flip.area_vectors[4 * i + 3] - self.area[f]
+            out[0] += 0.5 * self.modulus[f] * (after - before) * (after + before) / self.area[f]
+
 
 cdef class Volume(MembraneForce):
     """modulus k: pN/nm^2; volume V0: nm^3, > 0. The membrane is closed."""
@@ -324,6 +345,7 @@ cdef class Volume(MembraneForce):
         MembraneForce.__init__(self, name, geometry, VOLUME | VECTOR_SUMS)
         self.modulus = modulus
         self.volume = volume
+        self.sees_flips = True
 
     cdef int run(self, World* world) noexcept nogil:
         cdef double total, strain
@@ -359,7 +381,13 @@ cdef class Volume(MembraneForce):
         return 0
 
     cdef int gain(self, World* world, double before, double after, double* out) noexcept nogil:
-        cdef double more = after - before
         self.geometry.measure(world, VOLUME)
-        out[0] = self.modulus * (self.geometry.total_volume() + 0.5 * more - self.volume) / self.volume * more
+        self.of_more(after - before, out)
         return 0
+
+    cdef void of_flip(self, World* world, double* out) noexcept nogil:
+        self.of_more(self.geometry.flipped.volume, out)
+
+    cdef void of_more(self, double more, double* out) noexcept nogil:
+        """By so much volume more than there is."""
+        out[0] = self.modulus * (self.geometry.total_volume() + 0.5 * more - self.volume) / self.volume * more

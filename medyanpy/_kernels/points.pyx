@@ -5,25 +5,10 @@ from medyanpy._kernels.program cimport Operation, World, is_there
 cdef Py_ssize_t BLOCK = 2048
 
 
-cdef inline void _place_one(World* world, Py_ssize_t p) noexcept nogil:
-    cdef const int32_t* corners = world.faces + 3 * <Py_ssize_t> world.triangle[p]
-    cdef const double* origin = world.x + 3 * <Py_ssize_t> corners[0]
-    cdef double* out = world.x + 3 * (world.n_cartesian + p)
-    cdef double e1[3]
-    cdef double e2[3]
-    cdef double l2 = world.barycentric[2 * p]
-    cdef double l3 = world.barycentric[2 * p + 1]
-    cdef int c
-    displacement(&world.box, origin, world.x + 3 * <Py_ssize_t> corners[1], e1)
-    displacement(&world.box, origin, world.x + 3 * <Py_ssize_t> corners[2], e2)
-    for c in range(3):
-        out[c] = origin[c] + (l2 * e1[c] + l3 * e2[c])
-
-
 cdef int _place(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
     cdef Py_ssize_t p
     for p in range(first, last):
-        _place_one(world, p)
+        place_one(world, p)
     return 0
 
 

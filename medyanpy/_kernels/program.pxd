@@ -29,6 +29,7 @@ cdef enum FaultCode:
     TOO_FAR = 15              # a search along a surface that does not end
     NO_GEODESIC = 16          # two beads whose distance is not known; `triangle` of the fault is the other's place
     TOO_CURVED = 17           # a bead where its surface is too curved for the cutoff of a force along it
+    OUT_OF_TETHER = 18        # an edge longer or shorter than its tether; `triangle` of the fault is the other place
 
 
 cdef struct Fault:
@@ -149,6 +150,9 @@ cdef struct Change:
     PyObject* triangles       # Triangles (borrowed)
     int there                 # whether the World has the edges flipped
     long long positions       # of the other state, 0 before it has been there
+    # Another one for each flip that a letter tries, in which beads stay: what has been measured of a membrane is then
+    # mended. 0 of all others.
+    long long number
 
 
 # Takes the (3, 3) block d2U/dx_i dx_j of a Hessian, by place. Blocks of one pair add up; of i != j, the mirror block

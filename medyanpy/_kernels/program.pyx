@@ -11,8 +11,8 @@ from libc.string cimport memcpy
 
 from medyanpy._kernels.program cimport (
     CONSTRAINTS_LOST, DEGENERATE_TRIANGLE, IN_WALL, LOST_SURFACE, NO_GEODESIC, NO_ROOM, NO_ROOT, NOT_CONVERGED,
-    NOT_FINITE, NOT_SOLVED, OUT_OF_MEMORY, PYTHON_EXCEPTION, RUNAWAY, TOO_CURVED, TOO_FAR, TOO_MANY_CROSSINGS,
-    TOO_MANY_JUMPS,
+    NOT_FINITE, NOT_SOLVED, OUT_OF_MEMORY, OUT_OF_TETHER, PYTHON_EXCEPTION, RUNAWAY, TOO_CURVED, TOO_FAR,
+    TOO_MANY_CROSSINGS, TOO_MANY_JUMPS,
 )
 from medyanpy._kernels.vec3 cimport all_finite
 
@@ -56,6 +56,7 @@ FAULTS = {
     TOO_FAR: "too far",
     NO_GEODESIC: "no geodesic",
     TOO_CURVED: "too curved",
+    OUT_OF_TETHER: "out of tether",
 }
 
 

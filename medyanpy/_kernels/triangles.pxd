@@ -5,7 +5,7 @@ edge "of" a corner is the opposite one. Faces are the state; opposite corners an
 """
 from libc.stdint cimport int32_t
 
-from medyanpy._kernels.program cimport Quad, World
+from medyanpy._kernels.program cimport Operation, Quad, World
 
 
 # Vertex v has corners[starts[v]:ends[v]], ascending, so that sums over them do not depend on how they came there.
@@ -31,7 +31,7 @@ cdef class Triangles:
     cdef int32_t[:, ::1] faces
     cdef int32_t[:, ::1] opposite
     cdef int32_t* limits      # (n_vertices,) where the room of each ring ends
-    cdef long long flips      # raised whenever faces change
+    cdef readonly long long flips   # raised whenever faces change
 
     cdef Py_ssize_t corner_of(self, int32_t c, int32_t d) noexcept nogil
     cdef int quad_at(self, Py_ssize_t corner, Quad* quad) noexcept nogil
@@ -40,6 +40,15 @@ cdef class Triangles:
     cdef void leave(self, int32_t vertex, int32_t corner) noexcept nogil
     cdef void enter(self, int32_t vertex, int32_t corner) noexcept nogil
     cdef int lay_out(self, Py_ssize_t spare) noexcept nogil
+    cdef bint follow(self) noexcept nogil
+
+
+cdef class Rejoined(Operation):
+    cdef Triangles triangles
+    cdef Operation room
+    cdef public object told
+
+    cdef int tell(self) noexcept
 
 
 cdef inline Py_ssize_t corner_after(Py_ssize_t corner) noexcept nogil:

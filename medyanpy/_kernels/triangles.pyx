@@ -7,7 +7,7 @@ corner by corner: the first of them holds d where the lowest of the four vertice
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memmove
 
-from medyanpy._kernels.program cimport Quad
+from medyanpy._kernels.program cimport PYTHON_EXCEPTION, Operation, Quad, World
 
 # What a ring can take in before all are laid out anew.
 cdef Py_ssize_t SPARE = 4
@@ -174,3 +174,88 @@ cdef class Triangles:
         free(self.rings.corners)
         self.rings.corners = corners
         return 0
+
+    cdef bint follow(self) noexcept nogil:
+        """See that rings and opposite corners are those of the faces. Whether these were others before."""
+        cdef int32_t* faces = &self.faces[0, 0]
+        cdef int32_t* opposite = &self.opposite[0, 0]
+        cdef int32_t* starts = self.rings.starts
+        cdef int32_t* ends = self.rings.ends
+        cdef int32_t* corners = self.rings.corners
+        cdef Py_ssize_t n = 3 * self.n_faces
+        cdef Py_ssize_t corner, other, s, v, room
+        cdef int32_t b, c
+        cdef bint same = True
+        for v in range(self.n_vertices):
+            for s in range(starts[v], ends[v]):
+                same &= faces[corners[s]] == v
+        if same:
+            return False
+        # There is room for all: as many as there are corners, and what is left of what rings had to spare.
+        room = self.limits[self.n_vertices - 1] - n
+        room = max(room, <Py_ssize_t> 0) // self.n_vertices
+        for v in range(self.n_vertices):
+            ends[v] = 0
+        for corner in range(n):
+            ends[faces[corner]] += 1
+        s = 0
+        for v in range(self.n_vertices):
+            starts[v] = <int32_t> s
+            s += ends[v]
+            ends[v] = starts[v]
+            s += room
+            self.limits[v] = <int32_t> s
+        for corner in range(n):
+            v = faces[corner]
+            corners[ends[v]] = <int32_t> corner
+            ends[v] += 1
+        for corner in range(n):
+            b = faces[corner_after(corner)]
+            c = faces[corner_before(corner)]
+            opposite[corner] = -1
+            # The face on the other side has c before b.
+            for s in range(starts[b], ends[b]):
+                other = corners[s]
+                if faces[corner_before(other)] == c:
+                    opposite[corner] = <int32_t> corner_after(other)
+                    break
+        self.flips += 1
+        return True
+
+
+cdef class Rejoined(Operation):
+    """What is run where the state has become another one: triangles follow its faces, and who is there what it says.
+
+    Parameters
+    ----------
+    triangles : Triangles
+    room : Operation, optional
+        What else is run then.
+
+    Attributes
+    ----------
+    told : callable or None
+        Called where faces were others before.
+    """
+
+    def __init__(self, Triangles triangles not None, Operation room=None):
+        self.triangles = triangles
+        self.room = room
+        self.told = None
+
+    cdef int run(self, World* world) noexcept nogil:
+        cdef int fault = 0 if self.room is None else self.room.run(world)
+        if fault == 0 and self.triangles.n_faces > 0 and self.triangles.follow():
+            with gil:
+                fault = self.tell()
+        return fault
+
+    cdef int tell(self) noexcept:
+        self.error = None
+        try:
+            if self.told is not None:
+                self.told()
+            return 0
+        except BaseException as error:
+            self.error = error
+        return PYTHON_EXCEPTION

@@ -59,6 +59,8 @@ _CAUSES = {
     "too curved": "the radius of curvature of its surface here is {value:.3g} nm, less than the range of the force "
     "over π, or than any that was found when the Context was made: shortest ways along it need not be unique. Give a "
     "shorter range, keep beads away from here, or give the surface a bounding_box, in which it is looked at beforehand",
+    "out of tether": "its edge to {row} is longer or shorter than its tether allows: it was carried across the wall of "
+    "the tether in one step. Try a smaller timestep, or a larger mass",
     "python": "Python code called from the step raised {error}",
     "out of memory": "no memory for the neighbour list, paths along a surface, the Hessian or the events of jumps: are "
     "the beads far denser than the cutoff suggests?",
@@ -121,7 +123,7 @@ class Faults:
         handle: Handle | None = None
         triangle: int | None = None
         row = fault.operation.names(fault.triangle) if fault.kind == "constraints lost" else ""
-        if fault.kind == "no geodesic":
+        if fault.kind in ("no geodesic", "out of tether"):
             row = f"bead {self.store.layout.order[fault.triangle]}"
         if fault.bead >= 0:
             bead = int(self.store.layout.order[fault.bead])

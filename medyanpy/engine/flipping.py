@@ -2,17 +2,19 @@
 
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from medyanpy._kernels.changes import Proposal
+from medyanpy._kernels.edge_flips import Ask, can_mend
 from medyanpy._tools.validation import array
 from medyanpy.beads import Membrane
 from medyanpy.errors import TopologyError
 
 if TYPE_CHECKING:
     from medyanpy.engine.schedule import Schedule
+    from medyanpy.forces import Force
 
 __all__ = ["Flipping"]
 
@@ -72,7 +74,11 @@ class Flipping:
         """Triangles of membranes join other vertices than before, by a change if one is given: so do forces."""
         schedule = self._schedule
         forces = schedule.system.forces
-        named = [i for i, force in enumerate(forces) if any(handle in membranes for handle in force.handles)]
+        named = [
+            i
+            for i, force in enumerate(forces)
+            if not force.of_positions_alone and any(handle in membranes for handle in force.handles)
+        ]
         stale = [i for i in named if change is None or not change.mended(schedule.bound[i])]
         schedule.take_forces({i: schedule.bind(forces[i]) for i in stale})
 
@@ -105,6 +111,24 @@ class Flipping:
 
     def take(self, faces: np.ndarray) -> None:
         """Triangles join these vertices, by place, from now on."""
-        self._triangulation.faces[...] = faces
-        if changed := self._triangulation.took_over():
+        if changed := self._triangulation.take(faces):
             self.follow(changed)
+
+    def restored(self) -> None:
+        """The state is an earlier one, with other triangles, which kernels follow already: so do forces."""
+        schedule = self._schedule
+        stale = [i for i, force in enumerate(schedule.system.forces) if not self.follows(force, schedule.bound[i])]
+        schedule.put_forces({i: schedule.bind(schedule.system.forces[i]) for i in stale})
+
+    def follows(self, force: "Force", operation: Any) -> bool:
+        """Whether the operation of a force is right whatever is flipped."""
+        named = any(isinstance(handle, Membrane) for handle in force.handles)
+        return not named or force.of_positions_alone or can_mend(self._schedule.store.program, operation)
+
+    def ask_of(self, membrane: Membrane, force: "Force", operation: Any) -> Ask:
+        """What has to be asked of a force for each flip that is tried."""
+        if force.of_positions_alone:
+            return Ask.OF_POINTS if operation.acts_on_points else Ask.NOTHING
+        if membrane in force.handles:
+            return Ask.DIFFERENCE if can_mend(self._schedule.store.program, operation) else Ask.ANEW
+        return Ask.DIFFERENCE if operation.acts_on_points else Ask.NOTHING

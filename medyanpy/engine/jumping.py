@@ -15,6 +15,7 @@ from medyanpy.kicks import Explicit
 from medyanpy.letters import LETTERS
 
 if TYPE_CHECKING:
+    from medyanpy.engine.schedule import Schedule
     from medyanpy.flows import Stage
     from medyanpy.handles import Handle
     from medyanpy.integrators import SplittingIntegrator
@@ -71,6 +72,11 @@ class Jumping:
                 jump.update(own, self.kT)
                 operation = jump.joined(own, force, operation, self._layout)
         return operation
+
+    def weigh(self, schedule: "Schedule") -> None:
+        """The forces of the context have been bound, or some of them anew: jumps that need them all are given them."""
+        for jump, operation in zip(self.jumps, self.operations, strict=True):
+            jump.weigh(operation, schedule)
 
     def at(self, stage: "Stage") -> list[Jumps]:
         """The operations of one letter J: in order, and in the later half of the word the other way round, so that the

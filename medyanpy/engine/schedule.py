@@ -81,6 +81,8 @@ class Schedule:
         layout = store.layout
         self.jumping: Jumping = Jumping(system, layout, integrator)
         self.flipping: Flipping = Flipping(self)
+        if store.rejoined is not None:
+            store.rejoined.told = self.flipping.restored
         #: The time at a step since which steps have lasted what they last now.
         self.since: tuple[float, int] = (0.0, 0)
         self._take_numbers_of_integrator()
@@ -187,6 +189,7 @@ class Schedule:
         self.bound: list[Any] = [self.bind(force) for force in forces]
         groups = dict.fromkeys(letter.group for letter in self.integrator.letters if LETTERS[letter.kind].forces)
         self.force_sums: dict[int | None, Any] = {group: self.make_force_sum(self._of_group(group)) for group in groups}
+        self.jumping.weigh(self)
 
     def _of_group(self, group: int | None) -> list[Any]:
         """The bound forces of a group; all of them for None."""
@@ -324,15 +327,20 @@ class Schedule:
 
     def take_forces(self, bound: dict[int, Any]) -> None:
         """Operations of forces, by number, take the place of those there were."""
+        self.put_forces(bound)
+        self.store.program.changed()
+        if any(rule is not None for rule in self._rules.values()):
+            # The equations of implicit kicks are made of what is bound.
+            self.compile()
+
+    def put_forces(self, bound: dict[int, Any]) -> None:
+        """The same within a step, or for a state that has changed anyway."""
         for i, operation in bound.items():
             self.bound[i] = operation
             self._versions[i] = self.system.forces[i].version
         for group, force_sum in self.force_sums.items():
             force_sum.take(self._of_group(group))
-        self.store.program.changed()
-        if any(rule is not None for rule in self._rules.values()):
-            # The equations of implicit kicks are made of what is bound.
-            self.compile()
+        self.jumping.weigh(self)
 
     def follow_integrator(self) -> bool:
         """Timestep or temperature have changed: all that was made of them is made anew. Whether steps are longer."""

@@ -10,6 +10,7 @@ from medyanpy._kernels.accumulate import Accumulator
 from medyanpy._kernels.numerics import PURPOSES, normals
 from medyanpy._kernels.program import Program
 from medyanpy._kernels.room import Room
+from medyanpy._kernels.triangles import Rejoined
 from medyanpy._tools.validation import array
 from medyanpy.beads import InTrianglePoints
 from medyanpy.columns import BEADS, Column
@@ -97,6 +98,10 @@ class Store:
         self.momenta: dict[Column, Momenta] = {column: self._momenta(column) for column in layout.momenta}
         self.faces: np.ndarray = layout.triangulation.faces
         self.opposite: np.ndarray = layout.triangulation.opposite
+        #: What else becomes another one with the state: who is there, and who neighbours whom in triangles.
+        self.rejoined: Rejoined | None = None
+        if layout.topology.membranes:
+            self.rejoined = Rejoined(layout.triangulation.triangles, self.room)
         self.membranes_move: bool = any(not p.membrane.fixed for p in topology.point_handles)
         moving = self.membranes_move
         self.program: Program = self.make_program(
@@ -383,7 +388,7 @@ class Store:
             spin=spin,
             inverse_inertia=inverse_inertia,
             momenta=[(self.layout.first_place(column.of), *own) for column, own in others],
-            room=self.room,
+            room=self.room if self.rejoined is None else self.rejoined,
         )
 
     @property

@@ -19,6 +19,7 @@ from medyanpy.forces.membrane_fields import (
     PointCurvature,
     PythonMembraneField,
 )
+from medyanpy.forces.membrane_tether import MembraneTether
 from medyanpy.forces.pairs import WCA, Coulomb, LennardJones, Ricker, SoftSphere
 from medyanpy.forces.penalties import LinkLengthPenalty, OrthonormalFramePenalty, RigidTrianglePenalty
 from medyanpy.forces.python import PythonForce
@@ -52,6 +53,7 @@ __all__ = [
     "MembraneEdgeSprings",
     "MembraneField",
     "MembraneTension",
+    "MembraneTether",
     "MembraneVolume",
     "NormalLinks",
     "OrthonormalFramePenalty",

@@ -49,6 +49,9 @@ class Force(Parameterized):
     conserves_momentum: bool = False
     #: Whether its energy tells the work that it does: runs are watched for beads that run away by it.
     energy_tells_work: bool = True
+    #: Whether its energy is a function of 3D positions and orientations, whatever triangles beads are in or join: then
+    #: a flipped edge does nothing to it unless it moves a point.
+    of_positions_alone: bool = False
     #: Whether `squared_frequencies` are what they bound.
     exact_frequencies: bool = False
 

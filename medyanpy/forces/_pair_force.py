@@ -56,6 +56,7 @@ class PairForce(Force):
     ) -> None:
         super().__init__(name=name, group=group)
         self._along_surface = bool(along_surface)
+        self.of_positions_alone: bool = not self._along_surface
         groups = list(zip(self._group_names, (group_a, group_b), strict=True))
         if any(isinstance(beads, Sites) for _, beads in groups):
             self._groups = tuple(as_sites(f"{self.name}: {which}", beads) for which, beads in groups)

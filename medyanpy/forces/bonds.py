@@ -61,6 +61,7 @@ class HarmonicBonds(NamedTerms):
     HarmonicBonds(stiffness=100, length=27)
     """
 
+    of_positions_alone: bool = True
     domains: Mapping[str, Domain] = domain_table(
         stiffness=Domain("pN/nm", at_least=0.0, per="pairs"),
         length=Domain("nm", at_least=0.0, per="pairs"),
@@ -145,6 +146,7 @@ class CustomBonds(WrittenForce, NamedTerms):
     >>> fene.set(k=0.0)
     """
 
+    of_positions_alone: bool = True
     conserves_momentum: bool = True
     noun: str = "bond"
     terms: str = "_pairs"
@@ -229,6 +231,7 @@ class MembraneEdgeSprings(HarmonicBonds):
     follow the edges then; numbers for each edge refuse that.
     """
 
+    of_positions_alone: bool = False
     domains: Mapping[str, Domain] = domain_table(
         **{name: replace(domain, per="membrane.mesh.edges") for name, domain in HarmonicBonds.domains.items()}
     )

@@ -31,6 +31,7 @@ _NOTHING = np.zeros((1, 3))
 class _SingleBeadForce(Force):
     """An energy of single beads."""
 
+    of_positions_alone: bool = True
     def __init__(self, beads: "Beads", *, name: str | None, group: int, **numbers: Any) -> None:
         super().__init__(name=name, group=group)
         self._handles: tuple[Handle, ...]

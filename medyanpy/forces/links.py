@@ -312,6 +312,7 @@ class Links(_SiteTerms):
     1.0
     """
 
+    of_positions_alone: bool = True
     domains: Mapping[str, Domain] = domain_table(
         stiffness=Domain("pN/nm", at_least=0.0, per="ids"),
         length=Domain("nm", at_least=0.0, per="ids"),
@@ -501,6 +502,7 @@ class LinkEnds:
 class _Angles(_SiteTerms):
     """What both kinds of angles have in common: all but which sites make the two directions."""
 
+    of_positions_alone: bool = True
     domains: Mapping[str, Domain] = domain_table(
         stiffness=Domain("pN nm", at_least=0.0, per="ids"),
         angle=Domain("radians", at_least=0.0, at_most=np.pi, per="ids"),

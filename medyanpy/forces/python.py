@@ -80,6 +80,7 @@ class PythonForce(Force):
     """
 
     # Nobody vouches for it: forces alone, with an energy of zero, are common.
+    of_positions_alone: bool = True
     energy_tells_work: bool = False
 
     def __init__(

@@ -4,10 +4,11 @@ from typing import TYPE_CHECKING
 
 from medyanpy._tools.names import module_names as _module_names
 from medyanpy.jumps._base import Jump
+from medyanpy.jumps.edge_flips import EdgeFlips
 from medyanpy.jumps.link_binding import LinkBinding
 from medyanpy.jumps.rates import Bell, CatchSlip, FlatWindow
 
-__all__ = ["Bell", "CatchSlip", "FlatWindow", "Jump", "LinkBinding"]
+__all__ = ["Bell", "CatchSlip", "EdgeFlips", "FlatWindow", "Jump", "LinkBinding"]
 
 if not TYPE_CHECKING:
     __getattr__ = _module_names(__name__, lambda: __all__)

@@ -19,6 +19,7 @@ from medyanpy.sites import Sites
 if TYPE_CHECKING:
     from medyanpy._kernels.jumps import JumpOperation
     from medyanpy.context import Context
+    from medyanpy.engine.schedule import Schedule
     from medyanpy.layout import Layout
     from medyanpy.topology import Topology
 
@@ -118,6 +119,10 @@ class Jump(Parameterized):
 
     def meet(self, operation: "JumpOperation", others: "list[tuple[Jump, JumpOperation]]") -> None:
         """Called when all jumps of a context are bound: with those of the same kind, it may share what they have."""
+
+    def weigh(self, operation: "JumpOperation", schedule: "Schedule") -> None:
+        """Called whenever forces of the context have been bound: a jump that asks all of them what it does to their
+        energies takes ``schedule.bound`` here, in the order of ``schedule.system.forces``."""
 
     def carry(self, before: "JumpOperation", operation: "JumpOperation") -> None:
         """The topology has been edited: let an operation, at its start, take over the state of the one before that.

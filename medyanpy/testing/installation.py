@@ -111,6 +111,7 @@ FORCES: dict[str, Callable[[SimpleNamespace], Force]] = {
     "MembraneBending": lambda s: forces.MembraneBending(s.membrane, 5.0, 0.02),
     "MembraneArea": lambda s: forces.MembraneArea(s.membrane, 1.0, 12.0, per_triangle=True),
     "MembraneTension": lambda s: forces.MembraneTension(s.membrane, 0.3),
+    "MembraneTether": lambda s: forces.MembraneTether(s.membrane, 5.0, l_min=0.3, l_c1=0.9, l_c0=1.1, l_max=2.0),
     "MembraneVolume": lambda s: forces.MembraneVolume(s.membrane, 0.5, 3000.0),
     "MembraneField": lambda s: forces.MembraneField(s.points, np.linspace(-3.0, 5.0, len(s.membrane))),
     "PythonMembraneField": lambda s: forces.PythonMembraneField(s.points, _share),

@@ -61,6 +61,7 @@ MANY = {
     "area": membrane(lambda m: F.MembraneArea(m, 200.0, 1200.0)),
     "area of each triangle": membrane(lambda m: F.MembraneArea(m, 200.0, 0.2, per_triangle=True)),
     "tension": membrane(lambda m: F.MembraneTension(m, 0.02)),
+    "tether": membrane(lambda m: F.MembraneTether(m, 50.0, l_min=0.2, l_c1=1.0, l_c0=1.0, l_max=3.0)),
     "volume": membrane(lambda m: F.MembraneVolume(m, 0.8, 4000.0)),
     "curved points": curved_points,
 }

@@ -500,6 +500,32 @@ def membrane_measure(name, which, make, energy):
     return ForceCase(name, build, of_positions, 4.0)
 
 
+def tether(which):
+    """Its walls are near where the mesh has edges, whatever their lengths."""
+    membrane = lumpy_handles()[which]
+    lengths = np.linalg.norm(np.diff(membrane.mesh.vertices[membrane.mesh.edges], axis=1)[:, 0], axis=1)
+    # Derivatives of exp(-1/s) are large near where walls begin: that is where no edge is.
+    middle = np.sort(lengths)[len(lengths) // 3 : 2 * len(lengths) // 3]
+    gap = int(np.argmax(np.diff(middle)))
+    begin = middle[gap : gap + 2] @ np.array([[0.6, 0.4], [0.4, 0.6]])
+    ends = np.array([0.3 * lengths.min(), *begin, 12.0 * lengths.max()])
+    least, repelled, attracted, most = ends
+
+    def build():
+        topology, handles = lumpy_scene()
+        limits = dict(zip(("l_min", "l_c1", "l_c0", "l_max"), ends, strict=True))
+        return topology, mp.forces.MembraneTether(handles[which], 900.0, 1.0, **limits)
+
+    def energy(x):
+        x = x[membrane.beads]
+        length = np.linalg.norm(x[membrane.mesh.edges[:, 1]] - x[membrane.mesh.edges[:, 0]], axis=1)
+        long, short = length[length > attracted], length[length < repelled]
+        above = np.exp(1.0 / (attracted - long)) / (most - long)
+        return 900.0 * (above.sum() + (np.exp(1.0 / (short - repelled)) / (short - least)).sum())
+
+    return ForceCase(f"tether, {which}", build, energy, 1.0)
+
+
 def own_areas(n):
     return np.linspace(1.0, 3.0, n), np.linspace(4.0, 9.0, n)
 
@@ -535,6 +561,8 @@ MEMBRANES = [
         lambda m: mp.forces.MembraneVolume(m, 0.8, 3000.0),
         lambda a, v: 0.4 * (v - 3000.0) ** 2 / 3000.0,
     ),
+    tether("closed"),
+    tether("open"),
 ]
 
 

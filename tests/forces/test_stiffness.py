@@ -63,6 +63,9 @@ MEMBRANE_FORCES = {
     "triangles": lambda v: mp.forces.MembraneArea(v, 1.3, per_triangle=True),
     "stretched triangles": lambda v: mp.forces.MembraneArea(v, 1.3, 0.8 * v.mesh.face_areas, per_triangle=True),
     "tension": lambda v: mp.forces.MembraneTension(v, 0.3),
+    "tether": lambda v: mp.forces.MembraneTether(
+        v, 5.0, 0.8 * float(v.mesh.edge_lengths.mean()), l_min=0.01, l_c1=0.95, l_c0=0.95, l_max=5.0
+    ),
     "volume": lambda v: mp.forces.MembraneVolume(v, 1.3),
     "blown volume": lambda v: mp.forces.MembraneVolume(v, 1.3, 0.8 * v.mesh.volume),
 }

@@ -1,0 +1,146 @@
+"""What keeps the edges of a fluid membrane in bounds."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from medyanpy._kernels.membrane_edges import EdgeTether
+from medyanpy.beads import Membrane
+from medyanpy.errors import ParameterError
+from medyanpy.forces._base import Domain, domain_table
+from medyanpy.forces._stiffness import Start
+from medyanpy.forces.membrane import _MembraneForce
+
+if TYPE_CHECKING:
+    from medyanpy._kernels.program import Operation
+    from medyanpy.layout import Layout
+
+__all__ = ["MembraneTether"]
+
+_LIMITS = ("l_min", "l_c1", "l_c0", "l_max")
+
+
+class MembraneTether(_MembraneForce):
+    r"""A smooth tether along every edge of a membrane: lengths stay between two walls, and are free in between.
+
+    .. math:: U = \sum_e b \left[\frac{e^{1/(l_{c0} - l)}}{l_{max} - l}\Big|_{l > l_{c0}}
+                  + \frac{e^{1/(l - l_{c1})}}{l - l_{min}}\Big|_{l < l_{c1}}\right], \qquad l = |e|/\ell
+
+    It grows without bound towards l_min and l_max, and is nothing, with all of its derivatives, between l_c1 and l_c0.
+    So it has no elasticity of its own, and with `jumps.EdgeFlips` a membrane is a fluid.
+
+    Parameters
+    ----------
+    membrane : Membrane
+    strength : float, pN nm, > 0
+        b; 80 kT in the source.
+    length : float, nm, > 0, optional
+        ℓ, the unit of all lengths here; the mean length of the mesh's edges where none is given.
+    l_min, l_c1, l_c0, l_max : float, >= 0
+        In units of ℓ, l_min < l_c1 <= l_c0 < l_max.
+    name, group
+        See `Force`.
+
+    Raises
+    ------
+    TopologyError
+        Not the handle of a membrane.
+    ParameterError
+        A number outside its domain, limits out of order, or an edge of the mesh that is not between l_min and l_max.
+
+    Notes
+    -----
+    Limits that are set later must be right for the mesh that the membrane started with, too: documents hold that.
+
+    A flip that would make an edge outside of the limits has an infinite energy and never happens. A timestep that
+    carries an edge across a wall ends the run (SimulationError), since nothing would bring it back. On an icosphere
+    edges have 0.85 to 1.17 of their mean length, on a flat sheet one.
+
+    A flip of two triangles with equal sides turns an edge ℓ into √3 ℓ: with l_max below it flips wait until the
+    triangles are narrow enough, which is what the published numbers do. A larger l_max makes flips more frequent, and
+    triangles more uneven.
+
+    Cost: O(V). One flip costs the lengths of two edges.
+
+    References
+    ----------
+    H. Noguchi, G. Gompper, Phys. Rev. E 72, 011901 (2005): both forms, and their numbers
+    b = 80 kT, l_min = 0.67, l_c1 = 0.85, l_c0 = 1.15, l_max = 1.33.
+
+    Examples
+    --------
+    >>> import medyanpy as mp
+    >>> vesicle = mp.Topology().add_membrane(mp.TriangleMesh.icosphere(500.0, 2), vertex_mass=4e-12)
+    >>> mp.forces.MembraneTether(vesicle, strength=330.0, length=150.0)
+    MembraneTether(strength=330, length=150, l_min=0.67, l_c1=0.85, l_c0=1.15, l_max=1.33)
+    """
+
+    domains: Mapping[str, Domain] = domain_table(
+        strength=Domain("pN nm", above=0.0),
+        length=Domain("nm", above=0.0, optional=True),
+        l_min=Domain("", at_least=0.0),
+        l_c1=Domain("", above=0.0),
+        l_c0=Domain("", above=0.0),
+        l_max=Domain("", above=0.0),
+    )
+    strength: float
+    length: float | None
+    l_min: float
+    l_c1: float
+    l_c0: float
+    l_max: float
+
+    def __init__(
+        self,
+        membrane: Membrane,
+        strength: float,
+        length: float | None = None,
+        *,
+        l_min: float = 0.67,
+        l_c1: float = 0.85,
+        l_c0: float = 1.15,
+        l_max: float = 1.33,
+        name: str | None = None,
+        group: int = 0,
+    ) -> None:
+        super().__init__(membrane, name=name, group=group)
+        self._declare(strength=strength, length=length, l_min=l_min, l_c1=l_c1, l_c0=l_c0, l_max=l_max)
+
+    def _checked(self, **numbers: Any) -> dict[str, Any]:
+        if numbers["length"] is None:
+            numbers["length"] = float(self._membrane.mesh.edge_lengths.mean())
+        out = super()._checked(**numbers)
+        least, repelled, attracted, most = (out[name] for name in _LIMITS)
+        if not least < repelled <= attracted < most:
+            given = ", ".join(f"{name} = {out[name]:g}" for name in _LIMITS)
+            raise ParameterError(f"{self.name}: {given} but must be l_min < l_c1 <= l_c0 < l_max")
+        lengths = self._membrane.mesh.edge_lengths / out["length"]
+        outside = (lengths <= least) | (lengths >= most)
+        if outside.any():
+            e = int(np.argmax(outside))
+            i, j = self._membrane.mesh.edges[e].tolist()
+            raise ParameterError(
+                f"{self.name}: edge {e} of {self._membrane.name!r}, from vertex {i} to {j}, starts with "
+                f"{lengths[e]:.4g} of the length {out['length']:.6g} nm, but must be between l_min = {least:g} and "
+                f"l_max = {most:g}"
+            )
+        return out
+
+    def squared_frequencies(self, start: Start) -> np.ndarray | None:
+        mesh = self._membrane.mesh
+        b, length, least, repelled, attracted, most = self._named("strength", "length", *_LIMITS)
+        x = mesh.edge_lengths / length
+        first, second = np.zeros(len(x)), np.zeros(len(x))
+        for s, w, sign in ((x - attracted, most - x, 1.0), (repelled - x, x - least, -1.0)):
+            there = s > 0.0
+            q, v = 1.0 / s[there], 1.0 / w[there]
+            u, slope = b * np.exp(-q) * v, q**2 + v
+            first[there] += sign * u * slope
+            second[there] += u * (slope**2 - 2.0 * q**3 + v**2)
+        stiffness = np.maximum(np.abs(second), np.abs(first) / x) / length**2
+        out: np.ndarray = start.bonds(self._membrane.beads[mesh.edges], stiffness)
+        return out
+
+    def bind(self, layout: "Layout") -> "Operation":
+        return EdgeTether(*self._place(layout), *self._named("strength", "length", *_LIMITS))

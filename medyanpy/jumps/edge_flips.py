@@ -1,0 +1,160 @@
+"""Edges of a membrane that flip: what makes it a fluid."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from medyanpy._kernels.edge_flips import EdgeFlips as EdgeFlipsOperation
+from medyanpy._tools.domains import Domain, domain_table
+from medyanpy.beads import Membrane
+from medyanpy.errors import ParameterError, TopologyError
+from medyanpy.forces._base import expect_handle
+from medyanpy.jumps._base import Jump
+
+if TYPE_CHECKING:
+    from medyanpy._kernels.jumps import JumpOperation
+    from medyanpy.engine.schedule import Schedule
+    from medyanpy.forces import Force
+    from medyanpy.handles import Handle
+    from medyanpy.layout import Layout
+    from medyanpy.topology import Topology
+
+__all__ = ["EdgeFlips"]
+
+# A mesh of fewer triangles is no surface to flow on.
+_FEWEST = 4
+
+
+class EdgeFlips(Jump):
+    r"""Edges of a membrane that flip, so that its vertices exchange neighbours: a fluid membrane.
+
+    An edge is taken out, and the corners across it are joined instead, with the probability
+
+    .. math:: \min\{1,\, e^{-(\Delta U + \Delta K)/kT}\}
+
+    ΔU is what all forces of the system gain, ΔK the kinetic energy of the in-triangle points in the two triangles.
+    The target distribution :math:`e^{-H/kT}`, in which n points weigh a mesh of the area A with :math:`A^n`, is left as
+    it is, at any rate. The rate sets how fast vertices move past each other, which is the viscosity of the membrane.
+
+    Vertices stay where they are, with their velocities. Points keep their place in the square that the two triangles
+    are, and the momentum that belongs to it; see :doc:`/theory/flips`.
+
+    Parameters
+    ----------
+    membrane : Membrane
+        At least four triangles. Edges on its borders stay.
+    rate : float, 1/s, >= 0
+        At which each edge is tried. 0.01 to 1 tries for each timestep are usual.
+    min_angle : float, radians, >= 0, < π/3
+        No flip with a triangle that has a smaller angle, among the two there are or the two that would be: the same
+        flips there and back, so that the distribution among meshes without such triangles stays what it is. 0: all.
+    every, name
+        See `Jump`.
+
+    Raises
+    ------
+    TopologyError
+        Not the handle of a membrane, or one with fewer than four triangles.
+    ParameterError
+        A number outside its domain; and (by a System) a force with numbers for each triangle or edge of the membrane,
+        which would mean nothing after a flip.
+
+    Notes
+    -----
+    Edges are tried one after another, uniformly, at exponential times: results do not depend on how time is cut.
+    ``counts.tried`` counts attempts, those on borders and at corners that have an edge already among them;
+    ``counts.accepted`` flips. ``state.faces`` has the triangles of a state, and trajectories have them by themselves.
+
+    Cost: 1 µs or less for an attempt with bending (``"vertex"``), area, tension, volume and tether, on 10⁴ vertices.
+    Dihedral bending looks at what changes. `MembraneEdgeSprings` and collisions of meshes are bound anew for each
+    attempt, which takes a millisecond; all other forces that a moved point can feel evaluate their whole energy twice
+    when there are points in the two triangles.
+
+    Springs that have one length for all edges make no solid any more, but `MembraneTether` is what keeps edges in
+    bounds without a say in between.
+
+    References
+    ----------
+    D. Boal, M. Rao, Phys. Rev. A 45, R6947 (1992): fluid membranes by flips. G. Gompper, D. M. Kroll, J. Phys.:
+    Condens. Matter 9, 8795 (1997), a review. H. Noguchi, G. Gompper, Phys. Rev. E 72, 011901 (2005): their rate as a
+    viscosity.
+
+    Examples
+    --------
+    >>> import medyanpy as mp
+    >>> topology = mp.Topology()
+    >>> mesh = mp.TriangleMesh.icosphere(50.0, 2)
+    >>> vesicle = topology.add_membrane(mesh, vertex_mass=4e-12, vertex_friction=4e-6)
+    >>> system = mp.System(topology)
+    >>> bending = system.add_force(mp.forces.MembraneBending(vesicle, bending_modulus=82.0))
+    >>> tether = system.add_force(mp.forces.MembraneTether(vesicle, strength=330.0))
+    >>> flips = system.add_jump(mp.jumps.EdgeFlips(vesicle, rate=1e7))
+    >>> integrator = mp.SplittingIntegrator("JBAOABJ", 1e-9, kT=4.14, seed=1)
+    >>> context = mp.Context(system, integrator)
+    >>> context.step(100)
+    >>> flips.counts.accepted > 10
+    True
+    """
+
+    domains: Mapping[str, Domain] = domain_table(
+        rate=Domain("1/s", at_least=0.0),
+        min_angle=Domain("radians", at_least=0.0, below=np.pi / 3.0),
+    )
+    rate: float
+    min_angle: float
+    kinds: tuple[str, ...] = ("flip",)
+
+    def __init__(
+        self, membrane: Membrane, rate: float, *, min_angle: float = 0.0, every: int = 1, name: str | None = None
+    ) -> None:
+        super().__init__(every=every, name=name)
+        self._membrane = expect_handle(f"{self.name}: membrane", membrane, Membrane, "a membrane")
+        n = len(self._membrane.mesh.faces)
+        if n < _FEWEST:
+            raise TopologyError(
+                f"{self.name}: {self._membrane!r} has {n} triangle{'s' * (n > 1)}, and flips need {_FEWEST} or more"
+            )
+        self._declare(rate=rate, min_angle=min_angle)
+
+    @property
+    def membrane(self) -> Membrane:
+        """Whose edges flip."""
+        return self._membrane
+
+    @property
+    def handles(self) -> "tuple[Handle, ...]":
+        return (self._membrane,)
+
+    def check(self, topology: "Topology", forces: "tuple[Force, ...]") -> None:
+        super().check(topology, forces)
+        for force in forces:
+            self._expect_to_flip(force)
+
+    def _expect_to_flip(self, force: "Force") -> None:
+        if self._membrane in force.handles and (obstacle := force.obstacle_to_flips()):
+            raise ParameterError(f"{self.name}: {force.name} does not allow edges to flip: {obstacle}")
+
+    def bind(self, layout: "Layout", kT: float) -> "JumpOperation":
+        mesh = self._membrane.mesh
+        triangulation = layout.triangulation
+        triangulation.changed(self._membrane)
+        operation = EdgeFlipsOperation(
+            self.name, kT, self.every, triangulation.triangles, self._membrane.first_face, len(mesh.faces),
+            len(mesh.edges), layout.slice_of(self._membrane).start, layout.n_points,
+        )  # fmt: skip
+        self.update(operation, kT)
+        return operation
+
+    def update(self, operation: Any, kT: float) -> None:
+        operation.set(kT, *self._named("rate", "min_angle"))
+
+    def weigh(self, operation: Any, schedule: "Schedule") -> None:
+        forces = schedule.system.forces
+        for force in forces:
+            self._expect_to_flip(force)
+        pairs = zip(forces, schedule.bound, strict=True)
+        asks = [schedule.flipping.ask_of(self._membrane, force, bound) for force, bound in pairs]
+        operation.take_forces(
+            schedule.bound, asks, lambda number: schedule.bind(forces[number]), schedule.put_forces
+        )
