@@ -150,7 +150,8 @@ class UnitsWarning(UserWarning):
 
 
 class MeshQualityWarning(UserWarning):
-    """Triangles of a running membrane that have become needles; the message names the worst, and what would hold it."""
+    """Triangles of a running membrane that have become needles, or that are too large for what they are to show; the
+    message names the worst, or the ratio, and what would help."""
 
 
 class ReporterWarning(UserWarning):

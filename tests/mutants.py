@@ -398,6 +398,7 @@ LAWS = [
     ("energy of points that meet along", "_kernels/mesh_pairs.pyx", "_before", "bend[c] = after[c] - tangent[c]", "bend[c] = 0.0"),
     ("pairs of points in a well along", "_kernels/mesh_pairs.pyx", "_search", "s.targets[k].row, u[1])", "s.targets[k].row, 1.5 * u[1])"),
     ("curvature of a membrane goes on over edges", "_kernels/point_curvature.pyx", "_interpolate", "mu = near.eta / height if height > 0.0 else 0.5", "mu = 0.5"),
+    ("directed points have on spheres and tubes", "_kernels/point_curvature.pyx", "_missing_angle", "e + 3 * ((corner + 2) % 3)", "e + 3 * ((corner + 1) % 3)"),
     ("points that are curved have the density", "_kernels/point_curvature.pyx", "_points", "field.slope[2 * k + 1] = t.drive[k] * patch.slope[1]", "field.slope[2 * k + 1] = 1.2 * t.drive[k] * patch.slope[1]"),
     ("points in a field on a membrane have", "_kernels/membrane_fields.pyx", "_linear", "t.slope[2 * k + 1] = t.value[corners[2] - t.first] - u", "t.slope[2 * k + 1] = 0.5 * (t.value[corners[2] - t.first] - u)"),
     ("rates of replica exchange", "ensemble/exchange.py", "_exchange", "delta <= 0.0 or chance < math.exp(-delta)", "delta <= 0.0"),

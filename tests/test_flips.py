@@ -356,6 +356,9 @@ FORCES = {
         [sheet, sheet.topology["other"]], stiffness=5.0, radius=20.0
     ),
     "of points": lambda sheet: mp.forces.HarmonicTrap(sheet.topology.point_handles[0], 0.01, [40.0, 30.0, 20.0]),
+    "directed points": lambda sheet: mp.forces.DirectedPointCurvature(
+        sheet.topology.point_handles[0], 80.0, 0.02, 50.0, KT
+    ),
     "curved points": lambda sheet: mp.forces.PointCurvature(sheet.topology.point_handles[0], 80.0, 0.01, 50.0),
     "bonds": lambda sheet: mp.forces.HarmonicBonds(sheet.mesh.edges[:40] + sheet.first_bead, 0.3, 11.0),
 }

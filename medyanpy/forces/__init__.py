@@ -23,7 +23,13 @@ from medyanpy.forces.membrane import (
 )
 from medyanpy.forces.membrane_adhesion import MembraneAdhesion
 from medyanpy.forces.membrane_curvatures import MembraneAreaDifference, MembraneGaussianCurvature
-from medyanpy.forces.membrane_fields import CustomMembraneField, MembraneField, PointCurvature, PythonMembraneField
+from medyanpy.forces.membrane_fields import (
+    CustomMembraneField,
+    DirectedPointCurvature,
+    MembraneField,
+    PointCurvature,
+    PythonMembraneField,
+)
 from medyanpy.forces.membrane_lines import BorderTension, MembraneLineTension
 from medyanpy.forces.membrane_tether import MembraneTether
 from medyanpy.forces.pairs import WCA, Coulomb, LennardJones, Morse, Ricker, SoftSphere, TabulatedPair, Yukawa
@@ -42,6 +48,7 @@ __all__ = [
     "CustomBonds",
     "CustomMembraneField",
     "CustomPair",
+    "DirectedPointCurvature",
     "DirectionLinks",
     "EllipsoidCollisions",
     "EllipsoidRepulsion",

@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from medyanpy._kernels import point_curvature
 from medyanpy._kernels.accumulate import Accumulator
 from medyanpy._kernels.membrane_fields import PythonField, VertexField, WrittenField
+from medyanpy._kernels.point_curvature import PointCurvature as CurvedPoints
 from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import array
 from medyanpy.beads import InTrianglePoints
@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from medyanpy.handles import Handle
     from medyanpy.layout import Layout
 
-__all__ = ["CustomMembraneField", "MembraneField", "PointCurvature", "PythonMembraneField"]
+__all__ = [
+    "CustomMembraneField", "DirectedPointCurvature", "MembraneField", "PointCurvature", "PythonMembraneField",
+]  # fmt: skip
 
 #: A radius of curvature below so many edges of the mesh is more than it can show: see docs/forces/point_curvature.md.
 _EDGES = 2.0
@@ -196,7 +198,50 @@ class CustomMembraneField(WrittenForce, _OnMembrane):
         return WrittenField(*self._place(layout), values, program)
 
 
-class PointCurvature(_OnMembrane):
+class _CurvedPoints(_OnMembrane):
+    """Points with a curvature, for the area of which membranes pay."""
+
+    bending_modulus: float
+    curvature: float
+    area: float
+
+    def _checked(self, **numbers: Any) -> dict[str, Any]:
+        checked = super()._checked(**numbers)
+        membrane, c = self._points.membrane, abs(checked["curvature"])
+        edge = float(membrane.mesh.edge_lengths.mean())
+        if c * edge * _EDGES > 1.0 and checked["curvature"] != self._values.get("curvature"):
+            warn_outside(
+                f"{self.name}: a curvature of {checked['curvature']:.4g} /nm is a radius of {1.0 / (c * edge):.3g} "
+                f"edges of {membrane.name!r}, which are {edge:.4g} nm long: its mesh shows radii from {_EDGES:g} edges "
+                f"on. Give a finer mesh, or at most {1.0 / (_EDGES * edge):.4g} /nm",
+                MeshQualityWarning,
+            )
+        return checked
+
+    def squared_frequencies(self, start: "Start") -> np.ndarray | None:
+        # A point is a spring on the curvatures of its corners: (sum λ h)² <= sum λ h².
+        membrane, (kappa, area) = self._points.membrane, self._named("bending_modulus", "area")
+        heights, own = heights_over_rings(membrane)
+        share = np.bincount(
+            membrane.mesh.faces[self._points.triangles].ravel(), self._points.barycentric.ravel(), len(membrane)
+        )
+        for loop in membrane.mesh.borders:
+            share[loop] = 0.0
+        out: np.ndarray = start.springs(heights, share * kappa * area / own**2)
+        return out
+
+    def bind(self, layout: "Layout") -> "Operation":
+        membrane = self._points.membrane
+        kappa, c, area = self._named("bending_modulus", "curvature", "area")
+        kT = self._numbers.get("kT", 0.0)
+        borders = np.concatenate([np.empty(0, np.int32), *membrane.mesh.borders]).astype(np.int32)
+        n_points = len(layout.numbers_of_membranes()[1])
+        return CurvedPoints(
+            *self._place(layout), layout.geometry(membrane), n_points, np.unique(borders), kappa * area, c, kT
+        )
+
+
+class PointCurvature(_CurvedPoints):
     r"""Points that are curved, and bend the membrane around them: proteins with a shape of their own.
 
     .. math:: U = \sum_p 2 \kappa a\, (H_p - c)^2
@@ -245,6 +290,8 @@ class PointCurvature(_OnMembrane):
     momentum are kept. On a membrane at rest points have the density :math:`e^{-2\kappa a(H - c)^2/kT}` per area of its
     triangles.
 
+    Points of this kind are curved alike in all directions; for a curvature along one, see `DirectedPointCurvature`.
+
     The energy comes in addition to that of the membrane. Points do not repel each other by it: those that share
     triangles share the curvature that they make. A vertex whose ring is folded flat has H = 0, as in `MembraneBending`;
     a triangle without area near a point ends the run (SimulationError). The longest timestep is that of vertices where
@@ -274,9 +321,6 @@ class PointCurvature(_OnMembrane):
         curvature=Domain("1/nm"),
         area=Domain("nm²", above=0.0),
     )
-    bending_modulus: float
-    curvature: float
-    area: float
 
     def __init__(
         self,
@@ -291,39 +335,93 @@ class PointCurvature(_OnMembrane):
         super().__init__(points, name=name, group=group)
         self._declare(bending_modulus=bending_modulus, curvature=curvature, area=area)
 
-    def _checked(self, **numbers: Any) -> dict[str, Any]:
-        checked = super()._checked(**numbers)
-        membrane, c = self._points.membrane, abs(checked["curvature"])
-        edge = float(membrane.mesh.edge_lengths.mean())
-        if c * edge * _EDGES > 1.0 and checked["curvature"] != self._values.get("curvature"):
-            warn_outside(
-                f"{self.name}: a curvature of {checked['curvature']:.4g} /nm is a radius of {1.0 / (c * edge):.3g} "
-                f"edges of {membrane.name!r}, which are {edge:.4g} nm long: its mesh shows radii from {_EDGES:g} edges "
-                f"on. Give a finer mesh, or at most {1.0 / (_EDGES * edge):.4g} /nm",
-                MeshQualityWarning,
-            )
-        return checked
 
-    def squared_frequencies(self, start: "Start") -> np.ndarray | None:
-        # A point is a spring on the curvatures of its corners: (sum λ h)² <= sum λ h².
-        membrane, (kappa, area) = self._points.membrane, self._named("bending_modulus", "area")
-        heights, own = heights_over_rings(membrane)
-        share = np.bincount(
-            membrane.mesh.faces[self._points.triangles].ravel(), self._points.barycentric.ravel(), len(membrane)
-        )
-        for loop in membrane.mesh.borders:
-            share[loop] = 0.0
-        out: np.ndarray = start.springs(heights, share * kappa * area / own**2)
-        return out
+class DirectedPointCurvature(_CurvedPoints):
+    r"""Points with a curvature along a direction of their own in the membrane, in which they turn freely.
 
-    def bind(self, layout: "Layout") -> "Operation":
-        membrane = self._points.membrane
-        kappa, c, area = self._named("bending_modulus", "curvature", "area")
-        borders = np.concatenate([np.empty(0, np.int32), *membrane.mesh.borders]).astype(np.int32)
-        n_points = len(layout.numbers_of_membranes()[1])
-        return point_curvature.PointCurvature(
-            *self._place(layout), layout.geometry(membrane), n_points, np.unique(borders), kappa * area, c
-        )
+    .. math::
+
+        U = \sum_p -kT \ln\Bigl\langle e^{-E_p(\theta)/kT}\Bigr\rangle_\theta,\qquad
+        E = \frac{\kappa a}{2}\,(C - c)^2,\quad C = H + \sqrt{H^2 - K}\,\cos 2\theta
+
+    with the curvature C of the membrane along the direction of a point, under the angle θ to that of the larger
+    principal curvature. Directions are not kept: U is what is left once each is as often taken as :math:`e^{-E/kT}`
+    says, the potential of mean force of points that turn much faster than the membrane bends.
+
+    Parameters
+    ----------
+    points : InTrianglePoints
+    bending_modulus : float, pN nm, >= 0
+        κ, how stiff the point is along its direction.
+    curvature : float, 1/nm, finite
+        c, along the direction of the point; 1/R where it fits a tube of that radius. Positive where the membrane is to
+        bulge along its normals.
+    area : float, nm², > 0
+        a, of the patch.
+    kT : float, pN nm, > 0
+        Of the thermostat.
+    name, group
+        See `Force`.
+
+    Raises
+    ------
+    TopologyError
+        Not the handle of in-triangle points.
+    ParameterError
+        A number outside its domain.
+
+    Warns
+    -----
+    MeshQualityWarning
+        The radius 1/c is below two edges of the mesh.
+
+    Notes
+    -----
+    H and the Gaussian curvature K are both interpolated as `PointCurvature` has it; K at vertices is the angle that is
+    missing there over the area of the vertex. Where that gives :math:`H^2 < K`, which no smooth surface has, U goes on
+    straight in :math:`H^2 - K`, with its slope. The mean over directions is taken at 64 of them, which is exact to
+    1e-11 kT where :math:`\kappa a (H^2 - K)/2` is below 30 kT, and to 1e-4 kT at 100 kT.
+
+    In equilibrium points on a membrane at rest have the density :math:`e^{-U/kT}` per area, and their directions, which
+    are not part of the state, :math:`e^{-E(\theta)/kT}`. A force that depends on the temperature: a Context warns where
+    the thermostat keeps another.
+
+    References
+    ----------
+    W. Pezeshkian, J. H. Ipsen, Nat. Commun. 15, 548 (2024): energies of the curvature along a direction.
+
+    Examples
+    --------
+    >>> import medyanpy as mp
+    >>> topology = mp.Topology()
+    >>> vesicle = topology.add_membrane(mp.TriangleMesh.icosphere(100.0, 3), vertex_mass=1.0)
+    >>> rods = topology.add_intriangle_points(vesicle, 50, mass=1.0, seed=1)
+    >>> system = mp.System(topology)
+    >>> system.add_force(mp.forces.DirectedPointCurvature(rods, 160.0, curvature=0.03, area=50.0, kT=4.14))
+    DirectedPointCurvature(bending_modulus=160, curvature=0.03, area=50, kT=4.14)
+    """
+
+    domains: Mapping[str, Domain] = domain_table(
+        bending_modulus=Domain("pN nm", at_least=0.0),
+        curvature=Domain("1/nm"),
+        area=Domain("nm²", above=0.0),
+        kT=Domain("pN nm", above=0.0),
+    )
+    kT: float  # noqa: N815
+
+    def __init__(
+        self,
+        points: InTrianglePoints,
+        bending_modulus: float,
+        curvature: float,
+        area: float,
+        kT: float,
+        *,
+        name: str | None = None,
+        group: int = 0,
+    ) -> None:
+        super().__init__(points, name=name, group=group)
+        self._declare(bending_modulus=bending_modulus, curvature=curvature, area=area, kT=kT)
 
 
 class PythonMembraneField(_OnMembrane):

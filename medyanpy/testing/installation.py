@@ -132,6 +132,7 @@ FORCES: dict[str, Callable[[SimpleNamespace], Force]] = {
     ),
     "PythonMembraneField": lambda s: forces.PythonMembraneField(s.points, _share),
     "PointCurvature": lambda s: forces.PointCurvature(s.points, 3.0, 0.02, 1.7),
+    "DirectedPointCurvature": lambda s: forces.DirectedPointCurvature(s.points, 3.0, 0.04, 1.7, 4.14),
     "SoftSphere": lambda s: forces.SoftSphere(s.beads, [s.beads, s.balls, s.points], 2.0, 5.0),
     "WCA": lambda s: forces.WCA(s.beads, s.beads, 0.1, 1.5),
     "LennardJones": lambda s: forces.LennardJones(s.beads, s.beads, 0.1, 1.5),

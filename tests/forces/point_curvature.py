@@ -61,3 +61,34 @@ def with_borders(h, mesh):
         inner = [u for u in near if inside[u]]
         h[v] = np.mean(h[inner]) if inner else 0.0
     return h
+
+
+def missing_angles(x, faces):
+    """(V,) Gaussian curvature: what angles lack of a turn, over a third of the ring's area; by the law of cosines."""
+    missing, area = np.full(len(x), 2.0 * np.pi), np.zeros(len(x))
+    for k in range(3):
+        v, i, j = (faces[:, (k + c) % 3] for c in range(3))
+        a, b, c = (np.linalg.norm(x[p] - x[q], axis=1) for p, q in ((i, j), (v, i), (v, j)))
+        np.subtract.at(missing, v, np.arccos((b**2 + c**2 - a**2) / (2.0 * b * c)))
+        # Heron.
+        half = (a + b + c) / 2.0
+        np.add.at(area, v, np.sqrt(half * (half - a) * (half - b) * (half - c)) / 3.0)
+    return missing / area
+
+
+def free_energy_of_directions(h, k, stiffness, c, kT):
+    """Of a curvature along a direction that is taken by chance: by Bessel functions, exp(-A cos - B cos²) term by term.
+
+    With B = stiffness s²/kT and A = 2 stiffness (H - c) s/kT the mean of exp(-A cos phi - B cos² phi) over phi is
+    exp(-B/2) [I0(A) I0(B/2) + 2 sum_n (-1)^n I_2n(A) I_n(B/2)].
+    """
+    from scipy.special import iv
+
+    square = h * h - k
+    at_zero = stiffness * (h - c) ** 2
+    if square <= 0.0:
+        return at_zero + square * stiffness * (0.5 - at_zero / kT)
+    a, b = 2.0 * stiffness * (h - c) * np.sqrt(square) / kT, stiffness * square / kT
+    n = np.arange(1, 40)
+    series = iv(0, a) * iv(0, b / 2.0) + 2.0 * np.sum((-1.0) ** n * iv(2 * n, a) * iv(n, b / 2.0))
+    return at_zero - kT * np.log(np.exp(-b / 2.0) * series)

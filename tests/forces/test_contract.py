@@ -23,7 +23,7 @@ from medyanpy.testing import ForceCase, check_box, check_force
 
 sys.path.insert(0, str(Path(__file__).parent))
 from along_surface import shortest, way_in_strip, weights_of
-from point_curvature import curvature_between, with_borders
+from point_curvature import curvature_between, free_energy_of_directions, missing_angles, with_borders
 
 RNG = np.random.default_rng(7)
 N = 40
@@ -1032,24 +1032,35 @@ def on_membranes_energy(linear):
     return energy
 
 
-def curved_points(which):
-    """Of a membrane without borders, and of one that has borders, some of whose points are at these."""
+def curved_points(which, kT=None):
+    """Of a membrane without borders, and of one that has borders, some of whose points are at these; with a kT, curved
+    along directions that are left to chance."""
+    numbers, directed = (3.0, 0.05, 17.0), () if kT is None else (kT,)
+    law = mp.forces.PointCurvature if kT is None else mp.forces.DirectedPointCurvature
 
     def build():
         topology, h = points_of_two_membranes()
-        return topology, mp.forces.PointCurvature(h[which], 3.0, 0.05, 1.7)
+        return topology, law(h[which], *numbers, *directed)
 
     def energy(x):
         h = points_of_two_membranes()[1][which]
         membrane, total = h.membrane, 0.0
-        x_m, faces = x[membrane.beads], membrane.mesh.faces
-        at_vertices = with_borders(curvature(x_m, faces, "vertex")[0], membrane.mesh)
+        x_m, mesh = x[membrane.beads], membrane.mesh
+        faces = mesh.faces
+        mean = with_borders(curvature(x_m, faces, "vertex")[0], mesh)
+        gauss = with_borders(missing_angles(x_m, faces), mesh)
+        kappa, c, area = numbers
         for bead, f in zip(h.beads, h.triangles.tolist(), strict=True):
             w = weights_of(x_m, faces, f, x[bead])
-            total += 2.0 * 3.0 * 1.7 * (curvature_between(x_m, faces, at_vertices, f, w) - 0.05) ** 2
+            at = curvature_between(x_m, faces, mean, f, w)
+            if kT is None:
+                total += 2.0 * kappa * area * (at - c) ** 2
+            else:
+                k = curvature_between(x_m, faces, gauss, f, w)
+                total += free_energy_of_directions(at, k, 0.5 * kappa * area, c, kT)
         return total
 
-    return ForceCase(f"curved points, {which}", build, energy, 1.0)
+    return ForceCase(f"curved points, {which}, {kT}", build, energy, 1.0)
 
 
 def written_on_membranes(points, values):
@@ -1101,6 +1112,8 @@ BETWEEN_BEADS = [
     ForceCase("written field", on_membranes(written_on_membranes), written_on_membranes_energy, 0.3),
     curved_points("points"),
     curved_points("more"),
+    curved_points("points", 0.3),
+    curved_points("more", 0.3),
     ForceCase("Python field on a membrane", on_membranes(weights_squared), on_membranes_energy(False), 1.0),
     ForceCase(
         "soft spheres along surfaces",

@@ -14,7 +14,7 @@ import medyanpy as mp
 from medyanpy.testing.statistics import check_chi_square
 
 sys.path.insert(0, str(Path(__file__).parent))
-from point_curvature import curvature_between, with_borders
+from point_curvature import curvature_between, free_energy_of_directions, with_borders
 
 MODULUS, AREA = 3.0, 1.7
 
@@ -53,6 +53,41 @@ def test_spheres():
         errors.append(energy / (len(points) * 2.0 * MODULUS * AREA * (1 / 50.0 + 0.01) ** 2) - 1.0)
     assert abs(errors[0]) < 0.01
     assert abs(errors[1]) < 0.35 * abs(errors[0])
+
+
+def test_directed_points_on_spheres_and_tubes():
+    """Of a sphere every direction has 1/R; of a tube C = cos² theta/R, and what is left of the directions is by
+    quadrature: to second order in the edge."""
+    kappa, c, area, kT, R = 30.0, 0.03, 50.0, 1.0, 50.0
+    theta = (np.arange(4000) + 0.5) * np.pi / 4000
+    tube = -kT * np.log(np.mean(np.exp(-0.5 * kappa * area * (np.cos(theta) ** 2 / R - c) ** 2 / kT)))
+    assert free_energy_of_directions(0.5 / R, 0.0, 0.5 * kappa * area, c, kT) == pytest.approx(tube, rel=1e-12)
+    sphere = 0.5 * kappa * area * (1.0 / R - c) ** 2
+    for expected, meshes in (
+        (sphere, [mp.TriangleMesh.icosphere(R, n) for n in (3, 4)]),
+        (tube, [mp.TriangleMesh.cylinder(R, 200.0, n, n) for n in (40, 80)]),
+    ):
+        errors = []
+        for mesh in meshes:
+            topology = mp.Topology()
+            membrane = topology.add_membrane(mesh, vertex_mass=1.0, fixed=True)
+            points = topology.add_intriangle_points(membrane, 400, mass=1.0, seed=2)
+            system = mp.System(topology)
+            system.add_force(mp.forces.DirectedPointCurvature(points, kappa, c, area, kT))
+            context = mp.Context(system, mp.SplittingIntegrator("BAGAB", 1e-3))
+            errors.append(context.get_state(energy=True).potential_energy / (400 * expected) - 1.0)
+        assert abs(errors[0]) < 0.03
+        assert abs(errors[1]) < 0.4 * abs(errors[0])
+
+
+def test_a_force_made_for_another_temperature():
+    topology = mp.Topology()
+    membrane = topology.add_membrane(lumpy(2), vertex_mass=1.0, vertex_friction=1.0)
+    points = topology.add_intriangle_points(membrane, 9, mass=1.0, friction=1.0, seed=2)
+    system = mp.System(topology)
+    system.add_force(mp.forces.DirectedPointCurvature(points, 1.0, 0.1, 1.0, kT=2.0))
+    with pytest.warns(mp.ThermostatWarning, match="DirectedPointCurvature is made for kT = 2 pN nm"):
+        mp.Context(system, mp.BAGOGABIntegrator(1e-3, kT=1.0, seed=1))
 
 
 def test_curvature_between_vertices_is_second_order():
@@ -277,8 +312,8 @@ def test_density_on_a_torus_at_rest():
 
 @pytest.mark.parametrize("mesh", [lumpy(2), bumpy_sheet()], ids=["closed", "with borders"])
 def test_flips_one_after_another(mesh):
-    """What flips gain one by one, each asked for and then made, adds up to what the whole energy gains: points are found
-    in the triangles that they were carried to."""
+    """What flips gain one by one, each asked for and then made, adds up to what the whole energy gains: points are
+    found in the triangles that they were carried to."""
     context, membrane, _ = scene(mesh, n=300)
     flipping, (operation,) = context._schedule.flipping, context._schedule.bound
     rng = np.random.default_rng(8)
