@@ -672,6 +672,10 @@ KICKS = {
     "membranes, implicit kick": mp.kicks.ZhangSkeel(0.35, positive_definite=True),
 }
 
+# What is accepted or rejected together: of these, blocks of both fates are in a run.
+IN_BLOCKS = ["vesicle", "twistable filaments"]
+BLOCKS = ["M(BAGAB) O"]
+
 # How the run is made ------------------------------------------------------------------------------------------
 
 STEPS = 12
@@ -820,6 +824,7 @@ CASES = [
     *itertools.product(KINDS, WORDS),
     *itertools.product(OVERDAMPED, ["D"]),
     *itertools.product(COARSE, COARSE_WORDS),
+    *itertools.product(IN_BLOCKS, BLOCKS),
 ]
 
 
@@ -929,6 +934,7 @@ def test_the_runs_are_not_trivially_equal(kind, word):
     if len(start.intriangle.triangles):
         assert (start.intriangle.triangles != end.intriangle.triangles).mean() > 0.02
     assert all(start.energies[name] != end.energies[name] for name in start.energies)
+    assert all(0 < block.accepted < block.tried == STEPS for block in end.blocks)
     assert (digest(end.positions) != reference(kind, word)["positions"]) == bool(changes)
 
 
