@@ -112,7 +112,7 @@ class Exchanges:
         n = len(self.energies)
         return f"{n} exchange{'s' if n != 1 else ''}{'' if self.done else ', not done'}\n{self.table!r}"
 
-    def _repr_html_(self) -> str:
+    def _repr_html_(self) -> str | None:
         return self.table._repr_html_()
 
 

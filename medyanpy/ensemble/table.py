@@ -11,7 +11,7 @@ import numpy as np
 
 from medyanpy._tools.names import look_up
 from medyanpy._tools.outputs import write_atomically
-from medyanpy._tools.tables import Displayed, Page
+from medyanpy._tools.tables import Displayed, Page, aligned
 from medyanpy._tools.tables import Table as Shown
 from medyanpy._tools.validation import file_path
 from medyanpy.errors import ParameterError
@@ -155,16 +155,16 @@ class Table(Displayed):
             write_atomically("table", place, lambda file: file.write(text.encode()))
         return text
 
-    def _page(self) -> Page:
+    def _rows_shown(self) -> Shown:
         rows = [tuple(_in_short(row.get(name)) for name in self.columns) for row in self._rows]
-        said = "1 replica" if len(rows) == 1 else f"{len(rows):,} replicas"
-        counts = [(word, sum(row["status"] == word for row in self._rows)) for word in ("done", "unfinished", "failed")]
-        parts = [f"{count:,} {word}" for word, count in counts if count]
-        table = Shown(self.columns[0], rows, self.columns)
-        return Page("Ensemble", ": ".join(filter(None, [said, ", ".join(parts)])), [table])
+        return Shown(self.columns[0], rows, self.columns)
+
+    def _page(self) -> Page:
+        n = len(self)
+        return Page("Table", "1 row" if n == 1 else f"{n:,} rows", [self._rows_shown()])
 
     def __repr__(self) -> str:
-        return str(self)
+        return "\n".join(aligned([self.columns, *self._rows_shown().shown]))
 
 
 def _column(values: list[Any]) -> np.ndarray:

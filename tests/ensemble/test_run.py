@@ -87,8 +87,8 @@ def test_tables(reference, tmp_path):
     with pytest.raises(ParameterError, match="exists"):
         reference.csv(tmp_path / "table.csv")
     reference.csv(tmp_path / "table.csv", overwrite=True)
-    assert repr(reference).startswith("Ensemble: 4 replicas: 4 done\n")
-    assert repr(reference).splitlines()[3].split()[:2] == ["1", "0"]
+    assert repr(reference).splitlines()[1].split()[:2] == ["1", "0"]
+    assert str(reference).startswith("Table: 4 rows\n")
     assert reference._repr_html_().count("<tr>") == 5
     with pytest.raises(ParameterError, match=r"'energie'.*energy"):
         reference["energie"]
