@@ -13,7 +13,7 @@ import pytest
 import medyanpy as mp
 from medyanpy import forces
 from medyanpy._tools import quaternions
-from medyanpy.testing import check_mean
+from medyanpy.testing import check_mean, statistical_inefficiency
 
 # The well: curved by 6 at most, so that words are stable below a timestep of 0.8. kT = m = 1.
 WELL = "x^2 + cos(2*x + 1) + y^2 + cos(2*y + 1) + z^2 + cos(2*z + 1)"
@@ -154,9 +154,11 @@ def test_blocks_have_no_bias(word, points, looks, sees):
         context.step(3)
         x.append(seen(context.get_state(positions=True).positions[handle.beads, : 2 if points else 3]).mean())
     x = np.array(x)
-    print(f"{word}: <cos 2x> = {x.mean():.5f}, exact {EXACT:.5f}, acceptance {context.get_state().acceptance:.3f}")
+    error = x.std() * np.sqrt(statistical_inefficiency(x) / looks)
+    acceptance = context.get_state().acceptance
+    print(f"{word}: <cos 2x> = {x.mean():.5f} ± {error:.5f}, exact {EXACT:.5f}, acceptance {acceptance:.3f}")
     check_mean("<cos 2x>", x, EXACT, sees=sees, time_series=True)
-    assert 0.25 < context.get_state().acceptance < 0.9
+    assert 0.25 < acceptance < 0.9
 
 
 # Rigid bodies ----------------------------------------------------------------------------------------------------
