@@ -85,9 +85,11 @@ class Proposing:
         """One operation of the letters of a block, each with its operations."""
         store = schedule.store
         held = [flow for flow in flows if flow.tangent()]
+        room = [self._copies(schedule) for _ in range(2 if held else 0)]
         moving: list[Any] = []
         kicks: list[Any] = []
-        first, kT = 0, np.nan
+        first = 0
+        kT: float | None = None
         for k, (stage, operations) in enumerate(letters):
             if k == 0:
                 first, kT = stage.index, stage.kT
@@ -97,7 +99,9 @@ class Proposing:
             moving += kicks
             kicks = []
             solved = any(flow.before(stage) or flow.after(stage) for flow in held)
-            moving += [self._solved_back(schedule, stage.h, operations)] if solved else operations
+            if solved:
+                operations = [ThereAndBack(operations, *room, abs(stage.h), _NEARNESS * schedule.length)]
+            moving += operations
         sums = [force_sum for force_sum in schedule.force_sums.values() if force_sum.forces.operations]
         arrays = [a for force_sum in sums for a in force_sum.arrays]
         energies = np.empty(len(store.ranges))
@@ -107,11 +111,6 @@ class Proposing:
                 Copies(arrays, [False] * len(arrays)), kT, first, self.counts[block],
             )
         ]  # fmt: skip
-
-    def _solved_back(self, schedule: "Schedule", h: float, operations: list[Any]) -> Any:
-        """A letter around which constraints are solved for."""
-        start, end = self._copies(schedule), self._copies(schedule)
-        return ThereAndBack(operations, start, end, abs(h), _NEARNESS * schedule.length)
 
     def _copies(self, schedule: "Schedule") -> Any:
         """Room for all that letters change: positions first, then velocities."""

@@ -13,7 +13,7 @@ import pytest
 import medyanpy as mp
 from medyanpy import forces
 from medyanpy._tools import quaternions
-from medyanpy.testing import check_mean
+from medyanpy.testing import check_mean, statistical_inefficiency
 
 # The well: curved by 6 at most, so that words are stable below a timestep of 0.8. kT = m = 1.
 WELL = "x^2 + cos(2*x + 1) + y^2 + cos(2*y + 1) + z^2 + cos(2*z + 1)"
@@ -76,8 +76,8 @@ def from_boltzmann(rng, n):
     return np.interp(rng.uniform(size=n), np.cumsum(boltzmann(x)), x)
 
 
-def means(word, h, n, looks, points=False, seed=1):
-    """(samples,), (samples,) of cos 2x and v², each the mean over the looks at one coordinate of one bead."""
+def in_the_well(word, h, n, points, seed):
+    """A context of n beads, or in-triangle points, in the well, and their handle."""
     rng = np.random.default_rng(seed)
     topology = mp.Topology()
     if points:
@@ -99,6 +99,12 @@ def means(word, h, n, looks, points=False, seed=1):
     context = mp.Context(system, mp.SplittingIntegrator(word, h, kT=1.0, seed=seed), threads=1)
     context.set_velocities_to_temperature(kT=1.0, seed=seed + 1)
     context.step(round(12.0 / h))
+    return context, handle
+
+
+def means(word, h, n, looks, points=False, seed=1):
+    """(samples,), (samples,) of cos 2x and v², each the mean over the looks at one coordinate of one bead."""
+    context, handle = in_the_well(word, h, n, points, seed)
     sums = 0.0
     for _ in range(looks):
         context.step(round(4.0 / h))
@@ -131,6 +137,28 @@ def test_the_bias_falls_as_the_square_of_the_timestep():
         check_mean(f"<cos 2x> at {h}", x, law("BAOAB", h)[0], sees=law("BAOAB", h)[0] - EXACT)
         bias.append(x.mean() - EXACT)
     assert bias[1] / bias[0] == pytest.approx(4.0, abs=1.0)
+
+
+@pytest.mark.parametrize(
+    ("looks", "sees"),
+    [pytest.param(6_000, 0.1, marks=pytest.mark.slow), pytest.param(150_000, 0.02, marks=pytest.mark.long)],
+)
+@pytest.mark.parametrize(("word", "points"), [("M(BAB) O", False), ("M(BAGAB) O", True)])
+def test_blocks_have_no_bias(word, points, looks, sees):
+    """<cos 2x> under a block is Boltzmann's at a timestep of 0.6, where BAOAB is off by 0.026, in a run of a few beads,
+    which is accepted or rejected as a whole. The long run sees 0.02."""
+    assert law("BAOAB", 0.6)[0] - EXACT > 0.024
+    context, handle = in_the_well(word, 0.6, 4, points, seed=1)
+    x = []
+    for _ in range(looks):
+        context.step(3)
+        x.append(seen(context.get_state(positions=True).positions[handle.beads, : 2 if points else 3]).mean())
+    x = np.array(x)
+    error = x.std() * np.sqrt(statistical_inefficiency(x) / looks)
+    acceptance = context.get_state().acceptance
+    print(f"{word}: <cos 2x> = {x.mean():.5f} ± {error:.5f}, exact {EXACT:.5f}, acceptance {acceptance:.3f}")
+    check_mean("<cos 2x>", x, EXACT, sees=sees, time_series=True)
+    assert 0.25 < acceptance < 0.9
 
 
 # Rigid bodies ----------------------------------------------------------------------------------------------------
