@@ -20,7 +20,7 @@ from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memset
 from libc.stdint cimport uintptr_t
 
-from medyanpy._kernels.box cimport Box, displacement
+from medyanpy._kernels.box cimport displacement
 from medyanpy._kernels.parallel cimport n_blocks, over_blocks, record_fault
 from medyanpy._kernels.program cimport NOT_FINITE, OUT_OF_MEMORY, World
 from medyanpy._kernels.sites cimport SiteArrays, is_asleep

@@ -108,7 +108,7 @@ cdef int _run(PairTask* t, World* world, Batch* at, int n, int thread) noexcept 
     cdef const Neighbors* near = t.list
     cdef double* registers = t.registers + t.stride * thread
     cdef int chunk, lane, k, fault = 0
-    cdef double slope
+    cdef double first
     cdef Py_ssize_t row
     chunk = 0
     while chunk < n:
@@ -119,9 +119,9 @@ cdef int _run(PairTask* t, World* world, Batch* at, int n, int thread) noexcept 
         run_program(t.function, registers)
         for k in range(chunk, min(chunk + <int> WIDTH, n)):
             at.u[k] = registers[WIDTH * t.function.outputs[0] + k - chunk]
-            slope = registers[WIDTH * t.function.outputs[1] + k - chunk]
+            first = registers[WIDTH * t.function.outputs[1] + k - chunk]
             # Beads in one place have no direction to push in. Zero is the mean over all of them.
-            at.c[k] = slope / sqrt(at.d[3 * PLANE + k]) if at.d[3 * PLANE + k] > 0.0 else 0.0
+            at.c[k] = first / sqrt(at.d[3 * PLANE + k]) if at.d[3 * PLANE + k] > 0.0 else 0.0
             # As of fields: derivatives may look like numbers where the energy is none.
             if not (0.0 * at.u[k] == 0.0):
                 row = near.row[at.slot[k]]
@@ -141,7 +141,7 @@ cdef inline int _empty(
     int kind, bint equal, PairTask* t, World* world, Batch* at, Py_ssize_t first, Py_ssize_t s, int thread,
 ) noexcept nogil:
     """Entries of rows `begun` to s go into the sums of these."""
-    cdef double u, slope, energy
+    cdef double u, pulled, energy
     cdef double* d = at.d
     cdef int c, k, n = at.n, q, rows = <int> (s + 1 - at.begun), fault = 0
     if kind == WRITTEN:
@@ -151,10 +151,10 @@ cdef inline int _empty(
                 d[PLANE * c + k] *= at.c[k]
     else:
         for k in range(n):
-            slope = _slope(kind, equal, t, at, k, &u)
-            d[k] *= slope
-            d[PLANE + k] *= slope
-            d[2 * PLANE + k] *= slope
+            pulled = _slope(kind, equal, t, at, k, &u)
+            d[k] *= pulled
+            d[PLANE + k] *= pulled
+            d[2 * PLANE + k] *= pulled
     add_rows(d, PLANE, at.ends, rows, at.total + 3 * (at.begun - first))
     if world.want_energy:
         k = 0

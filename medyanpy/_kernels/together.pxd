@@ -17,8 +17,8 @@ cdef extern from * nogil:
     #define MEDYANPY_WIDE 0
     #endif
 
-    /* Components of n sites, (4,) each, `width` apart; width is a multiple of TOGETHER and n not above it, and behind the
-       n-th comes the last one again. They are those of `slot`, or where that is NULL the first n. */
+    /* Components of n sites, (4,) each, `width` apart; width is a multiple of TOGETHER and n not above it, and behind
+       the n-th comes the last one again. They are those of `slot`, or where that is NULL the first n. */
     static inline void medyanpy_fetch(const double *sites, const int32_t *slot, int n, int width, double *x) {
         int k;
     #if MEDYANPY_WIDE
@@ -29,8 +29,10 @@ cdef extern from * nogil:
                 for (j = 0; j < 8; j++)
                     p[j] = sites + 4 * (Py_ssize_t) (slot ? slot[k + j] : k + j);
             else
-                for (j = 0; j < 8; j++)
-                    p[j] = sites + 4 * (Py_ssize_t) (slot ? slot[k + j < n ? k + j : n - 1] : k + j < n ? k + j : n - 1);
+                for (j = 0; j < 8; j++) {
+                    int i = k + j < n ? k + j : n - 1;
+                    p[j] = sites + 4 * (Py_ssize_t) (slot ? slot[i] : i);
+                }
     #define MEDYANPY_BOTH(i, j) \
         _mm512_insertf64x4(_mm512_castpd256_pd512(_mm256_loadu_pd(p[i])), _mm256_loadu_pd(p[j]), 1)
             __m512d a = MEDYANPY_BOTH(0, 2), b = MEDYANPY_BOTH(1, 3), c = MEDYANPY_BOTH(4, 6), d = MEDYANPY_BOTH(5, 7);

@@ -1,9 +1,9 @@
 """LAMMPS' melt: 20 000 Lennard-Jones beads at the reduced density 0.8442, cutoff 2.5, beside LAMMPS itself.
 
 Run by hand: ``python tests/benchmarks/bench_melt.py [--lammps PYTHON] [--open] [--quick]``. PYTHON is one that has
-LAMMPS (see peers/lammps_melt.py); without it the melt is timed alone. Both programs start from the same lattice with the
+LAMMPS (see peers/lammps_melt.py); without it the melt is timed alone. Both programs start from one lattice with the
 temperature 1.44, melt it, and take the same steps of 0.005 on one core, one after the other, a few times: the least of
-each is compared, in time of the processor, as others may want it too. LAMMPS builds its lists every 20 steps unasked,
+each is compared, in time of the processor, as others may want it too. LAMMPS builds its lists every 20 steps,
 as in its benchmark; lists here are built when a bead has moved by half the skin. ``--open`` is a drop in empty space,
 for versions without periodic boxes.
 
