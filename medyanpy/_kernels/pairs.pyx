@@ -28,14 +28,14 @@ from medyanpy._kernels.radial cimport (
     END, LENNARD_JONES, OFF, RICKER, SOFT_SPHERE, SWITCH, WCA, derive, evaluate, lennard_jones_end, pull, slope,
 )
 from medyanpy._kernels.sites cimport SiteTable
-from medyanpy._kernels.together cimport TOGETHER, fetch, keep
+from medyanpy._kernels.together cimport TOGETHER, add_rows, fetch, keep
 from medyanpy._kernels.vec3 cimport dot
 
 cdef enum:
     # Entries of a row that are looked at at a time, and of a batch; these are fewer than PART below its room.
-    PART = 64
-    ROOM = 256
-    PLANE = 264               # ROOM and TOGETHER
+    PART = 96
+    ROOM = 320
+    PLANE = 328               # ROOM and TOGETHER
     # In place of a kind: any that has no shortcut; and energies that are programs, of radial.pxd's kinds none.
     ANY = -1
     WRITTEN = -2
@@ -65,10 +65,10 @@ cdef struct Batch:
     int n
     Py_ssize_t begun          # the first row of these
     int32_t[ROWS_PER_BLOCK] ends  # of each row from `begun` on, after its last entry
-    double[4 * PLANE] d       # components of displacements, and squares of distances
+    double[4 * PLANE] d       # components of displacements, and then of forces; and squares of distances
     double[PLANE] b           # sums of radii, where they differ
-    double[PLANE] c           # U'/r
-    double[PLANE] u           # of WRITTEN, the energy; and the slots of both ends
+    double[PLANE] c           # of WRITTEN, U'/r and U; and the slots of both ends
+    double[PLANE] u
     int32_t[PLANE] slot
     int32_t[PLANE] partner
     double[3 * ROWS_PER_BLOCK] total
@@ -108,7 +108,7 @@ cdef int _run(PairTask* t, World* world, Batch* at, int n, int thread) noexcept 
     cdef const Neighbors* near = t.list
     cdef double* registers = t.registers + t.stride * thread
     cdef int chunk, lane, k, fault = 0
-    cdef double slope
+    cdef double first
     cdef Py_ssize_t row
     chunk = 0
     while chunk < n:
@@ -119,9 +119,9 @@ cdef int _run(PairTask* t, World* world, Batch* at, int n, int thread) noexcept 
         run_program(t.function, registers)
         for k in range(chunk, min(chunk + <int> WIDTH, n)):
             at.u[k] = registers[WIDTH * t.function.outputs[0] + k - chunk]
-            slope = registers[WIDTH * t.function.outputs[1] + k - chunk]
+            first = registers[WIDTH * t.function.outputs[1] + k - chunk]
             # Beads in one place have no direction to push in. Zero is the mean over all of them.
-            at.c[k] = slope / sqrt(at.d[3 * PLANE + k]) if at.d[3 * PLANE + k] > 0.0 else 0.0
+            at.c[k] = first / sqrt(at.d[3 * PLANE + k]) if at.d[3 * PLANE + k] > 0.0 else 0.0
             # As of fields: derivatives may look like numbers where the energy is none.
             if not (0.0 * at.u[k] == 0.0):
                 row = near.row[at.slot[k]]
@@ -141,30 +141,21 @@ cdef inline int _empty(
     int kind, bint equal, PairTask* t, World* world, Batch* at, Py_ssize_t first, Py_ssize_t s, int thread,
 ) noexcept nogil:
     """Entries of rows `begun` to s go into the sums of these."""
-    cdef double u, energy, x, y, z, c
-    cdef double* total
-    cdef const double* d = at.d
-    cdef int k, n = at.n, q, rows = <int> (s + 1 - at.begun), fault = 0
+    cdef double u, pulled, energy
+    cdef double* d = at.d
+    cdef int c, k, n = at.n, q, rows = <int> (s + 1 - at.begun), fault = 0
     if kind == WRITTEN:
         fault = _run(t, world, at, n, thread)
+        for k in range(n):
+            for c in range(3):
+                d[PLANE * c + k] *= at.c[k]
     else:
         for k in range(n):
-            at.c[k] = _slope(kind, equal, t, at, k, &u)
-    k = 0
-    for q in range(rows):
-        total = at.total + 3 * (at.begun + q - first)
-        x = total[0]
-        y = total[1]
-        z = total[2]
-        while k < at.ends[q]:
-            c = at.c[k]
-            x += c * d[k]
-            y += c * d[PLANE + k]
-            z += c * d[2 * PLANE + k]
-            k += 1
-        total[0] = x
-        total[1] = y
-        total[2] = z
+            pulled = _slope(kind, equal, t, at, k, &u)
+            d[k] *= pulled
+            d[PLANE + k] *= pulled
+            d[2 * PLANE + k] *= pulled
+    add_rows(d, PLANE, at.ends, rows, at.total + 3 * (at.begun - first))
     if world.want_energy:
         k = 0
         for q in range(rows):

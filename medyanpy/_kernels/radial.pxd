@@ -10,8 +10,8 @@ from medyanpy._kernels.elementary cimport exp_
 from medyanpy._kernels.sites cimport SiteTable
 
 
-# All are proportional to p[0]. Those that may end at a distance have it in p[END], are 0 from there on, are switched off
-# from p[SWITCH] on, and less p[OFF] before; `ending` of radial.pyx makes such parameters.
+# All are proportional to p[0]. Those that may end at a distance have it in p[END], are 0 from there on, are switched
+# off from p[SWITCH] on, and less p[OFF] before; `ending` of radial.pyx makes such parameters.
 cpdef enum Radial:
     HARMONIC = 0       # p = (k, r0):          k/2 (r - r0)^2
     SOFT_SPHERE = 1    # p = (k, d):           k/2 (d - r)^2 for r < d, else 0
@@ -148,7 +148,7 @@ cdef inline void yukawa_at(const double* p, double r, int order, double* u) noex
 
 
 cdef inline void tabulated_at(const double* p, double r, int order, double* u) noexcept nogil:
-    """The cubic of the interval that r is in, in powers of what r is beyond its lower end; no number before the first."""
+    """The cubic of the interval that r is in, in powers of what r is beyond its lower end; no number before all."""
     cdef const double* at = p + TABLE
     cdef const double* c
     cdef Py_ssize_t n = <Py_ssize_t> p[1], low = 0, high = n - 1, middle

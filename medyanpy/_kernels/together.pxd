@@ -17,8 +17,8 @@ cdef extern from * nogil:
     #define MEDYANPY_WIDE 0
     #endif
 
-    /* Components of n sites, (4,) each, `width` apart; width is a multiple of TOGETHER and n not above it, and behind the
-       n-th comes the last one again. They are those of `slot`, or where that is NULL the first n. */
+    /* Components of n sites, (4,) each, `width` apart; width is a multiple of TOGETHER and n not above it, and behind
+       the n-th comes the last one again. They are those of `slot`, or where that is NULL the first n. */
     static inline void medyanpy_fetch(const double *sites, const int32_t *slot, int n, int width, double *x) {
         int k;
     #if MEDYANPY_WIDE
@@ -29,8 +29,10 @@ cdef extern from * nogil:
                 for (j = 0; j < 8; j++)
                     p[j] = sites + 4 * (Py_ssize_t) (slot ? slot[k + j] : k + j);
             else
-                for (j = 0; j < 8; j++)
-                    p[j] = sites + 4 * (Py_ssize_t) (slot ? slot[k + j < n ? k + j : n - 1] : k + j < n ? k + j : n - 1);
+                for (j = 0; j < 8; j++) {
+                    int i = k + j < n ? k + j : n - 1;
+                    p[j] = sites + 4 * (Py_ssize_t) (slot ? slot[i] : i);
+                }
     #define MEDYANPY_BOTH(i, j) \
         _mm512_insertf64x4(_mm512_castpd256_pd512(_mm256_loadu_pd(p[i])), _mm256_loadu_pd(p[j]), 1)
             __m512d a = MEDYANPY_BOTH(0, 2), b = MEDYANPY_BOTH(1, 3), c = MEDYANPY_BOTH(4, 6), d = MEDYANPY_BOTH(5, 7);
@@ -118,6 +120,52 @@ cdef extern from * nogil:
         return kept;
     }
 
+    /* Terms d of rows, whose components are `room` apart, onto their sums (rows, 3): each row from where the one before
+       ends, one term after another. Two rows at a time: a sum waits for each of its terms, and two wait as long as one.
+       A compiler that makes vectors of terms takes them apart again. */
+    #if defined(__GNUC__) && !defined(__clang__)
+    __attribute__((noinline, optimize("no-tree-vectorize")))
+    #endif
+    static void medyanpy_add_rows(const double *d, int room, const int32_t *ends, int rows, double *sums) {
+        const double *x = d, *y = d + room, *z = d + 2 * room;
+        int q, k, begin = 0;
+        for (q = 0; q < rows; q += 2, sums += 6) {
+            int middle = ends[q], end = q + 1 < rows ? ends[q + 1] : middle;
+            int n = middle - begin < end - middle ? middle - begin : end - middle;
+            double a = sums[0], b = sums[1], c = sums[2], e, f, g;
+            for (k = begin; k < middle - n; k++) {
+                a += x[k];
+                b += y[k];
+                c += z[k];
+            }
+            if (q + 1 < rows) {
+                e = sums[3];
+                f = sums[4];
+                g = sums[5];
+                for (; k < middle; k++) {
+                    a += x[k];
+                    b += y[k];
+                    c += z[k];
+                    e += x[k + n];
+                    f += y[k + n];
+                    g += z[k + n];
+                }
+                for (k += n; k < end; k++) {
+                    e += x[k];
+                    f += y[k];
+                    g += z[k];
+                }
+                sums[3] = e;
+                sums[4] = f;
+                sums[5] = g;
+            }
+            sums[0] = a;
+            sums[1] = b;
+            sums[2] = c;
+            begin = end;
+        }
+    }
+
     /* Sort n slots, at most ROOM, by their keys, all different: the place of each is the number of smaller ones. */
     #define MEDYANPY_SHORT_ROW 192
     static inline void medyanpy_sort_short(const int32_t *id, int32_t *row, int n) {
@@ -161,4 +209,5 @@ cdef extern from * nogil:
     int keep "medyanpy_keep"(const double* d, int n, int width, double end, double* to, int room)
     int number "medyanpy_number"(
         const double* d, int n, int width, double end, int32_t first, int32_t but, int32_t* out)
+    void add_rows "medyanpy_add_rows"(const double* d, int room, const int32_t* ends, int rows, double* sums)
     void sort_short "medyanpy_sort_short"(const int32_t* id, int32_t* row, int n)

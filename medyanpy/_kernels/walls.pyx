@@ -124,8 +124,8 @@ cdef class Wall(Operation):
     cdef Py_ssize_t n
 
     def __init__(self, str name, SiteTable sites, const int32_t[::1] row, int kind, const double[::1] point,
-                 const double[::1] along, double wall_radius, double side, int form, double epsilon, double sigma, const double[::1] radius,
-                 const double[:, ::1] axes, const int32_t[::1] oriented):
+                 const double[::1] along, double wall_radius, double side, int form, double epsilon, double sigma,
+                 const double[::1] radius, const double[:, ::1] axes, const int32_t[::1] oriented):
         self.name = name
         self.derivatives = 1
         self.sites = sites

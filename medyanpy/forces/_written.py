@@ -40,8 +40,8 @@ class WrittenForce(Force):
         graph, u, at = self._graph(names)
         if all(graph.value_of(graph.derivative(u, i)) == 0.0 for i in range(len(at))):
             *first, last = at
-            any_of_them = f"{', '.join(first)} or {last}" if first else last
-            raise ParameterError(f"{self.name}: {shortened(self._text, 80)!r} does not depend on {any_of_them}")
+            which = f"{', '.join(first)} or {last}" if first else last
+            raise ParameterError(f"{self.name}: {shortened(self._text, 80)!r} does not depend on {which}")
 
     @property
     def energy(self) -> str:

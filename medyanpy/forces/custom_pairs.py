@@ -132,9 +132,10 @@ class CustomPair(WrittenForce, EndingPair):
         self._read(energy, "_beads_a", name, parameters)
         self._of_text = tuple(parameters)
         self._words = frozenset(re.findall(r"[A-Za-z_]\w*", self._text))
+        numbers: dict[str, Any] = {"cutoff": cutoff, "switch": switch, "skin": skin, **parameters}
         EndingPair.__init__(
             self, group_a, group_b, shift=shift, exclusions=exclusions, name=name, group=group,
-            cutoff=cutoff, switch=switch, skin=skin, **parameters,
+            **numbers,
         )  # fmt: skip
         self._check_text()
         self._check_order()

@@ -23,7 +23,7 @@ def documented(cls):
 
 def test_every_force_with_numbers_has_a_table():
     without = {cls.__name__ for cls in CLASSES} - set(TABLES)
-    written = {"CustomBonds", "CustomMembraneField", "ExternalField"}
+    written = {"CustomBonds", "CustomMembraneField", "CustomPair", "ExternalField"}
     assert without == {"Force", "PythonForce", "PythonMembraneField", *written}
     for cls in CLASSES:
         assert tuple(cls.domains) == cls.changeable
