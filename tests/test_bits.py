@@ -378,9 +378,9 @@ def beads_that_feel_each_other_along_a_surface():
     """With geodesics of all lengths, on all instructions of programs; lists are built anew now and then."""
     rng = np.random.default_rng(29)
     topology = mp.Topology()
-    shapes = [(mp.surfaces.Lemniscate(2, a=8.0, r=1.2), None, 900, 0.7),
-              (mp.surfaces.Torus(6.0, 1.0, axis=[1.0, 2.0, 2.0]), None, 300, 2.8),
-              (mp.surfaces.Gyroid(9.0, 0.2), [[-9.0] * 3, [9.0] * 3], 700, 1.2)]  # fmt: skip
+    shapes = [(mp.surfaces.Lemniscate(2, a=8.0, r=1.2), None, 500, 0.7),
+              (mp.surfaces.Torus(6.0, 1.0, axis=[1.0, 2.0, 2.0]), None, 200, 2.8),
+              (mp.surfaces.Gyroid(9.0, 0.2), [[-9.0] * 3, [9.0] * 3], 400, 1.2)]  # fmt: skip
     handles = [
         topology.add_surface_points(surface, surface.sample(n, i, box=box), rng.uniform(1.0, 2.0, n), 0.2 + 0.2 * i)
         for i, (surface, box, n, _) in enumerate(shapes)
@@ -915,6 +915,7 @@ def test_instruction_sets(isa, kind, word, of_variant):
     assert_same(of_variant(isa, (kind, word)), reference(kind, word))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "word"), CASES)
 def test_the_runs_are_not_trivially_equal(kind, word):
     """Things move, points cross edges, every force acts, and changes of numbers change something."""
@@ -932,6 +933,7 @@ def test_the_runs_are_not_trivially_equal(kind, word):
     assert (digest(end.positions) != reference(kind, word)["positions"]) == bool(changes)
 
 
+@pytest.mark.slow
 def test_words_differ():
     for kinds, words in ((KINDS, WORDS), (COARSE, COARSE_WORDS)):
         for kind in kinds:

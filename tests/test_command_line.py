@@ -24,6 +24,9 @@ from medyanpy.errors import ParameterError
 from medyanpy.runs import CHECKPOINT
 from medyanpy.testing import installation
 
+# Commands and processes: no kernel that other tests do not reach.
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[1]
 
 SCRIPT = """

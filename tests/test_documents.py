@@ -64,6 +64,13 @@ def run_script(text, path, folder):
 # Code --------------------------------------------------------------------------------------------------------
 
 
+# Pixels take most of the time of some pages: pictures are smaller, unless a page says how large. No name is left over.
+SMALL_PICTURES = (
+    "(lambda i, v: [i.unwrap(f).__kwdefaults__.update(size=(320, 240)) for f in (v.draw, v.movie)])"
+    "(__import__('inspect'), __import__('medyanpy.visualize', fromlist=['draw']))"
+)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "page", [p for p in PAGES if fences(p, "python")], ids=lambda page: str(page.relative_to(ROOT))
@@ -74,6 +81,8 @@ def test_code_on_a_page_runs(page, tmp_path):
     script = ""
     for start, text, _ in blocks:
         script += "\n" * (start - script.count("\n")) + text + "\n"
+    if "visualize" in script:
+        script = SMALL_PICTURES + script
     done = run_script(script, tmp_path / f"{page.stem}.py", tmp_path)
     assert done.returncode == 0, f"{page.relative_to(ROOT)}, at the line numbers of the page:\n{done.stderr}"
 

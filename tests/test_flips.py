@@ -110,6 +110,10 @@ def mesh(request):
     return rough(MESHES[request.param])
 
 
+# Collisions are bound anew at each flip, which takes its time: a debug or sanitizer run sees them on one surface.
+SLOW = pytest.mark.slow
+
+
 # The surface ----------------------------------------------------------------------------------------------------------
 
 
@@ -272,9 +276,10 @@ def test_weights_stay_in_their_triangles():
 # Forces ---------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("mesh", ["torus", *(pytest.param(m, marks=SLOW) for m in ("closed", "with borders"))])
 def test_mended_is_rebuilt_to_the_bit(mesh):
     """Energies and forces of a context that has followed flips one by one, and of one that is given the triangles."""
-    system, sheet = built(mesh)
+    system, sheet = built(rough(MESHES[mesh]))
     context = context_of(system)
     for k in range(4):
         flip_at_random(context, sheet, 60, seed=k, at_once=1 + k)
@@ -360,7 +365,11 @@ OF_CLOSED = ("volume", "pressure", "osmotic", "difference", "dihedral difference
 
 @pytest.mark.parametrize(
     ("mesh", "force"),
-    [*(("closed", f) for f in FORCES if f != "borders"), *(("with borders", f) for f in FORCES if f not in OF_CLOSED)],
+    [
+        pytest.param(mesh, force, marks=[SLOW] * (force == "collisions"))
+        for mesh in ("closed", "with borders") for force in FORCES
+        if (force != "borders" if mesh == "closed" else force not in OF_CLOSED)
+    ],
 )
 def test_contract(mesh, force):
     def build():
@@ -439,6 +448,7 @@ def test_two_contexts_do_not_see_each_other():
     assert same(look(context_of(system)), before)
 
 
+@SLOW
 def test_flips_are_protocol_work():
     system, sheet = built(rough(MESHES["closed"], by=0.1), points=500)
     context = context_of(system)

@@ -12,6 +12,9 @@ import pytest
 
 import medyanpy as mp
 
+# Commands and processes: no kernel that other tests do not reach.
+pytestmark = pytest.mark.slow
+
 CHECKOUT = Path(__file__).resolve().parents[1]
 
 # What takes long of the standard library and NumPy, and is wanted by few calls: numpy.random alone is a tenth of

@@ -783,6 +783,7 @@ def test_warning_of_kicks_that_heat(word, friction, says):
             mp.Context(coil(5, friction), mp.SplittingIntegrator(word, 0.05, kick=kick, kT=kT), threads=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", ["Zhang-Skeel", "simplified", "Newmark"])
 def test_stationary_laws(rule):
     """⟨x²⟩ = (kT/k)(1 + β(ωh)²) and ⟨q²⟩ = (kT/k)/(1 + β(ωh)²) under BAOAB, of a stiff mode and a slow one.
@@ -816,6 +817,7 @@ def expectation(density, observable, to):
     return (p * observable(x)).sum() / p.sum()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rule", "h", "a", "b", "contrast"), [
     ("Newmark", 0.4, 2.0, 2.0, 0.1), ("Newmark", 0.2, 50.0, 1000.0, 0.3), ("Zhang-Skeel", 0.15, 2.0, 2.0, 0.03),
 ])  # fmt: skip

@@ -12,6 +12,9 @@ import pytest
 
 import medyanpy as mp
 
+# Of the source: reaches no kernel.
+pytestmark = pytest.mark.slow
+
 PACKAGE = Path(mp.__file__).parent
 # Sources of kernels are not installed.
 SOURCE = Path(__file__).resolve().parents[1] / "medyanpy"

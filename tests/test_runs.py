@@ -19,6 +19,9 @@ from medyanpy.errors import OutputError, ParameterError, ReporterWarning, Simula
 sys.path.insert(0, str(Path(__file__).parent / "faults"))
 from restart_runs import compared, left
 
+# Commands and processes: no kernel that other tests do not reach.
+pytestmark = pytest.mark.slow
+
 # In a normal run of the tests by other processes at the same time: a minute of patience, and no judgement of speed.
 AGES = 3600.0
 

@@ -5,6 +5,11 @@ import re
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
+# Of the source: reaches no kernel.
+pytestmark = pytest.mark.slow
+
 TESTS = Path(__file__).parent
 
 

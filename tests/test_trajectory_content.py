@@ -13,6 +13,9 @@ import pytest
 
 import medyanpy as mp
 
+# Files, and processes that are killed: no kernel that other tests do not reach.
+pytestmark = pytest.mark.slow
+
 BEFORE = Path(__file__).parent / "trajectories_of_before"
 COLUMNS = ("positions", "velocities", "orientations", "angular_momenta", "triangles", "barycentric")
 

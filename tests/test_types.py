@@ -15,73 +15,90 @@ TYPES = "{} is not installed: pip install 'medyanpy[types]'"
 pytestmark = pytest.mark.slow
 
 
-def found_by_mypy(script, folder):
-    """(line, message) of all errors."""
-    pytest.importorskip("mypy", reason=TYPES.format("mypy"))
-    # Users need not be strict; the script alone is looked at, not what libraries have inside.
-    command = ["mypy", "--config-file=", f"--cache-dir={folder / 'mypy'}", "--no-error-summary", "--hide-error-context"]
-    run = subprocess.run(
-        [sys.executable, "-P", "-m", *command, "--follow-imports=silent", script],
-        capture_output=True, text=True, cwd=folder,
+RIGHT, WRONG = "types_right.py", "types_wrong.py"
+# What mypy finds only if it is strict. Users need not be.
+STRICT = {
+    "comparison-overlap", "misc", "no-any-return", "no-untyped-call", "no-untyped-def", "type-arg", "unused-ignore",
+}  # fmt: skip
+
+
+def run(checker, *arguments, folder):
+    pytest.importorskip(checker, reason=TYPES.format(checker))
+    # Pyright looks for the Python of the path.
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    return subprocess.run(
+        [sys.executable, "-P", "-m", checker, *arguments],
+        capture_output=True, text=True, cwd=folder, env={**os.environ, "PATH": path, "MYPYPATH": str(folder)},
     )  # fmt: skip
-    assert run.returncode in (0, 1), run.stdout + run.stderr
-    found = (re.match(r".*?:(\d+): error: (.*)", line) for line in run.stdout.splitlines())
-    return [(int(one[1]), one[2]) for one in found if one]
 
 
-def found_by_pyright(script, folder):
-    pytest.importorskip("pyright", reason=TYPES.format("pyright"))
-    run = subprocess.run(
-        [sys.executable, "-P", "-m", "pyright", "--pythonpath", sys.executable, "--outputjson", script],
-        capture_output=True, text=True, cwd=folder,
-    )  # fmt: skip
-    assert run.returncode in (0, 1), run.stdout + run.stderr
-    found = json.loads(run.stdout)["generalDiagnostics"]
-    return [(one["range"]["start"]["line"] + 1, one["message"]) for one in found if one["severity"] == "error"]
+@pytest.fixture(scope="module")
+def scripts(tmp_path_factory):
+    """A folder with the scripts beside this file, where nothing but the installed package is."""
+    folder = tmp_path_factory.mktemp("scripts")
+    for name in (RIGHT, WRONG):
+        (folder / name).write_text((HERE / name).read_text())
+    return folder
 
 
-@pytest.fixture(params=[found_by_mypy, found_by_pyright], ids=["mypy", "pyright"])
-def check(request, tmp_path):
-    """What a checker finds in one of the scripts beside this file, put where nothing but the installed package is."""
+@pytest.fixture(scope="module")
+def mypy(scripts):
+    """(file, line, message) of all that it finds in the scripts and the whole package, as pyproject.toml has it.
 
-    def found(name):
-        script = tmp_path / name
-        script.write_text((HERE / name).read_text())
-        return request.param(str(script), tmp_path)
-
-    return found
-
-
-def test_nothing_is_found_in_what_is_right(check):
-    assert check("types_right.py") == []
+    In one run: most of its time is for the package, which scripts need too.
+    """
+    what = ["-p", "medyanpy", *(option for name in (RIGHT, WRONG) for option in ("-m", Path(name).stem))]
+    options = [f"--config-file={HERE.parent / 'pyproject.toml'}", f"--cache-dir={scripts / 'mypy'}"]
+    done = run("mypy", *options, "--hide-error-context", *what, folder=scripts)
+    assert done.returncode in (0, 1), done.stdout + done.stderr
+    found = (re.match(r"(.*?):(\d+): error: (.*)", line) for line in done.stdout.splitlines())
+    return [(one[1], int(one[2]), one[3]) for one in found if one]
 
 
-def test_each_mistake_is_found(check):
-    lines = (HERE / "types_wrong.py").read_text().splitlines()
+@pytest.fixture(scope="module")
+def pyright(scripts):
+    """The same, of the scripts alone."""
+    done = run("pyright", "--pythonpath", sys.executable, "--outputjson", RIGHT, WRONG, folder=scripts)
+    assert done.returncode in (0, 1), done.stdout + done.stderr
+    return [
+        (one["file"], one["range"]["start"]["line"] + 1, one["message"])
+        for one in json.loads(done.stdout)["generalDiagnostics"]
+        if one["severity"] == "error"
+    ]
+
+
+@pytest.fixture(params=["mypy", "pyright"])
+def found(request):
+    """{line: message} of a script."""
+    of_all = request.getfixturevalue(request.param)
+    return lambda name: {line: message for file, line, message in of_all if Path(file).name == name}
+
+
+def test_nothing_is_found_in_what_is_right(found):
+    assert found(RIGHT) == {}
+
+
+def test_each_mistake_is_found(found):
+    lines = (HERE / WRONG).read_text().splitlines()
     wrong = {i for i, line in enumerate(lines, 1) if line.endswith("# wrong")}
     assert len(wrong) >= 8
-    found = dict(check("types_wrong.py"))
-    assert {i: lines[i - 1] for i in wrong - set(found)} == {}, "not found"
-    assert {i: found[i] for i in set(found) - wrong} == {}, "found where all is right"
+    said = found(WRONG)
+    assert {i: lines[i - 1] for i in wrong - set(said)} == {}, "not found"
+    assert {i: said[i] for i in set(said) - wrong} == {}, "found where all is right"
 
 
-def test_mypy_is_strict_with_the_whole_package(tmp_path):
-    """As pyproject.toml has it."""
-    pytest.importorskip("mypy", reason=TYPES.format("mypy"))
-    command = ["mypy", f"--config-file={HERE.parent / 'pyproject.toml'}", f"--cache-dir={tmp_path / 'mypy'}"]
-    run = subprocess.run([sys.executable, "-P", "-m", *command], capture_output=True, text=True, cwd=tmp_path)
-    assert run.returncode == 0, run.stdout + run.stderr
+def test_no_mistake_is_found_by_strict_checks_alone(mypy):
+    codes = {re.search(r"\[([\w-]+)\]$", message)[1] for file, _, message in mypy if Path(file).name == WRONG}
+    assert codes & STRICT == set()
+    assert "arg-type" in codes
+
+
+def test_mypy_is_strict_with_the_whole_package(mypy):
+    assert [one for one in mypy if Path(one[0]).name not in (RIGHT, WRONG)] == []
 
 
 def test_nearly_all_public_types_are_known(tmp_path):
-    pytest.importorskip("pyright", reason=TYPES.format("pyright"))
-    command = ["pyright", "--verifytypes", "medyanpy", "--ignoreexternal"]
-    # Here it looks for the Python of the path.
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
-    run = subprocess.run(
-        [sys.executable, "-P", "-m", *command], capture_output=True, text=True, cwd=tmp_path,
-        env={**os.environ, "PATH": path},
-    )  # fmt: skip
-    score = re.search(r"Type completeness score: ([\d.]+)%", run.stdout)
-    assert score, run.stdout + run.stderr
+    done = run("pyright", "--verifytypes", "medyanpy", "--ignoreexternal", folder=tmp_path)
+    score = re.search(r"Type completeness score: ([\d.]+)%", done.stdout)
+    assert score, done.stdout + done.stderr
     assert float(score[1]) >= 99.0

@@ -12,6 +12,9 @@ from medyanpy.beads import rigid_bodies
 from medyanpy.files.trajectory import Trajectory
 from medyanpy.visualize import draw, figures, renderer, scene
 
+# Pictures: no kernel that other tests do not reach.
+pytestmark = pytest.mark.slow
+
 SIZE = (400, 300)
 
 

@@ -16,6 +16,9 @@ from fault_runs import frames, make, rows, run
 import medyanpy as mp
 from medyanpy._tools import outputs
 
+# Files, and processes that are killed: no kernel that other tests do not reach.
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def disk(tmp_path):

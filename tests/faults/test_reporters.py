@@ -7,6 +7,9 @@ from fault_runs import frames, make, rows
 
 import medyanpy as mp
 
+# Files, and processes that are killed: no kernel that other tests do not reach.
+pytestmark = pytest.mark.slow
+
 
 class Broken(mp.reporters.Reporter):
     """Raises at some steps, as long as it is not mended; keeps the steps of its reports."""

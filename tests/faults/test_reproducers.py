@@ -80,6 +80,7 @@ REPRODUCERS = {
 }
 
 
+@pytest.mark.slow
 def test_every_reproducer_has_its_tests(request):
     """They are collected where these are, so in the normal run."""
     here = Path(__file__).parent

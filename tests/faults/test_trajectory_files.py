@@ -19,6 +19,9 @@ import medyanpy as mp
 from medyanpy.files import hdf5 as layout
 from medyanpy.files.hdf5 import _SUPERBLOCK, _checksum
 
+# Files, and processes that are killed: no kernel that other tests do not reach.
+pytestmark = pytest.mark.slow
+
 # Each trial forks a run, and kills it within 200 ms: while it creates its file, goes on in one that was closed or left
 # by a kill, or rewinds one. Whatever it wrote is looked at by this process, and a run goes on with it.
 KILLS = """

@@ -11,6 +11,9 @@ from fault_runs import frames, make, rows
 
 import medyanpy as mp
 
+# Files, and processes that are killed: no kernel that other tests do not reach.
+pytestmark = pytest.mark.slow
+
 
 def all_reporters(folder):
     simulation = make(folder / "run.h5")

@@ -191,7 +191,9 @@ def precise(which, form):
     return a, found, np.array(slopes) @ np.array(slopes).T
 
 
-@pytest.mark.parametrize("which", [0, 1], ids=["closed", "saddle"])
+@pytest.mark.parametrize(
+    "which", [pytest.param(0, id="closed"), pytest.param(1, marks=pytest.mark.slow, id="saddle")]
+)
 @pytest.mark.parametrize("form", FORMS)
 def test_every_component_has_its_digits(form, which):
     scene = Scene([(mesh, *numbers) for mesh, numbers in zip((CLOSED, SADDLE), NUMBERS, strict=True)], form)

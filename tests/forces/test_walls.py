@@ -295,6 +295,7 @@ def test_density_in_front_of_a_wall(sediment):
     check_mean("gap and turn", (gap - gap.mean()) * (b[:, 2] ** 2 - np.mean(b[:, 2] ** 2)), 0.0, sees=0.02)
 
 
+@pytest.mark.slow
 def test_directions_in_front_of_a_wall(sediment):
     """Those of hard ellipsoids at a hard wall, p ∝ exp(-F h/kT) with h how far they reach, at any softness: uniform
     ones would have <cos²> = 1/3 where it is 0.15, twenty times what is seen."""

@@ -66,23 +66,24 @@ def company(integrator, seed, fluid=True):
 
 
 @pytest.mark.slow
-def test_temperatures_and_variances():
+@pytest.mark.parametrize(("looks", "sees"), [(4_000, 0.08), pytest.param(16_000, 0.04, marks=pytest.mark.long)])
+def test_temperatures_and_variances(looks, sees):
     """BAOAB: after O each kind has the temperature of the thermostat, and free ones the variance of their trap. The
-    test sees 4 % of temperatures, 8 % of variances."""
+    test sees 8 % of temperatures, 16 % of variances; the long one half of these."""
     context, (filaments, balls, bodies) = company(mp.SplittingIntegrator("BAOAB", 0.1, kT=1.0, seed=5), seed=1)
     context.set_velocities_to_temperature(kT=1.0, seed=3)
     context.step(300)
     temperatures, squares = [], []
-    for _ in range(16_000):
+    for _ in range(looks):
         context.step(5)
         state = context.get_state(positions=True, energy=True)
         temperatures.append([state.temperatures[h.name] * mp.units.boltzmann for h in (filaments, balls, bodies)])
         squares.append([(state.positions[h.beads] ** 2).mean() for h in (balls, bodies)])
     temperatures, squares = np.array(temperatures), np.array(squares)
     for k, handle in enumerate((filaments, balls, bodies)):
-        check_mean(f"temperature of {handle.name}", temperatures[:, k], 1.0, sees=0.04, time_series=True)
+        check_mean(f"temperature of {handle.name}", temperatures[:, k], 1.0, sees=sees, time_series=True)
     for k, handle in enumerate((balls, bodies)):
-        check_mean(f"places of {handle.name}", squares[:, k], 1.0, sees=0.08, time_series=True)
+        check_mean(f"places of {handle.name}", squares[:, k], 1.0, sees=2 * sees, time_series=True)
 
 
 @pytest.mark.slow

@@ -432,6 +432,7 @@ def test_the_normal_part_has_the_maxwell_law(geometry):
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("geometry", "even"),
     [(geometry, False) for geometry in [*GEOMETRIES, "three nodes"]]

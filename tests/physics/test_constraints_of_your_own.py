@@ -155,6 +155,7 @@ def on_a_torus(text, fixman, tied, copies=1500):
     return topology
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", [TUBE, QUARTIC])
 @pytest.mark.parametrize("fixman", [False, True])
 def test_two_texts_of_one_torus_give_the_same_density(text, fixman):

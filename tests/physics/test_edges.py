@@ -145,6 +145,7 @@ def test_energy_errors_of_canonical_points_obey_the_identities_of_a_map_that_kee
         assert np.abs(errors[~crossed]).max() < 1e-13
 
 
+@pytest.mark.slow
 def test_energy_gained_at_edges_is_of_second_order_upwards_and_half_the_mean_square():
     """BAGAB for two units of time, six or seven crossings of each point: the mean energy error is half the mean square,
     falls as the square of the timestep, and is the closed form of `heating`; its rms falls as the timestep. At the

@@ -112,8 +112,8 @@ ALL_NINE = [(i, 3 + j) for i in range(3) for j in range(3)]
 def test_every_matching_of_three_by_three_sites_has_the_product_of_its_weights(load_sharing):
     sets = sides(matchings(ALL_NINE))
     assert len(sets) == 34
-    found = three_by_three(12_000, load_sharing=load_sharing)
-    check_sets(f"matchings, λ = {load_sharing}", sets, [weight(s) for s in sets], found, sees=0.11)
+    found = three_by_three(5_000, load_sharing=load_sharing)
+    check_sets(f"matchings, λ = {load_sharing}", sets, [weight(s) for s in sets], found, sees=0.175)
 
 
 @pytest.mark.slow
@@ -355,9 +355,9 @@ def links_of_a_network(steps, seed=1):
 
 @pytest.mark.slow
 def test_a_network_that_links_itself_has_as_many_links_as_it_should():
-    numbers, expected = links_of_a_network(110_000)
+    numbers, expected = links_of_a_network(50_000)
     assert 5.0 < expected < 30.0
-    check_mean("links of a network", numbers, expected, sees=0.12 * expected, time_series=True)
+    check_mean("links of a network", numbers, expected, sees=0.18 * expected, time_series=True)
 
 
 @pytest.mark.long

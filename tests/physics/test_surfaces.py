@@ -402,6 +402,7 @@ def test_diffusion_around_the_axis_of_a_torus(word):
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 def test_relaxation_around_the_tube_of_a_torus():
     """From the outer rim, <cos> of the tube angle against the diffusion equation d/dt F = D/(r² rho) (rho F')', by
     Fourier series. 8 000 beads find 0.06; without the drift to the outside it would end at 0 instead of 1/3."""

@@ -15,6 +15,9 @@ import pytest
 import medyanpy as mp
 from medyanpy.files.trajectory import Trajectory
 
+# Files, and processes that are killed: no kernel that other tests do not reach.
+pytestmark = pytest.mark.slow
+
 
 def bare(seed=1):
     topology = mp.Topology()

@@ -18,7 +18,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from test_coming_and_going import FAR, comes, goes
 from test_editing import ALL, KINDS, simulation_of
 
-pytestmark = pytest.mark.frictionless
+# Files, and processes that are killed: no kernel that other tests do not reach.
+pytestmark = [pytest.mark.slow, pytest.mark.frictionless]
 
 KT = 4.0
 

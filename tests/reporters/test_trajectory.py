@@ -14,6 +14,9 @@ import medyanpy as mp
 from medyanpy.files.trajectory import Trajectory
 from medyanpy.reporters import _content as writing
 
+# Files, and processes that are killed: no kernel that other tests do not reach.
+pytestmark = pytest.mark.slow
+
 
 def make(seed=1, n_points=20, subdivisions=1, timestep=1e-7):
     mesh = mp.TriangleMesh.icosphere(radius=100.0, subdivisions=subdivisions)

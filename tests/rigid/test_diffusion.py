@@ -194,6 +194,7 @@ def test_centre_of_diffusion():
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 def test_langevin_screw():
     """BAOAB with little inertia is the same diffusion: 6000 bodies. An error of 9 % of the mean square displacement
     at t = 2 would be seen, and of 7.5 % of what each axis keeps of its direction to t = 0.4: of 13 % of its rate.
@@ -225,6 +226,7 @@ def test_langevin_screw():
         check_mean(f"axis {k}", kept[:, k], exact, sees=0.075 * exact)
 
 
+@pytest.mark.slow
 @pytest.mark.slow
 def test_brownian_and_langevin_agree():
     """Displacements in the frame of the start, and turns about it, pair by pair: 8000 of each."""
@@ -280,6 +282,7 @@ def test_axes_of_rotors(rates):
         assert power[k, k] == pytest.approx(np.exp(-(sum(rates) - rates[k]) * steps * h), rel=0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.slow
 def test_boltzmann_in_trap_and_field():
     """Bodies with a centre of diffusion beside their centre of mass, in a trap and a field: positions and directions

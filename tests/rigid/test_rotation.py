@@ -184,6 +184,7 @@ def test_symmetric_tops_precess(name):
 
 
 @pytest.mark.slow
+@pytest.mark.slow
 def test_dzhanibekov_flips():
     """Turning about the middle axis is unstable: the period is that of Jacobi's elliptic functions."""
     from scipy.special import ellipk

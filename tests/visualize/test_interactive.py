@@ -14,6 +14,9 @@ import pytest
 import medyanpy as mp
 from medyanpy.visualize import interactive, renderer, scene
 
+# Pictures: no kernel that other tests do not reach.
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def simulation():

@@ -6,6 +6,9 @@ import pytest
 import medyanpy as mp
 from medyanpy.visualize import draw, renderer, scene
 
+# Pictures: no kernel that other tests do not reach.
+pytestmark = pytest.mark.slow
+
 SIZE = (400, 300)
 
 
