@@ -37,8 +37,9 @@ class MembraneTether(_MembraneForce):
         b; 80 kT in the source.
     length : float, nm, > 0, optional
         ℓ, the unit of all lengths here; the mean length of the mesh's edges where none is given.
-    l_min, l_c1, l_c0, l_max : float, >= 0
-        In units of ℓ, l_min < l_c1 <= l_c0 < l_max.
+    l_min : float, >= 0
+        In units of ℓ, as the others; l_min < l_c1 <= l_c0 < l_max.
+    l_c1, l_c0, l_max : float, > 0
     name, group
         See `Force`.
 
