@@ -4,7 +4,6 @@ import os
 
 import numpy as np
 import pytest
-
 from medyanpy._kernels.arrays import large_zeros
 
 
