@@ -1,5 +1,7 @@
 """Edges that flip by themselves: exact distributions of triangulations, with energies and with points; books, bits."""
 
+import time
+
 import numpy as np
 import pytest
 from medyanpy._kernels.program import Program
@@ -567,6 +569,8 @@ def test_a_run_that_fails_goes_back_with_its_triangles():
     """The last good state has the triangles of its step, for kernels and forces alike."""
 
     def burst(x):
+        # States are kept every 50 ms.
+        time.sleep(0.005)
         burst.calls += 1
         if burst.calls == 40:
             raise ValueError

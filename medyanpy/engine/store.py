@@ -272,7 +272,8 @@ class Store:
         points, whose images are known from there."""
         for handle in self.layout.handles:
             if not isinstance(handle, InTrianglePoints) or self.is_periodic:
-                self.x[self.layout.slice_of(handle)] = cast(Any, handle).positions
+                here = self.layout.in_order(handle, cast(Any, handle).positions)
+                self.x[self.layout.slice_of(handle)] = here
 
     @property
     def is_periodic(self) -> bool:

@@ -1815,7 +1815,8 @@ def test_force_keeps_the_contract(case):
 
 # What a box means nothing to, and why.
 WITHOUT_BOX = {
-    **dict.fromkeys(("charges", "charges of sites", "charges on bodies", "Lennard-Jones"), "acts at any distance"),
+    **dict.fromkeys(("charges", "charges of sites", "charges on bodies"), "acts at any distance"),
+    **dict.fromkeys(("Lennard-Jones", "Yukawa of all pairs"), "acts at any distance"),
     **dict.fromkeys(("wall", "adhesion, wall"), "periodic along x, so that there is nothing behind a wall"),
 }
 
