@@ -38,8 +38,8 @@ class MembraneAdhesion(_MembraneForce):
     membrane : Membrane
         V vertices.
     to : boundaries.Boundary, surfaces.Sphere, or handle of beads
-        What it adheres to: a wall, from the side where things are to be; a sphere, from outside; or all beads of a
-        handle, by their radius if they are balls, which feel the opposite force.
+        What it adheres to: a wall, flat or round, from the side where things are to be; a sphere, from outside; or all
+        beads of a handle, by their radius if they are balls, which feel the opposite force.
     strength : float or (V,) float, pN/nm, finite
         w: the energy is -w per area in contact, at the distance d0. Lipid membranes 0.001 to 1.
     range : float, nm, > 0
@@ -148,9 +148,13 @@ def _shapes(name: str, to: Any) -> tuple[np.ndarray, np.ndarray]:
     """Planes (n, 6) and what is round (n, 9), as the kernel takes them."""
     if isinstance(to, Plane):
         return np.concatenate([to.point, to.normal])[None], _NONE[1]
-    if isinstance(to, Boundary | Sphere) and hasattr(to, "center") and hasattr(to, "radius"):
+    if isinstance(to, Boundary | Sphere) and hasattr(to, "radius"):
+        # A sphere, or a capsule between a and b.
+        start, end = (to.a, to.b) if hasattr(to, "a") else (to.center, to.center)
+        length = float(np.linalg.norm(end - start))
+        along = (end - start) / length if length > 0.0 else np.array([0.0, 0.0, 1.0])
         side = -1.0 if getattr(to, "inside", False) else 1.0
-        return _NONE[0], np.array([[*to.center, 0.0, 0.0, 1.0, 0.0, to.radius, side]])
+        return _NONE[0], np.array([[*start, *along, length, to.radius, side]])
     what = "a surfaces.Plane" if isinstance(to, PlaneSurface) else shown(to)
     raise ParameterError(
         f"{name}: to must be a wall of boundaries, a surfaces.Sphere, or the handle of beads, not {what}"
