@@ -150,11 +150,12 @@ def _shapes(name: str, to: Any) -> tuple[np.ndarray, np.ndarray]:
         return np.concatenate([to.point, to.normal])[None], _NONE[1]
     if isinstance(to, Boundary | Sphere) and hasattr(to, "radius"):
         # A sphere, or a capsule between a and b.
-        start, end = (to.a, to.b) if hasattr(to, "a") else (to.center, to.center)
+        wall: Any = to
+        start, end = (wall.a, wall.b) if hasattr(wall, "a") else (wall.center, wall.center)
         length = float(np.linalg.norm(end - start))
         along = (end - start) / length if length > 0.0 else np.array([0.0, 0.0, 1.0])
-        side = -1.0 if getattr(to, "inside", False) else 1.0
-        return _NONE[0], np.array([[*start, *along, length, to.radius, side]])
+        side = -1.0 if getattr(wall, "inside", False) else 1.0
+        return _NONE[0], np.array([[*start, *along, length, wall.radius, side]])
     what = "a surfaces.Plane" if isinstance(to, PlaneSurface) else shown(to)
     raise ParameterError(
         f"{name}: to must be a wall of boundaries, a surfaces.Sphere, or the handle of beads, not {what}"
