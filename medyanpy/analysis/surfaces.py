@@ -285,7 +285,7 @@ class Surfaces:
         mesh = membrane if isinstance(membrane, TriangleMesh) else None
         if box is None and self.frames.times is None and isinstance(membrane, TriangleMesh | Membrane):
             # Positions alone tell of none.
-            box = mesh.box if mesh is not None else membrane.mesh.box
+            box = membrane.box if isinstance(membrane, TriangleMesh) else membrane.mesh.box
         whole = mesh is not None or membrane is None
         self.rows = np.arange(self.frames.n_rows) if whole else self.frames.rows("membrane", membrane)
         self.boxes = self.frames.boxes(box)
