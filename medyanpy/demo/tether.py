@@ -65,12 +65,12 @@ FLIPS = 0.1
 MASS, FRICTION, TIMESTEP = 4e-12, 6e-8, 3.4e-8
 PROTEIN_MASS, PROTEIN_FRICTION = 2e-12, 2e-7
 # 1/nm of the mean curvature, nm², pN nm: a tube of 14 nm would suit them best, which is more than this mesh bends.
-CURVATURE, PATCH_AREA, PROTEIN_MODULUS = 0.035, 50.0, 82.0
+CURVATURE, PATCH_AREA, PROTEIN_MODULUS = 0.035, 50.0, 164.0
 # The tube that is looked at, from its end: its cap is left out, and the neck is farther off.
 CAP, LONG = 30.0, 60.0
 # Shares of the steps: until the trap begins to move, until it stands still, until looks count.
 BEGIN, ARRIVE, COUNT = 0.03, 0.31, 0.5
-LOOK, RAMP, FRAMES, MOVIE_FRAMES = 40, 125, 80, 40
+LOOK, RAMP, FRAMES, MOVIE_FRAMES = 40, 125, 60, 30
 # Below so many steps the tube is not at rest, and nothing is said of it.
 FEWEST_STEPS = 20_000
 WITHIN = 0.15
