@@ -34,8 +34,8 @@ cdef inline void displacements(const Box* box, const double* a, const double* b,
     cdef int c, k
     for k in range(3 * n):
         out[k] = b[k] - a[k]
-    if box.periodic:
-        for c in range(3):
+    for c in range(3):
+        if box.length[c] > 0.0:
             for k in range(n):
                 out[n * c + k] -= box.length[c] * nearest_whole(out[n * c + k] * box.inverse[c])
 
@@ -48,3 +48,15 @@ cdef inline void set_lengths(Box* box, const double* length) noexcept nogil:
         box.length[c] = length[c]
         box.inverse[c] = 1.0 / length[c] if length[c] > 0.0 else 0.0
         box.periodic |= length[c] > 0.0
+
+
+cdef inline void sides_of(const Box* box, Box* out) noexcept nogil:
+    """8 boxes, of which that of number b is periodic in those directions alone whose bits are in b: for pairs of which
+    it is known that they lie across no other side of the box."""
+    cdef int b, c
+    for b in range(8):
+        out[b].periodic = 0
+        for c in range(3):
+            out[b].length[c] = box.length[c] if b >> c & 1 else 0.0
+            out[b].inverse[c] = box.inverse[c] if b >> c & 1 else 0.0
+            out[b].periodic |= out[b].length[c] > 0.0

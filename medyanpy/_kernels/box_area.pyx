@@ -63,8 +63,8 @@ cdef class BoxArea(JumpOperation):
     cdef public object layout
     cdef public object start
 
-    def __init__(self, str name, double kT, int every, const int32_t[::1] starts, const int32_t[::1] beads, Py_ssize_t n,
-                 momenta):
+    def __init__(self, str name, double kT, int every, const int32_t[::1] starts, const int32_t[::1] beads,
+                 Py_ssize_t n, momenta):
         self.describe(name, kT, False, every)
         self.starts = np.array(starts)
         self.beads = np.array(beads)

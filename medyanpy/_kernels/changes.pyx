@@ -16,6 +16,7 @@ from medyanpy._kernels.program cimport (
 )
 from medyanpy._kernels.triangles cimport CAN_FLIP, NO_EDGE, Triangles
 from medyanpy._kernels.vec3 cimport cross, dot
+from medyanpy._kernels.workspace cimport WorkSpace
 
 
 cdef void keep_point(World* world, Py_ssize_t p, int32_t* triangle, double* weights, double* v) noexcept nogil:
@@ -166,7 +167,7 @@ cdef class Proposal:
     cdef Triangles triangles
     cdef readonly object made
     cdef object arrays
-    cdef object scratch
+    cdef WorkSpace space
     cdef long long flips
 
     def __init__(self, Program program not None, Triangles triangles not None, const int32_t[:, ::1] edges not None,
@@ -199,8 +200,9 @@ cdef class Proposal:
             corner = triangles.corner_of(edges[i, 0], edges[i, 1])
             forth[i].a = forth[i].b = -1
             found = triangles.quad_at(corner, &forth[i]) if corner >= 0 else NO_EDGE
-            if found != CAN_FLIP or triangles.make_room(&forth[i]) != 0:
+            if found != CAN_FLIP:
                 break
+            triangles.make_room(&forth[i])
             triangles.flip(&forth[i])
             # Its faces stay where they are, and the edge across the same corner.
             triangles.quad_at(3 * forth[i].first + forth[i].at_a, &again[n - 1 - i])
@@ -214,8 +216,6 @@ cdef class Proposal:
             triangles.flip(&again[j])
         if found != CAN_FLIP:
             raise ValueError(i, found, edges[i, 0], edges[i, 1], forth[i].a, forth[i].b)
-        if i < n:
-            raise MemoryError
         change.swap = swap
         change.n_beads = len(beads)
         change.beads = &moving[0]
@@ -257,11 +257,13 @@ cdef class Proposal:
         """
         cdef World* world = &self.program.world
         cdef double out = 0.0
-        cdef int fault = self.make_room(world)
+        cdef int fault
         self.expect_same()
+        fault = self.enter(world)
         if fault == 0:
             with nogil:
                 fault = force.difference(world, &self.change, &out)
+        self.space.leave(world)
         self.flips = self.triangles.flips
         self.check(force, fault)
         return out
@@ -269,30 +271,24 @@ cdef class Proposal:
     def energy(self, Operation force not None):
         """The energy of a force as things are, pN nm. ProgramFault where it cannot be computed."""
         cdef World* world = &self.program.world
-        cdef int fault = self.make_room(world)
+        cdef int fault = self.enter(world)
         if fault == 0:
             world.want_energy = 1
             with nogil:
                 fault = force.run(world)
             world.want_energy = 0
+        self.space.leave(world)
         self.check(force, fault)
         return force.energy
 
-    cdef int make_room(self, World* world) except -1:
-        """Space for forces that nobody wants, and x of points."""
+    cdef int enter(self, World* world) except -1:
+        """Space for forces that nobody wants, until it is left, and x of points."""
         cdef Py_ssize_t k
-        cdef double[::1] f
-        if self.scratch is None:
-            widths = [world.momenta[k].n * world.momenta[k].width for k in range(world.n_momenta)]
-            self.scratch = [np.zeros(n + 1) for n in (3 * world.n, *widths)]
-        f = self.scratch[0]
-        world.f = &f[0]
-        for k in range(world.n_momenta):
-            f = self.scratch[1 + k]
-            world.momenta[k].force = &f[0]
-        if world.n_oriented > 0:
-            world.torque = world.momenta[0].force
+        if self.space is None:
+            self.space = WorkSpace(world.n, [world.momenta[k].n * world.momenta[k].width
+                                             for k in range(world.n_momenta)])
         self.program.clear_fault()
+        self.space.enter(world)
         return place(world)
 
     cdef int check(self, Operation force, int fault) except -1:

@@ -20,7 +20,7 @@ import numpy as np
 from cpython.ref cimport PyObject
 from libc.math cimport INFINITY
 from libc.stdint cimport int32_t
-from libc.stdlib cimport calloc, free, realloc
+from libc.stdlib cimport free, realloc
 from libc.string cimport memset
 
 from medyanpy._kernels.box cimport displacement
@@ -31,10 +31,11 @@ from medyanpy._kernels.membrane cimport faces_of_flip
 from medyanpy._kernels.parallel cimport record_fault
 from medyanpy._kernels.points cimport place
 from medyanpy._kernels.program cimport (
-    Change, NOT_FINITE, Operation, OUT_OF_MEMORY, Program, PYTHON_EXCEPTION, Quad, World, is_there,
+    Change, NOT_FINITE, Operation, Program, PYTHON_EXCEPTION, Quad, World, is_there,
 )
 from medyanpy._kernels.triangles cimport CAN_FLIP, Triangles
 from medyanpy._kernels.vec3 cimport dot
+from medyanpy._kernels.workspace cimport WorkSpace
 
 # What a force is asked for each attempt.
 cpdef enum Ask:
@@ -66,6 +67,10 @@ cdef class EdgeFlips(JumpOperation):
     n_edges : int
     first_bead : int
         Its vertex 0.
+    n_points : int
+        All in-triangle points there are.
+    n, momenta
+        See `WorkSpace`.
     """
     cdef Triangles triangles
     cdef Py_ssize_t first_face
@@ -97,12 +102,11 @@ cdef class EdgeFlips(JumpOperation):
     cdef int32_t[::1] triangle
     cdef double[:, ::1] barycentric
     cdef double[:, ::1] v
-    # Where forces that nobody wants are added up.
-    cdef double* scratch
-    cdef double** before
+    cdef WorkSpace space
 
     def __init__(self, str name, double kT, int every, Triangles triangles not None, Py_ssize_t first_face,
-                 Py_ssize_t n_faces, Py_ssize_t n_edges, Py_ssize_t first_bead, Py_ssize_t n_points):
+                 Py_ssize_t n_faces, Py_ssize_t n_edges, Py_ssize_t first_bead, Py_ssize_t n_points, Py_ssize_t n,
+                 momenta):
         global made
         self.describe(name, kT, False, every)
         self.triangles = triangles
@@ -120,6 +124,7 @@ cdef class EdgeFlips(JumpOperation):
         self.triangle = np.zeros(n_points + 1, np.int32)
         self.barycentric = np.zeros((n_points + 1, 2))
         self.v = np.zeros((n_points + 1, 3))
+        self.space = WorkSpace(n, momenta)
         memset(&self.change, 0, sizeof(Change))
         self.change.swap = swap
         self.change.n_flips = 1
@@ -133,8 +138,6 @@ cdef class EdgeFlips(JumpOperation):
 
     def __dealloc__(self):
         free(self.items)
-        free(self.scratch)
-        free(self.before)
 
     def set(self, double kT, double rate, double min_angle):
         """pN nm, 1/s, radians; no limit of angles where that is 0."""
@@ -196,7 +199,7 @@ cdef class EdgeFlips(JumpOperation):
             if fault != 0:
                 break
         if ready:
-            self.finish(world)
+            self.space.leave(world)
         if self.n_anew > 0:
             with gil:
                 failed = self.give_back() if self.rebound else 0
@@ -207,25 +210,8 @@ cdef class EdgeFlips(JumpOperation):
 
     cdef int prepare(self, World* world) noexcept nogil:
         """Work space for forces, and who is in which face."""
-        cdef Py_ssize_t n = 3 * world.n, k, p, f
-        cdef double* room
-        if self.scratch == NULL:
-            for k in range(world.n_momenta):
-                n += world.momenta[k].n * world.momenta[k].width
-            self.scratch = <double*> calloc(n + 1, sizeof(double))
-            self.before = <double**> calloc(world.n_momenta + 2, sizeof(double*))
-        if self.scratch == NULL or self.before == NULL:
-            return OUT_OF_MEMORY
-        self.before[0] = world.f
-        self.before[1] = world.torque
-        world.f = room = self.scratch
-        room += 3 * world.n
-        for k in range(world.n_momenta):
-            self.before[k + 2] = world.momenta[k].force
-            world.momenta[k].force = room
-            room += world.momenta[k].n * world.momenta[k].width
-        if world.n_oriented > 0:
-            world.torque = world.momenta[0].force
+        cdef Py_ssize_t k, p, f
+        self.space.enter(world)
         if world.n_points > 0:
             for f in range(self.n_faces):
                 self.head[f] = -1
@@ -236,15 +222,6 @@ cdef class EdgeFlips(JumpOperation):
                     self.next[p] = self.head[f]
                     self.head[f] = <int32_t> p
         return place(world)
-
-    cdef void finish(self, World* world) noexcept nogil:
-        cdef Py_ssize_t k
-        if self.scratch == NULL or self.before == NULL:
-            return
-        world.f = self.before[0]
-        world.torque = self.before[1]
-        for k in range(world.n_momenta):
-            world.momenta[k].force = self.before[k + 2]
 
     # One attempt ---------------------------------------------------------------------------------------------------
 
@@ -293,8 +270,7 @@ cdef class EdgeFlips(JumpOperation):
             back.a, back.c, back.d, back.b = quad.d, quad.a, quad.b, quad.c
         else:
             back.a, back.c, back.d, back.b = quad.c, quad.b, quad.a, quad.d
-        if self.triangles.make_room(quad) != 0:
-            return OUT_OF_MEMORY
+        self.triangles.make_room(quad)
         self.number += 1
         change.number = self.number
         change.there = 0

@@ -70,7 +70,8 @@ cdef struct Neighbors:
     double* built             # (n, 4) the same when the list was built
     int32_t* count            # length of each row
     # Whether, in a periodic box, `now` is the image next to the origin: a function of where a member is alone. Then
-    # rows in which no pair lies across the sides of the box along c have bit c of this at 0, for as long as they hold.
+    # rows in which no pair lies across the sides of the box along c have bit c of `across` at 0, for as long as they
+    # hold; of other lists all do that may.
     int images
     signed char* across       # (n,)
 

@@ -20,7 +20,7 @@ from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memset
 from libc.stdint cimport uintptr_t
 
-from medyanpy._kernels.box cimport Box, displacement, nearest_image
+from medyanpy._kernels.box cimport Box, displacement, nearest_image, sides_of
 from medyanpy._kernels.parallel cimport n_blocks, over_blocks, record_fault
 from medyanpy._kernels.program cimport NOT_FINITE, OUT_OF_MEMORY, World
 from medyanpy._kernels.sites cimport SiteArrays, is_asleep
@@ -173,7 +173,7 @@ cdef int _settle(void* task, World* world, Py_ssize_t first, Py_ssize_t last, in
             near.built[4 * s + c] = now[c]
             # Whoever is in a row is within reach, and goes no further than half the skin.
             edge = 0.5 * world.box.length[c]
-            if edge > 0.0 and fabs(now[c]) > edge - near.reach - near.skin:
+            if edge > 0.0 and (not near.images or fabs(now[c]) > edge - near.reach - near.skin):
                 near.across[s] |= 1 << c
         near.built[4 * s + 3] = near.now[4 * s + 3] = near.radius[near.member[s]]
     return 0
@@ -281,7 +281,9 @@ cdef int _rows(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int 
     cdef long long examined = 0
     cdef int32_t* row
     cdef int n, k
+    cdef Box sides[8]
     cdef Ranges ranges
+    sides_of(&world.box, sides)
     # The cell that holds the first slot: the last one that starts at or before it.
     low = 0
     high = near.n_cells
@@ -308,7 +310,7 @@ cdef int _rows(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int 
             near.rows[block] = row
             near.capacity[block] = wanted
         row = near.rows[block] + used
-        n = near.find(near, &world.box, s, &ranges, row)
+        n = near.find(near, &sides[near.across[s]], s, &ranges, row)
         examined += ranges.candidates
         n = _without_excluded(near, s, row, n)
         near.count[s] = n

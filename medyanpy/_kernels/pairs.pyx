@@ -17,7 +17,7 @@ from libc.stdint cimport int32_t
 from libc.string cimport memset
 
 from medyanpy._kernels.arrays cimport table, zeros
-from medyanpy._kernels.box cimport displacement, displacements
+from medyanpy._kernels.box cimport Box, displacement, displacements, sides_of
 from medyanpy._kernels.derivatives cimport Derivative, SmoothForce
 from medyanpy._kernels.implicit cimport Compiled, Function, WIDTH
 from medyanpy._kernels.implicit cimport evaluate as run_program
@@ -186,9 +186,11 @@ cdef inline int _block(
     cdef double other[3 * PART]
     cdef double d[3 * PART]
     cdef Batch at
+    cdef Box sides[8]
     cdef double radii, end_squared = t.end_squared
     cdef Py_ssize_t s
     cdef int left, part, width, k, c, n, fault = 0
+    sides_of(&world.box, sides)
     at.n = 0
     at.begun = first
     memset(at.total, 0, sizeof(at.total))
@@ -206,7 +208,7 @@ cdef inline int _block(
                 for k in range(width):
                     own[width * c + k] = me[c]
             fetch(near.now, row, part, width, other)
-            displacements(&world.box, own, other, d, width)
+            displacements(&sides[near.across[s]], own, other, d, width)
             if equal and kind != WRITTEN:
                 at.n += keep(d, part, width, end_squared, at.d + at.n, PLANE)
             else:
@@ -288,6 +290,7 @@ cdef class Pairs(SmoothForce):
         if kind == SOFT_SPHERE and neighbors.list.n_members > 0:
             # Where all radii are equal; where not, the loop adds up those of each pair.
             self.p[1] = neighbors.list.radius[0] + neighbors.list.radius[0]
+        neighbors.list.images = 1
         t.list = &neighbors.list
         t.kind = kind
         t.p = &self.p[0]

@@ -334,17 +334,17 @@ cdef class Program:
 
     def changed(self):
         """Say that somebody has written into the arrays of the state."""
-        self.take_over()
         mark_moved(&self.world)
         self.world.written += 1
         self.kept_step = -1
+        self.take_over()
 
     cdef int take_over(self) except -1:
         """The arrays have been written to: what the World holds of them beside is that of now."""
-        if self.room is not None:
-            self.room.run(&self.world)
         if self.world.box_length != NULL:
             set_lengths(&self.world.box, self.world.box_length)
+        if self.room is not None:
+            self.check(self.room.run(&self.world))
         return 0
 
     def load(self, list operations):
@@ -425,27 +425,28 @@ cdef class Program:
         for k in range(self.n_kept):
             memcpy(self.kept[k].live, self.kept[k].copy, self.kept[k].bytes)
         self.world.step = self.kept_step
-        self.take_over()
         mark_moved(&self.world)
         self.world.written += 1
+        self.take_over()
 
     def recover(self, bint replay):
         """After a fault of `run`: go back to the copy and, if asked, forward to the last good state.
 
         That is the state before the step that failed; a step earlier where that one is not finite, because nothing
-        looks at positions after the last letter A of a step. `step` tells which it is.
+        looks at positions after the last letter A of a step. `step` tells which it is. ProgramFault where what follows
+        the state cannot: the state is the copy then.
         """
         cdef long long aim = self.world.step, bad = self.world.step + 1
-        self.restore()
         self.clear_fault()
+        self.restore()
         # The state is good at the step of the copy, and not at `bad`: halved until these are neighbours.
         while replay and 0 <= self.kept_step < bad - 1:
             if self.go_on(aim - self.world.step) != NO_FAULT:
                 # The run has not repeated itself. As far as it came, it was good.
                 aim = self.world.step
                 bad = aim + 1
-                self.restore()
                 self.clear_fault()
+                self.restore()
                 continue
             if self.is_finite():
                 self.keep()

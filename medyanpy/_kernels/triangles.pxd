@@ -9,7 +9,7 @@ from medyanpy._kernels.program cimport Operation, Quad, World
 
 
 # Vertex v has corners[starts[v]:ends[v]], ascending, so that sums over them do not depend on how they came there.
-# `starts` and `ends` stay where they are as long as the Triangles live, `corners` may move.
+# All three stay where they are as long as the Triangles live.
 cdef struct Rings:
     int32_t* starts           # (n_vertices,)
     int32_t* ends             # (n_vertices,)
@@ -35,11 +35,11 @@ cdef class Triangles:
 
     cdef Py_ssize_t corner_of(self, int32_t c, int32_t d) noexcept nogil
     cdef int quad_at(self, Py_ssize_t corner, Quad* quad) noexcept nogil
-    cdef int make_room(self, const Quad* quad) noexcept nogil
+    cdef void make_room(self, const Quad* quad) noexcept nogil
     cdef void flip(self, const Quad* quad) noexcept nogil
     cdef void leave(self, int32_t vertex, int32_t corner) noexcept nogil
     cdef void enter(self, int32_t vertex, int32_t corner) noexcept nogil
-    cdef int lay_out(self, Py_ssize_t spare) noexcept nogil
+    cdef void lay_out(self) noexcept nogil
     cdef bint follow(self) noexcept nogil
 
 
@@ -48,7 +48,7 @@ cdef class Rejoined(Operation):
     cdef Operation room
     cdef public object told
 
-    cdef int tell(self) noexcept
+    cdef int tell(self, World* world) noexcept
 
 
 cdef inline Py_ssize_t corner_after(Py_ssize_t corner) noexcept nogil:

@@ -4,6 +4,7 @@ Flipping an edge cd between the faces (a, c, d) and (b, d, c) puts (d, a, b) and
 two takes the place of which is chosen so that flipping the new edge ab brings back the old faces, number by number and
 corner by corner: the first of them holds d where the lowest of the four vertices is an end of the old edge, else c.
 """
+from cpython.ref cimport PyObject
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memmove
 
@@ -34,7 +35,8 @@ cdef class Triangles:
         self.rings.starts = <int32_t*> malloc((n + 1) * sizeof(int32_t))
         self.rings.ends = <int32_t*> malloc((n + 1) * sizeof(int32_t))
         self.limits = <int32_t*> malloc((n + 1) * sizeof(int32_t))
-        self.rings.corners = <int32_t*> malloc((corners.shape[0] + 1) * sizeof(int32_t))
+        # Room for `lay_out` as well: a flip asks for no memory.
+        self.rings.corners = <int32_t*> malloc((corners.shape[0] + SPARE * n + 1) * sizeof(int32_t))
         if self.rings.starts == NULL or self.rings.ends == NULL or self.limits == NULL or self.rings.corners == NULL:
             raise MemoryError
         self.take_rings(starts, corners)
@@ -95,11 +97,10 @@ cdef class Triangles:
         quad.rule = low < lowest
         return JOINED if self.corner_of(quad.a, quad.b) >= 0 else CAN_FLIP
 
-    cdef int make_room(self, const Quad* quad) noexcept nogil:
-        """For a flip. -1 where there is no memory: then nothing has changed."""
-        if self.rings.ends[quad.a] < self.limits[quad.a] and self.rings.ends[quad.b] < self.limits[quad.b]:
-            return 0
-        return self.lay_out(SPARE)
+    cdef void make_room(self, const Quad* quad) noexcept nogil:
+        """For a flip."""
+        if not (self.rings.ends[quad.a] < self.limits[quad.a] and self.rings.ends[quad.b] < self.limits[quad.b]):
+            self.lay_out()
 
     cdef void flip(self, const Quad* quad) noexcept nogil:
         """Put the other diagonal into two faces, for which there is room."""
@@ -157,23 +158,24 @@ cdef class Triangles:
         corners[s] = corner
         self.rings.ends[vertex] += 1
 
-    cdef int lay_out(self, Py_ssize_t spare) noexcept nogil:
-        """Give every ring this much room. -1 where there is no memory: then nothing has changed."""
-        cdef Py_ssize_t room = 3 * self.n_faces + spare * self.n_vertices
-        cdef int32_t* corners = <int32_t*> malloc((room + 1) * sizeof(int32_t))
-        cdef Py_ssize_t v, n, start = 0
-        if corners == NULL:
-            return -1
+    cdef void lay_out(self) noexcept nogil:
+        """Give every ring as much room as all others, in place: close together first, then apart from the last on."""
+        cdef int32_t* corners = self.rings.corners
+        cdef Py_ssize_t v, n, i, start = 0
         for v in range(self.n_vertices):
             n = self.rings.ends[v] - self.rings.starts[v]
-            memcpy(corners + start, self.rings.corners + self.rings.starts[v], n * sizeof(int32_t))
+            memmove(corners + start, corners + self.rings.starts[v], n * sizeof(int32_t))
             self.rings.starts[v] = <int32_t> start
             self.rings.ends[v] = <int32_t> (start + n)
-            start += n + spare
-            self.limits[v] = <int32_t> start
-        free(self.rings.corners)
-        self.rings.corners = corners
-        return 0
+            start += n
+        for i in range(self.n_vertices):
+            v = self.n_vertices - 1 - i
+            n = self.rings.ends[v] - self.rings.starts[v]
+            start = self.rings.starts[v] + SPARE * v
+            memmove(corners + start, corners + self.rings.starts[v], n * sizeof(int32_t))
+            self.rings.starts[v] = <int32_t> start
+            self.rings.ends[v] = <int32_t> (start + n)
+            self.limits[v] = <int32_t> (start + n + SPARE)
 
     cdef bint follow(self) noexcept nogil:
         """See that rings and opposite corners are those of the faces. Whether these were others before."""
@@ -247,10 +249,10 @@ cdef class Rejoined(Operation):
         cdef int fault = 0 if self.room is None else self.room.run(world)
         if fault == 0 and self.triangles.n_faces > 0 and self.triangles.follow():
             with gil:
-                fault = self.tell()
+                fault = self.tell(world)
         return fault
 
-    cdef int tell(self) noexcept:
+    cdef int tell(self, World* world) noexcept:
         self.error = None
         try:
             if self.told is not None:
@@ -258,4 +260,5 @@ cdef class Rejoined(Operation):
             return 0
         except BaseException as error:
             self.error = error
+        world.fault.operation = <PyObject*> self
         return PYTHON_EXCEPTION

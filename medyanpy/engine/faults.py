@@ -103,8 +103,16 @@ class Faults:
         """Go back to the last good state, and say what happened. An interrupt in Python code is one of the run."""
         culprits = self._culprits(fault)
         repeatable = all(operation.repeatable for operation in self.schedule.bound)
-        self.store.program.recover(repeatable)
-        self.schedule.jumping.rewound()
+        try:
+            self.store.program.recover(repeatable)
+        except ProgramFault as another:
+            # What is bound anew for the triangles of that state is Python code, which may raise.
+            if isinstance(another.cause, KeyboardInterrupt):
+                return another.cause
+            back = f". The simulation is back at step {self.store.step}, the last state that was kept"
+            raise self._explain(another, [], back) from another.cause
+        finally:
+            self.schedule.jumping.rewound()
         if isinstance(fault.cause, KeyboardInterrupt):
             return fault.cause
         if fault.kind == "runaway":

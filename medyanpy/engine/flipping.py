@@ -118,6 +118,7 @@ class Flipping:
         """The state is an earlier one, with other triangles, which kernels follow already: so do forces."""
         schedule = self._schedule
         stale = [i for i, force in enumerate(schedule.system.forces) if not self.follows(force, schedule.bound[i])]
+        schedule.bind_before_the_next_step(stale)
         schedule.put_forces({i: schedule.bind(schedule.system.forces[i]) for i in stale})
 
     def follows(self, force: "Force", operation: Any) -> bool:

@@ -333,6 +333,11 @@ class Schedule:
         forces, versions = self.system._forces, self._versions
         return [i for i, force in enumerate(forces) if force._version != versions[i]]
 
+    def bind_before_the_next_step(self, forces: Sequence[int]) -> None:
+        """Those of these forces, by number, that are not bound anew earlier."""
+        for i in forces:
+            self._versions[i] = -1
+
     @property
     def follows_integrator(self) -> bool:
         """Whether timestep and temperature are those that this was made for."""

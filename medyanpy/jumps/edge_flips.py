@@ -139,9 +139,11 @@ class EdgeFlips(Jump):
         mesh = self._membrane.mesh
         triangulation = layout.triangulation
         triangulation.changed(self._membrane)
+        momenta = [layout.n_rows(column.of) * column.width for column in layout.momenta]
         operation = EdgeFlipsOperation(
             self.name, kT, self.every, triangulation.triangles, self._membrane.first_face, len(mesh.faces),
             len(mesh.edges), layout.slice_of(self._membrane).start, layout.n_points,
+            layout.n, momenta,
         )  # fmt: skip
         self.update(operation, kT)
         return operation

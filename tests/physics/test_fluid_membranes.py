@@ -1,10 +1,9 @@
-"""Membranes with flips are fluids, and flips leave equilibrium as it is: long runs of vesicles, kT = 1, edges of 1."""
+"""Membranes with flips are fluids: long runs of vesicles, kT = 1, edges of 1."""
 
 import numpy as np
 import pytest
 
 import medyanpy as mp
-from medyanpy.testing import statistical_inefficiency
 
 TIMESTEP = 0.0015
 
@@ -54,28 +53,3 @@ def test_vertices_diffuse_apart():
     still = apart(0.0, 100)
     print(f"without flips {still[49]:.3f}, {still[-1]:.3f}")
     assert still[-1] < 0.3
-
-
-@pytest.mark.long
-def test_the_rate_of_flips_is_none_of_equilibrium():
-    """Area and bending energy at 0.01, 0.1 and 1 tries for each edge and step: the same within 2 % and five standard
-    errors, which are below 0.7 %."""
-    found = {}
-    for per_step in (0.01, 0.1, 1.0):
-        context = vesicle(2, per_step, 10.0, 0.5, 0.3)
-        context.step(20_000)
-        looks = np.empty((4000, 2))
-        for k in range(len(looks)):
-            context.step(100)
-            state = context.get_state(positions=True, energy=True)
-            area = mp.TriangleMesh(state.positions, state.faces["vesicle"]).area
-            looks[k] = area, state.energies["MembraneBending"]
-        errors = [a.std() * np.sqrt(statistical_inefficiency(a) / len(a)) for a in looks.T]
-        found[per_step] = looks.mean(axis=0), np.array(errors)
-        print(per_step, *found[per_step])
-    for one in found.values():
-        assert (one[1] < 0.007 * one[0]).all()
-        for other in found.values():
-            gap = np.abs(one[0] - other[0])
-            assert (gap < 0.02 * one[0]).all()
-            assert (gap < 5.0 * np.hypot(one[1], other[1])).all()
