@@ -22,6 +22,7 @@ from medyanpy.demo import protein as protein_demo
 from medyanpy.demo import (
     report,
     run_filament_demo,
+    run_membrane_demo,
     run_network_demo,
     run_protein_demo,
     run_rigid_demo,
@@ -31,6 +32,7 @@ from medyanpy.demo import (
 from medyanpy.demo import rigid as rigid_demo
 from medyanpy.demo import rod as rod_demo
 from medyanpy.demo import surface as surface_demo
+from medyanpy.demo import tether as tether_demo
 from medyanpy.demo.report import OUTPUTS, _relaxation_time, bound_line, near_line, temperature_line
 from medyanpy.files.trajectory import Trajectory
 from medyanpy.testing import check_mean
@@ -442,6 +444,9 @@ def test_each_demo_takes_its_own_options_only(with_filaments, tmp_path, capsys):
         (["rod", "--bodies", "20"], "--bodies is for 'medyanpy demo rigid', not for 'demo rod'"),
         (["rod", "--out", tmp_path / "out", "--segments", "19"], "segments = 19 but must be a whole number >= 20"),
         (["rod", "--out", tmp_path / "out", "--rods", "19"], "rods = 19 but must be a whole number >= 20"),
+        (["rod", "--frequency", "9"], "--frequency is for 'medyanpy demo membrane', not for 'demo rod'"),
+        (["membrane", "--out", tmp_path / "out", "--frequency", "7"], "frequency = 7 but must be a whole number"),
+        (["membrane", "--out", tmp_path / "out", "--curved", "19"], "curved = 19 but must be a whole number >= 20"),
         (["rod", "--out", tmp_path / "out", "--steps", "0"], "steps = 0 but must be a whole number >= 1"),
     ):
         assert main(["demo", *map(str, arguments)]) == 2
@@ -583,6 +588,70 @@ def test_relaxation_times_of_rigid_bodies():
         root = np.sqrt([mass] * 3 + [3.0] * 3)
         slowest.append(1.0 / np.linalg.eigvals(tensor / np.outer(root, root)).real.min())
     assert _relaxation_time(bodies) == pytest.approx(np.mean(slowest), rel=1e-12)
+
+
+# Fluid membranes ---------------------------------------------------------------------------------------------
+
+
+def test_a_small_demo_of_a_tether_writes_everything(tmp_path, monkeypatch):
+    monkeypatch.setattr(tether_demo, "LOOK", 4)
+    monkeypatch.setattr(tether_demo, "FRAMES", 4)
+    out, text = tmp_path / "out", io.StringIO()
+    done = run_membrane_demo(out, frequency=8, curved=30, steps=40, threads=1, stream=text)
+    assert sorted(p.name for p in out.iterdir()) == sorted([*OUTPUTS, "movie.gif"])
+    summary = json.loads((out / "summary.json").read_text())
+    assert summary == done.summary
+    assert (summary["frequency"], summary["curved"], summary["steps"]) == (8, 30, 40)
+    # No tether in forty steps, and the demo says so.
+    assert [(r["quantity"], r["verdict"]) for r in summary["results"]] == [
+        ("force of the tether", "--"),
+        ("radius of the tether", "--"),
+        ("proteins per area, tube over body", "--"),
+    ]
+    assert "run       40 steps of JBAGOGABJ at 300 K, dt = 0.034 µs, 1 thread\n" in text.getvalue()
+    with Trajectory(out / "trajectory.h5") as trajectory:
+        assert trajectory.steps.tolist() == [10, 20, 30, 40]
+        # The trap has gone all its way, the foot stays.
+        x = trajectory[-1].positions[:642]
+        assert x[:, 2].max() > 1.02 * -x[:, 2].min()
+    assert mp.Simulation.resume(out / "run.checkpoint", reporters=False).current_step == 40
+    from PIL import Image
+
+    with Image.open(out / "movie.gif") as movie:
+        assert (movie.n_frames, movie.size) == (4, (320, 480))
+
+
+def watched(force, pressure, shift=1.0, n=400):
+    """What the demo would have seen of a tube on a body with H = 1/150 nm, with noise of independent looks."""
+    watch = tether_demo._Watch(mp.TriangleMesh.icosphere(90.0, 1))
+    rng = np.random.default_rng(1)
+    watch.steps = np.linspace(1, 26_000, n).astype(int).tolist()
+    tube = 2.0 * np.pi * tether_demo.TUBE * tether_demo.LONG
+    noise = rng.normal(0.0, 0.05, (4, n))
+    watch.rows = [
+        (force * a, 200.0, pressure, 3e4, 3e4 / 150.0, 60.0 * b, tube * c, 60.0 * shift * tube / 3e4 * d)
+        for a, b, c, d in 1.0 + noise.T
+    ]
+    return watch
+
+
+def test_what_a_tether_is_compared_with():
+    """σ = p R_c/2 with R_c = 1/H, f = 2πκ/R: right numbers are OK, and each that is off by more is not."""
+    kappa, tube = tether_demo.BENDING_MODULUS, tether_demo.TUBE
+    pressure = kappa / tube**2 / 150.0
+    force = 2.0 * np.pi * kappa / tube
+    for scale, shift, verdicts in (
+        (1.0, 2.0, ["OK", "--", "OK"]),
+        (1.2, 2.0, ["CHECK", "--", "OK"]),
+        (1.0, 1.0, ["OK", "--", "CHECK"]),
+    ):
+        lines, facts = tether_demo._compared(watched(scale * force, pressure, shift), 26_000)
+        assert [line.verdict for line in lines] == verdicts
+        assert facts["tension"] == pytest.approx(0.5 * kappa / tube**2, rel=1e-9)
+        assert lines[0].expected == pytest.approx(force, rel=1e-9)
+        assert lines[1].expected == pytest.approx(tube, rel=1e-9)
+    lines, _ = tether_demo._compared(watched(force, 2.0 * pressure, 2.0), 26_000)
+    assert [line.verdict for line in lines] == ["CHECK", "--", "OK"]
 
 
 # Elastic rods ------------------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ DEMOS: dict[str, tuple[str, tuple[str, ...]]] = {
     "surface": ("run_surface_demo", ("walkers",)),
     "rigid": ("run_rigid_demo", ("bodies",)),
     "rod": ("run_rod_demo", ("segments", "rods")),
+    "membrane": ("run_membrane_demo", ("frequency", "curved")),
 }
 
 
@@ -25,15 +26,17 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> argp
     demo = commands.add_parser(
         "demo",
         help="simulate proteins on a cell membrane, actin filaments in a vesicle, filaments that link themselves, "
-        "proteins in water near a membrane, beads on a surface, rigid bodies, or elastic rods, and compare with theory",
+        "proteins in water near a membrane, beads on a surface, rigid bodies, elastic rods, or a tether pulled from a "
+        "fluid vesicle, and compare with theory",
         description="points: mutually repelling proteins on a thermally undulating red blood cell, or on a mesh of "
         "your own. filaments: actin filaments inside a vesicle, some of them tied to proteins of its membrane. "
         "network: filaments in a vesicle that crosslinkers bind to each other and let go. "
         "protein: adenylate kinases of three rigid domains in water, around a vesicle. "
         "surface: beads that fall along a surface with two holes, without units. rigid: ellipsoids in a trap, and "
-        "spinning tops. rod: an elastic rod, bent into a circle and let go, without units. Each writes trajectory.h5, "
-        "state.csv, run.checkpoint, summary.json and picture.png (surface: movie.gif too), and prints what was "
-        "measured beside what theory expects. Takes under a minute on two cores.",
+        "spinning tops. rod: an elastic rod, bent into a circle and let go, without units. "
+        "membrane: a tether that is pulled from a fluid vesicle, with curved proteins that gather on it. Each writes "
+        "trajectory.h5, state.csv, run.checkpoint, summary.json and picture.png (surface, membrane: movie.gif too), "
+        "and prints what was measured beside what theory expects. Takes under a minute on two cores.",
     )
     demo.add_argument("which", nargs="?", choices=sorted(DEMOS), default="points", help="default: %(default)s")
     demo.add_argument("--mesh", metavar="FILE", help="points: PLY, OBJ, OFF or STL file; scaled to 8 µm")
@@ -44,12 +47,14 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> argp
     demo.add_argument("--bodies", type=int, metavar="N", help="rigid: ellipsoids in the trap (default: 400)")
     demo.add_argument("--segments", type=int, metavar="N", help="rod: of the rod that is drawn (default: 63)")
     demo.add_argument("--rods", type=int, metavar="N", help="rod: thermal rods (default: 200)")
+    demo.add_argument("--frequency", type=int, metavar="N", help="membrane: size of the vesicle (default: 12)")
+    demo.add_argument("--curved", type=int, metavar="N", help="membrane: curved proteins (default: 200)")
     demo.add_argument(
         "--steps",
         type=int,
         metavar="N",
         help="time steps (default: 6000; filaments 10000, network 6000, protein 8000, surface 2000, rigid 8000, rod "
-        "1500 t0)",
+        "1500 t0, membrane 26000)",
     )
     demo.add_argument("--threads", type=int, metavar="N", help="default: as many as the machine offers")
     demo.add_argument("--seed", type=int, metavar="N", help="of the noise (default: 1)")

@@ -8,12 +8,14 @@ from medyanpy.demo.report import Demo, Line
 from medyanpy.demo.rigid import run_rigid_demo
 from medyanpy.demo.rod import run_rod_demo
 from medyanpy.demo.surface import run_surface_demo
+from medyanpy.demo.tether import run_membrane_demo
 
 __all__ = [
     "Demo",
     "Line",
     "run_demo",
     "run_filament_demo",
+    "run_membrane_demo",
     "run_network_demo",
     "run_protein_demo",
     "run_rigid_demo",

@@ -1,0 +1,312 @@
+"""A tether that is pulled from a fluid vesicle, with curved proteins that gather on it.
+
+The mesh is fluid, as its edges flip. Its volume is kept, and a tension draws on a reservoir of area. The mechanical
+tension is less than that, as edges resist being short: it is what Laplace's law makes of the pressure. A soft trap
+pulls at a few vertices at the top, others are held at the bottom. A tube of radius √(κ/2σ) comes out, and pulls at the
+trap with 2π√(2κσ).
+"""
+
+from math import pi, sqrt
+from typing import Any
+
+import numpy as np
+
+from medyanpy import units
+from medyanpy._tools.validation import whole_number
+from medyanpy.analysis import average
+from medyanpy.demo.membrane import BENDING_MODULUS
+from medyanpy.demo.report import (
+    LARGEST_Z,
+    OUTPUTS,
+    TEMPERATURE,
+    Demo,
+    Line,
+    Report,
+    demo,
+    facts_of,
+    not_measured,
+    size_of,
+)
+from medyanpy.files.trajectory import Trajectory
+from medyanpy.forces import (
+    HarmonicTrap,
+    MembraneBending,
+    MembraneTension,
+    MembraneTether,
+    MembraneVolume,
+    PointCurvature,
+)
+from medyanpy.integrators import SplittingIntegrator
+from medyanpy.jumps import EdgeFlips
+from medyanpy.mesh import TriangleMesh
+from medyanpy.reporters import Ramp, Reporter
+from medyanpy.reporters._base import new_file
+from medyanpy.simulation import Simulation
+from medyanpy.state import State
+from medyanpy.system import System
+from medyanpy.topology import Topology
+from medyanpy.visualize import draw, movie
+
+# nm: of edges where nothing pulls or pushes, and at the start; of the tube that the tension is chosen for.
+EDGE, START, TUBE = 10.0, 9.5, 16.0
+# How far the trap goes, and which vertices it pulls at and which are held: nm from the pole, share of the radius.
+WAY, PATCH, FOOT = 220.0, 13.0, -0.6
+# pN/nm: so that a tube would have that radius.
+TENSION = BENDING_MODULUS / (2.0 * TUBE**2)
+# pN/nm: of the trap, all vertices together, and of each vertex that is held.
+STIFFNESS, HELD = 1.24, 0.02
+# pN/nm², and by how much of the start the volume is to be larger: about as much as the tension presses it together.
+VOLUME_MODULUS, SWOLLEN = 0.083, 0.02
+# Walls of edges, in units of EDGE, and the least angle of triangles that flips make.
+WALLS, MIN_ANGLE = {"l_min": 0.67, "l_max": 1.36}, 0.3
+# In a step of each edge.
+FLIPS = 0.1
+# pN s²/nm, pN s/nm and s.
+MASS, FRICTION, TIMESTEP = 4e-12, 6e-8, 3.4e-8
+PROTEIN_MASS, PROTEIN_FRICTION = 2e-12, 2e-7
+# 1/nm of the mean curvature, nm², pN nm: a tube of 14 nm would suit them best, which is more than this mesh bends.
+CURVATURE, PATCH_AREA, PROTEIN_MODULUS = 0.035, 50.0, 164.0
+# The tube that is looked at, from its end: its cap is left out, and the neck is farther off.
+CAP, LONG = 30.0, 60.0
+# Shares of the steps: until the trap begins to move, until it stands still, until looks count.
+BEGIN, ARRIVE, COUNT = 0.03, 0.31, 0.5
+LOOK, RAMP, FRAMES, MOVIE_FRAMES = 40, 125, 60, 30
+# Below so many steps the tube is not at rest, and nothing is said of it.
+FEWEST_STEPS = 20_000
+WITHIN = 0.15
+VIEW = (0.0, 0.0)
+
+
+@demo("medyanpy-demo-membrane", outputs=(*OUTPUTS, "movie.gif"))
+def run_membrane_demo(report: Report, *, frequency: int = 12, curved: int = 200, steps: int = 26_000) -> Demo:
+    """Run the demo of a tether on a fluid vesicle and write its files.
+
+    frequency : int, 8 to 40
+        Parts of an edge of the icosahedron: the vesicle has 10 times its square and two vertices, some 10 nm apart.
+    curved : int, >= 20
+        Curved proteins.
+    steps : int, >= 1
+    """
+    frequency = whole_number("frequency", frequency, at_least=8, at_most=40)
+    curved = whole_number("curved", curved, at_least=20)
+    mesh = TriangleMesh.icosphere(1.0, frequency=frequency)
+    mesh = mesh.scaled(START / float(mesh.edge_lengths.mean()))
+    report.begin(steps, f"vesicle: {size_of(mesh)}")
+    system = _build(mesh, curved, report.seed)
+    vesicle: Any = system.topology.handles[0]
+    tip: Any = system["tip"]
+    notes = [
+        f"bending {BENDING_MODULUS:g} pN nm, tension {TENSION:.3g} pN/nm, volume kept; edges flip",
+        f"{curved} proteins of {PATCH_AREA:g} nm² with a mean curvature of {CURVATURE:g}/nm",
+        f"a trap of {STIFFNESS:g} pN/nm on {len(tip.beads)} vertices moves up by {WAY:g} nm",
+    ]
+    for note in notes:
+        report.say(f"          {note}")
+    watch = _Watch(mesh)
+    start = np.array(tip.center)
+    begin, arrive = round(BEGIN * report.steps), round(ARRIVE * report.steps)
+    pull = Ramp(
+        {"tip": {"center": (start, start + [0.0, 0.0, WAY])}},
+        steps=max(1, arrive - begin),
+        start=begin,
+        every=RAMP,
+    )
+    integrator = SplittingIntegrator("JBAGOGABJ", TIMESTEP, temperature=TEMPERATURE, seed=report.seed)
+    _, state = report.run(
+        system,
+        integrator,
+        reporters=[pull, watch],
+        frames=FRAMES,
+        drawn_by=lambda *given, **more: _picture(watch, *given, **more),
+    )
+    report.say("movie     movie.gif")
+    with Trajectory(report.out / "trajectory.h5") as frames:
+        movie(
+            frames[:: max(1, len(frames) // MOVIE_FRAMES)],
+            report.out / "movie.gif",
+            fps=12,
+            size=(320, 480),
+            view=VIEW,
+            overwrite=True,
+        )
+    end = TriangleMesh(state.positions[vesicle.beads], state.faces[vesicle.name])
+    lines, facts = _compared(watch, report.steps)
+    return report.finish(
+        end,
+        system.topology,
+        lines,
+        mesh=facts_of(mesh, "vesicle"),
+        notes=notes,
+        frequency=frequency,
+        curved=curved,
+        timestep=TIMESTEP,
+        **facts,
+    )
+
+
+def _build(mesh: TriangleMesh, curved: int, seed: int) -> System:
+    """Topology and forces."""
+    radius = float(np.linalg.norm(mesh.vertices, axis=1).mean())
+    topology = Topology()
+    vesicle = topology.add_membrane(mesh, MASS, FRICTION, name="vesicle")
+    proteins = topology.add_intriangle_points(
+        vesicle, curved, mass=PROTEIN_MASS, friction=PROTEIN_FRICTION, seed=seed, name="proteins"
+    )
+    system = System(topology)
+    system.add_force(MembraneBending(vesicle, BENDING_MODULUS))
+    system.add_force(MembraneTension(vesicle, TENSION))
+    system.add_force(MembraneVolume(vesicle, VOLUME_MODULUS, (1.0 + SWOLLEN) * mesh.volume))
+    system.add_force(MembraneTether(vesicle, 80.0 * TEMPERATURE * units.boltzmann, EDGE, **WALLS))
+    system.add_force(PointCurvature(proteins, PROTEIN_MODULUS, CURVATURE, PATCH_AREA))
+    # The vertices at the foot and the tip stay what they are, whatever flips around them.
+    foot = np.flatnonzero(mesh.vertices[:, 2] < FOOT * radius)
+    system.add_force(HarmonicTrap(vesicle.beads[foot], [0.0, 0.0, HELD], mesh.vertices[foot], name="foot"))
+    top = mesh.vertices[:, 2].argmax()
+    tip = np.flatnonzero(np.linalg.norm(mesh.vertices - mesh.vertices[top], axis=1) < PATCH)
+    system.add_force(HarmonicTrap(vesicle.beads[tip], STIFFNESS / len(tip), mesh.vertices[tip], name="tip"))
+    system.add_jump(EdgeFlips(vesicle, FLIPS / TIMESTEP, min_angle=MIN_ANGLE))
+    return system
+
+
+class _Watch(Reporter):
+    """Looks at the force on the trap, the shape of the tube and of the body, and where proteins are."""
+
+    include = ("positions",)
+
+    def __init__(self, mesh: TriangleMesh) -> None:
+        super().__init__(LOOK)
+        self.radius = float(np.linalg.norm(mesh.vertices, axis=1).mean())
+        self.volume = (1.0 + SWOLLEN) * mesh.volume
+        self.steps: list[int] = []
+        self.rows: list[tuple[float, ...]] = []
+
+    #: What a row has: force (pN) and place (nm) of the tip, pressure (pN/nm²); of the body area (nm²), integral of H
+    #: (nm), and proteins; of the tube area and proteins.
+    names = ("force", "tip", "pressure", "body", "bent", "on_body", "tube", "on_tube")
+
+    def report(self, simulation: Simulation, state: State) -> None:
+        system = simulation.system
+        vesicle: Any = system.topology.handles[0]
+        tip: Any = system["tip"]
+        x, faces = state.positions[vesicle.beads], state.faces[vesicle.name]
+        held = state.positions[tip.beads]
+        force = float((tip.stiffness * (tip.center - held)).sum(axis=0)[2])
+        now = TriangleMesh(x, faces)
+        height = x[faces].mean(axis=1)[:, 2]
+        # Not the foot, nor the neck.
+        body = np.abs(height) < 0.4 * self.radius
+        high = float(x[:, 2].max()) - CAP
+        tube = (height > high - LONG) & (height < high)
+        H = now.mean_curvatures[faces].mean(axis=1)
+        area = now.face_areas
+        there = state.intriangle.triangles
+        self.steps.append(state.step)
+        self.rows.append((
+            force, float(held[:, 2].mean()), -VOLUME_MODULUS * (now.volume / self.volume - 1.0),
+            float(area[body].sum()), float((H * area)[body].sum()), float(body[there].sum()),
+            float(area[tube].sum()), float(tube[there].sum()),
+        ))  # fmt: skip
+
+    def table(self) -> dict[str, np.ndarray]:
+        """(T,) of each name."""
+        return dict(zip(self.names, np.array(self.rows).reshape(-1, len(self.names)).T, strict=True))
+
+
+# Measured against expected ----------------------------------------------------------------------------------
+
+
+def _compared(watch: _Watch, steps: int) -> tuple[list[Line], dict[str, Any]]:
+    kept = np.array(watch.steps) > COUNT * steps
+    t = {name: values[kept] for name, values in watch.table().items()}
+    names = ("force of the tether", "radius of the tether", "proteins per area, tube over body")
+    if steps < FEWEST_STEPS or not (t["tube"] > 0.0).all():
+        why = f"the tether is at rest after some {FEWEST_STEPS} steps: more --steps"
+        return [not_measured(name, None, unit, why) for name, unit in zip(names, ("pN", "nm", ""), strict=True)], {}
+    tension = _tension(t)
+    force = average(t["force"])
+    radius = average(t["tube"] / (2.0 * pi * LONG))
+    # Of ratios of means to first order, look by look.
+    parts = {name: t[name] / t[name].mean() for name in ("on_tube", "tube", "on_body", "body")}
+    ratio = float(t["on_tube"].mean() / t["tube"].mean() / (t["on_body"].mean() / t["body"].mean()))
+    gathered = average(ratio * (1.0 + parts["on_tube"] - parts["tube"] - parts["on_body"] + parts["body"]))
+    above = bool(gathered.value - 1.0 > LARGEST_Z * gathered.error)
+    expected = 2.0 * pi * sqrt(2.0 * BENDING_MODULUS * tension)
+    lines = [
+        _within(names[0], force, expected, "pN"),
+        # No test: so short a tether on so small a vesicle is all neck.
+        Line(
+            names[1], radius.value, _known(radius.error), sqrt(BENDING_MODULUS / (2.0 * tension)), "nm",
+            "a short tether is wider: not judged", "--",
+        ),
+        Line(
+            names[2], gathered.value, _known(gathered.error), None, "",
+            f"above 1 by {LARGEST_Z:g} standard errors", "OK" if above else "CHECK",
+        ),
+    ]  # fmt: skip
+    pressure, largest = float(t["pressure"].mean()), float(watch.table()["force"].max())
+    return lines, {"tension": tension, "pressure": pressure, "largest_force": largest}
+
+
+def _tension(t: dict[str, np.ndarray]) -> float:
+    """pN/nm: by Laplace's law p = 2σH where the body is; H is the same all over it, if tension and pressure are."""
+    return float(t["pressure"].mean() * t["body"].sum() / (2.0 * t["bent"].sum()))
+
+
+def _known(error: float) -> float | None:
+    return error if np.isfinite(error) else None
+
+
+def _within(quantity: str, found: Any, expected: float, unit: str) -> Line:
+    """Theory is that of a long tube without fluctuations."""
+    verdict = "OK" if abs(found.value / expected - 1.0) < WITHIN else "CHECK"
+    return Line(quantity, found.value, _known(found.error), expected, unit, f"within {100 * WITHIN:g} %", verdict)
+
+
+def _picture(watch: _Watch, simulation: Simulation, path: Any, *, overwrite: bool) -> None:
+    """The tether at the end; the force and how proteins gather, in time."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    path = new_file("draw", path, overwrite=overwrite)
+    size, beside = (800, 1000), 700
+    scene = draw(simulation, view=VIEW, size=size)
+    scene.canvas.draw()
+    figure = Figure(figsize=((size[0] + beside) / 200.0, size[1] / 200.0), dpi=200.0, facecolor="white")
+    FigureCanvasAgg(figure)
+    share = size[0] / (size[0] + beside)
+    axes = figure.add_axes((0.0, 0.0, share, 1.0))
+    axes.imshow(np.asarray(scene.canvas.buffer_rgba()), interpolation="none")
+    axes.set_axis_off()
+    style: dict[str, Any] = {"fontsize": 6.0}
+    t = watch.table()
+    time = np.array(watch.steps) * TIMESTEP / units.microsecond
+    upper = figure.add_axes((share + 0.07, 0.58, 0.9 - share, 0.34))
+    lower = figure.add_axes((share + 0.07, 0.11, 0.9 - share, 0.34))
+    if len(time):
+        last = {name: values[len(time) // 2 :] for name, values in t.items()}
+        upper.plot(time, t["force"], lw=0.4, color="0.7")
+        upper.plot(time, _smooth(t["force"]), lw=1.0, label="on the trap")
+        expected = 2.0 * pi * sqrt(2.0 * BENDING_MODULUS * max(0.0, _tension(last)))
+        upper.axhline(expected, color="k", ls="--", lw=0.8, label="2π√(2κσ)")
+        for name, area, label in (("on_tube", "tube", "tube"), ("on_body", "body", "body")):
+            with np.errstate(divide="ignore", invalid="ignore"):
+                # Before there is a tube this is the top of the vesicle.
+                density = 1e3 * t[name] / t[area]
+            lower.plot(time, _smooth(density), lw=1.0, label=label)
+    upper.set_ylabel("force (pN)", **style)
+    lower.set_ylabel("proteins per 1000 nm²", **style)
+    for panel in (upper, lower):
+        panel.set_xlabel("time (µs)", **style)
+        if len(time):
+            panel.legend(frameon=False, ncols=2, loc="lower center", bbox_to_anchor=(0.5, 0.98), **style)
+        panel.tick_params(labelsize=5.5, width=0.5, length=2.0)
+        panel.spines[["top", "right"]].set_visible(False)
+    figure.savefig(path, dpi=figure.dpi)
+
+
+def _smooth(values: np.ndarray, over: int = 40) -> np.ndarray:
+    """(n,) running means, of fewer at the ends."""
+    n = max(1, min(over, len(values)))
+    ones = np.ones(n)
+    mean: np.ndarray = np.convolve(values, ones, "same") / np.convolve(np.ones(len(values)), ones, "same")
+    return mean
