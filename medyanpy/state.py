@@ -111,7 +111,7 @@ class State(Displayed, Named):
         Of every jump, by its name: how often it was tried, and how often something happened.
     blocks : tuple of BlockCounts
         Of every block M( ) of the word: block, tried, accepted, failed; see :doc:`/theory/metropolis`.
-    acceptance : float
+    acceptance : float, 0 to 1
         Of all tries of blocks so far those accepted; nan before the first.
     jumps : dict of str to dict
         With `positions`: the discrete states of jumps, by the names of the jumps; of `LinkBinding` ``"links"``, (k, 2)

@@ -144,9 +144,9 @@ def test_the_radial_energy_of_the_page_on_forces_is_a_function_a_class_and_a_row
         (package / "__init__.py").touch()
     text = (kernels / "radial.pxd").read_text(encoding="utf-8")
     for place, new in (
-        ("\n\n\ncdef extern from", f"\n{number}"),
+        ("\n\n\ncdef enum:", f"\n{number}"),
         ("cdef inline void evaluate(", f"{function}\n\n\n"),
-        ("    else:\n        spring_at(", f"{branch}\n"),
+        ("    else:\n        ending_at(", f"{branch}\n"),
     ):
         assert text.count(place) == 1
         text = text.replace(place, new + place)

@@ -75,7 +75,8 @@ def test_every_force_comes_back_to_the_bit(name, changed):
         now = {key: value for key, value in force.parameters.items() if isinstance(value, float | np.ndarray)}
         if not now:
             return
-        force.set(**{key: value * 1.1 for key, value in now.items()})
+        # Lengths shorter: tables end where they do.
+        force.set(**{key: value * 0.95 for key, value in now.items()})
     expected = numbers(system)
     assert np.abs(np.frombuffer(expected[1])).max() > 0.0
     for way in WAYS:

@@ -416,7 +416,7 @@ def discrete_wave_number(q: Any, spacing: float) -> Any:
 
     Parameters
     ----------
-    q : float or array, 1/nm, >= 0
+    q : float or (k,) float array, 1/nm, >= 0
     spacing : float, nm, > 0
         The edge a of the lattice.
 

@@ -265,7 +265,7 @@ def tether_force(source: Any, held: Any, direction: Any = None) -> np.ndarray:
     held : HarmonicTrap, or a handle, (k,) int or int
         The trap that holds, in which it is the force on the trap, k (x - center) of all of its beads; or fixed beads,
         on which the forces of all others are what their holder bears.
-    direction : (3,) float, optional
+    direction : (3,) float, not zero, optional
         Of the component that is wanted, of any length; from what is held towards where it is pulled it is positive.
 
     Returns

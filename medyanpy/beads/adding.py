@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from medyanpy._tools.validation import array, per_item, several, vectors
-from medyanpy.errors import ParameterError, TopologyError, shown
+from medyanpy.errors import ParameterError, TopologyError, foreign_errors, shown
 
 # A principal moment below this, relative to the largest, is that of a line.
 _LINE_TOLERANCE = 1e-12
@@ -30,7 +30,8 @@ def inertia_of(what: str, prefix: str, n: int, mass: Any, friction: Any) -> tupl
 
 def fixed_of(what: str, n: int, fixed: Any) -> np.ndarray:
     """(n,) bool, which of n beads are held; read-only."""
-    given = np.asarray(fixed)
+    with foreign_errors(f"{what}: fixed", TopologyError):
+        given = np.asarray(fixed)
     if given.dtype != bool or given.shape not in ((), (n,)):
         raise TopologyError(f"{what}: fixed must be True or False, or {n} of these, not {shown(fixed)}")
     out = np.broadcast_to(given, (n,)).copy()

@@ -81,8 +81,8 @@ class Sphere(_Round):
     >>> cell = mp.boundaries.Sphere((0.0, 0.0, 0.0), radius=5.0)
     >>> cell.distance([[3.0, 0.0, 0.0], [0.0, 0.0, 7.0]]).tolist()
     [2.0, -2.0]
-    >>> cell.normals([[3.0, 0.0, 0.0]]).tolist()
-    [[-1.0, 0.0, 0.0]]
+    >>> (cell.normals([[3.0, 0.0, 0.0]]) == [-1.0, 0.0, 0.0]).all()
+    np.True_
     """
 
     def __init__(self, center: "Numbers" = (0.0, 0.0, 0.0), radius: float = 1.0, inside: bool = True) -> None:

@@ -632,7 +632,7 @@ class MembraneOsmoticPressure(_MembraneForce):
     >>> vesicle = mp.Topology().add_membrane(mesh, vertex_mass=4e-12)
     >>> c = 10.0 * 6.022e-4
     >>> mp.forces.MembraneOsmoticPressure(vesicle, 1.1 * c * mesh.volume, c, temperature=300.0)
-    MembraneOsmoticPressure(particles=3348.04, concentration=0.006022, kT=4.14195)
+    MembraneOsmoticPressure(particles=3351.05, concentration=0.006022, kT=4.14195)
     """
 
     domains: Mapping[str, Domain] = domain_table(

@@ -130,7 +130,7 @@ def tip3p() -> RigidWater:
     >>> system.add_force(mp.forces.Coulomb(molecules, np.tile(water.charges, 2), exclusions=within))
     Coulomb(charges=array of 6, constant=230.708)
     >>> system.add_force(mp.forces.LennardJones(oxygens, oxygens, water.epsilon, water.sigma))
-    LennardJones(epsilon=1.05655, sigma=0.315066, cutoff=None, skin=None)
+    LennardJones(epsilon=1.05655, sigma=0.315066, cutoff=None, switch=None, skin=None)
     >>> simulation = mp.Simulation(system, mp.SplittingIntegrator("BAB", 1e-15))
     >>> largest_force = simulation.minimize_energy()
     >>> energy = simulation.context.get_state(energy=True).potential_energy

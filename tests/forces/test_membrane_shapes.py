@@ -365,29 +365,11 @@ def test_beads_and_a_sphere_of_their_size_are_alike():
     assert np.abs(state.forces.sum(axis=0)).max() < 1e-12
 
 
-class Round(mp.boundaries.Boundary):
-    """What round walls tell of themselves."""
-
-    # Whatever else boundaries have to tell, this one is asked for nothing of it.
-    __abstractmethods__ = frozenset()
-
-    def __init__(self, a, b, radius, inside):
-        self._of = a, b, radius, inside
-
-    a, b, radius, inside = (property(lambda self, i=i: self._of[i]) for i in range(4))
-
-    def distance(self, positions):
-        a, b, radius, inside = self._of
-        share = np.clip((positions - a) @ (b - a) / ((b - a) @ (b - a)), 0.0, 1.0)
-        d = np.linalg.norm(positions - a - share[:, None] * (b - a), axis=1) - radius
-        return -d if inside else d
-
-
 @pytest.mark.parametrize("inside", [False, True])
 def test_walls_that_are_round(inside):
     """A capsule: the energy by its distances, and forces along random directions by differences of that."""
     mesh = untidy(mp.TriangleMesh.icosphere(10.0, 2))
-    wall = Round(np.array([-3.0, 1.0, 0.0]), np.array([2.0, 2.0, 5.0]), 12.0 if inside else 6.0, inside)
+    wall = mp.boundaries.Capsule([-3.0, 1.0, 0.0], [2.0, 2.0, 5.0], 12.0 if inside else 6.0, inside=inside)
 
     def energy(x):
         here = mesh.with_vertices(x)

@@ -11,7 +11,7 @@ import medyanpy as mp
 from medyanpy.reporters.state_data import COLUMNS
 
 # Those of boxes are in tests/test_boxes.py.
-ALL = dict.fromkeys([*({column.keyword for column in COLUMNS} - {"box"}), "temperatures"], True)
+ALL = dict.fromkeys([*({column.keyword for column in COLUMNS} - {"acceptance", "box"}), "temperatures"], True)
 
 
 def make(seed=1, n_points=20, closed=True):
