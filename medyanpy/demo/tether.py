@@ -58,7 +58,7 @@ STIFFNESS, HELD = 1.24, 0.02
 # pN/nm², and by how much of the start the volume is to be larger: about as much as the tension presses it together.
 VOLUME_MODULUS, SWOLLEN = 0.083, 0.02
 # Walls of edges, in units of EDGE, and the least angle of triangles that flips make.
-WALLS, MIN_ANGLE = {"l_min": 0.67, "l_max": 1.36}, 0.3
+SHORTEST, LONGEST, MIN_ANGLE = 0.67, 1.36, 0.3
 # In a step of each edge.
 FLIPS = 0.1
 # pN s²/nm, pN s/nm and s.
@@ -156,7 +156,8 @@ def _build(mesh: TriangleMesh, curved: int, seed: int) -> System:
     system.add_force(MembraneBending(vesicle, BENDING_MODULUS))
     system.add_force(MembraneTension(vesicle, TENSION))
     system.add_force(MembraneVolume(vesicle, VOLUME_MODULUS, (1.0 + SWOLLEN) * mesh.volume))
-    system.add_force(MembraneTether(vesicle, 80.0 * TEMPERATURE * units.boltzmann, EDGE, **WALLS))
+    strength = 80.0 * TEMPERATURE * units.boltzmann
+    system.add_force(MembraneTether(vesicle, strength, EDGE, l_min=SHORTEST, l_max=LONGEST))
     system.add_force(PointCurvature(proteins, PROTEIN_MODULUS, CURVATURE, PATCH_AREA))
     # The vertices at the foot and the tip stay what they are, whatever flips around them.
     foot = np.flatnonzero(mesh.vertices[:, 2] < FOOT * radius)
