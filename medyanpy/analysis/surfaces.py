@@ -193,7 +193,10 @@ class Patch:
     """
 
     def __init__(self, what: str, x: np.ndarray, faces: np.ndarray, box: np.ndarray | None) -> None:
-        self.what, self.x, self.faces, self.box = what, x, faces, box
+        self.what: str = what
+        self.x: np.ndarray = x
+        self.faces: np.ndarray = faces
+        self.box: np.ndarray | None = box
         self.corners: np.ndarray = geometry.corners_of(x, faces, box)
         self.area_vectors: np.ndarray = 0.5 * geometry.area_vectors(x, faces, box)
         self.face_areas: np.ndarray = np.sqrt(geometry.squared_lengths(self.area_vectors))
@@ -280,15 +283,15 @@ class Surfaces:
         if isinstance(source, TriangleMesh):
             membrane = membrane if membrane is not None else source
             source = source.vertices
-        self.frames = Source(what, source)
-        self.one = self.frames.one
+        self.frames: Source = Source(what, source)
+        self.one: bool = self.frames.one
         mesh = membrane if isinstance(membrane, TriangleMesh) else None
         if box is None and self.frames.times is None and isinstance(membrane, TriangleMesh | Membrane):
             # Positions alone tell of none.
             box = membrane.box if isinstance(membrane, TriangleMesh) else membrane.mesh.box
         whole = mesh is not None or membrane is None
-        self.rows = np.arange(self.frames.n_rows) if whole else self.frames.rows("membrane", membrane)
-        self.boxes = self.frames.boxes(box)
+        self.rows: np.ndarray = np.arange(self.frames.n_rows) if whole else self.frames.rows("membrane", membrane)
+        self.boxes: list[np.ndarray | None] = self.frames.boxes(box)
         self._name = getattr(membrane, "name", membrane)
         self._faces = self._given(faces) if faces is not None else None
         if self._faces is None and mesh is not None:

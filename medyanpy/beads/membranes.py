@@ -31,7 +31,7 @@ class Membrane(Handle):
     ) -> None:  # fmt: skip
         super().__init__(topology, name, first, mass, friction)
         self.mesh = mesh
-        self.fixed = bool(fixed.all())
+        self.fixed: bool = bool(fixed.all())
         self._held = fixed
         self.first_face = first_face
 

@@ -34,7 +34,7 @@ class Proposing:
     """
 
     def __init__(self, blocks: Sequence[str]) -> None:
-        self.blocks = tuple(blocks)
+        self.blocks: tuple[str, ...] = tuple(blocks)
         self.counts: np.ndarray = np.zeros((len(self.blocks), 3), np.int64)
         #: Tries when something was last accepted, as far as that was looked at; and whether users have been warned.
         self._tried_then: np.ndarray = np.zeros(len(self.blocks), np.int64)

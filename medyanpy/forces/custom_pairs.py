@@ -1,6 +1,7 @@
 """Pair energies written as text."""
 
 import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -158,7 +159,8 @@ class CustomPair(WrittenForce, EndingPair):
         if "cutoff" not in self.changeable:
             # What each bead may have one of depends on the groups, which are known by now.
             table = domain_table(**{p: Domain(per=self._items_of(p)) for p in self._of_text}, **_OWN)
-            self.domains, self.changeable = table, tuple(table)
+            self.domains: Mapping[str, Domain] = table
+            self.changeable: tuple[str, ...] = tuple(table)
         of_text = {p: self.domains[p] for p in self._of_text}
         for p, domain in of_text.items():
             given = numbers[p]
