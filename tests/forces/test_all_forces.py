@@ -77,8 +77,12 @@ MANY = {
 }
 
 
+# Under sanitizers these take 20 s each; the contract has the same kernels on fewer beads.
+LONG = ("Morse, switched", "custom pairs")
+
+
 @pytest.mark.filterwarnings("ignore::medyanpy.TimestepWarning")  # Nothing moves.
-@pytest.mark.parametrize("name", MANY)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name in LONG)) for name in MANY])
 def test_bits_of_many(name):
     check_bits(ForceCase(name, MANY[name], lambda x: 0.0, 1.0))
 

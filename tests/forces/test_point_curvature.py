@@ -274,6 +274,7 @@ def shares(mesh, energy, n):
     return np.array([np.mean([np.exp(-energy(f, w)) for w in weights]) for f in range(len(mesh.faces))])
 
 
+@pytest.mark.slow
 def test_density_on_a_torus_at_rest():
     """Curvature sensing: exp(-U(H)/kT) per area, in classes of triangles by what that is: against the integral over the
     mesh as it is, and, to the order of the mesh, the torus."""

@@ -126,6 +126,7 @@ def check_ellipse(n, angle, seed):
     return rows
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("angle", [0.0, np.pi / 6.0])
 def test_ellipse_in_a_plane(angle):
     """10 000 ellipses of 1000 steps. Errors of 0.18 in D_xx and D_yy would be seen, of 0.11 in D_xy and, by windows, of
@@ -177,6 +178,7 @@ def test_brownian_screw():
     assert m.square(300) == pytest.approx(2.0 * trace * 3.0, rel=0.3)
 
 
+@pytest.mark.slow
 def test_centre_of_diffusion():
     """Though the screw is described about another point, its centre of diffusion moves evenly: 2t tr D, not more, at
     all times. 20 000 of them, standard errors of 0.6 %; the reference point moves by 1.5 times as much at first."""

@@ -426,6 +426,7 @@ def test_drawn_velocities():
     assert np.abs(c).max() < 6.0 / np.sqrt(5000)
 
 
+@pytest.mark.slow
 def test_translation_alone_is_that_of_beads():
     """Without friction of rotation or coupling, velocities have the law of free beads: D = (kT/γ) x coth x."""
     n, h, gamma = 4000, 0.2, 3.0
@@ -440,6 +441,7 @@ def test_translation_alone_is_that_of_beads():
     check_variance("displacements", (moved**2).sum(), 3 * n, expected, sees=0.12)
 
 
+@pytest.mark.slow
 def test_free_rotors_forget_their_direction():
     """Spheres with strong friction: <P1> and <P2> decay with 2D and 6D, D = kT/γ; 6 000 of them."""
     n, h, gamma = 6000, 0.01, 20.0
