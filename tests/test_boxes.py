@@ -499,3 +499,23 @@ def test_points_are_at_one_image_for_ever(tmp_path):
     simulation.context.set_box((*np.multiply(system.box[:2], 1.05), None))
     after = simulation.context.get_state(positions=True).positions
     assert np.abs(after / (wanted * [1.05, 1.05, 1.0]) - 1.0)[:, :2].max() < 1e-6
+
+
+def test_the_timestep_of_links_to_normals_does_not_know_where_the_seam_is():
+    """On a regular sheet all triangles are alike, across the sides of the box or not."""
+    mesh = mp.TriangleMesh.flat_sheet(8, 8, 10.0, periodic=True)
+    corners = mesh.vertices[mesh.faces]
+    across = np.ptp(corners, axis=1).max(axis=1) > 40.0
+    assert 0 < across.sum() < len(across)
+
+    def longest(triangle):
+        topology = mp.Topology()
+        sheet = topology.add_membrane(mesh, vertex_mass=1e-6)
+        weights = [[0.2, 0.3, 0.5]]
+        point = topology.add_intriangle_points(sheet, triangles=[triangle], barycentric=weights, mass=1e-6)
+        beads = topology.add_beads([[0.0, 0, 0], [0.0, 0, 5.0]], mass=1e-6)
+        return mp.forces.NormalLinks([beads.beads[0]], [beads.beads[1]], point, 2.0).longest_timestep(topology)
+
+    # Of one orientation.
+    alike = [int(np.flatnonzero(across[0::4])[0]) * 4, int(np.flatnonzero(~across[0::4])[0]) * 4]
+    assert longest(alike[0]) == pytest.approx(longest(alike[1]), rel=1e-9)

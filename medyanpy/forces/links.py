@@ -21,6 +21,7 @@ from medyanpy.forces._base import Domain, Force, domain_table
 from medyanpy.forces._given import Beads, Ids
 from medyanpy.forces._stiffness import Coordinates, Start
 from medyanpy.forces.bonds import bind_rows
+from medyanpy.mesh.geometry import corners_of
 from medyanpy.sites import Sites, as_sites, joined_beads
 
 if TYPE_CHECKING:
@@ -854,24 +855,24 @@ class NormalLinks(_SiteTerms):
             number[handle.beads] = np.arange(len(handle))
             own = np.flatnonzero(number[beads] >= 0)
             mesh, at = handle.membrane.mesh, number[beads[own]]
-            corners, weights = mesh.faces[handle.triangles[at]], handle.barycentric[at]
+            triangles, weights = handle.triangles[at], handle.barycentric[at]
             vectors = 2.0 * handle.area_vectors()[at]
-            edges = np.roll(mesh.vertices[mesh.faces], 1, axis=1) - np.roll(mesh.vertices[mesh.faces], -1, axis=1)
+            places = corners_of(mesh.vertices, mesh.faces, mesh._lengths)
+            edges = np.roll(places, 1, axis=1) - np.roll(places, -1, axis=1)
             lengths = np.linalg.norm(edges, axis=2)
             offsets, ring = mesh.vertex_faces
-            for t, corner, weight, sums in zip(own, corners, weights, vectors, strict=True):
+            for t, triangle, weight, sums in zip(own, triangles, weights, vectors, strict=True):
                 whole = np.linalg.norm(weight @ sums)
                 if whole == 0.0:
                     continue
-                for v, w in zip(corner, weight, strict=True):
+                for v, w in zip(mesh.faces[triangle], weight, strict=True):
                     faces = ring[offsets[v] : offsets[v + 1]] // 3
                     row.append(handle.membrane.beads[mesh.faces[faces].ravel()])
                     size.append(w * lengths[faces].ravel() / whole)
                     term.append(np.full(len(row[-1]), t))
                 # Moved in its triangle: by the difference of normals over the least height.
                 spread = np.linalg.norm(sums - np.roll(sums, 1, axis=0), axis=1).max()
-                side = np.linalg.norm(mesh.vertices[corner] - np.roll(mesh.vertices[corner], 1, axis=0), axis=1)
-                area = 0.5 * np.linalg.norm(np.cross(*(mesh.vertices[corner[1:]] - mesh.vertices[corner[0]])))
+                side, area = lengths[triangle], mesh.face_areas[triangle]
                 row.append(beads[[t]])
                 size.append(np.array([spread / whole * side.max() / (2.0 * area)]))
                 term.append(np.array([t]))
