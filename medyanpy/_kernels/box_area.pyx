@@ -11,7 +11,6 @@ lambda and the momentum m A^T v, so that their measure is the same and their kin
 """
 import numpy as np
 
-from cpython.ref cimport PyObject
 from libc.math cimport INFINITY, sqrt
 from libc.stdint cimport int32_t
 from libc.string cimport memcpy
@@ -21,7 +20,7 @@ from medyanpy._kernels.elementary cimport exp_, log_
 from medyanpy._kernels.jumps cimport MOST_DRAWS, Draws, JumpOperation, draw_exponential, draw_two
 from medyanpy._kernels.points cimport Frame, frame_of, place, with_rates
 from medyanpy._kernels.program cimport (
-    NO_FAULT, OUT_OF_MEMORY, PYTHON_EXCEPTION, Operation, World, is_there, mark_moved,
+    NO_FAULT, OUT_OF_MEMORY, PYTHON_EXCEPTION, Operation, Sequence, World, is_there, mark_moved,
 )
 from medyanpy._kernels.vec3 cimport dot
 from medyanpy._kernels.workspace cimport WorkSpace
@@ -54,10 +53,7 @@ cdef class BoxArea(JumpOperation):
     cdef int32_t[::1] beads
     cdef double[:, ::1] kept_x
     cdef double[:, ::1] kept_v
-    cdef list forces
-    cdef Py_ssize_t n_forces
-    cdef PyObject** items
-    cdef object addresses
+    cdef Sequence forces
     cdef WorkSpace space
     # For who made it: where beads are, and the box at the start.
     cdef public object layout
@@ -86,15 +82,7 @@ cdef class BoxArea(JumpOperation):
 
     def take_forces(self, list forces):
         """All of the context, whose energies are added in this order."""
-        cdef Py_ssize_t k
-        cdef size_t[::1] addresses
-        self.forces = list(forces)
-        self.n_forces = len(forces)
-        self.addresses = np.zeros(len(forces) + 1, np.uintp)
-        addresses = self.addresses
-        self.items = <PyObject**> &addresses[0]
-        for k in range(len(forces)):
-            self.items[k] = <PyObject*> self.forces[k]
+        self.forces = Sequence(forces)
 
     cdef int act(self, World* world, double h, Draws* draws) noexcept nogil:
         cdef double u[2]
@@ -131,13 +119,13 @@ cdef class BoxArea(JumpOperation):
         cdef Py_ssize_t k
         potential[0] = 0.0
         world.want_energy = 1
-        for k in range(self.n_forces):
-            fault = (<Operation> self.items[k]).run(world)
+        for k in range(self.forces.count):
+            fault = (<Operation> self.forces.items[k]).run(world)
             if fault != 0:
                 if world.fault.operation == NULL:
-                    world.fault.operation = self.items[k]
+                    world.fault.operation = self.forces.items[k]
                 break
-            potential[0] += (<Operation> self.items[k]).energy
+            potential[0] += (<Operation> self.forces.items[k]).energy
         world.want_energy = wanted
         return fault
 
