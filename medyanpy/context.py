@@ -361,15 +361,22 @@ class Context(Displayed, Guarded):
             for handle in self.layout.handles:
                 check_images("set_positions", handle, x[handle.beads], self._store.box)
         rows = slice(0, self.layout.n_cartesian)
-        before = self._store.x[rows].copy()
+        places = self._store.x.copy()
+        places[rows] = x[self.layout.order[rows]]
+        self._place(places, self._store.box)
+
+    def _place(self, x: np.ndarray, box: np.ndarray) -> None:
+        """Beads are at (n, 3) x, by place, in a box of these lengths; where they cannot be, all is as it was."""
+        before = self._store.x.copy(), self._store.box.copy()
         with self._counted_as_protocol():
-            self._store.x[rows] = x[self.layout.order[rows]]
+            self._store.x[:], self._store.box[:] = x, box
+            self._store.program.changed()
             try:
                 self._schedule.settle()
                 # Velocities belonged to the old triangles and links.
                 self._schedule.admit_velocities()
             except SimulationError:
-                self._store.x[rows] = before
+                self._store.x[:], self._store.box[:] = before
                 raise
             finally:
                 self._store.positions_changed()
@@ -404,22 +411,11 @@ class Context(Displayed, Guarded):
         x = moved_with("set_box", self._store, lengths) if scale else self._store.x.copy()
         if not scale:
             expect_no_seam("set_box", self._store)
-        before, box_before = self._store.x.copy(), self._store.box.copy()
-        with self._counted_as_protocol():
-            self._store.x[:], self._store.box[:] = x, lengths
-            self._store.program.changed()
-            try:
-                self._schedule.settle()
-                self._schedule.admit_velocities()
-            except SimulationError:
-                self._store.x[:], self._store.box[:] = before, box_before
-                raise
-            finally:
-                self._store.positions_changed()
+        self._place(x, lengths)
 
     def _take_box(self, what: str, box: Box | None) -> None:
         """The box of a state."""
-        if (box is None) == self._store.is_periodic or box is not None:
+        if box is not None or self._store.is_periodic:
             lengths = expect_lengths(what, (None, None, None) if box is None else box, self._store)
             self.layout.check_widths(lengths)
             self._store.box[:] = lengths
