@@ -126,7 +126,24 @@ class _MembraneForce(Force):
         return self.name, layout.geometry(self._membrane)
 
 
-class MembraneBending(_MembraneForce):
+class _OfCurvature(_MembraneForce):
+    """A force by the mean curvature of a membrane, of which there are two discrete forms."""
+
+    def __init__(self, membrane: Membrane, discretization: str, *, name: str | None, group: int) -> None:
+        super().__init__(membrane, name=name, group=group)
+        if discretization not in ("vertex", "dihedral"):
+            raise ParameterError(
+                f'{self.name}: discretization = {discretization!r} but must be "vertex" or "dihedral"'
+            )
+        self._discretization = discretization
+
+    @property
+    def discretization(self) -> str:
+        """``"vertex"`` or ``"dihedral"``."""
+        return self._discretization
+
+
+class MembraneBending(_OfCurvature):
     r"""Bending energy of a membrane (Helfrich), with spontaneous curvature.
 
     .. math:: U = \sum_v 2 \kappa_v (H_v - c_v)^2 A_v
@@ -220,18 +237,8 @@ class MembraneBending(_MembraneForce):
         name: str | None = None,
         group: int = 0,
     ) -> None:
-        super().__init__(membrane, name=name, group=group)
-        if discretization not in ("vertex", "dihedral"):
-            raise ParameterError(
-                f'{self.name}: discretization = {discretization!r} but must be "vertex" or "dihedral"'
-            )
-        self._discretization = discretization
+        super().__init__(membrane, discretization, name=name, group=group)
         self._declare(bending_modulus=bending_modulus, spontaneous_curvature=spontaneous_curvature)
-
-    @property
-    def discretization(self) -> str:
-        """``"vertex"`` or ``"dihedral"``."""
-        return self._discretization
 
     def _inner_moduli(self) -> np.ndarray:
         """(V,) κ, 0 on borders, which carry no energy."""

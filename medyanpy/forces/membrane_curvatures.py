@@ -9,9 +9,8 @@ from medyanpy._kernels.membrane_curvatures import DihedralAreaDifference, Gaussi
 from medyanpy._tools.images import nearest_image
 from medyanpy._tools.types import Numbers
 from medyanpy.beads import Membrane
-from medyanpy.errors import ParameterError
 from medyanpy.forces._base import Domain, domain_table
-from medyanpy.forces.membrane import _MembraneForce
+from medyanpy.forces.membrane import _MembraneForce, _OfCurvature
 from medyanpy.mesh import TriangleMesh, geometry
 
 if TYPE_CHECKING:
@@ -86,7 +85,7 @@ class MembraneGaussianCurvature(_MembraneForce):
         return GaussianCurvature(*self._place(layout), np.ascontiguousarray(modulus))
 
 
-class MembraneAreaDifference(_MembraneForce):
+class MembraneAreaDifference(_OfCurvature):
     r"""Resistance of a closed bilayer to differences in area of its two leaflets (area-difference elasticity, ADE).
 
     .. math:: U = \frac{\kappa_r}{2} \frac{\pi}{A D^2} (\Delta A - \Delta A_0)^2, \quad
@@ -164,19 +163,9 @@ class MembraneAreaDifference(_MembraneForce):
         name: str | None = None,
         group: int = 0,
     ) -> None:
-        super().__init__(membrane, name=name, group=group)
-        if discretization not in ("vertex", "dihedral"):
-            raise ParameterError(
-                f'{self.name}: discretization = {discretization!r} but must be "vertex" or "dihedral"'
-            )
-        self._discretization = discretization
+        super().__init__(membrane, discretization, name=name, group=group)
         self._expect_closed("lipids go from one side to the other round it")
         self._declare(modulus=modulus, thickness=thickness, area_difference=area_difference, area=area)
-
-    @property
-    def discretization(self) -> str:
-        """``"vertex"`` or ``"dihedral"``."""
-        return self._discretization
 
     def _checked(self, **numbers: "Any") -> "dict[str, Any]":
         mesh = self._membrane.mesh
