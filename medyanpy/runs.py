@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from medyanpy._tools.deadlines import Deadline, in_words, seconds_of
 from medyanpy._tools.names import plainly_called
+from medyanpy._tools.outputs import is_lock
 from medyanpy._tools.progress import Progress
 from medyanpy._tools.threads import threads_by_default
 from medyanpy._tools.validation import file_path, whole_number
@@ -273,7 +274,7 @@ def resume(
 
 def _was_done(what: str, path: Path, until: int) -> bool:
     """Whether nothing is left to do, so that no file is touched: neither steps, nor reports, nor frames to cut off that
-    a run which was to go farther has left.
+    a run which was to go farther has left, nor files that one which was killed after its last step has not closed.
 
     Raises
     ------
@@ -286,7 +287,10 @@ def _was_done(what: str, path: Path, until: int) -> bool:
     if head["step"] < until or any(isinstance(tree, dict) and tree.get("owes") for tree in head.get("reporters", [])):
         return False
     newest = os.stat(path).st_mtime_ns
-    there = (os.path.join(folder, name) for folder, _, names in os.walk(path.parent) for name in names)
+    there = [os.path.join(folder, name) for folder, _, names in os.walk(path.parent) for name in names]
+    if any(is_lock(name) for name in there):
+        # Who closes a file removes its lock. Other programs refuse an HDF5 file that was not closed.
+        return False
     return all(os.stat(name).st_mtime_ns < newest for name in there if name != str(path))
 
 

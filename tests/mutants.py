@@ -241,6 +241,7 @@ LAWS = [
     ("the same bits for any number", "_kernels/rows.pyx", "_find_row", "sort_short(near.id, out, n)", "pass"),
     ("killed at any moment and started again", "reporters/_table.py", "go_on", "self._marked = mark", "pass"),
     ("a run in a folder ends in time", "runs.py", "_was_done", "st_mtime_ns < newest", "st_mtime_ns <= 2 * newest"),
+    ("a run in a folder ends in time", "runs.py", "_was_done", "if any(is_lock(name) for name in there):", "if False:"),
     ("many runs have the bits of each alone", "ensemble/replicas.py", "begun", "replica.seed", "replica.index[1]"),
     ("walkers that swap states", "ensemble/exchange.py", "enter", "math.sqrt(after / before)", "after / before"),
     ("after a fault the state", "_kernels/program.pyx", "restore", "memcpy(self.kept[k].live, self.kept[k].copy", "memcpy(self.kept[k].copy, self.kept[k].live"),

@@ -8,16 +8,18 @@ import threading
 import time
 from pathlib import Path
 
+import h5py
 import numpy as np
 import pytest
 
 import medyanpy as mp
 from medyanpy import runs
 from medyanpy._tools.deadlines import Deadline, seconds_of
+from medyanpy._tools.outputs import Lock
 from medyanpy.errors import OutputError, ParameterError, ReporterWarning, SimulationError
 
 sys.path.insert(0, str(Path(__file__).parent / "faults"))
-from restart_runs import compared, left
+from restart_runs import compared, forked, left
 
 # Commands and processes: no kernel that other tests do not reach.
 pytestmark = pytest.mark.slow
@@ -214,6 +216,30 @@ def test_a_run_that_was_to_go_farther_is_cut_off(tmp_path):
     assert compared(tmp_path / "through", tmp_path / "killed") != []
     assert mp.run(tmp_path / "killed", make, until=50).action == "was done"
     assert compared(tmp_path / "through", tmp_path / "killed") == []
+
+
+@pytest.mark.parametrize("free", [False, True], ids=["locked", "let go"])
+def test_a_run_killed_before_its_files_were_closed_is_closed(monkeypatch, tmp_path, free):
+    """Its checkpoint is of the very step, and nothing is missing; but HDF5 opens no file that has a writer's mark."""
+
+    def killed():
+        monkeypatch.setattr(mp.Simulation, "close", lambda simulation: os.kill(os.getpid(), signal.SIGKILL))
+        mp.run(tmp_path / "killed", make, until=50)
+
+    child = forked(killed)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+    if free:
+        # As an ensemble does, which waits for the folder.
+        Lock("test", tmp_path / "killed" / runs.CHECKPOINT).release()
+    with pytest.raises(OSError, match="already open for write"):
+        h5py.File(tmp_path / "killed" / "run.h5", "r")
+    mp.run(tmp_path / "through", make, until=50)
+    assert mp.run(tmp_path / "killed", make, until=50).action == "was done"
+    assert compared(tmp_path / "through", tmp_path / "killed") == []
+    # Now no file is touched any more.
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "killed").iterdir()}
+    assert mp.run(tmp_path / "killed", lambda directory: 1 / 0, until=50).action == "was done"
+    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "killed").iterdir()} == before
 
 
 def test_what_was_not_reported_when_the_checkpoint_was_written_is_reported(tmp_path):

@@ -16,7 +16,7 @@ from medyanpy._tools.validation import file_path
 from medyanpy.errors import MedyanError, OutputError, ParameterError
 
 __all__ = [
-    "Lock", "beside", "check_in_place", "check_replaceable", "hold", "holds_no_file", "in_place", "let_go",
+    "Lock", "beside", "check_in_place", "check_replaceable", "hold", "holds_no_file", "in_place", "is_lock", "let_go",
     "made_beside", "new_file", "remove_left_over", "reserve", "unwritable", "write_atomically", "writing",
 ]  # fmt: skip
 
@@ -26,6 +26,8 @@ _REMEDIES = {
     errno.EMFILE: "close files that this process holds open",
     errno.ENOENT: "its folder is not there",
 }
+# How the names of locks end.
+_LOCK = ".lock"
 _CANNOT_ALLOCATE = (errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL)
 
 
@@ -254,7 +256,7 @@ class Lock:
     """
 
     def __init__(self, what: str, path: Path) -> None:
-        self._path = path.with_name(f".{path.name}.lock")
+        self._path = path.with_name(f".{path.name}{_LOCK}")
         self._process = os.getpid()
         self._file = None
         with writing(what, path):
@@ -280,6 +282,12 @@ class Lock:
             # Forked children hold the file open: closing alone would leave it locked.
             let_go(file)
             os.close(file)
+
+
+def is_lock(path: str) -> bool:
+    """Whether a file has the name of a `Lock`: of a writer at work, or of one that was killed."""
+    name = os.path.basename(path)
+    return name.startswith(".") and name.endswith(_LOCK)
 
 
 def hold(what: str, path: Path, file: int) -> None:
