@@ -105,7 +105,7 @@ def same_folders(one, other):
 class Killer:
     """Kills processes of a list at random moments, until the block ends or it has killed as many as it may."""
 
-    def __init__(self, processes, most, seed, pause=0.6):
+    def __init__(self, processes, most, seed, pause=0.3):
         self._processes, self._most, self._pause = processes, most, pause
         self._rng, self._ended = random.Random(seed), threading.Event()
         self.killed = 0
