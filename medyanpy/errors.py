@@ -150,8 +150,8 @@ class UnitsWarning(UserWarning):
 
 
 class MeshQualityWarning(UserWarning):
-    """Triangles of a running membrane that have become needles, or that are too large for what they are to show; the
-    message names the worst, or the ratio, and what would help."""
+    """Triangles of a running membrane that have become needles, that are too large for what they are to show, or that
+    nothing keeps from folding onto each other; the message names the worst, or the ratio, and what would help."""
 
 
 class ReporterWarning(UserWarning):

@@ -425,6 +425,8 @@ for form, kernel, function, make_force in (
      lambda sphere: forces.MembraneBending(sphere, 5.0, 0.0, "vertex", name="bending")),
     ("dihedral form", "membrane_dihedral.pyx", "_rows",
      lambda sphere: forces.MembraneBending(sphere, 5.0, 0.0, "dihedral", name="bending")),
+    ("folds", "membrane_folds.pyx", "_find",
+     lambda sphere: forces.MembraneFoldRepulsion(sphere, 5.0, 0.1, name="bending")),
     ("difference in area, vertex form", "membrane_curvatures.pyx", "_rows_of_vertices",
      lambda sphere: forces.MembraneAreaDifference(sphere, 5.0, 1.0, 600.0, name="bending")),
     ("difference in area, dihedral form", "membrane_curvatures.pyx", "_values_of_faces",
@@ -451,6 +453,25 @@ def a_vertex_jumps_over_the_wall_of_its_tether():
     context.set_velocities(v)
     around = {1 + int(i) for f in mesh.faces.tolist() if 77 in f for i in f}
     return Scene(context, lambda: context.set_velocities(np.zeros_like(v)), around, "vesicle", "tether")
+
+
+@fault("membrane_folds.pyx", "_find", "NOT_FINITE", "FoldRepulsion", SMALLER, in_triangle=True)
+def a_triangle_comes_to_lie_on_the_next():
+    """It never has no area: one step takes it from one side of the edge to the other."""
+    topology = mp.Topology()
+    topology.add_beads([[9.0, 9, 9]], mass=1.0)
+    corners = np.array([[0.0, 0, 0], [2, 0, 0], [1, 3, 0], [1, -1, 0]])
+    sheet = topology.add_membrane(
+        mp.TriangleMesh(corners, [[0, 1, 2], [1, 0, 3]]), vertex_mass=1.0, name="sheet"
+    )
+    system = mp.System(topology)
+    system.add_force(forces.MembraneFoldRepulsion(sheet, 5.0, name="folds"))
+    context = make(system, "BAB", 1.0)
+    context.step(4)
+    v = np.zeros((5, 3))
+    v[4] = [0.0, 0.75, 0.0]
+    context.set_velocities(v)
+    return Scene(context, lambda: context.set_velocities(np.zeros_like(v)), {1, 2, 3, 4}, "sheet", "folds")
 
 
 @fault("membrane_totals.pyx", "run", "NOT_FINITE", "OsmoticPressure", SMALLER)

@@ -352,6 +352,7 @@ FORCES = {
     "volume": lambda sheet: mp.forces.MembraneVolume(sheet, 0.1, volume=1.1 * abs(sheet.mesh.volume)),
     "springs": lambda sheet: mp.forces.MembraneEdgeSprings(sheet, 0.5, length=17.0),
     "tether": lambda sheet: mp.forces.MembraneTether(sheet, 50.0, 17.0, l_min=0.0, l_c1=0.9, l_c0=1.0, l_max=9.0),
+    "folds": lambda sheet: mp.forces.MembraneFoldRepulsion(sheet, 50.0, 0.3),
     "collisions": lambda sheet: mp.forces.SoftCollisions(
         [sheet, sheet.topology["other"]], stiffness=5.0, radius=20.0
     ),

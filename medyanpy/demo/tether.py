@@ -31,6 +31,7 @@ from medyanpy.files.trajectory import Trajectory
 from medyanpy.forces import (
     HarmonicTrap,
     MembraneBending,
+    MembraneFoldRepulsion,
     MembraneTension,
     MembraneTether,
     MembraneVolume,
@@ -156,8 +157,9 @@ def _build(mesh: TriangleMesh, curved: int, seed: int) -> System:
     system.add_force(MembraneBending(vesicle, BENDING_MODULUS))
     system.add_force(MembraneTension(vesicle, TENSION))
     system.add_force(MembraneVolume(vesicle, VOLUME_MODULUS, (1.0 + SWOLLEN) * mesh.volume))
-    strength = 80.0 * TEMPERATURE * units.boltzmann
-    system.add_force(MembraneTether(vesicle, strength, EDGE, l_min=SHORTEST, l_max=LONGEST))
+    thermal_energy = TEMPERATURE * units.boltzmann
+    system.add_force(MembraneTether(vesicle, 80.0 * thermal_energy, EDGE, l_min=SHORTEST, l_max=LONGEST))
+    system.add_force(MembraneFoldRepulsion(vesicle, 20.0 * thermal_energy))
     system.add_force(PointCurvature(proteins, PROTEIN_MODULUS, CURVATURE, PATCH_AREA))
     # The vertices at the foot and the tip stay what they are, whatever flips around them.
     foot = np.flatnonzero(mesh.vertices[:, 2] < FOOT * radius)

@@ -13,9 +13,10 @@ import numpy as np
 from medyanpy._tools.tables import aligned
 from medyanpy.beads import Constraints, Membrane
 from medyanpy.engine.needles import flattest, heights
-from medyanpy.errors import ThermostatWarning, TimestepWarning, UnitsWarning, warn_outside
-from medyanpy.forces import MembraneBending
+from medyanpy.errors import MeshQualityWarning, ThermostatWarning, TimestepWarning, UnitsWarning, warn_outside
+from medyanpy.forces import MembraneBending, MembraneFoldRepulsion
 from medyanpy.forces._stiffness import Start, longest_timestep
+from medyanpy.jumps import EdgeFlips
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -187,6 +188,7 @@ def look(system: "System", integrator: "SplittingIntegrator") -> Worksheet:
         ),
         *_remarks_of_needles(system, integrator),
         *_remarks_of_folds(system, integrator, forces),
+        *_remarks_of_fluids(system),
         *_remarks_of_friction(system, integrator),
         *_remarks_of_temperatures(system, integrator),
         *_remarks_of_units(system, integrator, start, rates, beads),
@@ -366,6 +368,23 @@ def _remarks_of_folds(
                "A finer or smoother mesh would do"),
         ))  # fmt: skip
     return remarks
+
+
+def _remarks_of_fluids(system: "System") -> list[_Remark]:
+    """Of membranes that flow into folds whose bending energy is lower than that of a surface."""
+    kept = {force.membrane for force in system.forces if isinstance(force, MembraneFoldRepulsion)}
+    flow = [jump for jump in system.jumps if isinstance(jump, EdgeFlips) and jump.rate > 0.0]
+    return [
+        (
+            MeshQualityWarning,
+            f"{jump.name}: nothing keeps triangles of {jump.membrane.name!r} from folding onto each other as its edges "
+            f"flip, and {force.name} has less energy where they do: areas, volumes and spectra will be those of a "
+            "crumpled membrane, sooner or later. Add forces.MembraneFoldRepulsion(membrane, 20 * kT)",
+        )
+        for jump in flow
+        for force in system.forces
+        if isinstance(force, MembraneBending) and force.membrane is jump.membrane and jump.membrane not in kept
+    ]
 
 
 def _remarks_of_friction(system: "System", integrator: "SplittingIntegrator") -> list[_Remark]:

@@ -30,6 +30,7 @@ from medyanpy.forces.membrane_fields import (
     PointCurvature,
     PythonMembraneField,
 )
+from medyanpy.forces.membrane_folds import MembraneFoldRepulsion
 from medyanpy.forces.membrane_lines import BorderTension, MembraneLineTension
 from medyanpy.forces.membrane_tether import MembraneTether
 from medyanpy.forces.pairs import WCA, Coulomb, LennardJones, Morse, Ricker, SoftSphere, TabulatedPair, Yukawa
@@ -69,6 +70,7 @@ __all__ = [
     "MembraneBending",
     "MembraneEdgeSprings",
     "MembraneField",
+    "MembraneFoldRepulsion",
     "MembraneGaussianCurvature",
     "MembraneLineTension",
     "MembraneOsmoticPressure",

@@ -71,6 +71,9 @@ class EdgeFlips(Jump):
     attempt, which takes a millisecond; all other forces that a moved point can feel evaluate their whole energy twice
     when there are points in the two triangles.
 
+    With `MembraneBending` a `MembraneFoldRepulsion` belongs to it, without which a Context warns (MeshQualityWarning):
+    triangles that lie on each other can have less bending energy than the surface, and flips find such pockets.
+
     Springs that have one length for all edges make no solid any more, but `MembraneTether` is what keeps edges in
     bounds without a say in between.
 
@@ -89,6 +92,7 @@ class EdgeFlips(Jump):
     >>> system = mp.System(topology)
     >>> bending = system.add_force(mp.forces.MembraneBending(vesicle, bending_modulus=82.0))
     >>> tether = system.add_force(mp.forces.MembraneTether(vesicle, strength=330.0))
+    >>> folds = system.add_force(mp.forces.MembraneFoldRepulsion(vesicle, strength=82.0))
     >>> flips = system.add_jump(mp.jumps.EdgeFlips(vesicle, rate=1e7))
     >>> integrator = mp.SplittingIntegrator("JBAOABJ", 1e-9, kT=4.14, seed=1)
     >>> context = mp.Context(system, integrator)

@@ -114,6 +114,7 @@ FORCES: dict[str, Callable[[SimpleNamespace], Force]] = {
     "MembraneArea": lambda s: forces.MembraneArea(s.membrane, 1.0, 12.0, per_triangle=True),
     "MembraneTension": lambda s: forces.MembraneTension(s.membrane, 0.3),
     "MembraneTether": lambda s: forces.MembraneTether(s.membrane, 5.0, l_min=0.3, l_c1=0.9, l_c0=1.1, l_max=2.0),
+    "MembraneFoldRepulsion": lambda s: forces.MembraneFoldRepulsion(s.membrane, 5.0, 0.1),
     "MembraneVolume": lambda s: forces.MembraneVolume(s.membrane, 0.5, 3000.0),
     "MembranePressure": lambda s: forces.MembranePressure(s.membrane, 0.5),
     "MembraneOsmoticPressure": lambda s: forces.MembraneOsmoticPressure(s.membrane, 3000.0, 0.9, kT=2.0),

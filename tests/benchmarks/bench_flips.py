@@ -31,6 +31,7 @@ def vesicle(subdivisions: int, more: str = "") -> tuple[mp.Context, mp.jumps.Edg
     system.add_force(mp.forces.MembraneBending(membrane, 20.0 * KT, discretization=form))
     system.add_force(mp.forces.MembraneArea(membrane, 200.0))
     system.add_force(mp.forces.MembraneVolume(membrane, 0.05))
+    system.add_force(mp.forces.MembraneFoldRepulsion(membrane, 20.0 * KT))
     if more == "tether":
         tether = {"l_min": 0.3, "l_c1": 1.0, "l_c0": 1.0, "l_max": 1.8}
         system.add_force(mp.forces.MembraneTether(membrane, STRENGTH, **tether))

@@ -65,6 +65,7 @@ MANY = {
     "area of each triangle": membrane(lambda m: F.MembraneArea(m, 200.0, 0.2, per_triangle=True)),
     "tension": membrane(lambda m: F.MembraneTension(m, 0.02)),
     "tether": membrane(lambda m: F.MembraneTether(m, 50.0, l_min=0.2, l_c1=1.0, l_c0=1.0, l_max=3.0)),
+    "folds": membrane(lambda m: F.MembraneFoldRepulsion(m, 50.0, 0.02)),
     "volume": membrane(lambda m: F.MembraneVolume(m, 0.8, 4000.0)),
     "pressure": membrane(lambda m: F.MembranePressure(m, 0.8)),
     "osmotic pressure": membrane(lambda m: F.MembraneOsmoticPressure(m, 4000.0, 0.9, kT=2.0)),

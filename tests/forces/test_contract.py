@@ -527,6 +527,32 @@ def tether(which):
     return ForceCase(f"tether, {which}", build, energy, 1.0)
 
 
+def folds(which):
+    """From an angle on that half of the edges have, as the lumps are."""
+    membrane = lumpy_handles()[which]
+    inner = [[a // 3, b // 3] for a, b in enumerate(membrane.mesh.opposite_corners.ravel()) if b > a]
+    faces = membrane.mesh.faces
+
+    def cosines(x):
+        a, b, c = np.moveaxis(x[membrane.beads][faces], 1, 0)
+        normals = np.cross(b - a, c - a)
+        normals = normals / np.sqrt((normals**2).sum(axis=1))[:, None]
+        return (normals[[i for i, _ in inner]] * normals[[j for _, j in inner]]).sum(axis=1)
+
+    middle = float(np.median(cosines(np.concatenate([np.zeros((membrane.first_bead, 3)), membrane.mesh.vertices]))))
+
+    def build():
+        topology, handles = lumpy_scene()
+        return topology, mp.forces.MembraneFoldRepulsion(handles[which], 90.0, math.acos(middle))
+
+    def energy(x):
+        cosine = cosines(x)
+        folded = cosine[cosine < middle]
+        return 90.0 * ((middle - folded) ** 3 / (1.0 + folded)).sum()
+
+    return ForceCase(f"folds, {which}", build, energy, 1.0)
+
+
 def own_areas(n):
     return np.linspace(1.0, 3.0, n), np.linspace(4.0, 9.0, n)
 
@@ -564,6 +590,8 @@ MEMBRANES = [
     ),
     tether("closed"),
     tether("open"),
+    folds("closed"),
+    folds("open"),
 ]
 
 

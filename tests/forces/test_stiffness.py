@@ -66,6 +66,7 @@ MEMBRANE_FORCES = {
     "tether": lambda v: mp.forces.MembraneTether(
         v, 5.0, 0.8 * float(v.mesh.edge_lengths.mean()), l_min=0.01, l_c1=0.95, l_c0=0.95, l_max=5.0
     ),
+    "folds": lambda v: mp.forces.MembraneFoldRepulsion(v, 5.0, 0.1),
     "volume": lambda v: mp.forces.MembraneVolume(v, 1.3),
     "blown volume": lambda v: mp.forces.MembraneVolume(v, 1.3, 0.8 * v.mesh.volume),
     "osmotic volume": lambda v: mp.forces.MembraneOsmoticPressure(v, 1.1 * v.mesh.volume, 1.0, kT=2.0),
@@ -76,7 +77,7 @@ MEMBRANE_FORCES = {
 
 CASES = [
     (shape, force) for shape in MESHES for force in MEMBRANE_FORCES
-    if ("volume" not in force if shape == "sheet" else force != "borders")
+    if ("volume" not in force and force != "folds" if shape == "sheet" else force != "borders")
 ]  # fmt: skip
 
 
@@ -103,6 +104,14 @@ CUBE = mp.TriangleMesh(
     [[0, 1, 3], [0, 3, 2], [4, 6, 7], [4, 7, 5], [0, 4, 5], [0, 5, 1],
      [2, 3, 7], [2, 7, 6], [0, 2, 6], [0, 6, 4], [1, 5, 7], [1, 7, 3]],
 )  # fmt: skip
+
+
+@pytest.mark.parametrize("mesh", [spiked(1.6), spiked(2.5), spiked(6.0), CUBE], ids=["tip", "spike", "thorn", "cube"])
+def test_repulsion_of_folds_that_are_there(mesh):
+    topology = mp.Topology()
+    topology.add_beads([[50.0, 0, 0]], mass=1e-3)
+    membrane = topology.add_membrane(mesh, vertex_mass=uneven(len(mesh.vertices)))
+    holds(topology, mp.forces.MembraneFoldRepulsion(membrane, 5.0, 0.8), least=0.4)
 
 
 @pytest.mark.parametrize("curvature", [0.0, 0.3])
