@@ -7,6 +7,8 @@ import pytest
 
 import medyanpy as mp
 from medyanpy import forces
+from medyanpy.engine.needles import heights
+from medyanpy.mesh.geometry import radius_ratios
 
 SHEET = mp.TriangleMesh.flat_sheet(4, 4, 1.0)
 
@@ -86,6 +88,23 @@ def test_the_bound_is_a_quality_of_one_in_twenty():
     place(here, stretched(SHEET, below))
     with pytest.warns(mp.MeshQualityWarning):
         here.step(10_000)
+
+
+def test_triangles_across_the_sides_of_a_box_are_as_long_as_they_are():
+    """They were measured from one side of the box to the other."""
+    topology = mp.Topology()
+    mesh = mp.TriangleMesh.flat_sheet(12, 12, 1.0, periodic=True)
+    topology.add_membrane(mesh, vertex_mass=1.0, name="patch")
+    system = mp.System(topology, box=mesh.box)
+    here = mp.Context(system, mp.VerletIntegrator(1e-9))
+    quiet(lambda: here.step(10_000))
+    # And in a box that has become another.
+    here.set_box((1.3 * mesh.box[0], mesh.box[1] / 1.3, None))
+    quiet(lambda: here.step(10_000))
+    box = np.array([1.3 * mesh.box[0], mesh.box[1] / 1.3, 0.0])
+    x = here.get_state(positions=True).positions
+    assert radius_ratios(x, mesh.faces, box).min() > 0.5
+    assert heights(x, mesh.faces, box).max() < 1.0
 
 
 def test_needles_of_the_users_own_mesh_are_no_news():

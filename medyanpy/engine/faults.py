@@ -144,15 +144,17 @@ class Faults:
         of_jump = "" if jump is None else f", jump {jump}"
         error = f"{type(fault.cause).__name__}: {fault.cause}"
         if fault.kind == "runaway":
-            point = fault.bead - self.store.layout.n_cartesian
+            layout = self.store.layout
+            box = layout.box if layout.is_periodic else None
+            point = fault.bead - layout.n_cartesian
             if point >= 0:
                 face = int(self.store.triangle[point])
-                found: tuple[int, float] | None = face, float(heights(self.store.x[self.store.faces[face]]))
+                found: tuple[int, float] | None = face, float(heights(self.store.x, self.store.faces[[face]], box)[0])
             else:
-                found = flattest(self.store.x, self.store.faces, fault.bead)
+                found = flattest(self.store.x, self.store.faces, fault.bead, box)
             if found is not None:
                 face, height = found
-                membranes = self.store.layout.topology.membranes
+                membranes = layout.topology.membranes
                 triangle = face - max(m.first_face for m in membranes if m.first_face <= face)
                 where += f", triangle {triangle} (height {height:.3g} nm)"
         energy = self._in_words(fault.value)

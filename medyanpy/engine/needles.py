@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from medyanpy.errors import MeshQualityWarning, warn_outside
-from medyanpy.mesh.geometry import radius_ratios
+from medyanpy.mesh.geometry import corners_of, radius_ratios
 
 if TYPE_CHECKING:
     from medyanpy.layout import Layout
@@ -18,8 +18,9 @@ _NEEDLE = 0.05
 _EVERY = 10_000
 
 
-def heights(corners: np.ndarray) -> np.ndarray:
-    """(...,) nm; the smallest height of triangles (..., 3, 3): twice the area over the longest edge."""
+def heights(x: np.ndarray, faces: np.ndarray, box: np.ndarray | None) -> np.ndarray:
+    """(F,) nm; the smallest height of triangles (F, 3): twice the area over the longest edge."""
+    corners = corners_of(x, faces, box)
     edges = corners - np.roll(corners, 1, axis=-2)
     doubled = np.linalg.norm(np.cross(edges[..., 0, :], edges[..., 1, :]), axis=-1)
     longest = np.linalg.norm(edges, axis=-1).max(axis=-1)
@@ -27,12 +28,12 @@ def heights(corners: np.ndarray) -> np.ndarray:
     return height
 
 
-def flattest(x: np.ndarray, faces: np.ndarray, vertex: int) -> tuple[int, float] | None:
+def flattest(x: np.ndarray, faces: np.ndarray, vertex: int, box: np.ndarray | None) -> tuple[int, float] | None:
     """Of the triangles (F, 3) at a vertex, the one of smallest height, and that height; None where it has none."""
     at = np.flatnonzero((faces == vertex).any(axis=1))
     if len(at) == 0:
         return None
-    height = heights(x[faces[at]])
+    height = heights(x, faces[at], box)
     return int(at[np.argmin(height)]), float(height.min())
 
 
@@ -60,8 +61,9 @@ class Degradation:
         if not self._watched or 0 <= step - self._looked < _EVERY:
             return
         self._looked = step
+        box = self._layout.box if self._layout.is_periodic else None
         for membrane, places in list(self._watched.items()):
-            quality = radius_ratios(x[places], self._layout.connectivity(membrane).faces)
+            quality = radius_ratios(x[places], self._layout.connectivity(membrane).faces, box)
             worst = int(np.argmin(quality))
             first = float(membrane.mesh.quality.min())
             if quality[worst] >= min(_NEEDLE, 0.5 * first):
@@ -71,6 +73,7 @@ class Degradation:
                 f"{membrane.name!r}: triangle {worst} has become a needle of quality {quality[worst]:.2g} "
                 f"(equilateral: 1; the lowest of its mesh was {first:.2g}) by step {step}. Bending energies of such "
                 "triangles, and shapes made of them, mean nothing. Hold triangles in shape with MembraneEdgeSprings, "
+                "where edges flip with a MembraneTether of which l_max / l_min is smaller, "
                 "or more tightly with MembraneArea(per_triangle=True), and start again from where they were good",
                 MeshQualityWarning,
             )

@@ -310,7 +310,7 @@ def _place(system: "System", integrator: "SplittingIntegrator", row: ForceRow) -
     text = f". The stiffest is bead {row.stiffest} ({handle.name!r}, {handle.describe(row.stiffest) or handle.kind})"
     if isinstance(handle, Membrane):
         vertex = int(np.flatnonzero(handle.beads == row.stiffest)[0])
-        if (found := flattest(handle.mesh.vertices, handle.mesh.faces, vertex)) is not None:
+        if (found := flattest(handle.mesh.vertices, handle.mesh.faces, vertex, handle.mesh._lengths)) is not None:
             text += f", triangle {found[0]} (height {found[1]:.3g} nm)"
     return text + "; half of the others bear twice as long a timestep"
 
@@ -323,7 +323,7 @@ def _remarks_of_needles(system: "System", integrator: "SplittingIntegrator") -> 
     for membrane in system.topology.membranes:
         mesh, moves = membrane.mesh, ~membrane.fixed_beads
         inverse_mass = np.divide(1.0, membrane.mass, out=np.zeros(len(membrane)), where=moves)
-        height = heights(mesh.vertices[mesh.faces])
+        height = heights(mesh.vertices, mesh.faces, mesh._lengths)
         speed = np.sqrt(integrator.kT * inverse_mass)[mesh.faces].max(axis=1)
         longest = np.divide(height, _NEEDLE * speed, out=np.full(len(height), inf), where=speed > 0.0)
         needles = int(np.count_nonzero(longest < integrator.timestep))
@@ -354,7 +354,7 @@ def _remarks_of_folds(
         i, n = int(np.argmin(flatness)), int(np.count_nonzero(flatness < _SHARP))
         if not n or (vertex and row.share <= _CRUMPLED):
             continue
-        if (found := flattest(membrane.mesh.vertices, membrane.mesh.faces, i)) is None:
+        if (found := flattest(membrane.mesh.vertices, membrane.mesh.faces, i, membrane.mesh._lengths)) is None:
             continue
         others = f" and {n - 1} more" if n > 1 else ""
         remarks.append((
