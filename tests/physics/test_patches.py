@@ -153,8 +153,8 @@ def test_a_vesicle_has_the_spectrum_of_milner_and_safran():
     mechanical = mp.analysis.average(tensions)
     kappa, sigma = (mp.analysis.Estimate(one.value / curved, one.error) for one in (fit.bending_modulus, fit.tension))
     print(f"kappa {kappa}, tension {sigma}, by virials {mechanical}")
-    for l, power, error, law in zip(spectrum.degree, spectrum.value, spectrum.error, fit.value, strict=True):
-        print(f"l = {l}: {power:.4g} ± {error:.2g}, over the law {power / law:.3f}")
+    for degree, power, error, law in zip(spectrum.degree, spectrum.value, spectrum.error, fit.value, strict=True):
+        print(f"l = {degree}: {power:.4g} ± {error:.2g}, over the law {power / law:.3f}")
     assert (np.abs(spectrum.value - fit.value) < np.maximum(5.0 * spectrum.error, 0.05 * fit.value)).all()
     assert abs(kappa.value - VESICLE_KAPPA) < max(5.0 * kappa.error, 0.03 * VESICLE_KAPPA)
     assert abs(sigma.value - mechanical.value) < max(5.0 * np.hypot(sigma.error, mechanical.error), 0.05)
