@@ -412,7 +412,7 @@ LAWS = [
     ("pairs of points in a well along", "_kernels/mesh_pairs.pyx", "_search", "s.targets[k].row, u[1])", "s.targets[k].row, 1.5 * u[1])"),
     ("curvature of a membrane goes on over edges", "_kernels/point_curvature.pyx", "_interpolate", "mu = near.eta / height if height > 0.0 else 0.5", "mu = 0.5"),
     ("directed points have on spheres and tubes", "_kernels/point_curvature.pyx", "_missing_angle", "e + 3 * ((corner + 2) % 3)", "e + 3 * ((corner + 1) % 3)"),
-    ("points that are curved have the density", "_kernels/point_curvature.pyx", "_points", "field.slope[2 * k + 1] = t.drive[k] * patch.slope[1]", "field.slope[2 * k + 1] = 1.2 * t.drive[k] * patch.slope[1]"),
+    ("points that are curved have the density", "_kernels/point_curvature.pyx", "_points", "field.slope[2 * k + i] = by_h * patch.slope[i]", "field.slope[2 * k + i] = 1.2 * by_h * patch.slope[i]"),
     ("points in a field on a membrane have", "_kernels/membrane_fields.pyx", "_linear", "t.slope[2 * k + 1] = t.value[corners[2] - t.first] - u", "t.slope[2 * k + 1] = 0.5 * (t.value[corners[2] - t.first] - u)"),
     ("rates of replica exchange", "ensemble/exchange.py", "_exchange", "delta <= 0.0 or chance < math.exp(-delta)", "delta <= 0.0"),
     ("uncorrelated between uses", "_kernels/philox.pxd", "counter_word3", "(purpose & 0xFF) << 24", "(0 * purpose) << 24"),
@@ -420,7 +420,7 @@ LAWS = [
     ("choices in expressions have", "surfaces/expressions.py", "_derive", "rest if kind == \"max\" else rest[::-1]", "rest"),
     ("SymPy expressions as texts", "surfaces/texts.py", "_write_piecewise", "in reversed(first)", "in first"),
     ("in a periodic box every force is", "_kernels/box.pxd", "nearest_image", "d[c] -= box.length[c]", "d[c] -= 0.999 * box.length[c]"),
-    ("fluids and patches in boxes", "_kernels/neighbors.pyx", "_periodic_cell", "part -= floor(part)", "part -= floor(part) - 1e-9"),
+    ("fluids and patches in boxes", "_kernels/neighbors.pyx", "_shift", "return -near.length[c]", "return 0.0"),
     ("boxes at constant tension and pressure", "_kernels/box_area.pyx", "attempt", "exponent = (gained + kinetic", "exponent = (gained"),
     ("bonds written as text", "_kernels/bonds.pyx", "_find", "t.others[t.q * j + p]", "t.others[p]"),
 ]  # fmt: skip

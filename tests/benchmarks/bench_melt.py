@@ -68,7 +68,7 @@ def main() -> int:
             theirs.append(float(found.stdout.split()[-1]))
     every = (neighbors.follows - follows) / max(1, neighbors.builds - builds)
     print(f"lists of {neighbors.entries / n:.1f} neighbours, built every {every:.1f} steps")
-    target = min(theirs, default=np.inf)
+    target = min(theirs, default=None)
     return int(not row("a step of the melt, beside LAMMPS' lj/cut", min(ours), target, "ns"))
 
 
