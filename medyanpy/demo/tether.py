@@ -64,7 +64,7 @@ SHORTEST, LONGEST, MIN_ANGLE = 0.67, 1.36, 0.3
 FLIPS = 0.1
 # pN s²/nm, pN s/nm and s.
 MASS, FRICTION, TIMESTEP = 4e-12, 6e-8, 2.8e-8
-PROTEIN_MASS, PROTEIN_FRICTION = 2e-12, 5e-8
+PROTEIN_MASS, PROTEIN_FRICTION = 2e-13, 1e-8
 # 1/nm of the mean curvature, nm², pN nm: a tube of 14 nm would suit them best, which is more than this mesh bends.
 CURVATURE, PATCH_AREA, PROTEIN_MODULUS = 0.035, 50.0, 164.0
 # The tube that is looked at, from its end: its cap is left out, and the neck is farther off.
