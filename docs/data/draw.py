@@ -54,7 +54,22 @@ def patch_spectra(axes, t):
     axes.legend(frameon=False)
 
 
-FIGURES = {f.__name__: f for f in (patch_spectra, tethers, vesicle_shapes)}
+def shear_stress(axes, t):
+    middle = np.sqrt(np.maximum(t["attempts_from"], 1) * t["attempts_to"])
+    axes.errorbar(middle, t["share"], t["error"], fmt="o", ms=4)
+    for share in (0.0, 0.05, 0.5):
+        axes.axhline(share, color="gray", lw=0.8, ls=":")
+    axes.set(xscale="log", xlabel="attempts per edge", ylabel="stress over the first")
+
+
+def vesicle_spectrum(axes, t):
+    axes.errorbar(t["l"], t["power"], t["error"], fmt="o", ms=4, label="fluid vesicle")
+    axes.plot(t["l"], t["law"], "k-", lw=1.0, label="Milner and Safran")
+    axes.set(yscale="log", xlabel="l", ylabel="⟨|u|²⟩")
+    axes.legend(frameon=False)
+
+
+FIGURES = {f.__name__: f for f in (patch_spectra, shear_stress, tethers, vesicle_shapes, vesicle_spectrum)}
 
 
 def main(folder):

@@ -8,6 +8,7 @@ steps instead, to see that it runs.
 import argparse
 import datetime
 import io
+import itertools
 import subprocess
 import sys
 import tempfile
@@ -83,13 +84,43 @@ def patch_spectra(quick):
 
     rows = []
     for tension in (0.5,) if quick else (0.0, 0.5, 2.0):
-        context = patches.patch(16, 18, 1.0, 0.1, 1, tension=tension)
-        _, spectrum = patches.sampled(context, 2000 if quick else 2_500_000, 400)
+        _, spectrum = patches.under_tension(tension, 2000 if quick else 1_200_000)
         rows += of_a_spectrum(tension, spectrum)
     return ("tension", "q", "q_seen", "stiffness", "error", "modes", "spacing"), rows
 
 
-RECORDS = {f.__name__: f for f in (vesicle_shapes, tethers, patch_spectra)}
+def shear_stress(quick):
+    """What is left of the stress of a shear of 10 % in patches of 288 vertices, over attempts to flip each edge."""
+    import test_patches as patches
+
+    ends = (0, 10, 30, 100, 300, 1000, 3000, 8000, 12_000)[: 3 if quick else None]
+    shares, flipped = [], []
+    for seed in (11, 12) if quick else range(11, 16):
+        context, flips = patches.sheared(seed)
+        first = patches.stresses(context, 100, 50).mean()
+        flips.rate = 1.0 / patches.TIMESTEP
+        shares.append([])
+        flipped.append([])
+        for begin, end in itertools.pairwise(ends):
+            every = max((end - begin) // 20, 1)
+            shares[-1].append([first, patches.stresses(context, (end - begin) // every, every).mean()])
+            flipped[-1].append(flips.counts.accepted / (3 * 16 * 18))
+    first, left = np.moveaxis(shares, 2, 0)
+    error = left.std(axis=0, ddof=1) / np.sqrt(len(left)) / first.mean()
+    rows = zip(ends, ends[1:], np.mean(flipped, axis=0), left.mean(axis=0) / first.mean(), error, strict=False)
+    return ("attempts_from", "attempts_to", "flips", "share", "error"), list(rows)
+
+
+def vesicle_spectrum(quick):
+    """Spectrum of a fluid vesicle of 642 vertices, 20 kT, and that of Milner and Safran which is fitted to it."""
+    import test_patches as patches
+
+    _, spectrum = patches.vesicle_sampled(0.1, 1, 2000 if quick else 400_000)
+    law = mp.analysis.fit_spectrum(spectrum, kT=1.0, softening=True).value
+    return ("l", "power", "error", "law"), list(zip(spectrum.degree, spectrum.value, spectrum.error, law, strict=True))
+
+
+RECORDS = {f.__name__: f for f in (vesicle_shapes, tethers, patch_spectra, shear_stress, vesicle_spectrum)}
 
 
 def commit():
