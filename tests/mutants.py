@@ -420,7 +420,7 @@ LAWS = [
     ("choices in expressions have", "surfaces/expressions.py", "_derive", "rest if kind == \"max\" else rest[::-1]", "rest"),
     ("SymPy expressions as texts", "surfaces/texts.py", "_write_piecewise", "in reversed(first)", "in first"),
     ("in a periodic box every force is", "_kernels/box.pxd", "nearest_image", "d[c] -= box.length[c]", "d[c] -= 0.999 * box.length[c]"),
-    ("fluids and patches in boxes", "_kernels/neighbors.pyx", "_periodic_cell", "part -= floor(part)", "part -= floor(part) - 1e-9"),
+    ("fluids and patches in boxes", "_kernels/neighbors.pyx", "_shift", "return -near.length[c]", "return 0.0"),
     ("boxes at constant tension and pressure", "_kernels/box_area.pyx", "attempt", "exponent = (gained + kinetic", "exponent = (gained"),
     ("bonds written as text", "_kernels/bonds.pyx", "_find", "t.others[t.q * j + p]", "t.others[p]"),
 ]  # fmt: skip

@@ -81,6 +81,28 @@ def test_the_same_bits_on_any_threads_in_any_pieces_and_after_restarts(tmp_path)
     same(reference, other)
 
 
+def test_a_state_that_cannot_be_taken_over_changes_nothing(monkeypatch):
+    """Box, triangles and positions have been taken over when it fails."""
+    one, twin, other = everything(), everything(), everything(seed=4)
+    for simulation in (one, twin):
+        simulation.step(60)
+    other.step(200)
+    state = other.context.get_state(positions=True, velocities=True)
+
+    def fails(context, velocities):
+        assert context.get_state().box == state.box
+        raise RuntimeError("no velocities")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(mp.Context, "set_velocities", fails)
+        with pytest.raises(RuntimeError, match="no velocities"):
+            one.context.set_state(state)
+    same(one, twin)
+    for simulation in (one, twin):
+        simulation.step(60)
+    same(one, twin)
+
+
 @pytest.mark.parametrize("word", ["JBAGOGABJ", "J M(BAGAB) O J"])
 def test_books_close(word):
     simulation = everything(word=word)
