@@ -78,6 +78,7 @@ class Context(Displayed, Guarded):
         self._take(self._engine(choose_threads(threads)))
         #: What users have been warned of, and need not hear again when there is more.
         self._said: set[str] = set()
+        self._looked = worksheet.Looked()
         worksheet.warn(system, integrator, self._said)
         integrator.bind(self)
         system._contexts.add(self)
@@ -148,7 +149,7 @@ class Context(Displayed, Guarded):
         # Bound first: a change that cannot be bound leaves all as it was.
         forces = self.system.forces
         bound = {i: schedule.bind(forces[i]) for i in stale}
-        worksheet.warn_of_timesteps(self.system, self.integrator, [forces[i] for i in stale])
+        worksheet.warn_of_timesteps(self.system, self.integrator, self._looked.anew([forces[i] for i in stale]))
         with self._counted_as_protocol():
             schedule.take_forces(bound)
 

@@ -402,6 +402,7 @@ LAWS = [
     ("tether of edges", "_kernels/membrane_edges.pyx", "wall", "slope[0] = u * (over * over + 1.0 / w)", "slope[0] = u * over * over"),
     ("at once, boxes that change", "_kernels/edge_flips.pyx", "act", "not self.fits(world)", "False"),
     ("at once, boxes that change", "_kernels/box_area.pyx", "attempt", "exponent -= n * log_", "exponent -= (n - 1.0) * log_"),
+    ("at once, boxes that change", "_kernels/edge_flips.pyx", "attempt", "energy += gained", "energy += gained if k != 2 else 0.0"),
     ("do not fold onto each other", "_kernels/membrane_folds.pyx", "of_flip", "(k == 1) == (i == 0)", "(k == 1) != (i == 0)"),
     ("do not fold onto each other", "engine/worksheet.py", "_remarks_of_fluids", "jump.membrane not in kept", "not kept"),
     ("figures of the source texts", "figures/plates.py", "but", 'self.line.verdict != "CHECK"', "False"),

@@ -32,14 +32,6 @@ def vesicle_shapes(axes, t):
     axes.legend(frameon=False, fontsize=7)
 
 
-def tethers(axes, t):
-    tension = np.linspace(0.9 * t["tension"].min(), 1.1 * t["tension"].max(), 100)
-    axes.plot(tension, 2.0 * np.pi * np.sqrt(2.0 * 82.0 * tension), "k-", lw=1.0, label="2π√(2κσ)")
-    axes.errorbar(t["tension"], t["force"], t["error"], fmt="o", ms=4, label="pulled from a vesicle")
-    axes.set(xlabel="mechanical tension σ (pN/nm)", ylabel="force (pN)")
-    axes.legend(frameon=False)
-
-
 def patch_spectra(axes, t):
     kappa, kT = 10.0, 1.0
     for color, tension in enumerate(np.unique(t["tension"])[::-1]):
@@ -69,7 +61,7 @@ def vesicle_spectrum(axes, t):
     axes.legend(frameon=False)
 
 
-FIGURES = {f.__name__: f for f in (patch_spectra, shear_stress, tethers, vesicle_shapes, vesicle_spectrum)}
+FIGURES = {f.__name__: f for f in (patch_spectra, shear_stress, vesicle_shapes, vesicle_spectrum)}
 
 
 def main(folder):
