@@ -54,6 +54,15 @@ def shear_stress(axes, t):
     axes.set(xscale="log", xlabel="attempts per edge", ylabel="stress over the first")
 
 
+def tethers(axes, t):
+    kappa = 82.0
+    tension = np.linspace(0.9 * t["tension"].min(), 1.1 * t["tension"].max(), 100)
+    axes.plot(tension, 2.0 * np.pi * np.sqrt(2.0 * kappa * tension), "k-", lw=1.0, label="2π√(2κσ)")
+    axes.errorbar(t["tension"], t["force"], t["error"], fmt="o", ms=4, label="pulled from a vesicle")
+    axes.set(xlabel="mechanical tension σ (pN/nm)", ylabel="force (pN)", ylim=(0.0, None))
+    axes.legend(frameon=False)
+
+
 def vesicle_spectrum(axes, t):
     axes.errorbar(t["l"], t["power"], t["error"], fmt="o", ms=4, label="fluid vesicle")
     axes.plot(t["l"], t["law"], "k-", lw=1.0, label="Milner and Safran")
@@ -61,14 +70,14 @@ def vesicle_spectrum(axes, t):
     axes.legend(frameon=False)
 
 
-FIGURES = {f.__name__: f for f in (patch_spectra, shear_stress, vesicle_shapes, vesicle_spectrum)}
+FIGURES = {f.__name__: f for f in (patch_spectra, shear_stress, tethers, vesicle_shapes, vesicle_spectrum)}
 
 
 def main(folder):
     plt.rcParams.update({"font.size": 9, "axes.spines.top": False, "axes.spines.right": False})
-    for name, drawn in FIGURES.items():
+    for name in sorted(path.stem for path in HERE.glob("*.csv")):
         figure, axes = plt.subplots(figsize=(4.8, 3.4), layout="constrained")
-        drawn(axes, table(name))
+        FIGURES[name](axes, table(name))
         figure.savefig(folder / f"{name}.png", dpi=150, metadata={"Software": None})
         plt.close(figure)
 
