@@ -46,6 +46,13 @@ def patch_spectra(axes, t):
     axes.legend(frameon=False)
 
 
+def rough_sheets(axes, t):
+    ends = np.array([t["law"].min() - 0.01, t["law"].max() + 0.01])
+    axes.plot(ends, ends, "k-", lw=1.0)
+    axes.errorbar(t["law"], t["diffusion"], t["error"], fmt="o", ms=4)
+    axes.set(xlabel="1/⟨√g⟩ of the sheet", ylabel="D / D₀ of points on it")
+
+
 def shear_stress(axes, t):
     middle = np.sqrt(np.maximum(t["attempts_from"], 1) * t["attempts_to"])
     axes.errorbar(middle, t["share"], t["error"], fmt="o", ms=4)
@@ -70,7 +77,7 @@ def vesicle_spectrum(axes, t):
     axes.legend(frameon=False)
 
 
-FIGURES = {f.__name__: f for f in (patch_spectra, shear_stress, tethers, vesicle_shapes, vesicle_spectrum)}
+FIGURES = {f.__name__: f for f in (patch_spectra, rough_sheets, shear_stress, tethers, vesicle_shapes, vesicle_spectrum)}
 
 
 def main(folder):
