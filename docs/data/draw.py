@@ -77,7 +77,9 @@ def vesicle_spectrum(axes, t):
     axes.legend(frameon=False)
 
 
-FIGURES = {f.__name__: f for f in (patch_spectra, rough_sheets, shear_stress, tethers, vesicle_shapes, vesicle_spectrum)}
+FIGURES = {
+    f.__name__: f for f in (patch_spectra, rough_sheets, shear_stress, tethers, vesicle_shapes, vesicle_spectrum)
+}
 
 
 def main(folder):
