@@ -46,12 +46,28 @@ def patch_spectra(axes, t):
     axes.legend(frameon=False)
 
 
+def rough_sheets(axes, t):
+    ends = np.array([t["law"].min() - 0.01, t["law"].max() + 0.01])
+    axes.plot(ends, ends, "k-", lw=1.0)
+    axes.errorbar(t["law"], t["diffusion"], t["error"], fmt="o", ms=4)
+    axes.set(xlabel="1/⟨√g⟩ of the sheet", ylabel="D / D₀ of points on it")
+
+
 def shear_stress(axes, t):
     middle = np.sqrt(np.maximum(t["attempts_from"], 1) * t["attempts_to"])
     axes.errorbar(middle, t["share"], t["error"], fmt="o", ms=4)
     for share in (0.0, 0.05, 0.5):
         axes.axhline(share, color="gray", lw=0.8, ls=":")
     axes.set(xscale="log", xlabel="attempts per edge", ylabel="stress over the first")
+
+
+def tethers(axes, t):
+    kappa = 82.0
+    tension = np.linspace(0.9 * t["tension"].min(), 1.1 * t["tension"].max(), 100)
+    axes.plot(tension, 2.0 * np.pi * np.sqrt(2.0 * kappa * tension), "k-", lw=1.0, label="2π√(2κσ)")
+    axes.errorbar(t["tension"], t["force"], t["error"], fmt="o", ms=4, label="pulled from a vesicle")
+    axes.set(xlabel="mechanical tension σ (pN/nm)", ylabel="force (pN)", ylim=(0.0, None))
+    axes.legend(frameon=False)
 
 
 def vesicle_spectrum(axes, t):
@@ -61,14 +77,16 @@ def vesicle_spectrum(axes, t):
     axes.legend(frameon=False)
 
 
-FIGURES = {f.__name__: f for f in (patch_spectra, shear_stress, vesicle_shapes, vesicle_spectrum)}
+FIGURES = {
+    f.__name__: f for f in (patch_spectra, rough_sheets, shear_stress, tethers, vesicle_shapes, vesicle_spectrum)
+}
 
 
 def main(folder):
     plt.rcParams.update({"font.size": 9, "axes.spines.top": False, "axes.spines.right": False})
-    for name, drawn in FIGURES.items():
+    for name in sorted(path.stem for path in HERE.glob("*.csv")):
         figure, axes = plt.subplots(figsize=(4.8, 3.4), layout="constrained")
-        drawn(axes, table(name))
+        FIGURES[name](axes, table(name))
         figure.savefig(folder / f"{name}.png", dpi=150, metadata={"Software": None})
         plt.close(figure)
 
