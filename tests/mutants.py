@@ -402,6 +402,7 @@ LAWS = [
     ("tether of edges", "_kernels/membrane_edges.pyx", "wall", "slope[0] = u * (over * over + 1.0 / w)", "slope[0] = u * over * over"),
     ("at once, boxes that change", "_kernels/edge_flips.pyx", "act", "not self.fits(world)", "False"),
     ("at once, boxes that change", "_kernels/box_area.pyx", "attempt", "exponent -= n * log_", "exponent -= (n - 1.0) * log_"),
+    ("at once, boxes that change", "_kernels/edge_flips.pyx", "attempt", "energy += gained", "energy += gained if k != 2 else 0.0"),
     ("do not fold onto each other", "_kernels/membrane_folds.pyx", "of_flip", "(k == 1) == (i == 0)", "(k == 1) != (i == 0)"),
     ("do not fold onto each other", "engine/worksheet.py", "_remarks_of_fluids", "jump.membrane not in kept", "not kept"),
     ("figures of the source texts", "figures/plates.py", "but", 'self.line.verdict != "CHECK"', "False"),
@@ -420,7 +421,7 @@ LAWS = [
     ("choices in expressions have", "surfaces/expressions.py", "_derive", "rest if kind == \"max\" else rest[::-1]", "rest"),
     ("SymPy expressions as texts", "surfaces/texts.py", "_write_piecewise", "in reversed(first)", "in first"),
     ("in a periodic box every force is", "_kernels/box.pxd", "nearest_image", "d[c] -= box.length[c]", "d[c] -= 0.999 * box.length[c]"),
-    ("fluids and patches in boxes", "_kernels/neighbors.pyx", "_periodic_cell", "part -= floor(part)", "part -= floor(part) - 1e-9"),
+    ("fluids and patches in boxes", "_kernels/neighbors.pyx", "_shift", "return -near.length[c]", "return 0.0"),
     ("boxes at constant tension and pressure", "_kernels/box_area.pyx", "attempt", "exponent = (gained + kinetic", "exponent = (gained"),
     ("bonds written as text", "_kernels/bonds.pyx", "_find", "t.others[t.q * j + p]", "t.others[p]"),
 ]  # fmt: skip

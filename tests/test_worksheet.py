@@ -500,3 +500,53 @@ def test_a_minimisation_that_does_not_converge_says_so():
     assert report > report.tolerance == 1e-6
     assert "not converged" in str(report)
     quiet(lambda: simulation.minimize_energy(1e-6))
+
+
+# Numbers that change -------------------------------------------------------------------------------------------------
+
+
+def trapped(stiffness):
+    topology = mp.Topology()
+    trap = mp.forces.HarmonicTrap(topology.add_beads([[0.0, 0, 0]], 1.0), stiffness, [0.0, 0, 0])
+    return trap, of(topology, trap, integrator=mp.VerletIntegrator(0.1))
+
+
+def test_ramps_beyond_the_limit_are_warned_of_within_a_fiftieth():
+    """A number that hardly changes is not looked at again; one that has changed by 2 % since it was is, however slowly
+    it did so."""
+    trap, simulation = trapped(1.0)
+    limit, told = 4.0 / 0.1**2, []
+    for stiffness in np.linspace(0.9 * limit, 1.1 * limit, 400):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            trap.set(stiffness=stiffness)
+            simulation.step(1)
+        assert all("beyond the stability limit" in str(warning.message) for warning in caught)
+        told += [stiffness / limit] * bool(caught)
+    assert 1.0 < told[0] <= 1.021
+    assert 3 <= len(told) <= 6
+    assert (np.diff(told) > 0.0199).all()
+
+
+def test_sudden_changes_are_warned_of_at_once_from_zero_too():
+    trap, simulation = trapped(0.0)
+    for stiffness in (500.0, 600.0):
+        trap.set(stiffness=stiffness)
+        with pytest.warns(mp.TimestepWarning, match=r"HarmonicTrap: the timestep 0.1 s is beyond"):
+            simulation.step(1)
+    trap.set(stiffness=1.0)
+    quiet(lambda: simulation.step(1))
+
+
+def test_links_that_come_are_looked_at_though_numbers_stay():
+    """To a bead so light that it cannot bear what the heavy ones do."""
+    topology = mp.Topology()
+    beads = topology.add_beads([[0.0, 0, 0], [1.0, 0, 0], [2.0, 0, 0]], [1.0, 1.0, 1e-6])
+    links = mp.forces.Links([0], [1], 10.0, 1.0)
+    simulation = of(topology, links, integrator=mp.VerletIntegrator(0.1))
+    assert len(beads) == 3
+    links.set(stiffness=10.0001)
+    quiet(lambda: simulation.step(1))
+    links.add([1], [2])
+    with pytest.warns(mp.TimestepWarning, match="beyond the stability limit of this force"):
+        simulation.step(1)

@@ -32,12 +32,15 @@ cdef inline void displacement(const Box* box, const double* a, const double* b, 
 cdef inline void displacements(const Box* box, const double* a, const double* b, double* out, int n) noexcept nogil:
     """The same of n pairs at once, components one after another: a, b and out are (3, n) and do not overlap."""
     cdef int c, k
-    for k in range(3 * n):
-        out[k] = b[k] - a[k]
+    cdef double d
     for c in range(3):
         if box.length[c] > 0.0:
-            for k in range(n):
-                out[n * c + k] -= box.length[c] * nearest_whole(out[n * c + k] * box.inverse[c])
+            for k in range(n * c, n * (c + 1)):
+                d = b[k] - a[k]
+                out[k] = d - box.length[c] * nearest_whole(d * box.inverse[c])
+        else:
+            for k in range(n * c, n * (c + 1)):
+                out[k] = b[k] - a[k]
 
 
 cdef inline void set_lengths(Box* box, const double* length) noexcept nogil:

@@ -34,10 +34,12 @@ cdef struct Ranges:
     Py_ssize_t candidates
     int32_t begin[81]         # 3 sets of groups, 9 columns, and one more for each column where cells repeat
     int32_t end[81]
+    double shift[243]         # what leads from a member to its image next to these, (81, 3)
     Py_ssize_t cursor[27]
 
 
 # Writes the row of a slot, sorted, to where there is room for all candidates, and returns its length; see rows.pyx.
+# The box is periodic in those directions alone of which the ranges do not know the image.
 ctypedef int (*FindRow)(
     Neighbors* near, const Box* box, Py_ssize_t own, const Ranges* ranges, int32_t* out,
 ) noexcept nogil
@@ -67,7 +69,10 @@ cdef struct Neighbors:
     int32_t* row
     int32_t* id
     double* now               # (n, 4) x, y, z, radius at the last `follow`
-    double* built             # (n, 4) the same when the list was built
+    # The same when the list was built, (4, apart), in a periodic box of the image next to the origin; behind the last
+    # is room for some more, so that they can be read TOGETHER.
+    double* built
+    Py_ssize_t apart
     int32_t* count            # length of each row
     # Whether, in a periodic box, `now` is the image next to the origin: a function of where a member is alone. Then
     # rows in which no pair lies across the sides of the box along c have bit c of `across` at 0, for as long as they

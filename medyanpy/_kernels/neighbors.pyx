@@ -15,15 +15,16 @@ The caller has gathered the sites, and checked numbers, radii > 0 and skin >= 0.
 """
 import numpy as np
 
-from libc.math cimport fabs, floor, fmax
+from libc.math cimport fabs, floor, fmax, fmin
 from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memset
 from libc.stdint cimport uintptr_t
 
-from medyanpy._kernels.box cimport Box, displacement, nearest_image, sides_of
+from medyanpy._kernels.box cimport Box, nearest_image, set_lengths
 from medyanpy._kernels.parallel cimport n_blocks, over_blocks, record_fault
 from medyanpy._kernels.program cimport NOT_FINITE, OUT_OF_MEMORY, World
 from medyanpy._kernels.sites cimport SiteArrays, is_asleep
+from medyanpy._kernels.together cimport TOGETHER
 from medyanpy._kernels.vec3 cimport dot
 
 # Seen from the corner of the bounding box, places are rounded to a few 2^-53 of its extent: cells are wider by more
@@ -88,28 +89,28 @@ cdef int _bounds(void* task, World* world, Py_ssize_t first, Py_ssize_t last, in
 
 
 cdef inline uint64_t _periodic_cell(const Neighbors* near, const Box* box, int c, double x) noexcept nogil:
-    """Cells that go round the box, none of them empty on purpose."""
-    cdef double part = x * box.inverse[c]
-    cdef uint64_t cell
+    """Cells that go round the box, none of them empty on purpose, of the image x next to the origin: whoever is in
+    cells next to each other is near that image alone which the cells tell."""
+    cdef double cells = <double> near.around[c]
     if near.around[c] == 0:
         return 1
-    part -= floor(part)
-    # Of what is a little below a whole number of boxes, the part is 1.
-    cell = <uint64_t> (part * <double> near.around[c])
-    return min(cell, near.around[c] - 1)
+    # Rounding may leave x a little outside the box.
+    return <uint64_t> fmin(fmax((x * box.inverse[c] + 0.5) * cells, 0.0), cells - 1.0)
 
 
 cdef int _keys(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int thread) noexcept nogil:
     """The cell of every member."""
     cdef Neighbors* near = <Neighbors*> task
-    cdef const double* x
+    cdef double x[3]
     cdef double f
     cdef uint64_t cell[3]
     cdef Py_ssize_t k, m
     cdef int c
     for k in range(first, last):
         m = _member(near, k)
-        x = near.sites.x + 3 * <Py_ssize_t> near.site[m]
+        for c in range(3):
+            x[c] = near.sites.x[3 * <Py_ssize_t> near.site[m] + c]
+        nearest_image(&world.box, x)
         for c in range(3):
             if world.box.length[c] > 0.0:
                 cell[c] = _periodic_cell(near, &world.box, c, x[c])
@@ -155,6 +156,7 @@ cdef int _settle(void* task, World* world, Py_ssize_t first, Py_ssize_t last, in
     cdef Neighbors* near = <Neighbors*> task
     cdef const double* x
     cdef double* now
+    cdef double image[3]
     cdef double edge
     cdef Py_ssize_t s
     cdef int c
@@ -165,17 +167,17 @@ cdef int _settle(void* task, World* world, Py_ssize_t first, Py_ssize_t last, in
         x = near.sites.x + 3 * <Py_ssize_t> near.row[s]
         now = near.now + 4 * s
         for c in range(3):
-            now[c] = x[c]
-        if near.images:
-            nearest_image(&world.box, now)
+            image[c] = x[c]
+        nearest_image(&world.box, image)
         near.across[s] = 0
         for c in range(3):
-            near.built[4 * s + c] = now[c]
+            now[c] = image[c] if near.images else x[c]
+            near.built[near.apart * c + s] = image[c]
             # Whoever is in a row is within reach, and goes no further than half the skin.
             edge = 0.5 * world.box.length[c]
-            if edge > 0.0 and (not near.images or fabs(now[c]) > edge - near.reach - near.skin):
+            if edge > 0.0 and (not near.images or fabs(image[c]) > edge - near.reach - 0.5 * near.skin):
                 near.across[s] |= 1 << c
-        near.built[4 * s + 3] = near.now[4 * s + 3] = near.radius[near.member[s]]
+        near.built[3 * near.apart + s] = now[3] = near.radius[near.member[s]]
     return 0
 
 
@@ -209,10 +211,19 @@ cdef inline Py_ssize_t _seek(
     return high
 
 
+cdef inline double _shift(const Neighbors* near, int c, uint64_t cell, int step) noexcept nogil:
+    """What leads from a cell along c to its image before (step 0), between (1), or behind (2) others."""
+    if near.around[c] > 0 and step == 0 and cell == 0:
+        return near.length[c]
+    if near.around[c] > 0 and step == 2 and cell == near.grid[c] - 1:
+        return -near.length[c]
+    return 0.0
+
+
 cdef inline void _add_range(
-    Neighbors* near, uint64_t low, uint64_t high, Py_ssize_t* cursor, Ranges* out,
+    Neighbors* near, uint64_t low, uint64_t high, double x, double y, double z, Py_ssize_t* cursor, Ranges* out,
 ) noexcept nogil:
-    """Slots in the cells with keys from low to high."""
+    """Slots in the cells with keys from low to high, and the shift (x, y, z)."""
     cdef Py_ssize_t b = _seek(near.cell_key, near.n_cells, low, cursor[0])
     cdef Py_ssize_t e = b
     cursor[0] = b
@@ -221,6 +232,9 @@ cdef inline void _add_range(
     if e > b:
         out.begin[out.n] = near.cell_start[b]
         out.end[out.n] = near.cell_start[e]
+        out.shift[3 * out.n] = x
+        out.shift[3 * out.n + 1] = y
+        out.shift[3 * out.n + 2] = z
         out.candidates += near.cell_start[e] - near.cell_start[b]
         out.n += 1
 
@@ -234,6 +248,7 @@ cdef void _around(Neighbors* near, uint64_t key, Ranges* out) noexcept nogil:
     cdef uint64_t cy = cell // nx % ny
     cdef uint64_t cz = cell // (nx * ny)
     cdef uint64_t base
+    cdef double y, z, before = _shift(near, 0, cx, 0), behind = _shift(near, 0, cx, 2)
     cdef int group, dy, dz, column
     out.n = 0
     out.candidates = 0
@@ -243,18 +258,20 @@ cdef void _around(Neighbors* near, uint64_t key, Ranges* out) noexcept nogil:
         if not near.present[group] or (group == <int> own and group < 2):
             continue
         for dz in range(3):
+            z = _shift(near, 2, cz, dz)
             for dy in range(3):
+                y = _shift(near, 1, cy, dy)
                 base = ((cz + nz - 1 + dz) % nz * ny + (cy + ny - 1 + dy) % ny) * nx
                 base += group * near.cells_per_group
                 column = 9 * group + 3 * dz + dy
                 if 0 < cx < nx - 1:
-                    _add_range(near, base + cx - 1, base + cx + 1, &out.cursor[column], out)
+                    _add_range(near, base + cx - 1, base + cx + 1, 0.0, y, z, &out.cursor[column], out)
                 elif cx == 0:
-                    _add_range(near, base, base + 1, &out.cursor[column], out)
-                    _add_range(near, base + nx - 1, base + nx - 1, &out.cursor[column], out)
+                    _add_range(near, base, base + 1, 0.0, y, z, &out.cursor[column], out)
+                    _add_range(near, base + nx - 1, base + nx - 1, before, y, z, &out.cursor[column], out)
                 else:
-                    _add_range(near, base, base, &out.cursor[column], out)
-                    _add_range(near, base + nx - 2, base + nx - 1, &out.cursor[column], out)
+                    _add_range(near, base, base, behind, y, z, &out.cursor[column], out)
+                    _add_range(near, base + nx - 2, base + nx - 1, 0.0, y, z, &out.cursor[column], out)
 
 
 cdef inline int _without_excluded(Neighbors* near, Py_ssize_t own, int32_t* row, int n) noexcept nogil:
@@ -281,9 +298,12 @@ cdef int _rows(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int 
     cdef long long examined = 0
     cdef int32_t* row
     cdef int n, k
-    cdef Box sides[8]
+    cdef double few[3]
+    cdef Box box
     cdef Ranges ranges
-    sides_of(&world.box, sides)
+    for k in range(3):
+        few[k] = near.length[k] if near.around[k] == 0 else 0.0
+    set_lengths(&box, few)
     # The cell that holds the first slot: the last one that starts at or before it.
     low = 0
     high = near.n_cells
@@ -310,7 +330,7 @@ cdef int _rows(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int 
             near.rows[block] = row
             near.capacity[block] = wanted
         row = near.rows[block] + used
-        n = near.find(near, &sides[near.across[s]], s, &ranges, row)
+        n = near.find(near, &box, s, &ranges, row)
         examined += ranges.candidates
         n = _without_excluded(near, s, row, n)
         near.count[s] = n
@@ -389,7 +409,7 @@ cdef int _copy(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int 
     cdef const double* x
     cdef double* now
     cdef double d[3]
-    cdef int stale = 0
+    cdef int c, stale = 0
     cdef Py_ssize_t s
     for s in range(first, last):
         prefetch(near.sites.x + 3 * <Py_ssize_t> near.row[min(s + AHEAD, last - 1)])
@@ -400,9 +420,12 @@ cdef int _copy(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int 
         now[2] = x[2]
         if near.images:
             nearest_image(&world.box, now)
-        displacement(&world.box, near.built + 4 * s, now, d)
-        # This way round, so that a position that is not a number counts as far.
-        stale |= not (dot(d, d) <= allowed)
+        for c in range(3):
+            d[c] = now[c] - near.built[near.apart * c + s]
+        # This way round, so that a position that is not a number counts as far. Few have gone through a side.
+        if not (dot(d, d) <= allowed):
+            nearest_image(&world.box, d)
+            stale |= not (dot(d, d) <= allowed)
     near.stale[first // ROWS_PER_BLOCK] = stale
     return 0
 
@@ -438,7 +461,8 @@ cdef class NeighborList:
         if n == 0:
             return
         own = [np.empty(n, np.int32) for _ in range(6)]
-        positions = [np.empty((n, 4)) for _ in range(2)]
+        near.apart = n + TOGETHER
+        positions = [np.empty((n, 4)), np.zeros((4, near.apart))]
         keys = [np.empty(n, np.uint64) for _ in range(3)]
         starts = np.empty(n + 1, np.int32)
         self.arrays = (site, groups, radius, excluded_from, excluded, own, positions, keys, starts)

@@ -4,49 +4,67 @@ Everything else of neighbour search is in neighbors.pyx, which others cimport, s
 """
 from libc.stdint cimport int32_t, uintptr_t
 
-from medyanpy._kernels.box cimport Box, displacements
+from medyanpy._kernels.box cimport Box, nearest_whole
 from medyanpy._kernels.neighbors cimport MARGIN, FindRow, Neighbors, Ranges
-from medyanpy._kernels.together cimport SHORT_ROW, TOGETHER, fetch, number, sort_short
+from medyanpy._kernels.together cimport SHORT_ROW, TOGETHER, number, sort_short
 
 cdef enum:
     # Candidates that are looked at at a time.
     PART = 64
 
 
+cdef inline void _squares(
+    const Neighbors* near, const Box* box, const double* me, Py_ssize_t s, int n, double* out,
+) noexcept nogil:
+    """Squares of the distances of n slots from s on, a multiple of TOGETHER, from a place."""
+    cdef const double* x = near.built + s
+    cdef const double* y = x + near.apart
+    cdef const double* z = y + near.apart
+    cdef double d, e, f
+    cdef int k
+    if box.periodic:
+        for k in range(n):
+            d = x[k] - me[0]
+            e = y[k] - me[1]
+            f = z[k] - me[2]
+            d -= box.length[0] * nearest_whole(d * box.inverse[0])
+            e -= box.length[1] * nearest_whole(e * box.inverse[1])
+            f -= box.length[2] * nearest_whole(f * box.inverse[2])
+            out[k] = d * d + e * e + f * f
+        return
+    for k in range(n):
+        d = x[k] - me[0]
+        e = y[k] - me[1]
+        f = z[k] - me[2]
+        out[k] = d * d + e * e + f * f
+
+
 cdef inline int _near(
     Neighbors* near, const Box* box, Py_ssize_t own, const Ranges* ranges, bint equal, int32_t* out,
 ) noexcept nogil:
     """Slots within reach of slot `own`; `out` has room for all candidates."""
-    cdef const double* me = near.built + 4 * own
-    cdef double mine[3 * PART]
-    cdef double other[3 * PART]
-    cdef double d[3 * PART]
-    cdef double square = near.reach * near.reach
+    cdef double me[3]
+    cdef double square[PART]
+    cdef const double* radius = near.built + 3 * near.apart
+    cdef double end = near.reach * near.reach
     cdef double reach
     cdef Py_ssize_t s
-    cdef int c, i, k, part, width, filled = 0, n = 0
+    cdef int c, i, k, part, n = 0
     for k in range(ranges.n):
+        for c in range(3):
+            me[c] = near.built[near.apart * c + own] + ranges.shift[3 * k + c]
         s = ranges.begin[k]
         while s < ranges.end[k]:
             part = <int> min(ranges.end[k] - s, <Py_ssize_t> PART)
-            width = (part + TOGETHER - 1) & ~(TOGETHER - 1)
-            if width != filled:
-                filled = width
-                for c in range(3):
-                    for i in range(width):
-                        mine[width * c + i] = me[c]
-            fetch(near.built + 4 * s, NULL, part, width, other)
-            displacements(box, mine, other, d, width)
+            _squares(near, box, me, s, (part + TOGETHER - 1) & ~(TOGETHER - 1), square)
             if equal:
-                n += number(d, part, width, square, <int32_t> s, <int32_t> own, out + n)
+                n += number(square, part, end, <int32_t> s, <int32_t> own, out + n)
             else:
                 for i in range(part):
-                    reach = (me[3] + near.built[4 * (s + i) + 3] + near.skin) * (1.0 + MARGIN)
+                    reach = (radius[own] + radius[s + i] + near.skin) * (1.0 + MARGIN)
                     # Written always and kept by counting on: which candidates are near is beyond a branch predictor.
                     out[n] = <int32_t> (s + i)
-                    n += (
-                        d[i] * d[i] + d[width + i] * d[width + i] + d[2 * width + i] * d[2 * width + i] <= reach * reach
-                    ) & (s + i != own)
+                    n += (square[i] <= reach * reach) & (s + i != own)
             s += part
     return n
 

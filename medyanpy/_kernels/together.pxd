@@ -88,22 +88,18 @@ cdef extern from * nogil:
         return kept;
     }
 
-    /* Of n displacements d, `width` apart, the numbers of those with a square up to `end`, but for the number `but`;
-       they are counted from `first`. How many they are. */
+    /* Of n squares, the numbers of those up to `end`, but for the number `but`; they are counted from `first`. How many
+       they are. */
     static inline int medyanpy_number(
-        const double *d, int n, int width, double end, int32_t first, int32_t but, int32_t *out) {
+        const double *square, int n, double end, int32_t first, int32_t but, int32_t *out) {
         int k, kept = 0;
     #if MEDYANPY_WIDE
         const __m256i steps = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
         for (k = 0; k < n; k += 8) {
-            __m512d x = _mm512_loadu_pd(d + k), y = _mm512_loadu_pd(d + width + k);
-            __m512d z = _mm512_loadu_pd(d + 2 * width + k), s = _mm512_mul_pd(x, x);
             __m256i number = _mm256_add_epi32(_mm256_set1_epi32(first + k), steps);
             __mmask8 in;
             int many;
-            s = _mm512_add_pd(s, _mm512_mul_pd(y, y));
-            s = _mm512_add_pd(s, _mm512_mul_pd(z, z));
-            in = _mm512_cmp_pd_mask(s, _mm512_set1_pd(end), _CMP_LE_OQ);
+            in = _mm512_cmp_pd_mask(_mm512_loadu_pd(square + k), _mm512_set1_pd(end), _CMP_LE_OQ);
             in &= (__mmask8) (n - k < 8 ? (1 << (n - k)) - 1 : 255);
             in &= _mm256_cmpneq_epi32_mask(number, _mm256_set1_epi32(but));
             many = __builtin_popcount(in);
@@ -112,9 +108,8 @@ cdef extern from * nogil:
         }
     #else
         for (k = 0; k < n; k++) {
-            double x = d[k], y = d[width + k], z = d[2 * width + k];
             out[kept] = first + k;
-            kept += (x * x + y * y + z * z <= end) & (first + k != but);
+            kept += (square[k] <= end) & (first + k != but);
         }
     #endif
         return kept;
@@ -208,6 +203,6 @@ cdef extern from * nogil:
     void fetch "medyanpy_fetch"(const double* sites, const int32_t* slot, int n, int width, double* x)
     int keep "medyanpy_keep"(const double* d, int n, int width, double end, double* to, int room)
     int number "medyanpy_number"(
-        const double* d, int n, int width, double end, int32_t first, int32_t but, int32_t* out)
+        const double* square, int n, double end, int32_t first, int32_t but, int32_t* out)
     void add_rows "medyanpy_add_rows"(const double* d, int room, const int32_t* ends, int rows, double* sums)
     void sort_short "medyanpy_sort_short"(const int32_t* id, int32_t* row, int n)

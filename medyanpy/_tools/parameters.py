@@ -42,6 +42,8 @@ class Parameterized(Displayed, Described, Guarded, ABC):
         self._of_all: dict[str, Any] = {}
         self._counted: Any = None
         self._version = 0
+        #: How many of these changes were of numbers alone, by `set`.
+        self._sets = 0
 
     # For users ----------------------------------------------------------------------------------------------
 
@@ -79,6 +81,7 @@ class Parameterized(Displayed, Described, Guarded, ABC):
             self._follow(but=tuple(numbers))
         self._declare(**{**{k: self._values[k] for k in self.changeable}, **numbers})
         self._version += 1
+        self._sets += 1
 
     if not TYPE_CHECKING:
         # Classes declare their numbers: who checks types is to refuse other names.

@@ -7,6 +7,7 @@ timestep each force bears, and what nobody can have meant. The same remarks are 
 from dataclasses import dataclass, field
 from math import inf, isinf, nan
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -49,6 +50,8 @@ _CRUMPLED = 0.12
 _RESOLVED = 0.05
 # A place is worth naming if half of the beads bear so many times its squared frequency less.
 _STIFFER = 4.0
+# Limits of timesteps are bounds up to twice; this changes them by a hundredth where stiffness is a number of its own.
+_LITTLE = 0.02
 # An energy across the whole system, in kT, that nothing feels.
 _NOTHING = 1e-9
 
@@ -206,8 +209,41 @@ def warn(system: "System", integrator: "SplittingIntegrator", said: set[str]) ->
             warn_outside(text, kind)
 
 
+class Looked:
+    """What the numbers of forces were when their timesteps were looked at: of ramps, most steps change next to nothing,
+    and to look costs as much as tens of steps."""
+
+    def __init__(self) -> None:
+        self._seen: WeakKeyDictionary[Force, tuple[int, dict[str, Any]]] = WeakKeyDictionary()
+
+    def anew(self, forces: "Sequence[Force]") -> "list[Force]":
+        """Of forces that have changed, those that are to be looked at again; they count as looked at."""
+        out = []
+        for force in forces:
+            terms, numbers = force._version - force._sets, force._numbers
+            seen = self._seen.get(force)
+            if seen is None or seen[0] != terms or any(_has_moved(seen[1].get(k), v) for k, v in numbers.items()):
+                self._seen[force] = terms, numbers
+                out.append(force)
+        return out
+
+
+def _has_moved(before: Any, now: Any) -> bool:
+    """By more than a little of what it was; whatever is no number moves as soon as it is another."""
+    if now is before:
+        return False
+    if not isinstance(before, int | float | np.ndarray) or not isinstance(now, int | float | np.ndarray):
+        return True
+    if np.shape(before) != np.shape(now):
+        return True
+    with np.errstate(invalid="ignore", over="ignore"):
+        return not bool(np.all(np.abs(np.subtract(now, before)) <= _LITTLE * np.abs(before)))
+
+
 def warn_of_timesteps(system: "System", integrator: "SplittingIntegrator", forces: "Sequence[Force]") -> None:
     """Of forces that have become too stiff for the time between their kicks."""
+    if not forces:
+        return
     start = Start(system.topology, integrator.overdamped)
     rows = [
         _force_row(system, integrator, start, force.name, [(force, force.squared_frequencies(start))])

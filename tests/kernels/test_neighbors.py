@@ -5,11 +5,14 @@ import pytest
 from medyanpy._kernels.neighbors import near_pairs
 
 import medyanpy as mp
+from medyanpy._tools.images import nearest_image
 
 SKIN = 0.4
 
 
-def context_of(x, group_a=None, group_b=None, *, diameter=1.0, skin=SKIN, exclusions=None, threads=1, radius=None):
+def context_of(
+    x, group_a=None, group_b=None, *, diameter=1.0, skin=SKIN, exclusions=None, threads=1, radius=None, box=None
+):
     topology = mp.Topology()
     if radius is None:
         everything = topology.add_beads(x, mass=1.0)
@@ -18,7 +21,7 @@ def context_of(x, group_a=None, group_b=None, *, diameter=1.0, skin=SKIN, exclus
         diameter = None
     group_a = everything if group_a is None else group_a
     group_b = everything if group_b is None else group_b
-    system = mp.System(topology)
+    system = mp.System(topology, box=box)
     if diameter is None and not (group_a is everything and group_b is everything):
         raise NotImplementedError
     system.add_force(
@@ -32,12 +35,13 @@ def neighbors_of(context):
     return context._schedule.bound_forces["pairs"].neighbors
 
 
-def brute(x, a, b, reach, exclusions=()):
+def brute(x, a, b, reach, exclusions=(), box=None):
     """{bead: sorted beads closer than reach[bead, other]} by comparing all pairs."""
     n = len(x)
     in_a, in_b = np.isin(np.arange(n), a), np.isin(np.arange(n), b)
     with np.errstate(over="ignore"):
-        r = np.sqrt(((x[:, None] - x[None]) ** 2).sum(axis=-1))
+        d = x[:, None] - x[None]
+        r = np.sqrt(((d if box is None else nearest_image(d, box)) ** 2).sum(axis=-1))
     near = (r < reach) & ((in_a[:, None] & in_b[None]) | (in_b[:, None] & in_a[None]))
     np.fill_diagonal(near, False)
     for i, j in exclusions:
@@ -110,6 +114,37 @@ def test_pairs_that_are_near_are_those_of_brute_force(shape):
     pairs = near_pairs(np.ascontiguousarray(x), 0.97)
     assert len(pairs) == len(np.unique(pairs, axis=0))
     assert set(map(tuple, pairs.tolist())) == {(i, j) for i, row in near.items() for j in row if i < j}
+
+
+@pytest.mark.parametrize("balls", [False, True])
+@pytest.mark.parametrize(
+    "box",
+    [
+        # Of the reach, 1.4: one cell along each axis, or two; just three, and just not; four; many; and mixtures.
+        (2.1, 2.2, 2.7),
+        (3.0, 3.5, 4.1),
+        (4.2 * (1.0 + 1e-8), 4.2 * (1.0 - 1e-8), 4.2),
+        (5.8, 6.5, 5.7),
+        (21.0, 14.9, 9.8),
+        (2.5, 4.3, 30.0),
+        (None, 4.3, 2.5),
+        (9.0, None, None),
+    ],
+)
+def test_rows_in_a_box_are_those_of_brute_force(box, balls):
+    """Wherever beads have gone: within the box, on its sides, and many boxes away."""
+    rng = np.random.default_rng(11)
+    n = 400
+    sides = np.array([12.0 if side is None else side for side in box])
+    periodic = np.array([side is not None for side in box])
+    x = sides * rng.uniform(-0.5, 0.5, (n, 3))
+    on_a_side = (rng.random((n, 3)) < 0.1) & periodic
+    x = np.where(on_a_side, sides * (rng.integers(0, 2, (n, 3)) - 0.5), x)
+    x += np.where(periodic, sides * rng.choice([0, 0, 1, -1, 2, -7, 1000], (n, 3)), 0.0)
+    radius = rng.choice([0.1, 0.3, 0.5], n) if balls else np.full(n, 0.5)
+    rows = neighbors_of(context_of(x, radius=radius, box=box)).rows()
+    assert rows == brute(x, np.arange(n), np.arange(n), radius[:, None] + radius + SKIN, box=box)
+    assert sum(map(len, rows.values())) > 50
 
 
 def test_pairs_of_nobody():
