@@ -379,6 +379,28 @@ def test_a_frame_tension_is_what_the_virial_measures():
     assert abs(still.value - 1.0) < 5.0 * still_error
 
 
+@pytest.mark.long
+def test_a_tube_pulls_with_the_force_of_its_radius_and_tension():
+    """2 pi sqrt(2 kappa sigma), at R = sqrt(kappa/2 sigma): a tube so long that its vertices have this radius at the
+    area they have in the patch under a tension of 1. They keep that area, so that the tension is the same."""
+    free, _ = patch_of_one()
+    area, _, modulus = equation_of_patch(free)
+    rows = tube_at(area, sqrt(0.5 * KAPPA), 120_000, rest=15_000)
+    length, n = rows[0, 2], 21 * 24
+    flat, bent = mp.analysis.average(free[:, 7] / 144), mp.analysis.average(rows[:, 7] / n)
+    sigma = 1.0 + modulus * (bent.value / flat.value - 1.0)
+    sigma_error = modulus * np.hypot(bent.error, flat.error) / flat.value
+    radius = mp.analysis.average(np.sqrt(rows[:, 8] / (pi * length)))
+    force = mp.analysis.average(-(rows[:, 4] + n) / length)
+    print(f"tube: tension {sigma:.3f} +- {sigma_error:.3f}, radius {radius.value:.4f} +- {radius.error:.4f}, "
+          f"force {force.value:.2f} +- {force.error:.2f}")  # fmt: skip
+    expected = 2.0 * pi * sqrt(2.0 * KAPPA)
+    assert abs(sigma - 1.0) < 5.0 * sigma_error
+    assert force.error < 0.02 * expected
+    assert abs(force.value - expected) < 0.03 * expected
+    assert abs(radius.value - sqrt(0.5 * KAPPA)) < 0.03 * radius.value
+
+
 # Points that sense curvature --------------------------------------------------------------------------------------
 
 
