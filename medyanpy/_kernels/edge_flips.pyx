@@ -7,8 +7,8 @@ one after another, and each is accepted with
 
 dU what all forces gain, dK what points in the two triangles do at the momenta that belong to their places in the square
 (changes.pyx). An edge on a border, one whose other corners are joined already, and one with a triangle before or after
-that has an angle below the limit stay: sets that are the same for a flip and its reverse. In a box an edge of about half
-its length or longer does not flip either, nor does one come to be: nearest images would not tell it from another.
+that has an angle below the limit stay: sets that are the same for a flip and its reverse. In a box an edge of about
+half its length or longer does not flip either, nor does one come to be: nearest images would not tell it from another.
 
 A corner is picked, whose edge is the one opposite: of inner edges there are two, and those on a border are counted a
 second time behind all corners.
