@@ -98,7 +98,7 @@ def check_counts(what, counts, weights, sees=None):
             for a in (counts, expected):
                 a[least] += a[-1]
             counts, expected = counts[:-1], expected[:-1]
-    check_chi_square(what, counts, expected, sees=sees)
+    return check_chi_square(what, counts, expected, sees=sees)
 
 
 def valences(faces):
@@ -138,9 +138,9 @@ def test_seven_vertices():
 def test_all_of_seven_vertices():
     mesh = ball(7)
     found = all_from(key_of(mesh.faces))
-    counts = seen(frozen(mesh), found, 300_000)
+    counts = seen(frozen(mesh), found, 350_000)
     assert (counts > 0).all()
-    check_counts("7 vertices", counts, np.ones(len(found)), sees=0.06)
+    print(f"p = {check_counts('7 vertices', counts, np.ones(len(found)), sees=0.06):.3g}, {counts.min():.0f} at least")
 
 
 def measured(mesh, found):

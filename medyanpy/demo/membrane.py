@@ -22,7 +22,7 @@ THIN = 0.1
 
 def heights(mesh: TriangleMesh) -> np.ndarray:
     """(F,) the lowest height of each triangle, nm."""
-    return heights_of(mesh.vertices[mesh.faces])
+    return heights_of(mesh.vertices, mesh.faces, mesh._lengths)
 
 
 def lowest_heights(mesh: TriangleMesh) -> np.ndarray:
