@@ -663,6 +663,10 @@ class Context(Displayed, Guarded):
             What is no State, or one without positions or velocities.
         TopologyError
             A state of another topology, or of a jump of the same name between other sites.
+
+        Notes
+        -----
+        Whatever it is that fails, all is then as it was.
         """
         if not isinstance(state, State):
             made = "a State, as get_state(positions=True, velocities=True) gives"
@@ -672,20 +676,26 @@ class Context(Displayed, Guarded):
         groups = [{column: state.column(column.name) for column in group} for group in self._store.set_together()]
         discrete = self._schedule.jumping.with_shown(state._part("discrete", "positions"), state.jumps)
         self._schedule.jumping.check_shown("set_state", discrete)
-        with self._counted_as_protocol(), self._schedule.flipping.joined_as("set_state", state.faces):
-            self._store.take_living(state.ids, state.alive, state.next_id)
-            self._take_box("set_state", state.box)
-            self.set_positions(x)
-            if self._store.is_periodic:
-                # Those that points are to be next to.
-                points = slice(self.layout.n_cartesian, None)
-                self._store.x[points] = self._store.awake(x)[self.layout.order[points]]
-            for given in groups:
-                self._set_columns("set_state", given)
-            self.set_velocities(v)
-            self._schedule.jumping.take(discrete)
-            self._schedule.proposing.take(state.blocks)
-            self._store.program.changed()
+        schedule, step = self._schedule, self.step_count
+        before, since = {name: array.copy() for name, array in schedule.dynamical_arrays().items()}, schedule.since
+        try:
+            with self._counted_as_protocol(), schedule.flipping.joined_as("set_state", state.faces):
+                self._store.take_living(state.ids, state.alive, state.next_id)
+                self._take_box("set_state", state.box)
+                self.set_positions(x)
+                if self._store.is_periodic:
+                    # Those that points are to be next to.
+                    points = slice(self.layout.n_cartesian, None)
+                    self._store.x[points] = self._store.awake(x)[self.layout.order[points]]
+                for given in groups:
+                    self._set_columns("set_state", given)
+                self.set_velocities(v)
+                schedule.jumping.take(discrete)
+                schedule.proposing.take(state.blocks)
+                self._store.program.changed()
+        except BaseException:
+            schedule.take_arrays(before, step, since)
+            raise
         self._store.program.step = state.step
         self._schedule.set_time(state.time)
 

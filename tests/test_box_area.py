@@ -57,17 +57,19 @@ def test_an_ideal_gas_under_tension_has_its_areas():
     assert context.get_state().box[2] is None
 
 
-def points_on_a_patch(n, seed=1, **barostat):
+def points_on_a_patch(n, seed=1, flips=0.0, word="JBAGOGABJ", timestep=1.0, size=(3, 4), **barostat):
     """On vertices that are too heavy to move, in a plane."""
     topology = mp.Topology()
-    mesh = mp.TriangleMesh.flat_sheet(3, 4, 2.0, periodic=True)
+    mesh = mp.TriangleMesh.flat_sheet(*size, 2.0, periodic=True)
     sheet = topology.add_membrane(mesh, vertex_mass=1e12, vertex_friction=1.0)
     if n:
         topology.add_intriangle_points(sheet, n, mass=1.0, friction=1.0, seed=seed)
     system = mp.System(topology, box=mesh.box)
     system.add_jump(mp.jumps.BoxArea(rate=20.0, **barostat))
-    context = mp.Context(system, mp.BAGOGABIntegrator(1.0, kT=KT, seed=seed), threads=1)
-    context.set_velocities(np.zeros((12 + n, 3)))
+    if flips:
+        system.add_jump(mp.jumps.EdgeFlips(sheet, flips, min_angle=0.2))
+    context = mp.Context(system, mp.SplittingIntegrator(word, timestep, kT=KT, seed=seed), threads=1)
+    context.set_velocities(np.zeros((len(sheet) + n, 3)))
     return context
 
 
@@ -83,7 +85,19 @@ def test_points_weigh_a_patch_by_its_area(n):
     assert context.get_state(positions=True).intriangle.barycentric.min(initial=0.0) >= 0.0
 
 
-def fluid(seed=1, threads=1, coupling="isotropic", box=(6.0, 6.0, 6.0), **barostat):
+@pytest.mark.parametrize("word", ["JBAGOGABJ", "J M(BAGAB) O J"])
+def test_edges_that_flip_change_nothing_of_it(word):
+    """Whatever the triangles are, in a plane or folded over, their area is a number times that of the box."""
+    options = {"flips": 1.0, "word": word, "timestep": 0.2, "size": (5, 6), "tension": -0.5, "step": 0.5}
+    context = points_on_a_patch(12, seed=2, **options)
+    sampled(context, 100)
+    areas, _ = sampled(context, 2500)
+    check_mean("areas", areas * 0.5 / KT, 30 + 12 + 1, sees=3.0, time_series=True)
+    flips = context.get_state().counts["EdgeFlips"]
+    assert flips.accepted > 1000
+
+
+def fluid(seed=1, threads=1, coupling="isotropic", box=(6.0, 6.0, 6.0), word="JBAOABJ", timestep=0.05, **barostat):
     """Soft spheres."""
     lattice = np.stack(np.meshgrid(*[np.arange(4.0)] * 3, indexing="ij"), -1).reshape(-1, 3)
     rng = np.random.default_rng(seed)
@@ -92,17 +106,21 @@ def fluid(seed=1, threads=1, coupling="isotropic", box=(6.0, 6.0, 6.0), **barost
     system = mp.System(topology, box=box)
     system.add_force(mp.forces.SoftSphere(beads, beads, stiffness=20.0, diameter=1.5))
     system.add_jump(mp.jumps.BoxArea(rate=10.0, step=0.1, coupling=coupling, **barostat))
-    integrator = mp.SplittingIntegrator("JBAOABJ", 0.05, kT=KT, seed=seed)
+    integrator = mp.SplittingIntegrator(word, timestep, kT=KT, seed=seed)
     simulation = mp.Simulation(system, integrator, threads=threads)
     simulation.context.set_velocities_to_temperature(kT=KT, seed=seed)
     return simulation
 
 
-@pytest.mark.parametrize("coupling", ["isotropic", "semi-isotropic", "anisotropic"])
-def test_the_pressure_of_a_fluid_is_that_of_its_barostat(coupling):
+@pytest.mark.parametrize(
+    ("coupling", "options"),
+    [("isotropic", {}), ("semi-isotropic", {}), ("anisotropic", {}),
+     ("isotropic", {"word": "J M(BAB) O J", "timestep": 0.1})],
+)  # fmt: skip
+def test_the_pressure_of_a_fluid_is_that_of_its_barostat(coupling, options):
     """(N kT + W/3)/V by the virial W, or along each axis: the mean is P where V changes by itself."""
     pressure = 0.9
-    context = fluid(coupling=coupling, pressure=pressure).context
+    context = fluid(coupling=coupling, pressure=pressure, **options).context
     context.step(400)
     found = np.empty((1200, 3))
     for row in found:
@@ -161,6 +179,17 @@ def test_trajectories_hold_each_box(tmp_path):
     with mp.Trajectory(tmp_path / "run.h5") as trajectory:
         assert [frame.box for frame in trajectory][-4:] == boxes
     assert len(set(boxes)) > 1
+
+
+def test_documents_of_a_tension_ask_for_no_pressure():
+    """A number that was left out is written as 0, which asks for nothing; one that is set later does."""
+    context = points_on_a_patch(3, tension=-0.5)
+    system, integrator = mp.deserialize(mp.serialize((context.system, context.integrator)))
+    again = mp.Context(system, integrator, threads=1)
+    again.step(3)
+    system.jumps[0].set(pressure=0.1)
+    with pytest.raises(ParameterError, match="periodic along z under pressure"):
+        again.step(1)
 
 
 def test_a_box_does_not_become_too_small():

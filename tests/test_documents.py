@@ -20,6 +20,7 @@ from medyanpy.engine import faults
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+RECORDED = sorted((ROOT / "docs" / "data").glob("*.csv"))
 GALLERY = sorted((ROOT / "docs" / "gallery").glob("*.py"))
 # Folders of a machine, and what went wrong.
 PRIVATE = r"(?<![\w.])/(?:tmp|home|root|Users|var|opt|usr|work)/|[A-Z]:\\\\|site-packages|Traceback"
@@ -222,6 +223,33 @@ def test_the_gallery_shows_each_script_with_its_picture():
     assert sorted(re.findall(r"```\{literalinclude\} (\w+)\.py", page)) == names
     assert sorted(path.stem for path in folder.glob("*.png")) == names
     assert all(path.stat().st_size < 150_000 for path in folder.glob("*.png"))
+
+
+def test_recorded_tables_say_where_they_come_from_and_are_shown():
+    page = (ROOT / "docs" / "validation.md").read_text(encoding="utf-8")
+    shown = re.findall(r"```\{image\} images/recorded/(\w+)\.png", page)
+    assert sorted(shown) == [table.stem for table in RECORDED]
+    assert sorted(path.stem for path in (ROOT / "docs" / "images" / "recorded").iterdir()) == sorted(shown)
+    for table in RECORDED:
+        about, made, columns, *rows = table.read_text(encoding="utf-8").splitlines()
+        assert re.fullmatch(r"# [A-Z].*\.", about)
+        script = re.fullmatch(r"# 20\d\d-\d\d-\d\d, commit [0-9a-f]{7}, (tests/[\w/]+\.py).*", made)[1]
+        assert (ROOT / script).exists()
+        assert {row.count(",") for row in rows} == {columns.count(",")}
+        assert table.stat().st_size < 20_000
+
+
+@pytest.mark.slow
+def test_plots_of_recorded_tables_are_made_by_their_script(tmp_path):
+    folder = shutil.copytree(ROOT / "docs" / "data", tmp_path / "data")
+    text = (folder / "draw.py").read_text(encoding="utf-8")
+    made = tmp_path / "images" / "recorded"
+    made.mkdir(parents=True)
+    done = run_script(text, folder / "draw.py", tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert sorted(path.stem for path in made.iterdir()) == [table.stem for table in RECORDED]
+    for path in made.iterdir():
+        assert png_size(path) == png_size(ROOT / "docs" / "images" / "recorded" / path.name)
 
 
 @pytest.mark.parametrize("notebook", TUTORIALS, ids=lambda notebook: notebook.stem)

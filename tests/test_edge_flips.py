@@ -387,7 +387,7 @@ def local_forces(sheet):
     yield mp.forces.MembraneTension(sheet, 0.02)
     yield mp.forces.MembraneVolume(sheet, 0.1)
     yield mp.forces.MembraneTether(sheet, 20.0 * KT, l_min=0.3, l_c1=0.7, l_c0=1.3, l_max=2.2)
-    yield mp.forces.MembraneFoldRepulsion(sheet, 20.0 * KT, 1.0)
+    yield mp.forces.MembraneFoldRepulsion(sheet, 2.0 * KT, 0.3)
 
 
 def all_forces(sheet):

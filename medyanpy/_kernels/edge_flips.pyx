@@ -7,7 +7,8 @@ one after another, and each is accepted with
 
 dU what all forces gain, dK what points in the two triangles do at the momenta that belong to their places in the square
 (changes.pyx). An edge on a border, one whose other corners are joined already, and one with a triangle before or after
-that has an angle below the limit stay: sets that are the same for a flip and its reverse.
+that has an angle below the limit stay: sets that are the same for a flip and its reverse. In a box an edge of about
+half its length or longer does not flip either, nor does one come to be: nearest images would not tell it from another.
 
 A corner is picked, whose edge is the one opposite: of inner edges there are two, and those on a border are counted a
 second time behind all corners.
@@ -18,7 +19,7 @@ anew for each attempt, in Python; those that have come so are handed back at the
 import numpy as np
 
 from cpython.ref cimport PyObject
-from libc.math cimport INFINITY
+from libc.math cimport INFINITY, fabs
 from libc.stdint cimport int32_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memset
@@ -43,6 +44,9 @@ cpdef enum Ask:
     OF_POINTS = 1             # it depends on where points are
     DIFFERENCE = 2            # it knows itself what a flip does to it, and mends what it holds
     ANEW = 3                  # it holds what it cannot mend: it is bound anew
+
+# The longest edge, along each axis, as a share of the box.
+cdef double LONGEST = 0.45
 
 # How many of these there have been.
 cdef long long made = 0
@@ -188,6 +192,8 @@ cdef class EdgeFlips(JumpOperation):
                 continue
             if self.triangles.quad_at(3 * self.first_face + slot, &self.quad) != CAN_FLIP:
                 continue
+            if world.box.periodic and not self.fits(world):
+                continue
             if self.cosine <= 1.0 and not self.is_in_shape(world):
                 continue
             if not ready:
@@ -224,6 +230,31 @@ cdef class EdgeFlips(JumpOperation):
         return place(world)
 
     # One attempt ---------------------------------------------------------------------------------------------------
+
+    cdef bint fits(self, World* world) noexcept nogil:
+        """Whether the new edge, as it lies in the two triangles, is the one between nearest images, which is all that a
+        box knows; and whether it and the old one are so much shorter than half of the box that motion leaves it so."""
+        cdef const Quad* quad = &self.quad
+        cdef const double* a = world.x + 3 * <Py_ssize_t> quad.a
+        cdef const double* b = world.x + 3 * <Py_ssize_t> quad.b
+        cdef const double* c = world.x + 3 * <Py_ssize_t> quad.c
+        cdef const double* d = world.x + 3 * <Py_ssize_t> quad.d
+        cdef double ab[3]
+        cdef double ac[3]
+        cdef double cb[3]
+        cdef double cd[3]
+        cdef double limit
+        cdef int i
+        displacement(&world.box, a, b, ab)
+        displacement(&world.box, a, c, ac)
+        displacement(&world.box, c, b, cb)
+        displacement(&world.box, c, d, cd)
+        for i in range(3):
+            limit = LONGEST * world.box.length[i]
+            # Images are whole lengths of the box apart.
+            if limit > 0.0 and (fabs(ab[i]) > limit or fabs(cd[i]) > limit or fabs(ac[i] + cb[i] - ab[i]) > limit):
+                return False
+        return True
 
     cdef bint is_in_shape(self, World* world) noexcept nogil:
         """Whether no angle is below the limit, of the two triangles and of those that would take their places."""

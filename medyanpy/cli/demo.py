@@ -54,7 +54,7 @@ def add(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> argp
         type=int,
         metavar="N",
         help="time steps (default: 6000; filaments 10000, network 6000, protein 8000, surface 2000, rigid 8000, rod "
-        "1500 t0, membrane 26000)",
+        "1500 t0, membrane 30000)",
     )
     demo.add_argument("--threads", type=int, metavar="N", help="default: as many as the machine offers")
     demo.add_argument("--seed", type=int, metavar="N", help="of the noise (default: 1)")

@@ -3,7 +3,8 @@
 The mesh is fluid, as its edges flip. Its volume is kept, and a tension draws on a reservoir of area. The mechanical
 tension is less than that, as edges resist being short: it is what Laplace's law makes of the pressure. A soft trap
 pulls at a few vertices at the top, others are held at the bottom. A tube of radius √(κ/2σ) comes out, and pulls at the
-trap with 2π√(2κσ).
+trap with 2π√(2κσ). So small a vesicle is under a pressure that widens the tube, and on a mesh of few edges around it
+bends with more energy, which widens it, too: the radius is compared with what both say.
 """
 
 from math import pi, sqrt
@@ -63,12 +64,16 @@ SHORTEST, LONGEST, MIN_ANGLE = 0.67, 1.36, 0.3
 # In a step of each edge.
 FLIPS = 0.1
 # pN s²/nm, pN s/nm and s.
-MASS, FRICTION, TIMESTEP = 4e-12, 6e-8, 3.4e-8
-PROTEIN_MASS, PROTEIN_FRICTION = 2e-12, 2e-7
+MASS, FRICTION, TIMESTEP = 4e-12, 6e-8, 2.8e-8
+PROTEIN_MASS, PROTEIN_FRICTION = 2e-13, 1e-8
 # 1/nm of the mean curvature, nm², pN nm: a tube of 14 nm would suit them best, which is more than this mesh bends.
 CURVATURE, PATCH_AREA, PROTEIN_MODULUS = 0.035, 50.0, 164.0
 # The tube that is looked at, from its end: its cap is left out, and the neck is farther off.
 CAP, LONG = 30.0, 60.0
+# Of it, where the neck is not felt: the radius is measured there.
+EVEN = 40.0
+# Tubes of regular triangles have 1 + STIFFER (edge/R)² of the bending energy of round ones.
+STIFFER = 0.2
 # Shares of the steps: until the trap begins to move, until it stands still, until looks count.
 BEGIN, ARRIVE, COUNT = 0.03, 0.31, 0.5
 LOOK, RAMP, FRAMES, MOVIE_FRAMES = 40, 125, 60, 30
@@ -79,7 +84,7 @@ VIEW = (0.0, 0.0)
 
 
 @demo("medyanpy-demo-membrane", outputs=(*OUTPUTS, "movie.gif"))
-def run_membrane_demo(report: Report, *, frequency: int = 12, curved: int = 200, steps: int = 26_000) -> Demo:
+def run_membrane_demo(report: Report, *, frequency: int = 12, curved: int = 200, steps: int = 30_000) -> Demo:
     """Run the demo of a tether on a fluid vesicle and write its files.
 
     frequency : int, 8 to 40
@@ -184,8 +189,8 @@ class _Watch(Reporter):
         self.rows: list[tuple[float, ...]] = []
 
     #: What a row has: force (pN) and place (nm) of the tip, pressure (pN/nm²); of the body area (nm²), integral of H
-    #: (nm), and proteins; of the tube area and proteins.
-    names = ("force", "tip", "pressure", "body", "bent", "on_body", "tube", "on_tube")
+    #: (nm), and proteins; of the tube area, proteins and radius (nm).
+    names = ("force", "tip", "pressure", "body", "bent", "on_body", "tube", "on_tube", "radius")
 
     def report(self, simulation: Simulation, state: State) -> None:
         system = simulation.system
@@ -208,6 +213,7 @@ class _Watch(Reporter):
             force, float(held[:, 2].mean()), -VOLUME_MODULUS * (now.volume / self.volume - 1.0),
             float(area[body].sum()), float((H * area)[body].sum()), float(body[there].sum()),
             float(area[tube].sum()), float(tube[there].sum()),
+            _radius(x[faces].mean(axis=1)[:, :2], area * ((height > high - EVEN) & (height < high))),
         ))  # fmt: skip
 
     def table(self) -> dict[str, np.ndarray]:
@@ -227,27 +233,41 @@ def _compared(watch: _Watch, steps: int) -> tuple[list[Line], dict[str, Any]]:
         return [not_measured(name, None, unit, why) for name, unit in zip(names, ("pN", "nm", ""), strict=True)], {}
     tension = _tension(t)
     force = average(t["force"])
-    radius = average(t["tube"] / (2.0 * pi * LONG))
+    radius = average(t["radius"])
     # Of ratios of means to first order, look by look.
     parts = {name: t[name] / t[name].mean() for name in ("on_tube", "tube", "on_body", "body")}
     ratio = float(t["on_tube"].mean() / t["tube"].mean() / (t["on_body"].mean() / t["body"].mean()))
     gathered = average(ratio * (1.0 + parts["on_tube"] - parts["tube"] - parts["on_body"] + parts["body"]))
     above = bool(gathered.value - 1.0 > LARGEST_Z * gathered.error)
+    pressure = float(t["pressure"].mean())
     expected = 2.0 * pi * sqrt(2.0 * BENDING_MODULUS * tension)
     lines = [
         _within(names[0], force, expected, "pN"),
-        # No test: so short a tether on so small a vesicle is all neck.
-        Line(
-            names[1], radius.value, _known(radius.error), sqrt(BENDING_MODULUS / (2.0 * tension)), "nm",
-            "a short tether is wider: not judged", "--",
-        ),
+        _within(names[1], radius, _tube(tension, pressure), "nm"),
         Line(
             names[2], gathered.value, _known(gathered.error), None, "",
             f"above 1 by {LARGEST_Z:g} standard errors", "OK" if above else "CHECK",
         ),
     ]  # fmt: skip
-    pressure, largest = float(t["pressure"].mean()), float(watch.table()["force"].max())
+    largest = float(watch.table()["force"].max())
     return lines, {"tension": tension, "pressure": pressure, "largest_force": largest}
+
+
+def _radius(places: np.ndarray, weights: np.ndarray) -> float:
+    """nm: mean distance from the middle, in the plane; nan where nothing is."""
+    if not weights.any():
+        return float("nan")
+    middle = np.average(places, axis=0, weights=weights)
+    return float(np.average(np.linalg.norm(places - middle, axis=1), weights=weights))
+
+
+def _tube(tension: float, pressure: float) -> float | None:
+    """nm: the radius R of a long tube on this mesh and under a pressure: where πκ/R (1 + s (a/R)²) + 2πσR - πR²p is
+    least, that is κ/2R² (1 + 3s (a/R)²) = σ - pR. None beyond the pressure that widens it without end."""
+    roots = np.roots([pressure, -tension, 0.0, 0.5 * BENDING_MODULUS, 0.0, 1.5 * BENDING_MODULUS * STIFFER * EDGE**2])
+    positive = roots[np.isreal(roots)].real
+    positive = positive[positive > 0.0]
+    return float(positive.min()) if len(positive) else None
 
 
 def _tension(t: dict[str, np.ndarray]) -> float:
@@ -259,9 +279,9 @@ def _known(error: float) -> float | None:
     return error if np.isfinite(error) else None
 
 
-def _within(quantity: str, found: Any, expected: float, unit: str) -> Line:
+def _within(quantity: str, found: Any, expected: float | None, unit: str) -> Line:
     """Theory is that of a long tube without fluctuations."""
-    verdict = "OK" if abs(found.value / expected - 1.0) < WITHIN else "CHECK"
+    verdict = "OK" if expected is not None and abs(found.value / expected - 1.0) < WITHIN else "CHECK"
     return Line(quantity, found.value, _known(found.error), expected, unit, f"within {100 * WITHIN:g} %", verdict)
 
 

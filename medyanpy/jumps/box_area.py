@@ -122,7 +122,6 @@ class BoxArea(Jump):
             known = ", ".join(map(repr, _MOVES))
             raise ParameterError(f"{self.name}: coupling = {coupling!r} but must be one of {known}")
         self._coupling = coupling
-        self._presses = pressure is not None
         self._declare(
             tension=0.0 if tension is None else tension, pressure=0.0 if pressure is None else pressure, rate=rate,
             step=step,
@@ -134,29 +133,28 @@ class BoxArea(Jump):
         return self._coupling
 
     def bind(self, layout: "Layout", kT: float) -> "JumpOperation":
-        box = layout.box
-        wanted = 0b111 if self._presses else 0
-        for move in _MOVES[self._coupling]:
-            wanted |= move
-        for c in range(3):
-            if wanted >> c & 1 and not box[c] > 0.0:
-                why = "under pressure" if self._presses else f"with coupling={self._coupling!r}"
-                raise ParameterError(
-                    f"{self.name}: the box must be periodic along {'xyz'[c]} {why}: System(topology, box=(Lx, Ly, Lz))"
-                )
         units = [row for rows in units_of(self.name, layout) for row in rows]
         starts = np.cumsum([0, *map(len, units)]).astype(np.int32)
         beads = np.concatenate([np.empty(0, np.int32), *units]).astype(np.int32)
         momenta = [layout.n_rows(column.of) * column.width for column in layout.momenta]
         operation = BoxAreaOperation(self.name, kT, self.every, starts, beads, layout.n, momenta)
-        operation.layout, operation.start = layout, box.copy()
+        operation.layout, operation.start = layout, layout.box.copy()
         self.update(operation, kT)
         return operation
 
     def update(self, operation: Any, kT: float) -> None:
         moves = _MOVES[self._coupling]
-        measures = [np.prod([operation.start[c] for c in range(3) if move >> c & 1]) for move in moves]
         tension, pressure, rate, step = self._named("tension", "pressure", "rate", "step")
+        wanted = 0b111 if pressure != 0.0 else 0
+        for move in moves:
+            wanted |= move
+        for c in range(3):
+            if wanted >> c & 1 and not operation.start[c] > 0.0:
+                why = "under pressure" if pressure != 0.0 else f"with coupling={self._coupling!r}"
+                raise ParameterError(
+                    f"{self.name}: the box must be periodic along {'xyz'[c]} {why}: System(topology, box=(Lx, Ly, Lz))"
+                )
+        measures = [np.prod([operation.start[c] for c in range(3) if move >> c & 1]) for move in moves]
         operation.set(
             kT, rate, tension, pressure, operation.layout.least_width, moves, [step * measure for measure in measures]
         )

@@ -71,6 +71,8 @@ class EdgeFlips(Jump):
     attempt, which takes a millisecond; all other forces that a moved point can feel evaluate their whole energy twice
     when there are points in the two triangles.
 
+    In a periodic box no edge comes to be that is longer than 0.45 of the box along an axis, nor does one that is flip.
+
     With `MembraneBending` a `MembraneFoldRepulsion` belongs to it, without which a Context warns (MeshQualityWarning):
     triangles that lie on each other can have less bending energy than the surface, and flips find such pockets.
 

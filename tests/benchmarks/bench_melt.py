@@ -84,7 +84,7 @@ def main() -> int:
             theirs.append(float(found.stdout.split()[-1]))
     every = (neighbors.follows - follows) / max(1, neighbors.builds - builds)
     print(f"lists of {neighbors.entries / n:.1f} neighbours, built every {every:.1f} steps")
-    target = min(theirs, default=np.inf)
+    target = min(theirs, default=None)
     met = row("a step of the melt, beside LAMMPS' lj/cut", min(ours), target, "ns")
     if periodic:
         met &= row("a listed pair in a box, beside open space", in_a_box_and_without(side, steps // 2), DEARER, "times")

@@ -30,7 +30,10 @@ def median_ns(work, repeats, per):
 
 
 def row(what, measured, target, unit, at_least=False):
-    """Print a figure beside its target, and say whether it is met."""
+    """Print a figure beside its target, and say whether it is met; without a target, None, the figure alone."""
+    if target is None:
+        print(f"{what:58s} {measured:10.2f} {unit:8s} no target", flush=True)
+        return True
     met = measured >= target if at_least else measured <= target
     sign = ">=" if at_least else "<="
     print(f"{what:58s} {measured:10.2f} {unit:8s} target {sign} {target:g}   {'met' if met else 'NOT MET'}", flush=True)

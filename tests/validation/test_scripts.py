@@ -31,7 +31,7 @@ def test_a_figure(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("script", "pictures"),
     [("coarse/double_pendulum", 0), ("coarse/chain_of_pendula", 1), ("coarse/water", 0), ("coarse/dna", 1),
-     ("coarse/magnetised_body", 0), ("rods/elastic_rods", 0)],
+     ("coarse/magnetised_body", 0), ("rods/elastic_rods", 0), ("membranes/record", 0)],
 )  # fmt: skip
 def test_all_of_it(script, pictures, tmp_path, monkeypatch, capsys):
     """Some ten seconds each."""

@@ -1,0 +1,95 @@
+"""Draws what the tables beside it hold: python -P docs/data/draw.py [FOLDER]
+
+Each table has been recorded in a long run, whose first lines say what it is, when and on which commit it ran, and what
+made it. Each has one plot, docs/images/recorded/NAME.png, which docs/validation.md shows.
+"""
+
+import sys
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+
+matplotlib.use("Agg")
+import matplotlib.pyplot as plt
+
+HERE = Path(__file__).resolve().parent
+
+
+def table(name):
+    """A record array, by names of columns; the two lines before them say where it comes from."""
+    return np.genfromtxt(HERE / f"{name}.csv", delimiter=",", names=True, skip_header=2, dtype=None, encoding="utf-8")
+
+
+def vesicle_shapes(axes, t):
+    for color, branch in enumerate(np.unique(t["branch"])):
+        rows = t[t["branch"] == branch]
+        axes.plot(rows["reduced_volume"], rows["energy"], f"C{color}-", lw=1.0, label=f"{branch}, without meshes")
+        axes.plot(rows["reduced_volume_of_mesh"], rows["energy_of_mesh"], f"C{color}o", ms=4, label="on meshes")
+    for published in (0.592, 0.652):
+        axes.axvline(published, color="gray", lw=0.8, ls=":")
+    axes.set(xlabel="reduced volume", ylabel="bending energy / 8πκ")
+    axes.legend(frameon=False, fontsize=7)
+
+
+def patch_spectra(axes, t):
+    kappa, kT = 10.0, 1.0
+    for color, tension in enumerate(np.unique(t["tension"])[::-1]):
+        rows = t[t["tension"] == tension]
+        style = {"fmt": f"C{color}o", "ms": 4, "label": f"τ = {tension:g} kT/a²"}
+        axes.errorbar(rows["q_seen"] ** 2, rows["stiffness"], rows["error"], **style)
+        q = np.linspace(0.05, 1.05 * rows["q_seen"].max(), 100)
+        softer = kappa - 3.0 * kT / (4.0 * np.pi) * np.log(np.pi / rows["spacing"][0] / q)
+        axes.plot(q**2, tension + softer * q**2, f"C{color}-", lw=1.0)
+        axes.plot(q**2, tension + kappa * q**2, f"C{color}:", lw=0.8)
+    axes.set(xlabel="q² (1/a²)", ylabel="kT / (A⟨|h|²⟩q²)  (kT/a²)", xlim=(0.0, None), ylim=(0.0, None))
+    axes.legend(frameon=False)
+
+
+def rough_sheets(axes, t):
+    ends = np.array([t["law"].min() - 0.01, t["law"].max() + 0.01])
+    axes.plot(ends, ends, "k-", lw=1.0)
+    axes.errorbar(t["law"], t["diffusion"], t["error"], fmt="o", ms=4)
+    axes.set(xlabel="1/⟨√g⟩ of the sheet", ylabel="D / D₀ of points on it")
+
+
+def shear_stress(axes, t):
+    middle = np.sqrt(np.maximum(t["attempts_from"], 1) * t["attempts_to"])
+    axes.errorbar(middle, t["share"], t["error"], fmt="o", ms=4)
+    for share in (0.0, 0.05, 0.5):
+        axes.axhline(share, color="gray", lw=0.8, ls=":")
+    axes.set(xscale="log", xlabel="attempts per edge", ylabel="stress over the first")
+
+
+def tethers(axes, t):
+    kappa = 82.0
+    tension = np.linspace(0.9 * t["tension"].min(), 1.1 * t["tension"].max(), 100)
+    axes.plot(tension, 2.0 * np.pi * np.sqrt(2.0 * kappa * tension), "k-", lw=1.0, label="2π√(2κσ)")
+    axes.errorbar(t["tension"], t["force"], t["error"], fmt="o", ms=4, label="pulled from a vesicle")
+    axes.set(xlabel="mechanical tension σ (pN/nm)", ylabel="force (pN)", ylim=(0.0, None))
+    axes.legend(frameon=False)
+
+
+def vesicle_spectrum(axes, t):
+    axes.errorbar(t["l"], t["power"], t["error"], fmt="o", ms=4, label="fluid vesicle")
+    axes.plot(t["l"], t["law"], "k-", lw=1.0, label="Milner and Safran")
+    axes.set(yscale="log", xlabel="l", ylabel="⟨|u|²⟩")
+    axes.legend(frameon=False)
+
+
+FIGURES = {
+    f.__name__: f for f in (patch_spectra, rough_sheets, shear_stress, tethers, vesicle_shapes, vesicle_spectrum)
+}
+
+
+def main(folder):
+    plt.rcParams.update({"font.size": 9, "axes.spines.top": False, "axes.spines.right": False})
+    for name in sorted(path.stem for path in HERE.glob("*.csv")):
+        figure, axes = plt.subplots(figsize=(4.8, 3.4), layout="constrained")
+        FIGURES[name](axes, table(name))
+        figure.savefig(folder / f"{name}.png", dpi=150, metadata={"Software": None})
+        plt.close(figure)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]) if len(sys.argv) > 1 else HERE.parent / "images" / "recorded")
