@@ -43,6 +43,30 @@ cdef inline void displacements(const Box* box, const double* a, const double* b,
                 out[k] = b[k] - a[k]
 
 
+cdef inline void displacements_from(
+    const Box* box, const double* a, const double* b, double* out, int n,
+) noexcept nogil:
+    """The same, to the bit, from one place a to n others, b and out (3, n), all of them images next to the origin: none
+    is further than one box away, and that on the other side of the origin."""
+    cdef double d, half, length, x
+    cdef int c, k
+    for c in range(3):
+        x = a[c]
+        length = box.length[c]
+        half = 0.5 * length
+        if not length > 0.0:
+            for k in range(n * c, n * (c + 1)):
+                out[k] = b[k] - x
+        elif x > 0.0:
+            for k in range(n * c, n * (c + 1)):
+                d = b[k] - x
+                out[k] = d - (-length if d < -half else 0.0)
+        else:
+            for k in range(n * c, n * (c + 1)):
+                d = b[k] - x
+                out[k] = d - (length if d > half else 0.0)
+
+
 cdef inline void set_lengths(Box* box, const double* length) noexcept nogil:
     """A box of these lengths, (3,) nm; 0 in directions that are open."""
     cdef int c

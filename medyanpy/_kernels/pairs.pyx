@@ -17,7 +17,7 @@ from libc.stdint cimport int32_t
 from libc.string cimport memset
 
 from medyanpy._kernels.arrays cimport table, zeros
-from medyanpy._kernels.box cimport Box, displacement, displacements, sides_of
+from medyanpy._kernels.box cimport Box, displacement, displacements_from, sides_of
 from medyanpy._kernels.derivatives cimport Derivative, SmoothForce
 from medyanpy._kernels.implicit cimport Compiled, Function, WIDTH
 from medyanpy._kernels.implicit cimport evaluate as run_program
@@ -182,7 +182,6 @@ cdef inline int _block(
     cdef const int32_t* row = near.rows[first // ROWS_PER_BLOCK]
     cdef const double* me
     cdef double* f
-    cdef double own[3 * PART]
     cdef double other[3 * PART]
     cdef double d[3 * PART]
     cdef Batch at
@@ -204,11 +203,8 @@ cdef inline int _block(
                 fault |= _empty(kind, equal, t, world, &at, first, s, thread)
             part = min(left, <int> PART)
             width = (part + TOGETHER - 1) & ~(TOGETHER - 1)
-            for c in range(3):
-                for k in range(width):
-                    own[width * c + k] = me[c]
             fetch(near.now, row, part, width, other)
-            displacements(&sides[near.across[s]], own, other, d, width)
+            displacements_from(&sides[near.across[s]], me, other, d, width)
             if equal and kind != WRITTEN:
                 at.n += keep(d, part, width, end_squared, at.d + at.n, PLANE)
             else:
