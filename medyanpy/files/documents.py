@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from medyanpy._tools.described import Described, Recorded, made_anew
-from medyanpy._tools.names import plainly_called
+from medyanpy._tools.names import did_you_mean, plainly_called
 from medyanpy._tools.outputs import write_atomically
 from medyanpy._tools.types import PathLike
 from medyanpy._tools.validation import file_path
@@ -548,10 +548,13 @@ def find_type(name: Any, base: type, where: str) -> Any:
             f"{where} = {shown(name)} is not {a_kind} that this process knows: documents import nothing, so import "
             f"{shortened(name.partition(':')[0])}, which defines it, before reading this one"
         )
-    known = ", ".join(sorted(type_name(c) for c in candidates if _is_ours(c)))
-    raise ParameterError(f"{where} = {shown(name)} is not {a_kind} of medyanpy {__version__}: it has {known}")
+    known = sorted(type_name(c) for c in candidates if _is_ours(c))
+    # A hundred names are no help.
+    has = f": it has {', '.join(known)}" if len(known) <= _MANY else did_you_mean(name, known)
+    raise ParameterError(f"{where} = {shown(name)} is not {a_kind} of medyanpy {__version__}{has}")
 
 
+_MANY = 70
 _SITES = ("start", "bead_numbers", "weights", "anchor_positions", "arms", "handles")
 _KIND: dict[type[Any], str] = {
     Force: "force",

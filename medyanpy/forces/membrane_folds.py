@@ -34,7 +34,7 @@ class MembraneFoldRepulsion(_MembraneForce):
     membrane : Membrane
     strength : float, pN nm, > 0
         b; 20 kT is usual. An angle of 143° then costs 2.6 kT, of 154° 12.5 kT.
-    onset : float, radians, > 0, < π
+    onset : float, radians, > 0 and < π
         φ0; 120° is the limit that programs with a hard one have.
     name, group
         See `Force`.
