@@ -215,9 +215,6 @@ def _in_folder(common: Common, replica: Replica, out: dict[str, Any]) -> None:
     left = common.left
     folder.mkdir(parents=True, exist_ok=True)
     wait_for(folder)
-    # Who was killed while it wrote them.
-    for name in (PARAMETERS, DONE):
-        remove_left_over(folder / name)
     if not (folder / PARAMETERS).exists():
         _write(folder / PARAMETERS, described(replica))
     functions = common.functions.get()
@@ -344,6 +341,8 @@ def recorded(common: Common, replica: Replica) -> dict[str, Any] | None:
 def _write(path: Path, tree: Any) -> None:
     text = json.dumps(tree, indent=1)
     write_atomically("ensemble", path, lambda file: file.write(text.encode()))
+    # Afterwards: who was killed while it wrote the same may have ended since this worker began.
+    remove_left_over(path)
 
 
 def _read(path: Path) -> Any:

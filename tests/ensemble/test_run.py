@@ -169,6 +169,18 @@ def children(process):
     return [int(child) for child in found]
 
 
+def test_what_killed_workers_were_writing_is_removed(reference, tmp_path):
+    """By who writes the same after them."""
+    again(tmp_path / "sweep", executor=1)
+    folder = next((tmp_path / "sweep").iterdir())
+    for name in ("params.json", "done.json"):
+        (folder / name).unlink()
+        (folder / f".{name}.{2**31 - 1}.tmp").write_text("{")
+    table = again(tmp_path / "sweep", executor=1)
+    runs.same(table, reference)
+    runs.same_folders(table, reference)
+
+
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="only Linux tells who is whose child")
 def test_the_parent_is_killed(reference, tmp_path):
     """Its workers end too, and the next call goes on where they were."""

@@ -171,8 +171,12 @@ def forked(function, *arguments):
         code = 0
     except KeyboardInterrupt:
         code = 2
-    except BaseException:
-        traceback.print_exc()
+    except BaseException as error:
+        # NumPy says this of an interrupt that comes while it compares rows, for which it calls Python.
+        if isinstance(error, TypeError) and "unless they have a common dtype" in str(error):
+            code = 2
+        else:
+            traceback.print_exc()
     finally:
         os._exit(code)
 
