@@ -13,7 +13,7 @@ import medyanpy as mp
 
 # Points on rough sheets ------------------------------------------------------------------------------------------
 
-SIDE, TENSION, STEP = 12, 1.5, 0.08
+TENSION, STEP = 1.5, 0.08
 
 
 def free_diffusion(mass, step=STEP):
@@ -22,12 +22,18 @@ def free_diffusion(mass, step=STEP):
     return 0.5 * step / mass / np.tanh(8.0)
 
 
+@cache
+def flat_sheet(side):
+    return mp.TriangleMesh.flat_sheet(side, side, 1.0, periodic=True)
+
+
 def sheet(
-    n_points, start=None, frozen=False, mass=1.0, vertex_mass=1.0, vertex_friction=1.0, hold=400.0, step=STEP, seed=1
-):
-    """A sheet of a tension, its vertices held in x and y (by springs of this stiffness) and free in z, with points of
-    this mass. Or one that does not move, of the shape `start`."""
-    flat = mp.TriangleMesh.flat_sheet(SIDE, SIDE, 1.0, periodic=True)
+    side, n_points, start=None, frozen=False, mass=1.0, vertex_mass=1.0, vertex_friction=1.0, hold=400.0, step=STEP,
+    seed=1,
+):  # fmt: skip
+    """A sheet of side² vertices and a tension, its vertices held in x and y (by springs of this stiffness) and free in
+    z, with points of this mass. Or one that does not move, of the shape `start`."""
+    flat = flat_sheet(side)
     topology = mp.Topology()
     mesh = flat if start is None else flat.with_vertices(start)
     membrane = topology.add_membrane(mesh, vertex_mass, vertex_friction, fixed=frozen, name="sheet")
@@ -44,9 +50,9 @@ def sheet(
 
 
 @cache
-def reference():
+def reference(side):
     """Faces of the flat sheet, the lengths of its box, and the inverse of the edges of each triangle in x and y."""
-    flat = mp.TriangleMesh.flat_sheet(SIDE, SIDE, 1.0, periodic=True)
+    flat = flat_sheet(side)
     box = np.array([flat.box[0], flat.box[1], np.inf])
     return flat.faces, box, np.linalg.inv(edges_of(flat.vertices, flat.faces, box)[:, :, :2])
 
@@ -63,7 +69,7 @@ def edges_of(x, faces, box):
 def metric(vertices):
     """(F,) root of the determinant, and half the trace of the inverse, of the metric of each triangle in coordinates
     of the flat sheet: for vertices that move along z alone sqrt(g) and (1 + 1/g)/2."""
-    faces, box, to_reference = reference()
+    faces, box, to_reference = reference(round(sqrt(len(vertices))))
     along = to_reference @ edges_of(vertices, faces, box)
     g = along @ along.transpose(0, 2, 1)
     det = g[:, 0, 0] * g[:, 1, 1] - g[:, 0, 1] ** 2
@@ -74,8 +80,9 @@ def followed(context, looks, every):
     """(looks, n, 2) displacements of points between looks, in coordinates of the flat sheet, and (looks, 3) of the
     sheet at each: the mean of sqrt(g), the mean of (1 + 1/g)/2 over its area and over what it covers."""
     membrane, points = context.system.topology["sheet"], context.system.topology["points"]
-    faces, box, _ = reference()
-    flat = mp.TriangleMesh.flat_sheet(SIDE, SIDE, 1.0, periodic=True).vertices
+    side = round(sqrt(len(membrane)))
+    faces, box, _ = reference(side)
+    flat = flat_sheet(side).vertices
     edges = edges_of(flat, faces, box)[..., :2]
 
     def places(state):
@@ -109,9 +116,9 @@ def diffusion(moves, time, short, long):
     return (squares[1] - squares[0]) / (2.0 * (long - short) * time)
 
 
-def rough_sheets(n, seed=1):
+def rough_sheets(side, n, seed=1):
     """Shapes of the sheet without points, as it is in equilibrium."""
-    context = sheet(0, seed=seed)
+    context = sheet(side, 0, seed=seed)
     context.step(4000)
     for _ in range(n):
         context.step(1500)
@@ -122,9 +129,9 @@ def frozen_sheets(masses=(1.0, 0.25), n_sheets=12, n_points=9000, looks=120):
     """(masses, n_sheets, 4) for points of these masses diffusion over D0 by its determinant, by the mean of both
     directions, its error, and one over the mean of sqrt(g)."""
     out = np.empty((len(masses), n_sheets, 4))
-    for k, start in enumerate(rough_sheets(n_sheets)):
+    for k, start in enumerate(rough_sheets(12, n_sheets)):
         for row, mass in zip(out[:, k], masses, strict=True):
-            context = sheet(n_points, start=start, frozen=True, mass=mass, seed=10 + k)
+            context = sheet(12, n_points, start=start, frozen=True, mass=mass, seed=10 + k)
             context.step(20)
             every = round(50 * mass)
             moves, means = followed(context, looks, every)
@@ -153,14 +160,17 @@ def test_points_on_sheets_at_rest_diffuse_by_the_area_they_have():
     assert found[0, :, 3].mean() < 0.8
 
 
-def moving_sheet(slowness, looks, short, long, n_points=48, mass=4.0, every=50, step=STEP, seed=1):
+def moving_sheet(slowness, looks, short, long, side=36, n_points=16, mass=4.0, every=50, step=STEP, seed=1):
     """How quick the sheet is beside the points, D over D0 and its error, and D over D0 of the laws for sheets at rest
     and for fast ones, from the sheets as they were: with the mean over their area, and over what they cover.
 
-    Waves are damped: those that ring remember their height for longer."""
-    start = next(rough_sheets(1, seed))
+    Waves are damped: those that ring remember their height for longer. Points press on the sheet by less than 1 % of
+    its tension."""
+    flat = flat_sheet(side)
+    assert n_points < 0.01 * TENSION * flat.area
+    start = next(rough_sheets(side, 1, seed))
     friction = 2.0 * slowness
-    context = sheet(n_points, start, False, mass, 0.25 * slowness, friction, hold=100.0, step=step, seed=seed)
+    context = sheet(side, n_points, start, False, mass, 0.25 * slowness, friction, hold=100.0, step=step, seed=seed)
     context.step(2000)
     moves, means = followed(context, looks, every)
     free = free_diffusion(mass, step)
