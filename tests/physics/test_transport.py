@@ -191,7 +191,7 @@ def test_points_on_fast_sheets_diffuse_by_the_mean_of_their_mobility():
     """D0 (1 + <1/g>)/2, with the mean over the area, which is where points are: over what the sheet covers it were
     more. Points hardly move while the sheet forgets its waves; and it hardly moves while they forget their velocity,
     which is a step."""
-    _, d, error, slow, fast, plain = moving_sheet(1.0, 44_000, 2, 20, mass=64.0, step=0.02)
+    _, d, error, slow, fast, plain = moving_sheet(1.0, 88_000, 2, 20, mass=64.0, step=0.02)
     assert error < 0.03 * (fast - slow)
     assert abs(d - fast) < 5.0 * error
     assert min(d - slow, plain - d) > 5.0 * error
@@ -201,7 +201,7 @@ def test_points_on_fast_sheets_diffuse_by_the_mean_of_their_mobility():
 def test_between_the_two_diffusion_falls_as_the_sheet_becomes_slow():
     shares = []
     for slowness in (20.0, 200.0):
-        _, d, error, slow, fast, _ = moving_sheet(slowness, 24_000, 10, 60)
+        _, d, error, slow, fast, _ = moving_sheet(slowness, 64_000, 10, 60)
         shares.append(np.array([d - slow, error]) / (fast - slow))
     shares = np.array(shares)
     print("share of the way from rest to fast:", *(f"{share:.3f} +- {error:.3f}" for share, error in shares))
