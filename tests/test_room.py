@@ -55,10 +55,13 @@ def same(part, other, n, name=""):
     return True
 
 
-# Paths along a surface take long without the compiler's help.
-LONG = ("beads along surfaces",)
+# Paths along a surface, and all pairs, take long without the compiler's help; of all pairs one word is enough there.
+def is_long(kind, word):
+    return kind == "beads along surfaces" or (kind == "spheres in a fluid" and word != "BAGOGAB")
+
+
 CASES = [
-    pytest.param(kind, word, marks=pytest.mark.slow if kind in LONG else ())
+    pytest.param(kind, word, marks=pytest.mark.slow if is_long(kind, word) else ())
     for k, (kind, word) in enumerate(bits.CASES)
     if k % 2 == 0 or word in ("D", "BAGOGAB")
 ]

@@ -310,6 +310,7 @@ def test_boltzmann_in_trap_and_field():
         check_mean(f"axis {c} and position", np.einsum("ni,ni->n", r, R[:, :, c]), 0.0, sees=0.087)
 
 
+@pytest.mark.slow
 def test_ellipsoids_in_water():
     """In units of the world: 5 x 3 x 2 nm in water at 300 K, by the friction of `mp.rigid`; 20 000 bodies.
 

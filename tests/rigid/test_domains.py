@@ -110,7 +110,7 @@ def test_networks_that_fall_apart_name_who_is_loose(rng):
             rigid.elastic_network(structure_of(x), **({"stiffness": 1.0} | {name: value}))
 
 
-@pytest.mark.parametrize("n", [2, 3, 4])
+@pytest.mark.parametrize("n", [2, 3, pytest.param(4, marks=pytest.mark.slow)])
 def test_balls_in_a_row_are_domains(rng, n):
     """And as many as there are have the best score."""
     turns = [(2.1 * k, 0.5 * (k % 2), 0.3 * (k % 3)) for k in range(n)]
