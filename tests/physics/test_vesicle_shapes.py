@@ -108,15 +108,13 @@ def shapes():
 # On meshes ------------------------------------------------------------------------------------------------------------
 
 
-def revolved(p, n):
-    """6n vertices around, between caps of n rings; rings are as far apart as their vertices."""
-    t = np.linspace(0.0, np.pi, 20_001)
-    r, z = p[:K] @ np.sin(ORDER * t), p[K:] @ np.cos(ORDER * t)
-    step = np.hypot(np.diff(r), np.diff(z))
-    s = np.concatenate([[0.0], np.cumsum(step)])
-    first, last = np.argmax(r > 0.35 * r.max()), len(r) - 1 - np.argmax(r[::-1] > 0.35 * r.max())
-    round_it = np.concatenate([[0.0], np.cumsum(step[first:last] / (0.5 * (r[first:last] + r[first + 1 : last + 1])))])
-    rings = 2 * round(round_it[-1] * 6 * n / (2.0 * np.pi * np.sqrt(3.0)))
+def turned(s, r, z, n, first, last=None):
+    """A meridian by its arc length, turned round the axis: a cap of n rings up to the place `first` of it, then rings
+    of 6n vertices that are as far apart as these, to a cap again from `last` on, or open to the end."""
+    closed, last = last is not None, len(r) - 1 if last is None else last
+    step = np.diff(s)[first:last]
+    round_it = np.concatenate([[0.0], np.cumsum(step / (0.5 * (r[first:last] + r[first + 1 : last + 1])))])
+    rings = max(round(round_it[-1] * 6 * n / (2.0 * np.pi * np.sqrt(0.75)) / (1 + closed)) * (1 + closed), 1)
     of_rings = np.interp(np.linspace(0.0, round_it[-1], rings + 1), round_it, s[first : last + 1])
 
     def placed(at, angle):
@@ -128,19 +126,28 @@ def revolved(p, n):
     share, angle, m = np.hypot(x, y), np.arctan2(y, x), 6 * n
     vertices, faces = [placed(share * s[first], angle)], [cap.faces]
     starts, count = [len(x) - m], len(x)
-    for j in range(1, rings):
+    for j in range(1, rings + (not closed)):
         vertices.append(placed(np.full(m, of_rings[j]), 2.0 * np.pi * (np.arange(m) + 0.5 * (j % 2)) / m))
         starts.append(count)
         count += m
-    vertices.append(placed(s[-1] - share * (s[-1] - s[last]), angle))
-    faces.append(cap.faces[:, ::-1] + count)
-    starts.append(count + len(x) - m)
+    if closed:
+        vertices.append(placed(s[-1] - share * (s[-1] - s[last]), angle))
+        faces.append(cap.faces[:, ::-1] + count)
+        starts.append(count + len(x) - m)
     i, after = np.arange(m), (np.arange(m) + 1) % m
     for j, (a, b) in enumerate(itertools.pairwise(starts)):
         corners = [(a + i, b + i, a + after), (a + after, b + i, b + after)]
         corners = [(a + i, b + i, b + after), (a + i, b + after, a + after)] if j % 2 else corners
         faces += [np.column_stack(c) for c in corners]
-    mesh = mp.TriangleMesh(np.concatenate(vertices), np.concatenate(faces))
+    return mp.TriangleMesh(np.concatenate(vertices), np.concatenate(faces))
+
+
+def revolved(p, n):
+    """6n vertices around, between caps of n rings; rings are as far apart as their vertices."""
+    t = np.linspace(0.0, np.pi, 20_001)
+    r, z = p[:K] @ np.sin(ORDER * t), p[K:] @ np.cos(ORDER * t)
+    s = np.concatenate([[0.0], np.cumsum(np.hypot(np.diff(r), np.diff(z)))])
+    mesh = turned(s, r, z, n, np.argmax(r > 0.35 * r.max()), len(r) - 1 - np.argmax(r[::-1] > 0.35 * r.max()))
     mesh = mesh if mesh.volume > 0.0 else mp.TriangleMesh(mesh.vertices, mesh.faces[:, ::-1])
     return mesh.with_vertices(mesh.vertices * np.sqrt(400.0 * np.pi / mesh.area))
 
