@@ -77,9 +77,32 @@ def vesicle_spectrum(axes, t):
     axes.legend(frameon=False)
 
 
+def budding(axes, t):
+    axes.plot(t["width"], t["length_of_caps"], "k:", lw=0.8, label="caps")
+    axes.plot(t["width"], t["length"], "k-", lw=1.0, label="without meshes")
+    axes.plot(t["width"], t["length_of_runs"], "C0o", ms=4, label="runs")
+    for limit in (4.0, 5.783):
+        axes.axhline(limit, color="gray", lw=0.8, ls=":")
+    axes.set(xlabel="radius of the border / L", ylabel="L / ξ", xlim=(0.0, 1.0), ylim=(0.0, 8.0))
+    axes.legend(frameon=False, loc="lower right")
+
+
+def wrapping(axes, t):
+    for color, reach in enumerate(np.unique(t["range"])):
+        rows = t[t["range"] == reach]
+        axes.plot(rows["angle"], rows["strength"], f"C{color}-", lw=1.0, label=f"range {reach:g} a, without meshes")
+        axes.plot(rows["angle"], rows["strength_of_runs"], f"C{color}o", ms=4, label="runs")
+    axes.axhline(2.0, color="gray", lw=0.8, ls=":")
+    axes.set(xlabel="wrapped up to (degrees)", ylabel="w a² / κ")
+    axes.legend(frameon=False)
+
+
 FIGURES = {
-    f.__name__: f for f in (patch_spectra, rough_sheets, shear_stress, tethers, vesicle_shapes, vesicle_spectrum)
-}
+    f.__name__: f
+    for f in (
+        budding, patch_spectra, rough_sheets, shear_stress, tethers, vesicle_shapes, vesicle_spectrum, wrapping
+    )
+}  # fmt: skip
 
 
 def main(folder):

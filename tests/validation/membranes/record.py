@@ -120,7 +120,36 @@ def vesicle_spectrum(quick):
     return ("l", "power", "error", "law"), list(zip(spectrum.degree, spectrum.value, spectrum.error, law, strict=True))
 
 
-RECORDS = {f.__name__: f for f in (vesicle_shapes, tethers, patch_spectra, shear_stress, vesicle_spectrum)}
+def budding(quick):
+    """Lengths at which a domain is at rest with a border of some width: without meshes, of caps, and by where runs go."""
+    import test_budding_and_wrapping as budding
+
+    rows = []
+    for width in budding.WIDTHS[5:6] if quick else budding.WIDTHS:
+        found = (budding.length_at_rest(width, 8, form) for form in ("vertex", "dihedral"))
+        rows.append((width, budding.Domain.of_width(width).length, 8.0 * width, *found))
+        print(*rows[-1], file=sys.stderr, flush=True)
+    return ("width", "length", "length_of_caps", "length_of_runs", "length_of_runs_dihedral"), rows
+
+
+def wrapping(quick):
+    """Strengths at which a membrane is at rest round a sphere, by its contact: without meshes, and by where runs go."""
+    import test_budding_and_wrapping as wrapping
+
+    rows = []
+    for reach, n in ((0.05, 8 if quick else 12), (0.025, 16))[: 1 if quick else None]:
+        for degrees in (90,) if quick else (60, 75, 90, 105, 120):
+            rest = wrapping.Wrapped.at(degrees, reach)
+            found = wrapping.strength_at_rest(degrees, reach, n)
+            rows.append((reach, degrees, rest.contact, rest.strength, found))
+            print(*rows[-1], file=sys.stderr, flush=True)
+    return ("range", "angle", "contact", "strength", "strength_of_runs"), rows
+
+
+RECORDS = {
+    f.__name__: f
+    for f in (vesicle_shapes, tethers, patch_spectra, shear_stress, vesicle_spectrum, budding, wrapping)
+}
 
 
 def commit():
