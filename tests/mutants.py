@@ -301,6 +301,8 @@ LAWS = [
     ("membranes have the energies of closed form", "_kernels/membrane_curvatures.pyx", "_value_of_face", "out += 0.25 * _turn", "out += 0.26 * _turn"),
     ("a vesicle of a given tension", "_kernels/membrane_totals.pyx", "slope", "self.kt * (self.c - self.n / volume)", "self.kt * (self.c - 1.01 * self.n / volume)"),
     ("domains bud", "_kernels/membrane_lines.pyx", "_border", "total += length if side == 1 else 0.0", "total += length"),
+    ("bumps of a flat domain grow", "_kernels/membrane_lines.pyx", "_border", "add_scaled(t.tension, pull", "add_scaled(0.97 * t.tension, pull"),
+    ("a membrane round a sphere goes on", "_kernels/membrane_adhesion.pyx", "_vertices", "area * t.strength[v], t.pull", "0.95 * area * t.strength[v], t.pull"),
     ("vertices that are fixed stay", "beads/membranes.py", "degrees_of_freedom", "~self._held", "self._held"),
     ("fields on a membrane written as text", "_kernels/membrane_fields.pyx", "_written", "slope * (value[corners[2]] - value[corners[0]])", "slope * (value[corners[2]] - value[corners[1]])"),
     ("bending energy of a sphere", "_kernels/membrane_bending.pyx", "_respond", "area[0] = m.vector_sums[4 * v + 3] * (1.0 / 6.0)", "area[0] = m.vector_sums[4 * v + 3] * (1.0 / 2.0)"),

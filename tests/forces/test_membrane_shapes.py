@@ -301,7 +301,8 @@ def bud(length, x, kappa=20.0, tension=1.0, rings=24):
 
 def test_domains_bud():
     """Lipowsky: 8πκ x² - 2πλL (1 - √(1 - x²)), so that a bud is lower than the flat domain for L > 4κ/λ, and the flat
-    domain is at a maximum for L > 8κ/λ. Energies of bending lack those of the vertices on the border, some 4 %."""
+    domain is at a maximum, among caps, for L > 8κ/λ. Energies of bending lack those of the vertices on the border, some
+    4 %. Domains of any shape are in tests/physics/test_budding_and_wrapping.py."""
     kappa, tension = 20.0, 1.0
     xi = kappa / tension
     for size in (3.5, 4.6, 7.0, 9.5):

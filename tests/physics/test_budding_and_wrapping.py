@@ -101,8 +101,8 @@ def stiffness_of_the_flat(length):
         p, q = np.sqrt(0.5 * (length + root)), np.sqrt(0.5 * (length - root))
         return ((q**4 * p * jv(0, q) * jv(1, p) - p**4 * q * jv(0, p) * jv(1, q)) / (p**2 * q**2 * root)).real
 
-    # Λ = 0 is the shift of all; the mode softens by some 18.7 for each ξ.
-    guess = 18.7 * (FIRST**2 - length)
+    # Λ = 0 is the shift of all; near the limit the mode softens by z²/(1 - 4/z²) for each ξ.
+    guess = FIRST**2 / (1.0 - 4.0 / FIRST**2) * (FIRST**2 - length)
     return brentq(mismatch, guess - 3.0, guess + 3.0)
 
 
@@ -534,6 +534,37 @@ def test_what_a_sphere_asks_for_without_meshes():
     on = Wrapped.at(92, 0.05)
     cost = (on.bend - far.bend) / (on.contact - far.contact)
     assert cost == pytest.approx(0.5 * (on.strength + far.strength), rel=2e-3)
+
+
+def left(phase):
+    """What a membrane gains that leaves the bottom of a well for a curve: 2Y'''' = V'(Y) from Y = 0, where it turns as
+    this phase says, outwards; and Y''' at the end, which ought to be 0, so that Y'' is 1."""
+
+    def along(_, y):
+        q = np.exp(-y[0])
+        return [y[1], y[2], y[3], q**2 - q, 2.0 * q - q**2 - (1.0 - y[2]) ** 2]
+
+    def far(_, y):
+        return abs(y[0]) - 40.0
+
+    far.terminal = True
+    grows = np.exp(0.25j * np.pi)
+    start = [*(1e-5 * np.real(np.exp(1j * phase) * grows ** np.arange(4))), 0.0]
+    y = solve_ivp(along, (0.0, 60.0), start, "DOP853", events=far, rtol=1e-10, atol=1e-14).y[:, -1]
+    return y[4], y[3]
+
+
+def test_the_rim_of_contact_is_worth_its_length():
+    """Of each length κ/a √(2ρ/a) times 1.911, so that w is 2κ/a² less 2.70 κ/a² √(ρ/a) cot α, but for what is smaller,
+    and here only for what is the same on both halves."""
+    gained = left(brentq(lambda phase: left(phase)[1], 0.0, 0.25))[0]
+    assert gained == pytest.approx(1.911, abs=1e-3)
+    far, near = (
+        0.5 * (Wrapped.at(120, reach).strength - Wrapped.at(60, reach).strength) / np.sqrt(reach)
+        for reach in (0.05, 0.025)
+    )
+    print(gained, far, near)
+    assert 2.0 * near - far == pytest.approx(np.sqrt(2.0) * gained / np.tan(np.radians(60.0)), rel=0.01)
 
 
 # Wrapping, on meshes --------------------------------------------------------------------------------------------------

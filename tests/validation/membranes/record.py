@@ -121,7 +121,7 @@ def vesicle_spectrum(quick):
 
 
 def budding(quick):
-    """Lengths at which a domain is at rest with a border of some width: without meshes, of caps, and by where runs go."""
+    """Lengths at which a domain with a border of some width is at rest: without meshes, of caps, by where runs go."""
     import test_budding_and_wrapping as budding
 
     rows = []
