@@ -110,6 +110,8 @@ cdef struct Length:
     int32_t one
     int32_t other
     double distance
+    double axis[6]            # a direction at its start, and the same carried along to its end
+    double hop[2]             # the path laid out flat: along that direction, and to the left of it
 
 
 # What one thread works with. Memory grows where it must and is kept.
@@ -137,6 +139,7 @@ cdef struct MeshTask:
     double range
     double* energy            # by member
     bint keeps_lengths
+    const int32_t* partners   # (n_points,) by row: the only other point that each is to look for; NULL: all are
     Search* searches          # (threads,)
     const Search* search      # whose pushes are added up
     Groups groups
@@ -698,16 +701,105 @@ cdef int _pull(Search* s, World* world, const Target* target, Py_ssize_t other, 
     return _push(s, world, points + s.point, tension, tangent) if fault == 0 else fault
 
 
+cdef bint _turned(
+    const World* world, const Node* before, const double* seen, const Node* after, const double* place, double* z,
+) noexcept nogil:
+    """By which angle, as a number of length 1, a path turns counter-clockwise at a corner of a border, where it comes
+    from `before` and goes on in `after`; False where the corner is inside the surface."""
+    cdef double back[2]
+    cdef double e[2]
+    cdef double p[2]
+    cdef double come[2]
+    cdef double go[2]
+    cdef double next[3]
+    cdef double last[3]
+    cdef double n[3]
+    cdef double cc, ss, length
+    cdef int32_t vertex = world.faces[after.corner], own, corner
+    cdef int c = 0
+    while c < 2 and world.faces[corner_at(before.corner, c)] != vertex:
+        c += 1
+    own = corner_at(before.corner, c)
+    corner = _rightmost(world, own)
+    if world.opposite[corner_at(corner, 2)] >= 0:
+        return False
+    # Directions are angles from the border on the right.
+    back[0], back[1] = -seen[0], -seen[1]
+    e[0] = before.at[2 * ((c + 1) % 3)] - seen[0]
+    e[1] = before.at[2 * ((c + 1) % 3) + 1] - seen[1]
+    p[0], p[1] = 1.0, 0.0
+    come[0] = go[0] = 1.0
+    come[1] = go[1] = 0.0
+    while corner >= 0:
+        if corner == own:
+            come[0], come[1] = along(e, back), turn(e, back)
+            unit(come, come)
+            come[0], come[1] = p[0] * come[0] - p[1] * come[1], p[0] * come[1] + p[1] * come[0]
+        if corner == after.corner:
+            # It lies with its next edge along the first axis.
+            unit(place, go)
+            go[0], go[1] = p[0] * go[0] - p[1] * go[1], p[0] * go[1] + p[1] * go[0]
+        edges_at(world, corner, next, last)
+        cross(next, last, n)
+        cc = dot(next, last)
+        ss = sqrt(dot(n, n))
+        length = sqrt(cc * cc + ss * ss)
+        p[0], p[1] = (p[0] * cc - p[1] * ss) / length, (p[0] * ss + p[1] * cc) / length
+        corner = world.opposite[corner_at(corner, 1)]
+        if corner >= 0:
+            corner = corner_at(corner, 1)
+    # Straight on is half a turn from where it comes from.
+    z[0] = -(come[0] * go[0] + come[1] * go[1])
+    z[1] = -(come[0] * go[1] - come[1] * go[0])
+    return True
+
+
 cdef int _keep(Search* s, World* world, const Target* target) noexcept nogil:
-    """Write down how far a target is."""
+    """Write down how far a target is, and the path rolled out on a plane.
+
+    Inside a surface a path is straight where it bends: what smooth surfaces that are close to this one tell of their
+    geodesics, whose tangents they carry along. Only corners of borders turn it.
+    """
     cdef Length* lengths = <Length*> _room(
         s.lengths, &s.room_lengths, s.n_lengths, sizeof(Length), world, s.point
     )
+    cdef const Node* node = s.nodes + target.node
+    cdef const Node* after
+    cdef const Source* source
+    cdef double place[2]
+    cdef double z[2]
+    cdef double u[2]          # the direction of a piece, as seen from that of the last
+    cdef double length
     if lengths == NULL:
         return world.fault.code
     s.lengths = lengths
     lengths += s.n_lengths
     lengths.one, lengths.other, lengths.distance = <int32_t> s.point, target.row, target.distance
+    place[0], place[1] = target.place[0], target.place[1]
+    length = sqrt(along(place, place))
+    if length == 0.0:
+        # Any direction is carried along.
+        place[0] = 1.0
+    _tangent(world, node, place, lengths.axis + 3)
+    lengths.hop[0], lengths.hop[1] = length, 0.0
+    u[0], u[1] = 1.0, 0.0
+    while True:
+        while node.parent >= 0:
+            node = s.nodes + node.parent
+        source = s.sources + node.source
+        if source.node < 0:
+            break
+        after = node
+        node = s.nodes + source.node
+        if _turned(world, node, source.place, after, place, z):
+            u[0], u[1] = u[0] * z[0] + u[1] * z[1], u[1] * z[0] - u[0] * z[1]
+        place[0], place[1] = source.place[0], source.place[1]
+        length = sqrt(along(place, place))
+        lengths.hop[0] += length * u[0]
+        lengths.hop[1] += length * u[1]
+    # From the direction of the first piece to that of the last.
+    place[0], place[1] = place[0] * u[0] + place[1] * u[1], place[1] * u[0] - place[0] * u[1]
+    _tangent(world, node, place, lengths.axis)
     s.n_lengths += 1
     return 0
 
@@ -739,6 +831,8 @@ cdef int _search(MeshTask* t, World* world, Py_ssize_t member, int thread) noexc
         if near.id[slot] < near.id[own] or (near.id[slot] == near.id[own] and other < s.point):
             continue
         other -= world.n_cartesian
+        if t.partners != NULL and t.partners[p] != other:
+            continue
         # No way leads to another membrane.
         if t.groups.of_point != NULL and t.groups.of_point[other] != t.groups.of_point[p]:
             continue
@@ -837,6 +931,7 @@ cdef class MeshPairs(Operation):
     cdef Accumulator slots
     cdef MeshTask task
     cdef list arrays
+    cdef object _partners
     cdef int threads
     cdef double* partial
     cdef double* total        # (slots, 3)
@@ -927,25 +1022,48 @@ cdef class MeshPairs(Operation):
     def keeps_lengths(self, bint on):
         self.task.keeps_lengths = on
 
+    @property
+    def partners(self):
+        """(n,) int32 row among all in-triangle points of the only one that each is to look for; None: all are."""
+        return self._partners
+
+    @partners.setter
+    def partners(self, rows):
+        self._partners = None if rows is None else np.array(rows, np.int32)
+        cdef int32_t[::1] view = self._partners
+        self.task.partners = NULL if rows is None or not len(view) else &view[0]
+
     def lengths(self):
         """Of all pairs within the range, as they were when forces were last computed: (k, 2) int32 places of their
         points among all beads, and (k,) lengths of the shortest paths, nm. In no order of their own."""
+        pairs, distances, _, _ = self.paths()
+        return pairs, distances
+
+    def paths(self):
+        """`lengths`, and of each path from its first point to its second: (k, 2, 3) a unit vector in the triangle of
+        the first, and what it has become in that of the second, carried along the path by parallel transport; and
+        (k, 2) where the path leads to once it is laid out on a plane, nm, along that vector and to the left of it."""
         cdef const Search* s
         cdef Py_ssize_t k, n = 0
-        cdef int thread
+        cdef int thread, c
         for thread in range(self.threads):
             n += self.task.searches[thread].n_lengths
-        pairs, distances = np.empty((n, 2), np.int32), np.empty(n)
+        pairs, distances, axes, hops = np.empty((n, 2), np.int32), np.empty(n), np.empty((n, 2, 3)), np.empty((n, 2))
         cdef int32_t[:, ::1] ends = pairs
         cdef double[::1] length = distances
+        cdef double[:, :, ::1] axis = axes
+        cdef double[:, ::1] hop = hops
         n = 0
         for thread in range(self.threads):
             s = self.task.searches + thread
             for k in range(s.n_lengths):
                 ends[n, 0], ends[n, 1] = s.lengths[k].one, s.lengths[k].other
                 length[n] = s.lengths[k].distance
+                for c in range(6):
+                    axis[n, c // 3, c % 3] = s.lengths[k].axis[c]
+                hop[n, 0], hop[n, 1] = s.lengths[k].hop[0], s.lengths[k].hop[1]
                 n += 1
-        return pairs, distances
+        return pairs, distances, axes, hops
 
     cdef bint changed(self, World* world, const Change* change) noexcept nogil:
         # It holds nothing of triangles.

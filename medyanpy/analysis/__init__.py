@@ -20,6 +20,7 @@ from medyanpy.analysis.pairs import (
 )
 from medyanpy.analysis.paths import SurfaceDistances, surface_distances, surface_radial_distribution
 from medyanpy.analysis.penalties import constraint_multipliers
+from medyanpy.analysis.rolling import surface_mean_square_displacement
 from medyanpy.analysis.shapes import gyration_tensor, radius_of_gyration
 from medyanpy.analysis.spectra import (
     PatchSpectrum,
@@ -76,6 +77,7 @@ __all__ = [
     "statistical_inefficiency",
     "structure_factor",
     "surface_distances",
+    "surface_mean_square_displacement",
     "surface_radial_distribution",
     "surface_tension",
     "tangent_correlation",

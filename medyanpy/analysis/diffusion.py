@@ -1,7 +1,8 @@
 """Mean-square displacements of beads, and the diffusion coefficients that they tell."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -10,7 +11,9 @@ from medyanpy.analysis.estimates import PARTS, Estimate, cuts, jackknife
 from medyanpy.analysis.frames import Source
 from medyanpy.errors import ParameterError
 
-__all__ = ["MeanSquareDisplacement", "axes_of", "diffusion_coefficient", "mean_square_displacement"]
+__all__ = [
+    "MeanSquareDisplacement", "averaged", "axes_of", "diffusion_coefficient", "lags_of", "mean_square_displacement",
+]  # fmt: skip
 
 # Of many beads so many groups are parts of the data.
 _MOST_PARTS = 64
@@ -39,7 +42,7 @@ class MeanSquareDisplacement:
     pairs : (K,) int array
         From how many pairs of a bead's frames.
     axes : str
-        Which coordinates were summed.
+        Which coordinates were summed; ``"uv"`` along a surface, those of the plane that it is rolled on.
     """
 
     lags: np.ndarray
@@ -49,6 +52,16 @@ class MeanSquareDisplacement:
     pairs: np.ndarray
     axes: str
     _parts: "_Parts" = field(repr=False)
+
+
+class Paths(Protocol):
+    """Where beads are in m frames, of which len() is m."""
+
+    def __len__(self) -> int: ...
+
+    def columns(self, rows: np.ndarray) -> Iterator[tuple[slice, np.ndarray, np.ndarray | None]]:
+        """As `Source.columns`."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -152,27 +165,49 @@ def mean_square_displacement(
     chosen = axes_of(what, axes)
     dt = frames.interval(interval)
     m = len(frames)
-    if m < 2:
-        raise ParameterError(f"{what}: one frame shows no motion: give two or more")
-    wanted = np.arange(1, m // 2 + 1) if lags is None else one_or_many(f"{what}: lags", lags, dtype=np.int64)
-    wrong = (wanted < 0) | (wanted >= m)
-    if wrong.any():
-        i = int(np.argmax(wrong))
-        raise ParameterError(f"{what}: lags[{i}] = {wanted[i]} but must be >= 0 and < {m}, the number of frames")
-    if not len(wanted) or not len(rows):
-        raise ParameterError(f"{what}: there are no {'beads' if len(wanted) else 'lags'}")
-    if sphere is None:
-        parts = _sums(frames, rows, wanted, chosen)
-    else:
+    wanted = lags_of(what, lags, m)
+    middle = None
+    if sphere is not None:
         if axes != "xyz":
             raise ParameterError(f"{what}: along a sphere all axes count: give no axes=")
         middle = array(f"{what}: sphere", sphere, (3,) if np.ndim(sphere) == 1 else (m, 3))
-        parts = _sums(frames, rows, wanted, chosen, np.broadcast_to(middle, (m, 3)))
+        middle = np.broadcast_to(middle, (m, 3))
+    if not len(rows):
+        raise ParameterError(f"{what}: there are no beads")
+    return averaged(frames, rows, wanted, dt, axes, chosen, middle)
+
+
+def lags_of(what: str, lags: Any, frames: int) -> np.ndarray:
+    """(K,) int; the lags that a user gives, or all up to half of the frames, of which there must be two."""
+    if frames < 2:
+        raise ParameterError(f"{what}: one frame shows no motion: give two or more")
+    wanted = np.arange(1, frames // 2 + 1) if lags is None else one_or_many(f"{what}: lags", lags, dtype=np.int64)
+    wrong = (wanted < 0) | (wanted >= frames)
+    if wrong.any():
+        i = int(np.argmax(wrong))
+        raise ParameterError(f"{what}: lags[{i}] = {wanted[i]} but must be >= 0 and < {frames}, the number of frames")
+    if not len(wanted):
+        raise ParameterError(f"{what}: there are no lags")
+    return wanted
+
+
+def averaged(
+    paths: Paths,
+    rows: np.ndarray,
+    lags: np.ndarray,
+    interval: float,
+    axes: str,
+    columns: list[int],
+    middle: np.ndarray | None = None,
+) -> MeanSquareDisplacement:
+    """Averages over beads and origins, with their errors: of the numbered columns of the coordinates of paths, or of
+    arcs about a middle (m, 3)."""
+    parts = _sums(paths, rows, lags, columns, middle)
     counts = parts.counts.sum(axis=(0, 1))
     with np.errstate(invalid="ignore"):
         value = parts.sums.sum(axis=(0, 1)) / counts
-    merges = np.array([parts.for_lag(int(lag)) for lag in wanted])
-    error = np.full(len(wanted), np.nan)
+    merges = np.array([parts.for_lag(int(lag)) for lag in lags])
+    error = np.full(len(lags), np.nan)
     for how_many in np.unique(merges):
         mine = merges == how_many
         sums, numbers = (a[:, mine] for a in parts.merged(how_many))
@@ -180,7 +215,7 @@ def mean_square_displacement(
         mine[mine] = some
         if some.any():
             error[mine] = jackknife(sums[:, some], numbers[:, some], lambda total, n: total / n)[1]
-    return MeanSquareDisplacement(wanted, dt * wanted, value, error, counts.astype(np.int64), axes, parts)
+    return MeanSquareDisplacement(lags, interval * lags, value, error, counts.astype(np.int64), axes, parts)
 
 
 def diffusion_coefficient(
@@ -278,7 +313,7 @@ def axes_of(what: str, axes: Any) -> list[int]:
 
 
 def _sums(
-    frames: Source, rows: np.ndarray, lags: np.ndarray, axes: list[int], middle: np.ndarray | None = None
+    frames: Paths, rows: np.ndarray, lags: np.ndarray, axes: list[int], middle: np.ndarray | None = None
 ) -> _Parts:
     m, k = len(frames), len(rows)
     if k < PARTS:

@@ -1,5 +1,6 @@
 """Distances of in-triangle points along their membrane, and their pair correlation."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,19 +11,24 @@ from medyanpy._tools.names import look_up
 from medyanpy._tools.validation import number, whole_number
 from medyanpy._tools.validation import seed as checked_seed
 from medyanpy.analysis.estimates import PARTS, cuts, jackknife
+from medyanpy.analysis.frames import Source
 from medyanpy.analysis.pairs import RadialDistribution
 from medyanpy.analysis.surfaces import Patch, Surfaces
 from medyanpy.beads import InTrianglePoints, Membrane
 from medyanpy.context import Context
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.files.segments import TrajectoryHandle
+from medyanpy.files.trajectory import Frames
 from medyanpy.forces import SoftSphere
 from medyanpy.integrators import SplittingIntegrator
 from medyanpy.mesh import TriangleMesh
 from medyanpy.system import System
 from medyanpy.topology import Topology
 
-__all__ = ["SurfaceDistances", "surface_distances", "surface_radial_distribution"]
+__all__ = ["Look", "Places", "Points", "SurfaceDistances", "surface_distances", "surface_radial_distribution"]
+
+#: Triangles (n,) and weights of their corners (n, 3).
+Places = tuple[np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -81,7 +87,7 @@ def surface_distances(source: Any, points: Any, *, reach: float) -> SurfaceDista
     ([[0, 1], [0, 2], [1, 2]], [19.1, 12.5, 12.8])
     """
     what = "surface_distances"
-    frames = _Points(what, source, points)
+    frames = Points(what, source, points)
     far = number(f"{what}: reach", reach, above=0.0)
     found = [frames.distances(one, far)[0] for one in frames]
     return found[0] if frames.one else found
@@ -120,7 +126,7 @@ def surface_radial_distribution(
         As `surface_distances`; no frame with a pair of points.
     """
     what = "surface_radial_distribution"
-    frames = _Points(what, source, points)
+    frames = Points(what, source, points)
     far = number(f"{what}: r_max", r_max, above=0.0)
     edges = np.linspace(0.0, far, whole_number(f"{what}: bins", bins, at_least=1) + 1)
     rng = np.random.default_rng(checked_seed(f"{what}: seed", seed))
@@ -147,68 +153,130 @@ def surface_radial_distribution(
 
 
 @dataclass(frozen=True)
-class _Look:
-    """One frame: the membrane, and rows, triangles and weights of the points that are there."""
+class Look:
+    """One frame: the membrane, and rows, numbers among `Points.rows`, permanent ids, triangles and weights of the
+    points that are there."""
 
     patch: Patch
     rows: np.ndarray
+    numbers: np.ndarray
+    ids: np.ndarray
     triangles: np.ndarray
     weights: np.ndarray
 
 
-class _Points:
-    """In-triangle points in all frames: iterate over it."""
+class _Paths(SoftSphere):
+    """Only for its paths: no step is made, so that there is no timestep to find, which would take most of the time."""
+
+    def squared_frequencies(self, start: Any) -> None:
+        return None
+
+
+class Points:
+    """In-triangle points in all frames: iterate over it.
+
+    Attributes
+    ----------
+    frames : Source
+    rows : (n,) int array
+        Of all beads that may be there, ascending.
+    """
 
     def __init__(self, what: str, source: Any, points: Any) -> None:
         self.what = what
-        if isinstance(points, str) and hasattr(source, "handles"):
-            points = look_up(source.handles, points, "handle", TopologyError)
+        named = source._trajectory if isinstance(source, Frames) else source
+        if isinstance(points, str) and hasattr(named, "handles"):
+            points = look_up(named.handles, points, "handle", TopologyError)
         on = getattr(points, "membrane", None)
         if not isinstance(points, InTrianglePoints | TrajectoryHandle) or on is None:
             raise TopologyError(f"{what}: points must be the handle of in-triangle points, not {points!r}")
         self._surfaces = Surfaces(what, source, on if isinstance(on, Membrane | str) else on.name, None, None)
+        self.frames: Source = self._surfaces.frames
         self.one = self._surfaces.one
-        if self._surfaces.frames.times is None:
+        if self.frames.times is None:
             raise ParameterError(f"{what}: give states, frames or a trajectory: positions tell nothing of triangles")
-        self._points = points
+        # Also those in which points may be born.
+        self.rows = points.beads if isinstance(points, TrajectoryHandle) else points.all_rows
+        rows: Any = points.points
+        if not isinstance(points, TrajectoryHandle):
+            rows = points.topology.rows_in(points.rows_of(), self.rows)
+        self._points = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
         self._mesh: TriangleMesh | None = None
 
-    def __iter__(self) -> Any:
-        frames: Any = self._surfaces.frames
-        frames = frames._trajectory if frames._trajectory is not None else frames._frames
+    def __iter__(self) -> Iterator[Look]:
+        frames: Any = self.frames._trajectory if self.frames._trajectory is not None else self.frames._frames
         for frame, patch in zip(frames, self._surfaces, strict=True):
             held = getattr(frame, "intriangle", frame)
-            triangles, weights = held.triangles[self._points.points], held.barycentric[self._points.points]
-            there = (triangles >= 0) & ~np.isnan(weights).any(axis=1)
-            yield _Look(patch, self._points.beads[there], triangles[there], weights[there])
+            triangles, weights, ids = held.triangles, held.barycentric, frame.ids
+            # States of before an edit may have fewer rows.
+            known = np.flatnonzero((self._points < len(triangles)) & (self.rows < len(ids)))
+            rows = self._points[known]
+            triangles, weights, ids = triangles[rows], weights[rows], ids[self.rows[known]]
+            there = (triangles >= 0) & ~np.isnan(weights).any(axis=1) & (ids >= 0)
+            known = known[there]
+            yield Look(patch, self.rows[known], known, ids[there], triangles[there], weights[there])
 
-    def distances(self, look: _Look, reach: float, rng: Any = None) -> list[SurfaceDistances]:
+    def distances(self, look: Look, reach: float, rng: Any = None) -> list[SurfaceDistances]:
         """Of the points, and of as many that are drawn."""
-        box = None if look.patch.box is None else box_shown(look.patch.box)
-        same = self._mesh is not None and self._mesh.box == box and np.array_equal(self._mesh.faces, look.patch.faces)
-        mesh = self._mesh.with_vertices(look.patch.x) if same and self._mesh is not None else None
-        if mesh is None:
-            mesh = TriangleMesh(look.patch.x, look.patch.faces, box=box)
-        self._mesh = mesh
-        topology = Topology()
-        membrane = topology.add_membrane(mesh, 1.0, fixed=True)
-        weights = look.weights / look.weights.sum(axis=1)[:, None]
-        groups = [topology.add_intriangle_points(membrane, triangles=look.triangles, barycentric=weights, mass=1.0)]
+        places = [(look.triangles, look.weights)]
         if rng is not None:
-            triangles, drawn = mesh.sample(len(look.rows), rng)
-            groups.append(topology.add_intriangle_points(membrane, triangles=triangles, barycentric=drawn, mass=1.0))
-        system = System(topology, box=box)
-        for group in groups:
-            system.add_force(SoftSphere(group, group, 1e-12, reach, along_surface=True))
-        context = Context(system, SplittingIntegrator("AGBGA", 1e-3), threads=1)
-        bound = context._schedule.bound
-        for operation in bound:
-            operation.keeps_lengths = True
-        context.get_state(energy=True)
+            places.append(self._mesh_of(look.patch).sample(len(look.rows), rng))
         found = []
-        for group, operation in zip(groups, bound, strict=True):
-            places, distance = operation.lengths()
-            ends = np.sort(context.layout.order[places] - group.beads[0], axis=1)
+        forces = [(k, k) for k in range(len(places))]
+        for first, ends, distance, _, _ in self._searched(look.patch, places, forces, reach):
+            ends = np.sort(ends, axis=1) - first
             order = np.lexsort((ends[:, 1], ends[:, 0]))
             found.append(SurfaceDistances(look.rows[ends[order]], distance[order]))
+        return found
+
+    def hops(self, patch: Patch, start: Places, end: Places, reach: float) -> tuple[np.ndarray, ...]:
+        """Shortest paths, each from one of n places to the same one of n others, on the mesh of one frame: (k,) which
+        were found, (k, 2, 3) and (k, 2) as of `MeshPairs.paths`."""
+        n = len(start[0])
+        ((first, ends, _, axes, hops),) = self._searched(patch, [start, end], [(0, 1)], reach, paired=True)
+        assert (ends[:, 1] == ends[:, 0] + n).all()
+        return ends[:, 0] - first, axes, hops
+
+    def _mesh_of(self, patch: Patch) -> TriangleMesh:
+        box = None if patch.box is None else box_shown(patch.box)
+        mesh = self._mesh
+        if mesh is not None and mesh.box == box and np.array_equal(mesh.faces, patch.faces):
+            mesh = mesh if np.array_equal(mesh.vertices, patch.x) else mesh.with_vertices(patch.x)
+        else:
+            mesh = TriangleMesh(patch.x, patch.faces, box=box)
+        self._mesh = mesh
+        return mesh
+
+    def _searched(
+        self, patch: Patch, places: list[Places], forces: list[tuple[int, int]], reach: float, paired: bool = False
+    ) -> list[tuple[Any, ...]]:
+        """Shortest paths between groups of places, for each pair of groups: the first bead of the first, beads (k, 2)
+        at both ends, and what `MeshPairs.paths` tells; of two groups, paired, from each place to its own one."""
+        mesh = self._mesh_of(patch)
+        topology = Topology()
+        membrane = topology.add_membrane(mesh, 1.0, fixed=True)
+        groups = [
+            topology.add_intriangle_points(
+                membrane, triangles=triangles, barycentric=weights / weights.sum(axis=1)[:, None], mass=1.0
+            )
+            for triangles, weights in places
+        ]
+        system = System(topology, box=mesh.box)
+        for a, b in forces:
+            system.add_force(_Paths(groups[a], groups[b], 1e-12, reach, along_surface=True))
+        context = Context(system, SplittingIntegrator("AGBGA", 1e-3), threads=1)
+        bound, order = context._schedule.bound, context.layout.order
+        for operation in bound:
+            operation.keeps_lengths = True
+            if paired:
+                # Points are last in memory, in an order of its own.
+                n = len(groups[0])
+                own = order[-2 * n :]
+                other = np.where(own < groups[1].beads[0], own + n, own - n)
+                operation.partners = context.layout.rank[other] - (len(order) - 2 * n)
+        context.get_state(energy=True)
+        found = []
+        for (a, _), operation in zip(forces, bound, strict=True):
+            ends, distance, axes, hops = operation.paths()
+            found.append((groups[a].beads[0], order[ends], distance, axes, hops))
         return found
