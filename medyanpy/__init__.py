@@ -28,6 +28,7 @@ from medyanpy._tools.names import module_names as _module_names
 from medyanpy._version import __version__
 from medyanpy.context import Context
 from medyanpy.errors import (
+    BoxWarning,
     ContextInUseError,
     ConvergenceWarning,
     ExecutorError,
@@ -61,6 +62,7 @@ if _typing.TYPE_CHECKING:
 
 __all__ = [
     "BAGOGABIntegrator",
+    "BoxWarning",
     "BrownianIntegrator",
     "Context",
     "ContextInUseError",

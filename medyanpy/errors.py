@@ -11,10 +11,10 @@ from types import FrameType
 from typing import Any
 
 __all__ = [
-    "ArgumentError", "ContextInUseError", "ConvergenceWarning", "ExecutorError", "MedyanError", "MeshError",
-    "MeshQualityWarning", "OutputError", "ParameterError", "PublicNameError", "ReporterWarning", "SimulationError",
-    "ThermostatWarning", "TimestepWarning", "TopologyError", "UnitsWarning", "UnknownNameError", "foreign_errors",
-    "shortened", "shown", "warn_outside",
+    "ArgumentError", "BoxWarning", "ContextInUseError", "ConvergenceWarning", "ExecutorError", "MedyanError",
+    "MeshError", "MeshQualityWarning", "OutputError", "ParameterError", "PublicNameError", "ReporterWarning",
+    "SimulationError", "ThermostatWarning", "TimestepWarning", "TopologyError", "UnitsWarning", "UnknownNameError",
+    "foreign_errors", "shortened", "shown", "warn_outside",
 ]  # fmt: skip
 
 
@@ -131,6 +131,10 @@ class OutputError(MedyanError, OSError):
     # Not that of OSError, which is made of number and file.
     def __str__(self) -> str:
         return Exception.__str__(self)
+
+
+class BoxWarning(UserWarning):
+    """A field that is not the same at both ends of a periodic direction; the message names it, and what would be."""
 
 
 class TimestepWarning(UserWarning):

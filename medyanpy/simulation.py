@@ -417,7 +417,7 @@ class Simulation(Displayed, Guarded):
         Notes
         -----
         What it remarks at its end have been warnings when the Context was made: `TimestepWarning`,
-        `ThermostatWarning`, `UnitsWarning`.
+        `ThermostatWarning`, `BoxWarning`, `UnitsWarning`.
         """
         return look(self.context.system, self.context.integrator)
 

@@ -345,6 +345,7 @@ LAWS = [
     ("mean-square displacements are those", "analysis/diffusion.py", "_paths", "(ids == ids[:1]).all()", "True"),
     ("pairs by distance, contacts and clusters", "analysis/pairs.py", "contact_counts", "near = near - groups.is_both[there]", "pass"),
     ("contacts begin and end as frame", "analysis/pairs.py", "contact_times", "found.append((*pair, began.pop(pair), k))", "found.append((*pair, began.pop(pair), k + 1))"),
+    ("fields written as text act on images", "_kernels/fields.pyx", "_load", "nearest_image(box, image)", "pass"),
     ("analyses in periodic boxes", "_tools/images.py", "images_between", "np.rint(d * inverse)", "np.floor(d * inverse)"),
     ("curvatures of membranes through", "analysis/surfaces.py", "curvatures", "of(self.x, self.faces, self.box)", "of(self.x, self.faces)"),
     ("a plane wave on a lattice of triangles", "_kernels/membrane_bending.pyx", "_respond", "area[0] = m.vector_sums[4 * v + 3] * (1.0 / 6.0)", "area[0] = m.vector_sums[4 * v + 3] * (1.0 / 3.0)"),

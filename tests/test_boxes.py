@@ -251,6 +251,57 @@ def test_nothing_depends_on_where_the_seam_is():
     assert np.abs(travelled[:, :2]).max() > 50.0
 
 
+def in_a_field(text, x, box=(6.0, 5.0, None), velocities=None, **numbers):
+    topology = mp.Topology()
+    beads = topology.add_beads(x, mass=1.0)
+    system = mp.System(topology, box=box)
+    system.add_force(mp.forces.ExternalField(beads, text, **numbers))
+    context = mp.Context(system, mp.VerletIntegrator(0.01))
+    if velocities is not None:
+        context.set_velocities(velocities)
+    return context
+
+
+def test_fields_act_on_images():
+    """Wherever a bead has got to, a field acts on the image nearest to the origin."""
+    text, rng = "a*cos(2*pi*x/6)*sin(2*pi*y/5) + exp(-(x*x + y*y)/s)*z", np.random.default_rng(3)
+    x = rng.uniform(-1.0, 1.0, (50, 3)) * [3.0, 2.5, 4.0]
+    away = x + rng.integers(-3, 4, (50, 3)) * [6.0, 5.0, 0.0]
+    numbers = {"a": rng.uniform(1.0, 2.0, 50), "s": 0.3}
+    states = [in_a_field(text, at, **numbers).get_state(forces=True, energy=True) for at in (x, away)]
+    assert states[1].potential_energy == pytest.approx(states[0].potential_energy, rel=1e-13)
+    assert np.abs(states[1].forces - states[0].forces).max() < 1e-12 * np.abs(states[0].forces).max()
+    open_space = in_a_field(text, x, None, **numbers).get_state(forces=True)
+    assert np.abs(states[0].forces - open_space.forces).max() < 1e-12 * np.abs(states[0].forces).max()
+
+
+def test_energy_is_kept_by_beads_that_cross_a_field_many_times():
+    context = in_a_field(
+        "a*cos(2*pi*x/6)*(1 + w); w = exp(-(x*x + y*y)/0.2)", [[0.7, 0.3, 0.0], [2.9, -2.0, 1.0]],
+        velocities=[[5.0, 3.0, 0.0], [-4.0, 7.0, 0.1]], a=1.0,
+    )  # fmt: skip
+    energies = []
+    for _ in range(40):
+        context.step(50)
+        energies.append(context.get_state(energy=True).total_energy)
+    assert np.abs(context.get_state(positions=True).positions[:, :2]).min() > 30.0
+    assert np.ptp(energies) < 0.02
+
+
+def test_fields_that_jump_at_the_sides_are_warned_of():
+    x = [[0.7, 0.3, 2.0], [4.0, 1.0, 0.0]]
+    says = r"ExternalField: its energies differ by up to .* between x = -3 and 3 nm, .*HarmonicTrap.*UniformField"
+    with pytest.warns(mp.BoxWarning, match=says):
+        in_a_field("k*(x - x0)^2", x, k=1.0, x0=[0.7, 4.0])
+    with pytest.warns(mp.BoxWarning, match="between y = -2.5 and 2.5 nm"):
+        in_a_field("sin(2*pi*x/6) + a*y", x, a=0.01)
+    # Those of another period than that of the box too, and nothing along what is open, or the same at both ends.
+    with pytest.warns(mp.BoxWarning, match="x = -3"):
+        in_a_field("sin(2*pi*x/6.1)", x)
+    in_a_field("k*z^2 + exp(z)*cos(4*pi*x/6) + 3", x, k=1.0)
+    in_a_field("k*max(0, x*x + y*y - 9)", x, k=1.0)
+
+
 def test_reversal_and_momentum_of_a_patch():
     system, sheet, _ = patch()
     context = mp.Context(system, mp.SplittingIntegrator("BAGAB", 2e-5), threads=1)

@@ -2,7 +2,7 @@
 
     U = sum_i u(x_i; p_i),   F_i = -grad u
 
-Three programs: u and its gradient; the six second derivatives xx, xy, xz, yy, yz, zz; the ten third ones. Each is
+In a periodic box x is that of the image that is nearest to the origin. Three programs: u and its gradient; the six second derivatives xx, xy, xz, yy, yz, zz; the ten third ones. Each is
 exact, for they were made by rules. Sites are worked on WIDTH at a time, one in each lane; what a site gets depends on
 its own numbers alone.
 
@@ -12,6 +12,7 @@ checked rows, that none occurs twice, and programs.
 from libc.stdint cimport int32_t
 
 from medyanpy._kernels.arrays cimport table, vector, zeros
+from medyanpy._kernels.box cimport Box, nearest_image
 from medyanpy._kernels.implicit cimport Compiled, Function, WIDTH, evaluate
 from medyanpy._kernels.parallel cimport n_blocks, ordered_sum, over_blocks, record_fault
 from medyanpy._kernels.program cimport AddBlock, NOT_FINITE, Operation, World
@@ -34,18 +35,23 @@ cdef struct FieldTask:
     double* partial
 
 
-cdef inline void _load(const FieldTask* t, Py_ssize_t first, Py_ssize_t last, double* registers) noexcept nogil:
+cdef inline void _load(
+    const FieldTask* t, const Box* box, Py_ssize_t first, Py_ssize_t last, double* registers,
+) noexcept nogil:
     """The numbers of up to WIDTH sites; where there are no more, the last once again."""
     cdef double* r = registers + WIDTH * t.function.n_constants
     cdef const double* x
+    cdef double image[3]
     cdef Py_ssize_t i, p
-    cdef int k
+    cdef int k, c
     for k in range(WIDTH):
         i = min(first + k, last - 1)
         x = t.sites.x + 3 * <Py_ssize_t> t.row[i]
-        r[k] = x[0]
-        r[WIDTH + k] = x[1]
-        r[2 * WIDTH + k] = x[2]
+        for c in range(3):
+            image[c] = x[c]
+        nearest_image(box, image)
+        for c in range(3):
+            r[c * WIDTH + k] = image[c]
         for p in range(t.q):
             r[WIDTH * (3 + p) + k] = t.others[t.q * i + p]
 
@@ -60,7 +66,7 @@ cdef int _field(void* task, World* world, Py_ssize_t first, Py_ssize_t last, int
     cdef int c, fault = 0
     for chunk in range((last - first + WIDTH - 1) // WIDTH):
         i = first + WIDTH * chunk
-        _load(t, i, last, r)
+        _load(t, &world.box, i, last, r)
         evaluate(t.function, r)
         for k in range(min(last - i, <Py_ssize_t> WIDTH)):
             if is_asleep(world, &t.sites, t.row[i + k]):
@@ -135,7 +141,7 @@ cdef class ExpressionField(Operation):
         fault = self.begin(world, self.second)
         for chunk in range((n + WIDTH - 1) // WIDTH):
             i = WIDTH * chunk
-            _load(t, i, n, t.registers)
+            _load(t, &world.box, i, n, t.registers)
             evaluate(t.function, t.registers)
             for k in range(min(n - i, <Py_ssize_t> WIDTH)):
                 if fault == 0 and not is_asleep(world, &t.sites, self.row[i + k]):
@@ -155,7 +161,7 @@ cdef class ExpressionField(Operation):
         fault = self.begin(world, self.third)
         for chunk in range((n + WIDTH - 1) // WIDTH):
             i = WIDTH * chunk
-            _load(t, i, n, t.registers)
+            _load(t, &world.box, i, n, t.registers)
             evaluate(t.function, t.registers)
             for k in range(min(n - i, <Py_ssize_t> WIDTH)):
                 if is_asleep(world, &t.sites, self.row[i + k]):

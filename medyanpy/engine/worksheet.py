@@ -11,11 +11,19 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from medyanpy._tools.images import box_lengths
 from medyanpy._tools.tables import aligned
 from medyanpy.beads import Constraints, Membrane
 from medyanpy.engine.needles import flattest, heights
-from medyanpy.errors import MeshQualityWarning, ThermostatWarning, TimestepWarning, UnitsWarning, warn_outside
-from medyanpy.forces import MembraneBending, MembraneFoldRepulsion
+from medyanpy.errors import (
+    BoxWarning,
+    MeshQualityWarning,
+    ThermostatWarning,
+    TimestepWarning,
+    UnitsWarning,
+    warn_outside,
+)
+from medyanpy.forces import ExternalField, MembraneBending, MembraneFoldRepulsion
 from medyanpy.forces._stiffness import Start, longest_timestep
 from medyanpy.jumps import EdgeFlips
 
@@ -54,6 +62,8 @@ _STIFFER = 4.0
 _LITTLE = 0.02
 # An energy across the whole system, in kT, that nothing feels.
 _NOTHING = 1e-9
+# Of an energy that is the same at both ends of a box.
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
@@ -192,6 +202,7 @@ def look(system: "System", integrator: "SplittingIntegrator") -> Worksheet:
         *_remarks_of_needles(system, integrator),
         *_remarks_of_folds(system, integrator, forces),
         *_remarks_of_fluids(system),
+        *_remarks_of_fields(system, start),
         *_remarks_of_friction(system, integrator),
         *_remarks_of_temperatures(system, integrator),
         *_remarks_of_units(system, integrator, start, rates, beads),
@@ -421,6 +432,28 @@ def _remarks_of_fluids(system: "System") -> list[_Remark]:
         for force in system.forces
         if isinstance(force, MembraneBending) and force.membrane is jump.membrane and jump.membrane not in kept
     ]
+
+
+def _remarks_of_fields(system: "System", start: Start) -> list[_Remark]:
+    """Of energies that jump where a bead crosses from one end of the box to the other."""
+    if system.box is None:
+        return []
+    box = box_lengths(system.box)
+    remarks: list[_Remark] = []
+    for force in system.forces:
+        jumps = force.jumps_at_sides(start, box) if isinstance(force, ExternalField) else np.zeros(3)
+        c = int(np.argmax(jumps))
+        if jumps[c] > _ROUNDING:
+            x = "xyz"[c]
+            remarks.append((
+                BoxWarning,
+                f"{force.name}: its energies differ by up to {jumps[c]:.2g} of themselves between {x} = "
+                f"{-0.5 * box[c]:.6g} and {0.5 * box[c]:.6g} nm, one and the same place: in a box {x} is that of the "
+                "image nearest to the origin, and beads that cross there gain or lose the difference. Write a function "
+                "that is the same at both ends, or take HarmonicTrap for beads that are held each at its place, and "
+                "UniformField for a force that is the same everywhere",
+            ))  # fmt: skip
+    return remarks
 
 
 def _remarks_of_friction(system: "System", integrator: "SplittingIntegrator") -> list[_Remark]:

@@ -8,6 +8,7 @@ import numpy as np
 from medyanpy._kernels.external import Field
 from medyanpy._kernels.selected import fields
 from medyanpy._kernels.sites import SiteTable
+from medyanpy._tools.images import nearest_image
 from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import array
 from medyanpy.errors import TopologyError
@@ -266,6 +267,10 @@ class ExternalField(WrittenForce, _SingleBeadForce):
     number (the logarithm of what is not positive; sine and cosine beyond 2²⁰), the run stops with a `SimulationError`.
     Where a function has no derivative (abs, min, max, step, floor, ceil, select), it has that of the branch taken.
 
+    In a periodic box x, y and z are those of the image that is nearest to the origin, from -L/2 to L/2, wherever a bead
+    has got to. Where u is not the same at both ends, energies jump as beads cross there, and a Context warns
+    (`BoxWarning`).
+
     Examples
     --------
     A Morse potential of an angle, which is the x of beads:
@@ -291,11 +296,36 @@ class ExternalField(WrittenForce, _SingleBeadForce):
         super().__init__(beads, name=name, group=group, **parameters)
         self._check_text()
 
-    def squared_frequencies(self, start: Start) -> np.ndarray | None:
-        coordinates, beads = self._coordinates(start), self.beads
+    def _at(self, start: Start) -> tuple[np.ndarray, list[np.ndarray]]:
+        """(n, 3) where its beads are, and (n,) the numbers of each."""
+        beads = self.beads
         x = start.site_positions(beads) if isinstance(beads, Sites) else start.positions[beads]
+        return x, [np.broadcast_to(value, (len(x),)) for value in self._named(*self.changeable)]
+
+    def jumps_at_sides(self, start: Start, box: np.ndarray) -> np.ndarray:
+        """(3,) by how much the energy of some bead differs between the two ends of each periodic direction, across from
+        where it is; in shares of the largest energy there, or where beads are."""
         graph, u, _ = self._graph(self.changeable)
-        numbers = [np.broadcast_to(value, (len(x),)) for value in self._named(*self.changeable)]
+        at, numbers = self._at(start)
+        x = nearest_image(at, box)
+
+        def energies(c: int, end: Any) -> np.ndarray:
+            there = x.copy()
+            there[:, c] = end
+            out: np.ndarray = graph.evaluate([u], [*there.T, *numbers])[0]
+            return out
+
+        out, here = np.zeros(3), np.abs(energies(0, x[:, 0])).max(initial=0.0)
+        for c in np.flatnonzero(box).tolist():
+            low, high = (energies(c, side * box[c]) for side in (-0.5, 0.5))
+            largest = max(here, np.abs([low, high]).max(initial=0.0))
+            out[c] = np.abs(high - low).max(initial=0.0) / largest if largest > 0.0 else 0.0
+        return out
+
+    def squared_frequencies(self, start: Start) -> np.ndarray | None:
+        coordinates = self._coordinates(start)
+        x, numbers = self._at(start)
+        graph, u, _ = self._graph(self.changeable)
         second = np.stack(graph.evaluate(graph.hessian(u), [*x.T, *numbers]), axis=1)
         if not np.isfinite(second).all():
             return None
