@@ -70,6 +70,18 @@ def tethers(axes, t):
     axes.legend(frameon=False)
 
 
+def tether_births(axes, t):
+    plateau = 2.0 * np.pi * np.sqrt(40.0)
+    for which, line, label in (("patch", "C0-", "theory, this patch"), ("point", "C0:", "theory, a point far away")):
+        rows = t[t["which"] == which]
+        axes.plot(rows["height"], rows["force"], line, lw=1.0, label=label)
+    rows = t[t["which"] == "found"]
+    axes.errorbar(rows["height"], rows["force"], rows["error"], fmt="C1o", ms=4, label="found")
+    axes.axhline(plateau, color="k", lw=0.8, ls="--", label="2π√(2κσ)")
+    axes.set(xlabel="height (a)", ylabel="force (κ/20a)", xlim=(0.0, None), ylim=(0.0, None))
+    axes.legend(frameon=False)
+
+
 def vesicle_spectrum(axes, t):
     axes.errorbar(t["l"], t["power"], t["error"], fmt="o", ms=4, label="fluid vesicle")
     axes.plot(t["l"], t["law"], "k-", lw=1.0, label="Milner and Safran")
@@ -100,7 +112,8 @@ def wrapping(axes, t):
 FIGURES = {
     f.__name__: f
     for f in (
-        budding, patch_spectra, rough_sheets, shear_stress, tethers, vesicle_shapes, vesicle_spectrum, wrapping
+        budding, patch_spectra, rough_sheets, shear_stress, tether_births, tethers, vesicle_shapes, vesicle_spectrum,
+        wrapping,
     )
 }  # fmt: skip
 

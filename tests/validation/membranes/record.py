@@ -146,10 +146,23 @@ def wrapping(quick):
     return ("range", "angle", "contact", "strength", "strength_of_runs"), rows
 
 
+def tether_births(quick):
+    """Force of a tether over its length: found at 200 kT, of theory for that patch, of theory for a point far away."""
+    import test_tethers as births
+
+    rows = [] if quick else [("found", *row[:2].ravel()) for row in births.births()]
+    rows += [("patch", shape.height, 0.0, shape.force, 0.0) for shape in births.curve()[1::2]]
+    wide = births.shapes(np.arange(0.5, 30.0, 0.5), ring=births.WIDE, patch=births.POINT)
+    rows += [("point", shape.height, 0.0, shape.force, 0.0) for shape in wide]
+    return ("which", "height", "error_height", "force", "error"), rows
+
+
 RECORDS = {
     f.__name__: f
-    for f in (vesicle_shapes, tethers, patch_spectra, shear_stress, vesicle_spectrum, budding, wrapping)
-}
+    for f in (
+        vesicle_shapes, tethers, patch_spectra, shear_stress, vesicle_spectrum, budding, wrapping, tether_births
+    )
+}  # fmt: skip
 
 
 def commit():
