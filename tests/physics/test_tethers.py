@@ -130,12 +130,6 @@ def test_the_force_of_a_point_on_a_wide_membrane_overshoots_by_thirteen_percent(
     assert energy - energy[0] == pytest.approx(work(traps) - work(traps[0]), abs=2e-3 * energy[-1])
 
 
-def between(shape, low, high):
-    """Root of the mean square of r between two heights."""
-    z = np.linspace(low, high, 400)
-    return float(np.sqrt(np.mean(np.interp(z, shape.z[::-1], shape.r[::-1]) ** 2)))
-
-
 # Meshes of these shapes -----------------------------------------------------------------------------------------------
 
 
