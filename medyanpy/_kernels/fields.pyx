@@ -2,9 +2,9 @@
 
     U = sum_i u(x_i; p_i),   F_i = -grad u
 
-In a periodic box x is that of the image that is nearest to the origin. Three programs: u and its gradient; the six second derivatives xx, xy, xz, yy, yz, zz; the ten third ones. Each is
-exact, for they were made by rules. Sites are worked on WIDTH at a time, one in each lane; what a site gets depends on
-its own numbers alone.
+In a periodic box x is that of the image that is nearest to the origin. Three programs: u and its gradient; the six
+second derivatives xx, xy, xz, yy, yz, zz; the ten third ones. Each is exact, for they were made by rules. Sites are
+worked on WIDTH at a time, one in each lane; what a site gets depends on its own numbers alone.
 
 Shapes: m rows of a table of sites; others (m, q) numbers of each, which follow x, y, z in the registers. The caller has
 checked rows, that none occurs twice, and programs.
