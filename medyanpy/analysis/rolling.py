@@ -248,13 +248,20 @@ def _carried(
     return (triangles, weights), turn.real[:, None] * f1 + turn.imag[:, None] * f2
 
 
-def _moved(corners: np.ndarray, moved: np.ndarray, direction: np.ndarray) -> np.ndarray:
-    """(n, 3) what has become of directions in triangles whose corners (n, 3, 3) have moved."""
+def _shares(corners: np.ndarray, vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Of vectors (n, 3) at the first corners of triangles (n, 3, 3): how much there is in them of the sides to the
+    second and to the third corner, and how far they lead out of the plane, each (n,)."""
     e1, e2 = corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]
     n = np.cross(e1, e2)
     nn = geometry.squared_lengths(n)
-    second = np.einsum("ni,ni->n", np.cross(direction, e2), n) / nn
-    third = np.einsum("ni,ni->n", np.cross(e1, direction), n) / nn
+    second = np.einsum("ni,ni->n", np.cross(vectors, e2), n) / nn
+    third = np.einsum("ni,ni->n", np.cross(e1, vectors), n) / nn
+    return second, third, np.einsum("ni,ni->n", vectors, n) / np.sqrt(nn)
+
+
+def _moved(corners: np.ndarray, moved: np.ndarray, direction: np.ndarray) -> np.ndarray:
+    """(n, 3) what has become of directions in triangles whose corners (n, 3, 3) have moved."""
+    second, third, _ = _shares(corners, direction)
     return np.asarray(
         second[:, None] * (moved[:, 1] - moved[:, 0]) + third[:, None] * (moved[:, 2] - moved[:, 0])
     )
@@ -292,14 +299,9 @@ def _nearest(patch: Patch, at: np.ndarray, facing: np.ndarray, reach: float) -> 
 def _closest(at: np.ndarray, corners: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Weights (n, 3) of the corners (n, 3, 3) of triangles at the place that is nearest to another (n, 3), and how far
     away it is (n,): that below it, where this is inside; else the nearest of the sides."""
-    e1, e2 = corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0]
-    n = np.cross(e1, e2)
-    nn = geometry.squared_lengths(n)
-    r = at - corners[:, 0]
-    second = np.einsum("ni,ni->n", np.cross(r, e2), n) / nn
-    third = np.einsum("ni,ni->n", np.cross(e1, r), n) / nn
+    second, third, height = _shares(corners, at - corners[:, 0])
     weights = np.stack([1.0 - second - third, second, third], axis=1)
-    far = np.abs(np.einsum("ni,ni->n", r, n)) / np.sqrt(nn)
+    far = np.abs(height)
     outside = (weights < 0.0).any(axis=1)
     far[outside] = np.inf
     for i, j in ((0, 1), (1, 2), (2, 0)):
