@@ -8,12 +8,10 @@ import numpy as np
 
 from medyanpy._kernels.selected import coarse
 from medyanpy._tools.described import Described
-from medyanpy._tools.images import nearest_image
 from medyanpy._tools.names import Guarded
 from medyanpy._tools.validation import number, several, words
 from medyanpy.errors import ParameterError, TimestepWarning, shown
 from medyanpy.flows import Flow, Stage
-from medyanpy.forces._stiffness import Start
 
 if TYPE_CHECKING:
     from medyanpy.engine.schedule import Schedule
@@ -253,29 +251,20 @@ class ZhangSkeel(_Choice):
         integrator = schedule.integrator
         if integrator.kT is None:
             return
-        start = Start(schedule.layout.topology)
         scale = self._scale(integrator, integrator.timestep)
         for force in schedule.system.forces:
-            pairs = force.joined
-            squared = force.squared_frequencies(start) if len(pairs) else None
-            if squared is None:
-                continue
-            # Of soft bonds the method changes little.
-            pairs = pairs[scale * squared[pairs].min(axis=1) > 1.0]
-            ends = start.positions[pairs]
-            length = np.linalg.norm(nearest_image(ends[:, 1] - ends[:, 0], schedule.store.box), axis=1)
-            # The second derivatives of a spring of rest length 0 do not depend on its direction.
-            pairs, length = pairs[length > 0.0], length[length > 0.0]
-            moved = np.sqrt(scale * integrator.kT) * start.lightness[pairs].max(axis=1) / length
-            if not len(pairs) or moved.max() <= _FURTHEST:
+            # Of soft links the method changes little.
+            pairs, nearness = force.stiff_links(schedule.layout.topology, schedule.store.box, 1.0 / scale)
+            moved = np.sqrt(scale * integrator.kT) * nearness
+            if not (moved > _FURTHEST).any():
                 continue
             worst = int(np.argmax(moved))
             i, j = pairs[worst]
             warnings.warn(
                 f"ZhangSkeel: √(βh²kT/m) is {moved[worst]:.2g} of the distance of beads {i} and {j}, which "
                 f"{force.name!r} joins, but should be below {_FURTHEST:g}: the run may be lost. Take a timestep below "
-                f"{integrator.timestep * _FURTHEST / moved[worst]:.2g} s or heavier beads, or use PushForwardNewmark, or "
-                "ZhangSkeelSimplified(positive_definite=True) with friction",
+                f"{integrator.timestep * _FURTHEST / moved[worst]:.2g} s or heavier beads, or use PushForwardNewmark, "
+                "or ZhangSkeelSimplified(positive_definite=True) with friction",
                 TimestepWarning,
                 stacklevel=4,
             )

@@ -210,6 +210,20 @@ def test_the_shell_line_of_the_snakemake_recipe_runs(shell):
     assert (shell.folder / "runs" / "3" / "run.checkpoint").exists()
 
 
+@pytest.mark.long
+def test_snakemake_runs_its_recipe(shell):
+    """Two runs of the hundred."""
+    pytest.importorskip("snakemake", reason="snakemake is not installed here")
+    page = (ROOT / "docs" / "many_runs.md").read_text(encoding="utf-8")
+    (text,) = re.findall(r"^```text\n(RUNS = .*?)^```$", page, re.MULTILINE | re.DOTALL)
+    text = shortened(text).replace("range(100)", "range(2)")
+    (shell.folder / "Snakefile").write_text(text, encoding="utf-8")
+    prepare(ROOT / "docs" / "many_runs.md", text, shell.folder)
+    done, _ = shell(f"{sys.executable} -P -m snakemake --cores 1 --quiet all")
+    assert done.returncode == 0, done.stderr
+    assert sorted(path.parent.name for path in shell.folder.glob("runs/*/done")) == ["0", "1"]
+
+
 def test_extras_that_pages_name_exist():
     with open(ROOT / "pyproject.toml", "rb") as file:
         extras = tomllib.load(file)["project"]["optional-dependencies"]

@@ -1,14 +1,17 @@
 """Names of the package in prose link to the pages of what they name.
 
 A name in backticks is looked up among the documented objects: `MembraneBending`, `forces.MembraneBending`,
-`mp.forces.MembraneBending(...)`, `Simulation.resume`, `simulation.check()`, `set_box`. It links where exactly one object
-has that name; a word of one letter and a name that several objects have stay as they are. Types of parameters, whose
+`mp.forces.MembraneBending(...)`, `Simulation.resume`, `simulation.check()`, `set_box`. It links where exactly one
+object has that name; a word of one letter and a name that several objects have stay as they are. Types of parameters, whose
 words Sphinx would look up among all attributes, link to classes only.
 """
 
 import builtins
+import functools
 import re
+from abc import ABC
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from docutils import nodes
@@ -69,6 +72,9 @@ class LinkNames(SphinxPostTransform):
         for node in list(self.document.findall(addnodes.pending_xref)):
             if node.get("refdomain") == "py" and node.get("refspecific"):
                 self.link_type(node, index)
+        for paragraph in list(self.document.findall(nodes.paragraph)):
+            if paragraph.astext() == "Bases: object":
+                paragraph.parent.remove(paragraph)
         for node in list(self.document.findall(lambda n: isinstance(n, nodes.literal | nodes.title_reference))):
             if not any(isinstance(parent, OUTSIDE) for parent in parents(node)):
                 self.link(node, node.astext(), index, CLASSES + CALLED + ("property", "attribute"))
@@ -101,8 +107,8 @@ def public_bases(app: Sphinx, name: str, obj: Any, options: Any, bases: list[Any
     for base in bases:
         for ancestor in getattr(base, "__mro__", (base,)):
             module, _, _ = ancestor.__module__.partition(".")
-            private = ancestor.__name__.startswith("_") or any(p.startswith("_") for p in ancestor.__module__.split("."))
-            if module != "medyanpy" or (not private and ancestor.__name__ in PUBLIC):
+            private = any(part.startswith("_") for part in (ancestor.__name__, *ancestor.__module__.split(".")))
+            if (module != "medyanpy" and ancestor is not ABC) or (not private and ancestor.__name__ in PUBLIC):
                 shown.append(ancestor)
                 break
     bases[:] = list(dict.fromkeys(b for b in shown if b is not object)) or [object]
@@ -113,8 +119,32 @@ def collect_public(app: Sphinx) -> None:
     PUBLIC.update(re.findall(r"^   (?:\w+\.)*(\w+)$", text, re.MULTILINE))
 
 
+BACK = re.compile(r'<a class="viewcode-back" href="([^"]*)">.*?</a>')
+ENTRY = re.compile(r'<li><a href="([^"]*)">[^<]*</a></li>')
 #: Names of what has a page.
 PUBLIC: set[str] = {"MedyanError"}
+
+
+def mend_source_pages(app: Sphinx, failure: Exception | None) -> None:
+    """Remove links of source pages that lead nowhere: viewcode takes objects to be documented where they are defined."""
+    folder = Path(app.outdir, "_modules")
+    if failure is not None or not folder.exists():
+        return
+
+    def kept(page: Path, link: re.Match[str]) -> str:
+        name, _, anchor = link[1].partition("#")
+        target = (page.parent / name).resolve()
+        there = target.exists() and (not anchor or f'id="{anchor}"' in text_of(target))
+        return link[0] if there else ""
+
+    text_of = functools.cache(lambda path: path.read_text(encoding="utf-8"))
+    for page in folder.rglob("*.html"):
+        old = page.read_text(encoding="utf-8")
+        new = BACK.sub(functools.partial(kept, page), old)
+        if page == folder / "index.html":
+            new = ENTRY.sub(functools.partial(kept, page), new)
+        if new != old:
+            page.write_text(new, encoding="utf-8")
 
 
 def forget(app: Sphinx, env: Any) -> None:
@@ -126,4 +156,5 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("builder-inited", collect_public)
     app.connect("autodoc-process-bases", public_bases)
     app.connect("env-check-consistency", forget)
+    app.connect("build-finished", mend_source_pages)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
