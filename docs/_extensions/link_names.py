@@ -2,8 +2,8 @@
 
 A name in backticks is looked up among the documented objects: `MembraneBending`, `forces.MembraneBending`,
 `mp.forces.MembraneBending(...)`, `Simulation.resume`, `simulation.check()`, `set_box`. It links where exactly one
-object has that name; a word of one letter and a name that several objects have stay as they are. Types of parameters, whose
-words Sphinx would look up among all attributes, link to classes only.
+object has that name; a word of one letter and a name that several objects have stay as they are. Types of parameters,
+whose words Sphinx would look up among all attributes, link to classes only.
 """
 
 import builtins
@@ -126,7 +126,7 @@ PUBLIC: set[str] = {"MedyanError"}
 
 
 def mend_source_pages(app: Sphinx, failure: Exception | None) -> None:
-    """Remove links of source pages that lead nowhere: viewcode takes objects to be documented where they are defined."""
+    """Remove links of source pages that lead nowhere: viewcode looks for objects where they are defined."""
     folder = Path(app.outdir, "_modules")
     if failure is not None or not folder.exists():
         return
