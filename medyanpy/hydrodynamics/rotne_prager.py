@@ -54,8 +54,8 @@ class RotnePrager(Described, Guarded):
     velocity : (3,) float, nm/s, optional
         See there.
     tolerance : float, > 0 and <= 0.01
-        Relative error of what is computed by Lanczos' method, beside the whole of it. Slow relative motions of beads that
-        touch are hotter by more: by 14 to 35 % at 0.01, by up to 4 % at 1e-3, by less than 3 % at 1e-4.
+        Relative error of what is computed by Lanczos' method, beside the whole of it. Slow relative motions of beads
+        that touch are hotter by more: by 14 to 35 % at 0.01, by up to 4 % at 1e-3, by less than 3 % at 1e-4.
 
     Raises
     ------

