@@ -1,16 +1,20 @@
 """Sphinx: python -P -m sphinx -W docs docs/_build. Needs the installed package with the docs extra, and no network."""
 
+import html
+import os
 import re
 import shutil
 import sys
 from importlib.metadata import files
 from pathlib import Path
+from typing import Any
 
+from docutils import nodes
 from sphinx.application import Sphinx
 
 DOCS = Path(__file__).resolve().parent
 # `python -m sphinx` in the checkout would find the source folder, which has no kernels.
-sys.path = [p for p in sys.path if Path(p).resolve() != DOCS.parent]
+sys.path = [p for p in sys.path if Path(p).resolve() != DOCS.parent] + [str(DOCS / "_extensions")]
 
 import medyanpy  # noqa: E402
 
@@ -24,19 +28,27 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.mathjax",
+    "sphinx.ext.intersphinx",
     "sphinx.ext.napoleon",
+    "sphinx.ext.viewcode",
     "sphinx_copybutton",
     "sphinx_design",
+    "link_names",
 ]
 myst_enable_extensions = ["colon_fence", "dollarmath"]
 myst_heading_anchors = 3
 # The outputs are stored in the notebooks, and a test runs those.
 nb_execution_mode = "off"
-exclude_patterns = ["_build", "_templates"]
+exclude_patterns = ["_build", "_templates", "_extensions"]
 templates_path = ["_templates"]
-# Docstrings name things in single backticks; where a name alone does not say which, it stays plain.
-suppress_warnings = ["ref.python"]
-
+# Types of other packages link to their pages where the network may be used, as in the job that publishes these pages.
+intersphinx_mapping = {
+    "python": ("https://docs.python.org/3", None),
+    "numpy": ("https://numpy.org/doc/stable", None),
+    "scipy": ("https://docs.scipy.org/doc/scipy", None),
+}
+if not os.environ.get("DOCS_ONLINE"):
+    intersphinx_mapping = {}
 
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
@@ -49,6 +61,7 @@ html_theme = "furo"
 html_title = f"medyanpy {release}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_favicon = "_static/favicon.svg"
 # Prompts and outputs are not copied.
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
@@ -75,6 +88,15 @@ def copy_tutorials(app: Sphinx) -> None:
         (folder / notebook.name).write_text(re.sub(r"\]\(\.\./docs/", "](../", text), encoding="utf-8")
 
 
+def describe(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
+    """The first paragraph of a page is what search engines show of it."""
+    paragraph = next(iter(doctree.findall(nodes.paragraph)), None) if doctree is not None else None
+    if paragraph is not None:
+        text = html.escape(" ".join(paragraph.astext().split())[:300], quote=True)
+        context["metatags"] = context.get("metatags", "") + f'<meta name="description" content="{text}">\n'
+
+
 def setup(app: Sphinx) -> None:
+    app.connect("html-page-context", describe)
     app.connect("builder-inited", copy_tutorials, priority=100)
     app.connect("build-finished", copy_mathjax)

@@ -84,6 +84,7 @@ class Simulation(Displayed, Guarded):
 
     @property
     def reporters(self) -> list[Reporter]:
+        """Reporters, in the order in which they report; a list that can be changed."""
         return self._reporters
 
     @reporters.setter
@@ -96,18 +97,22 @@ class Simulation(Displayed, Guarded):
 
     @property
     def system(self) -> System:
+        """The `System` that is simulated."""
         return self.context.system
 
     @property
     def topology(self) -> Topology:
+        """The `Topology` of the system."""
         return self.context.system.topology
 
     @property
     def integrator(self) -> SplittingIntegrator:
+        """The integrator of the context."""
         return self.context.integrator
 
     @property
     def current_step(self) -> int:
+        """Steps taken since the start of the run."""
         return self.context.step_count
 
     @property

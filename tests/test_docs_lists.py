@@ -63,8 +63,16 @@ def test_tutorials():
     assert re.findall(r"\((tutorials/[^)]*)\)", text_of("README.md")) == files
 
 
+def test_the_number_of_tutorials():
+    """The landing page spells it out."""
+    numbers = ("Twelve", "Thirteen", "Fourteen", "Fifteen", "Sixteen", "Seventeen", "Eighteen", "Nineteen", "Twenty")
+    (said,) = re.findall(r"^(\w+) notebooks", text_of("docs", "index.md"), re.M)
+    assert numbers.index(said) + 12 == len(list(ROOT.glob("tutorials/*.ipynb")))
+
+
 def test_demos_in_the_readme():
-    assert set(re.findall(r"`medyanpy demo (\w+)`", text_of("README.md"))) == set(DEMOS) - {"points"}
+    assert [row[0] for row in table(text_of("README.md"), "| name | system |")] != []
+    assert {row[0] for row in table(text_of("README.md"), "| name | system |")} == set(DEMOS)
 
 
 def test_demos_on_the_command_line(capsys):

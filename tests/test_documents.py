@@ -311,10 +311,54 @@ def anchors(page):
     return {re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in headings}
 
 
-def test_pages_name_files_of_tests_that_exist():
-    for page in (ROOT / "docs" / "validation.md", *(ROOT / "docs").glob("add_a*.md"), ROOT / "README.md"):
-        for name in re.findall(r"`(tests/[^`]*)`", page.read_text(encoding="utf-8")):
-            assert (ROOT / name).exists(), f"{page.name}: {name}"
+#: Files that a page shows how to write.
+MADE = {
+    "add_a_column.md": {"breathing.pyx"},
+    "add_a_force.md": {"medyanpy/_kernels/wall.pyx", "medyanpy/forces/wall.py"},
+    "add_a_jump.md": {"switching.pyx"},
+    "add_a_kind_of_bead.md": {"rails.pyx"},
+    "add_a_letter.md": {"gyration.pyx"},
+    "add_a_reporter.md": {"medyanpy/reporters/gyration.py"},
+    "births.md": {"births.pyx"},
+}
+SOURCE_FILE = re.compile(
+    r"[\w.\-/]+\.(?:py|pyx|pxd|pxi|md|toml|build|ipynb|cff)|"
+    r"(?:tests|medyanpy|docs|tutorials|_\w+|forces|beads|jumps|mesh|engine|files|\.ci)/[\w./\-:]*"
+)
+
+
+def paths_in(text):
+    """What stands in backticks, outside of blocks of code, and looks like a file or folder of the source."""
+    text = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+    return [name for name in re.findall(r"(?<!`)`([^`\n]+)`(?!`)", text) if SOURCE_FILE.fullmatch(name)]
+
+
+def in_source(name):
+    """Whether a path, from any folder on, is a file or a folder of the source."""
+    parts = Path(name.partition("::")[0].rstrip("/")).parts
+    for folder, folders, files in os.walk(ROOT):
+        folders[:] = [f for f in folders if f not in SKIPPED and (not f.startswith(".") or f in (".ci", ".github"))]
+        if parts[-1] in (*files, *folders) and Path(folder, parts[-1]).parts[-len(parts) :] == parts:
+            return True
+    return False
+
+
+def test_paths_that_pages_name_exist():
+    missing = []
+    for page in [*PAGES, ROOT / "CHANGELOG.md"]:
+        named = set(paths_in(page.read_text(encoding="utf-8"))) - MADE.get(page.name, set())
+        missing += [f"{page.relative_to(ROOT)}: {name}" for name in sorted(named) if not in_source(name)]
+    assert not missing, "\n".join(missing)
+
+
+def test_a_path_that_does_not_exist_is_found():
+    assert paths_in("see `_kernels/life.pxd` and `run.h5`, `tests/forces/` ```x `no/such.py` ```") == [
+        "_kernels/life.pxd", "tests/forces/",
+    ]  # fmt: skip
+    assert in_source("forces/bonds.py")
+    assert in_source("tests/forces/")
+    assert not in_source("_kernels/life.pxd")
+    assert not in_source("mesh/bonds.py")
 
 
 def test_the_page_on_failures_lists_every_kind():

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from medyanpy._tools.domains import Domain, domain_table
+from medyanpy._tools.images import nearest_image
 from medyanpy._tools.parameters import Parameterized
 from medyanpy._tools.validation import whole_number
 from medyanpy.errors import ParameterError, TopologyError
@@ -111,6 +112,20 @@ class Force(Parameterized):
         """(rows,) 1/s²; bounds of this force: it is nowhere stiffer than springs that tie each row of `start` to its
         place with these frequencies. None where the force does not know."""
         return None
+
+    def stiff_links(self, topology: Topology, box: np.ndarray, least: float) -> tuple[np.ndarray, np.ndarray]:
+        """(b, 2) beads that it joins with squared frequencies of at least `least` (1/s²), and (b,) 1/(√m ℓ) with the
+        mass of the lighter one and their distance where they start; without those at one place."""
+        pairs = self.joined
+        start = Start(topology)
+        squared = self.squared_frequencies(start) if len(pairs) else None
+        if squared is None:
+            return np.empty((0, 2), np.int64), np.empty(0)
+        pairs = pairs[squared[pairs].min(axis=1) >= least]
+        ends = start.positions[pairs]
+        length = np.linalg.norm(nearest_image(ends[:, 1] - ends[:, 0], box), axis=1)
+        pairs, length = pairs[length > 0.0], length[length > 0.0]
+        return pairs, start.lightness[pairs].max(axis=1, initial=0.0) / length
 
     def obstacle_to_flips(self) -> str:
         """Why edges of a membrane that it names cannot be flipped; empty where they can. A number for each triangle or
