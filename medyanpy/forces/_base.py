@@ -1,11 +1,13 @@
 """What every force has in common."""
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from medyanpy._tools.domains import Domain, domain_table
+from medyanpy._tools.images import checked_box
 from medyanpy._tools.parameters import Parameterized
 from medyanpy._tools.validation import whole_number
 from medyanpy.errors import ParameterError, TopologyError
@@ -79,7 +81,9 @@ class Force(Parameterized):
     def _count(self) -> Any:
         return tuple(handle._version for handle in self.handles)
 
-    def longest_timestep(self, topology: Topology | None = None) -> float | None:
+    def longest_timestep(
+        self, topology: Topology | None = None, *, box: Sequence[float | None] | None = None
+    ) -> float | None:
         """2 over the highest frequency of this force on its beads where they start, beyond which kicks at that distance
         in time are unstable; a Context warns of longer timesteps.
 
@@ -87,6 +91,8 @@ class Force(Parameterized):
         ----------
         topology : Topology, optional
             Whose beads a force acts on that was given bead numbers; one that was given handles has theirs.
+        box : (3,) of float, nm, > 0, or None, optional
+            That of the system, as `System` takes it: distances are then those of nearest images.
 
         Returns
         -------
@@ -99,13 +105,14 @@ class Force(Parameterized):
         Raises
         ------
         ParameterError
-            No topology, and no handles to take it from.
+            No topology, and no handles to take it from; a box that is none.
         """
         if topology is None:
             if not self.handles:
                 raise ParameterError(f"{self.name}: give topology=, which has the masses of the beads")
             topology = self.handles[0].topology
-        return longest_timestep(self.squared_frequencies(Start(topology)))
+        start = Start(topology, box=checked_box(f"{self.name}: longest_timestep", box))
+        return longest_timestep(self.squared_frequencies(start))
 
     def squared_frequencies(self, start: Start) -> np.ndarray | None:
         """(rows,) 1/s²; bounds of this force: it is nowhere stiffer than springs that tie each row of `start` to its
