@@ -197,10 +197,10 @@ class CustomBonds(WrittenForce, NamedTerms):
         now = np.linalg.norm(displacement(x[:, 0], x[:, 1], layout.box), axis=1)
         each = np.column_stack([np.zeros(len(now)), *self._numbers_of_bonds(self.changeable)])
         alike, first, which = np.unique(each, axis=0, return_index=True, return_inverse=True)
-        numbers = list(alike.T[1:, :, None])
 
         def at(node: int, r: np.ndarray) -> np.ndarray:
-            out: np.ndarray = np.broadcast_to(graph.evaluate([node], [r, *numbers])[0], r.shape)
+            numbers = [np.repeat(column, r.shape[1]) for column in alike.T[1:]]
+            out: np.ndarray = graph.evaluate([node], [r.ravel(), *numbers])[0].reshape(r.shape)
             return out
 
         with np.errstate(all="ignore"):
@@ -213,8 +213,10 @@ class CustomBonds(WrittenForce, NamedTerms):
             k = np.where(
                 ends.any(axis=1), ends.argmax(axis=1), falls.shape[1] - 1 - falls[:, ::-1].argmax(axis=1)
             )[:, None]
-            low, high = np.take_along_axis(r, k, axis=1), np.take_along_axis(r, k + 1, axis=1)
             is_end = ends.any(axis=1)[:, None]
+            # It is lowest in that step or in the next.
+            beyond = np.minimum(k + np.where(is_end, 1, 2), r.shape[1] - 1)
+            low, high = np.take_along_axis(r, k, axis=1), np.take_along_axis(r, beyond, axis=1)
             for _ in range(50):
                 middle = 0.5 * (low + high)
                 below = np.where(is_end, ~np.isnan(at(u, middle)), at(slope, middle) < 0.0)
