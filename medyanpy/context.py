@@ -400,7 +400,7 @@ class Context(Displayed, Guarded):
         ------
         ParameterError
             What is no box; directions that were open and are not, or the other way round; a box smaller than twice the
-            range of what acts in it.
+            range of what acts in it, or the length of what joins beads in it.
         TopologyError
             Fixed beads or beads on surfaces, which cannot be moved with the box; a mesh that closes through its sides,
             with ``scale=False``.

@@ -54,7 +54,7 @@ class HarmonicBonds(NamedTerms):
     TopologyError
         A bond from a bead to itself, or (when added to a system) to a bead that does not exist.
     ParameterError
-        A number outside its domain.
+        A number outside its domain; (by a Context) a bond that is longer at rest than half of the periodic box.
 
     Notes
     -----
@@ -125,7 +125,8 @@ class CustomBonds(WrittenForce, NamedTerms):
     ------
     ParameterError
         Text that is no such expression (the message names the place), or one that does not depend on r; a parameter
-        that is missing, is not in the expression, has a name that means something else, or is not finite.
+        that is missing, is not in the expression, has a name that means something else, or is not finite; (by a
+        Context) a bond that is longer at rest, or can get longer before its energy ends, than half of the periodic box.
     TopologyError
         A bond from a bead to itself, or (when added to a system) to a bead that does not exist.
 

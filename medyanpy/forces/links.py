@@ -283,7 +283,7 @@ class Links(_SiteTerms):
         Ends of different number, a link from a bead to itself, handles of different topologies, or (when bound) a
         bead that does not exist.
     ParameterError
-        A number outside its domain.
+        A number outside its domain; (by a Context) a link that is longer than half of the periodic box.
 
     Notes
     -----
