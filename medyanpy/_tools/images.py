@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 
 from medyanpy._tools.validation import number
-from medyanpy.errors import ParameterError
+from medyanpy.errors import ParameterError, TopologyError
 
 __all__ = [
-    "Box", "box_lengths", "box_shown", "checked_box", "displacement", "expect_room", "images_between", "images_within",
-    "in_words", "nearest_image", "next_to_each_other", "wrapped",
+    "Box", "box_lengths", "box_shown", "checked_box", "displacement", "expect_near", "expect_room", "images_between",
+    "images_within", "in_words", "nearest_image", "next_to_each_other", "wrapped",
 ]  # fmt: skip
 
 #: nm; None in directions that are open.
@@ -134,6 +134,29 @@ def expect_room(what: str, reach: float, box: Sequence[float | None] | np.ndarra
         raise ParameterError(
             f"{what} = {reach:g} but must be at most half of the box, {half:g}: beyond it a bead is near several "
             "images of another"
+        )
+
+
+def expect_near(
+    what: str, x: np.ndarray, slopes: np.ndarray, box: Sequence[float | None] | np.ndarray | None
+) -> None:
+    """Refuse terms that are functions of positions as they are, with gradients (m, k, 3), whose beads at (m, k, 3) are
+    not next to each other: along a direction that counts they are within half of the box.
+
+    Raises
+    ------
+    TopologyError
+    """
+    lengths = box_lengths(box)
+    counts = (slopes != 0.0) & (lengths > 0.0)
+    spread = x.max(axis=1, where=counts, initial=-np.inf) - x.min(axis=1, where=counts, initial=np.inf)
+    far = spread > 0.5 * lengths
+    if far.any():
+        i, c = (int(one) for one in np.argwhere(far)[0])
+        raise TopologyError(
+            f"{what}: the beads of row {i} are {spread[i, c]:.6g} nm apart along {'xyz'[c]}, more than half of the box "
+            f"of {lengths[c]:.6g} nm: it is a function of positions as they are, so give images that are next to each "
+            "other"
         )
 
 

@@ -4,8 +4,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from medyanpy._tools.images import box_lengths, checked_box, images_between, in_words
-from medyanpy.beads import Filaments, Membrane, Rods
+from medyanpy._tools.images import box_lengths, checked_box, expect_near, images_between, in_words
+from medyanpy.beads import Constraints, Filaments, Membrane, Rods
 from medyanpy.beads.units import units_of
 from medyanpy.engine.store import Store
 from medyanpy.errors import ParameterError, TopologyError
@@ -49,6 +49,10 @@ def check_space(system: System) -> None:
         )
     for handle in system.topology.handles:
         check_images("System", handle, cast(Any, handle).positions, lengths)
+        if isinstance(handle, Constraints):
+            for one in handle.constraint_rows():
+                x = system.topology.start_positions(one.beads)
+                expect_near(f"System: {handle.name!r}", x, one.form.at(x, one.own)[1], lengths)
 
 
 def check_images(what: str, handle: Handle, x: np.ndarray, lengths: np.ndarray) -> None:

@@ -721,6 +721,28 @@ def test_terms_longer_than_half_of_the_box_are_refused(name):
     context.set_box(tuple(side and 33.0 for side in system.box))
 
 
+@pytest.mark.parametrize("place", [[13.0, 0.0, 0.0], [-93.0, 0.0, 0.0]])
+def test_texts_of_beads_that_are_not_next_to_each_other_are_refused(place):
+    """They are functions of positions as they are, along the directions that they depend on."""
+    distance = "(x1-x2)^2 + (y1-y2)^2 + (z1-z2)^2 - d^2"
+
+    def make(text, constrained, box, **numbers):
+        topology = mp.Topology()
+        topology.add_beads([[0.0, 0.0, 0.0], place], mass=1e-9, friction=1e-5)
+        if constrained:
+            topology.constrain(text, [[0, 1]], **numbers)
+        system = mp.System(topology, box=box)
+        if not constrained:
+            system.add_force(F.ConstraintPenalty(text, [0, 1], 1.0, **numbers))
+        return mp.Context(system, mp.VerletIntegrator(1e-12))
+
+    for constrained in (False, True):
+        with pytest.raises(mp.TopologyError, match="apart along x, more than half of the box of 20 nm"):
+            make(distance, constrained, (20.0, 20.0, 20.0), d=abs(place[0]))
+        make(distance, constrained, (None, 20.0, 20.0), d=abs(place[0]))
+        make("z1 - z2 + y1 - y2", constrained, (20.0, 20.0, 20.0))
+
+
 def test_bonds_that_fit_are_not_refused():
     """With energies that end, end beyond a well, are flat, or overflow far away."""
     texts = [
