@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from medyanpy._tools.images import box_lengths, checked_box, wrapped
+from medyanpy._tools.images import box_lengths, box_shown, checked_box, wrapped
 from medyanpy._tools.names import look_up
 from medyanpy._tools.validation import array, dimensions, number, one_or_many
 from medyanpy.errors import ParameterError, TopologyError
@@ -113,7 +113,9 @@ class Source:
         frames: Any = self._trajectory if self._trajectory is not None else self._frames
         if frames is None or getattr(frames[0], "box", None) is None:
             return [None] * len(self)
-        return [lengths_of(f"{self.what}: frame {k}", frames[k].box) for k in range(len(self))]
+        # Of a file all at once.
+        each = [frame.box for frame in frames] if self._trajectory is None else map(box_shown, frames.read("box"))
+        return [lengths_of(f"{self.what}: frame {k}", one) for k, one in enumerate(each)]
 
     def interval(self, given: float | None) -> float:
         """s; between successive frames, which must be evenly spaced: as they say, or of arrays as is given."""

@@ -323,7 +323,8 @@ class FilamentTwisting(_JointForce):
     def squared_frequencies(self, start: Start) -> np.ndarray | None:
         handle: Any = self._filaments
         before, after = handle.links_at_joints
-        t = displacement(*start.positions[handle.beads[handle.links]].swapaxes(0, 1), start.box)
+        x = start.positions[handle.beads[handle.links]]
+        t = displacement(x[:, 0], x[:, 1], start.box)
         t /= np.linalg.norm(t, axis=1)[:, None]
         cosine = np.einsum("ij,ij->i", t[before], t[after])
         # A joint that is bent by θ twists as its nodes leave the plane: by tan(θ/2) of what they move over a link.
