@@ -119,7 +119,7 @@ def _near(what: str, x: np.ndarray, here: np.ndarray, joined: np.ndarray, box: A
     first = np.unique(piece, return_index=True)[1]
     start = x[first]
     x = x - images_between(start - x[here][0], box)[piece]
-    room = f"{what}: in the box of {in_words(box_shown(box))} nm "
+    room = f"{what}: in the box of {in_words(box_shown(box) or (None, None, None))} nm "
     a, b = x[joined[:, 0]], x[joined[:, 1]]
     across = (images_between(b - a, box) != 0.0).any(axis=0)
     if across.any():

@@ -213,7 +213,7 @@ class Patch:
     @cached_property
     def closes_through(self) -> np.ndarray:
         """(3,) bool: along which axes it closes through the sides of the box."""
-        return crossing(self.whole, self.faces, self.box).any(axis=0)
+        return np.asarray(crossing(self.whole, self.faces, self.box).any(axis=0))
 
     def sums(self, values: np.ndarray) -> np.ndarray:
         """(V, ...) over the corners (F, 3, ...) at each vertex."""
