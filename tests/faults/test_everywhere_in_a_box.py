@@ -20,6 +20,7 @@ from medyanpy import analysis
 from medyanpy._tools.images import box_lengths, displacement, images_within, next_to_each_other
 from medyanpy.visualize.scene import scene_of
 
+F = mp.forces
 SHEET = mp.TriangleMesh.flat_sheet(12, 12, 5.0, periodic=True)
 BOX = (SHEET.box[0], SHEET.box[1], 70.0)
 LENGTHS = np.array(BOX)
@@ -487,6 +488,23 @@ def test_nothing_depends_on_images(name, scenes):
             assert np.allclose(found[key], value, rtol=1e-6, atol=1e-9 * max(1.0, scale), equal_nan=True), key
 
 
+def test_timesteps_in_a_box_are_those_of_open_space():
+    """Of a chain of beads that touch, across a side of the box and by any images."""
+    x = np.array([[0.0, 0, 0], [1.0, 0, 0], [2.0, 0, 0], [2.0, 1.0, 0]]) + [19.2, 19.7, 0.0]
+    moved = x + 20.0 * np.random.default_rng(1).integers(-3, 4, x.shape)
+    found = []
+    for places, box in ((x, None), (x, (20.0, 20.0, 20.0)), (moved, (20.0, 20.0, 20.0))):
+        topology = mp.Topology()
+        topology.add_beads(places, mass=1e-6)
+        forces = [
+            F.SoftSphere([0, 1, 2, 3], [0, 1, 2, 3], 1.0, 1.2),
+            F.CustomBonds([[0, 1], [1, 2]], "k*r^4", k=1.0),
+            F.AngleLinks([0], [1], [2], 1.0, 2.0),
+        ]
+        found.append([force.longest_timestep(topology, box=box) for force in forces])
+    assert np.allclose(found, found[0], rtol=1e-9)
+
+
 def test_files_show_the_same(scenes, tmp_path):
     wanted, *others = (flat(of_export(scene, tmp_path)) for scene in scenes[:2])
     for found in others:
@@ -654,7 +672,6 @@ def rod():
     return mp.System(topology, box=(20.0, 20.0, None))
 
 
-F = mp.forces
 #: The system, what its refusal says, and a box that is wide enough.
 TOO_LONG = {
     "springs": (lambda: two_beads(F.HarmonicBonds([[1, 2], [0, 1]], 1.0, [5.0, 15.0])), "HarmonicBonds: bond 1 .* 15"),
