@@ -156,11 +156,6 @@ def modulo(x):
     return np.exp(2j * np.pi * np.asarray(x) / LENGTHS)
 
 
-def arrays_of(scene, of):
-    """Of functions that take arrays of one frame, and a box."""
-    return of(scene.x[0], BOX)
-
-
 def of_rod(s):
     q = s.start.orientations[s.rod.rows]
     return [s.rod.strains(x[s.rod.beads], q, box=BOX) for x in (s.start.positions, s.frames[0].positions, s.x[0])]
