@@ -25,7 +25,7 @@ from medyanpy.engine.faults import Faults
 from medyanpy.engine.measure import Measure
 from medyanpy.engine.needles import Degradation
 from medyanpy.engine.schedule import Schedule, check_word
-from medyanpy.engine.space import check_images, check_space, expect_lengths, expect_no_seam, moved_with
+from medyanpy.engine.space import check_images, check_links, check_space, expect_lengths, expect_no_seam, moved_with
 from medyanpy.engine.store import Store
 from medyanpy.engine.summary import said_of, tables_of
 from medyanpy.engine.work import WorkMeter
@@ -91,6 +91,7 @@ class Context(Displayed, Guarded):
         check_space(self.system)
         check_word(self.system, self.integrator)
         store = Store(self.system.topology, threads, self.integrator.seed, self.system.box)
+        check_links(store.layout)
         faults = Faults(store, self.turn)
         schedule = Schedule(store, self.system, self.integrator, faults)
         engine = Engine(store, faults, schedule, Measure(store, schedule), Degradation(store.layout))
@@ -399,7 +400,7 @@ class Context(Displayed, Guarded):
         ------
         ParameterError
             What is no box; directions that were open and are not, or the other way round; a box smaller than twice the
-            range of what acts in it.
+            range of what acts in it, or the length of what joins beads in it.
         TopologyError
             Fixed beads or beads on surfaces, which cannot be moved with the box; a mesh that closes through its sides,
             with ``scale=False``.

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from medyanpy._kernels.sites import SiteTable
+from medyanpy._tools.images import images_between
 from medyanpy._tools.quaternions import turned
 from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import array, dimensions, several
@@ -339,7 +340,7 @@ class Sites:
         Returns
         -------
         (n, 3) float array
-            nm
+            nm; in a periodic box next to the first bead of each site, as forces have it.
 
         Raises
         ------
@@ -355,12 +356,16 @@ class Sites:
         return self.places(state, row)
 
     def places(self, state: Any, row: np.ndarray) -> np.ndarray:
-        """As `positions`, of anything with positions and orientations; `row` is that of each bead in the latter."""
+        """As `positions`, of anything with positions, orientations and a box; `row` is that of each bead in the
+        orientations."""
         x, counts = state.positions, np.diff(self._start)
         if len(self._beads) and self._beads.max() >= len(x):
             raise TopologyError(f"Sites: bead {self._beads.max()} does not exist; the state has 0 to {len(x) - 1}")
-        out = np.zeros((len(self), 3))
-        np.add.at(out, np.repeat(np.arange(len(self)), counts), self._weights[:, None] * x[self._beads])
+        out, at = np.zeros((len(self), 3)), x[self._beads]
+        if getattr(state, "box", None) is not None:
+            first = x[self._beads[np.repeat(self._start[:-1], counts)]]
+            at = at - images_between(at - first, state.box)
+        np.add.at(out, np.repeat(np.arange(len(self)), counts), self._weights[:, None] * at)
         out[counts == 0] = self._anchors
         if self._arms is not None:
             with_arm = np.flatnonzero(self._arms.any(axis=1))

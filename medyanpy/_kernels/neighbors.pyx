@@ -610,9 +610,9 @@ cdef class NeighborList:
         return out
 
 
-def near_pairs(const double[:, ::1] x, double reach):
+def near_pairs(const double[:, ::1] x, double reach, const double[::1] box=None):
     """(P, 2) int32: rows of x (n, 3) that are nearer to each other than `reach` (to 1e-8 of it), each pair once,
-    the lower row first.
+    the lower row first; in a box of these lengths, 0 in open directions, by nearest images.
 
     MemoryError: there is no room for so many. ValueError: an x that is not finite.
     """
@@ -632,6 +632,8 @@ def near_pairs(const double[:, ::1] x, double reach):
     memset(&world, 0, sizeof(World))
     world.threads = 1
     world.fault.bead = -1
+    if box is not None:
+        set_lengths(&world.box, &box[0])
     memset(&sites, 0, sizeof(SiteArrays))
     sites.x = &x[0, 0]
     sites.id = &number[0]

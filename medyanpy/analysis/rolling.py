@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from medyanpy._tools.images import box_lengths, expect_room, wrapped
+from medyanpy._tools.images import box_lengths, displacement, expect_room, wrapped
 from medyanpy._tools.names import look_up
 from medyanpy._tools.validation import number
 from medyanpy.analysis.diffusion import MeanSquareDisplacement, averaged, lags_of
-from medyanpy.analysis.frames import displacement, tree
+from medyanpy.analysis.frames import tree
 from medyanpy.analysis.paths import Look, Places, Points
 from medyanpy.analysis.surfaces import Patch
 from medyanpy.errors import ParameterError, SimulationError

@@ -169,7 +169,8 @@ def patch_spectrum(
     Raises
     ------
     ParameterError, TopologyError
-        As of `curvatures`; no box in x and y, a q_max below the longest wave, or beyond 2/3 of π/a.
+        As of `curvatures`; no box in x and y, a membrane that closes through the box along z, a q_max below the longest
+        wave, or beyond 2/3 of π/a.
 
     Notes
     -----
@@ -213,7 +214,9 @@ def patch_spectrum(
     own = size <= longest * (1.0 + 1e-9)
     power = np.empty((len(surfaces), int(own.sum())))
     for k, patch in enumerate(surfaces):
-        z = patch.x[:, 2]
+        z = patch.whole[:, 2]
+        if patch.closes_through[2]:
+            raise ParameterError(f"{what}: the membrane closes through the box along z, so that it has no height")
         found = _fitted(_Waves(patch.x[:, :2] / boxes[k], orders), _projected(patch), z - z.mean())
         cosines, sines = found[1 : 1 + len(q)][own], found[1 + len(q) :][own]
         # h cos + h' sin is h_q e^iqr and its conjugate with 2 h_q = h - i h'.
@@ -231,7 +234,7 @@ def patch_spectrum(
 
 
 def vesicle_spectrum(
-    source: Any, membrane: Any = None, *, faces: Any = None, l_max: int = 8
+    source: Any, membrane: Any = None, *, faces: Any = None, box: Any = None, l_max: int = 8
 ) -> VesicleSpectrum:
     r"""The fluctuations of a nearly spherical vesicle in spherical harmonics.
 
@@ -243,8 +246,8 @@ def vesicle_spectrum(
 
     Parameters
     ----------
-    source, membrane, faces
-        As of `curvatures`; a closed membrane, and positions that are not wrapped into a box.
+    source, membrane, faces, box
+        As of `curvatures`; a closed membrane.
     l_max : int, >= 2
         The largest degree. Degrees up to half as many again are fitted along.
 
@@ -255,7 +258,8 @@ def vesicle_spectrum(
     Raises
     ------
     ParameterError, TopologyError
-        As of `curvatures`; a membrane with borders, an l_max for which there are too few vertices.
+        As of `curvatures`; a membrane with borders, or one that closes through the box, an l_max for which there are
+        too few vertices.
 
     Notes
     -----
@@ -268,7 +272,7 @@ def vesicle_spectrum(
     S. T. Milner, S. A. Safran, Phys. Rev. A 36, 4371 (1987).
     """
     what = "vesicle_spectrum"
-    surfaces = Surfaces(what, source, membrane, faces, None)
+    surfaces = Surfaces(what, source, membrane, faces, box)
     top = whole_number(f"{what}: l_max", l_max, at_least=2)
     along, n = int(np.ceil(_ALONG * top)), len(surfaces.rows)
     if 3 * (along + 1) ** 2 > n:
@@ -278,7 +282,7 @@ def vesicle_spectrum(
     for k, patch in enumerate(surfaces):
         patch.expect_closed()
         radius = (3.0 * abs(patch.volume) / (4.0 * np.pi)) ** (1.0 / 3.0)
-        off = patch.x - patch.centroid
+        off = patch.whole - patch.centroid
         r = np.linalg.norm(off, axis=1)
         directions = off / r[:, None]
         weight = np.abs(np.einsum("vi,vi->v", patch.vertex_vectors(), directions)) / r**2

@@ -5,9 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from medyanpy._tools.images import displacement
 from medyanpy._tools.names import look_up
 from medyanpy._tools.validation import number, vector, words
-from medyanpy.analysis.frames import Source, displacement, lengths_of
+from medyanpy.analysis.frames import Source, lengths_of
 from medyanpy.analysis.surfaces import Surfaces
 from medyanpy.beads import Membrane
 from medyanpy.context import Context
@@ -255,7 +256,7 @@ def surface_tension(
     return SurfaceTension(forces, constraints, part(stress.kinetic), area)
 
 
-def tether_force(source: Any, held: Any, direction: Any = None) -> np.ndarray:
+def tether_force(source: Any, held: Any, direction: Any = None, *, box: Any = None) -> np.ndarray:
     """The force with which something pulls on what holds it: a tether on its trap, or on beads that are fixed.
 
     Parameters
@@ -267,6 +268,8 @@ def tether_force(source: Any, held: Any, direction: Any = None) -> np.ndarray:
         on which the forces of all others are what their holder bears.
     direction : (3,) float, not zero, optional
         Of the component that is wanted, of any length; from what is held towards where it is pulled it is positive.
+    box : (3,) float or None, nm, or one for each frame, optional
+        As of `radial_distribution`: a trap holds the nearest image.
 
     Returns
     -------
@@ -294,7 +297,10 @@ def tether_force(source: Any, held: Any, direction: Any = None) -> np.ndarray:
     frames = Source(what, source)
     if isinstance(held, HarmonicTrap):
         rows = frames.rows("held", held.beads)
-        found = np.array([(held.stiffness * (x - held.center)).sum(axis=0) for x in frames.each(rows)])
+        found = np.array([
+            (held.stiffness * displacement(held.center, x, cell)).sum(axis=0)
+            for x, cell in zip(frames.each(rows), frames.boxes(box), strict=True)
+        ])  # fmt: skip
     else:
         rows = frames.rows("held", held)
         states = frames.states()
@@ -325,6 +331,6 @@ def _of_constraints(what: str, handle: Handle, state: State) -> np.ndarray | Non
         _, slope = one.form.at(x, one.own)
         force = -(values / one.share)[:, None, None] * slope
         # About a bead of each, so that places far from the origin keep their digits.
-        virial += np.einsum("mka,mkb->ab", displacement(x[:, :1], x), force)
+        virial += np.einsum("mka,mkb->ab", x - x[:, :1], force)
         virial += np.einsum("ma,mkb->ab", x[:, 0], force)
     return virial

@@ -2,15 +2,19 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from medyanpy._tools.images import next_to_each_other
 from medyanpy._tools.validation import array
 from medyanpy.analysis.frames import Source
 from medyanpy.beads import Membrane
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.mesh import TriangleMesh, geometry
+from medyanpy.mesh.connectivity import sides_of
+from medyanpy.mesh.images import crossing
 
 __all__ = [
     "Curvatures", "MeshOrder", "Patch", "Surfaces", "curvatures", "mesh_order", "reduced_volume", "vertex_spacing",
@@ -92,15 +96,15 @@ def curvatures(source: Any, membrane: Any = None, *, faces: Any = None, box: Any
     return Curvatures(*(surfaces.stacked([one[i] for one in found]) for i in range(3)))
 
 
-def reduced_volume(source: Any, membrane: Any = None, *, faces: Any = None) -> np.ndarray:
+def reduced_volume(source: Any, membrane: Any = None, *, faces: Any = None, box: Any = None) -> np.ndarray:
     r"""Volume of a closed membrane over that of a sphere of its area.
 
     .. math:: v = \frac{3 V}{4\pi\,(A/4\pi)^{3/2}}
 
     Parameters
     ----------
-    source, membrane, faces
-        As of `curvatures`. In a box, positions must not be wrapped: those of states and trajectories are not.
+    source, membrane, faces, box
+        As of `curvatures`.
 
     Returns
     -------
@@ -109,7 +113,7 @@ def reduced_volume(source: Any, membrane: Any = None, *, faces: Any = None) -> n
     Raises
     ------
     ParameterError
-        A membrane with borders, which encloses nothing; and as of `curvatures`.
+        A membrane with borders, or one that closes through the box, which enclose nothing; and as of `curvatures`.
     TopologyError
         As of `curvatures`.
 
@@ -125,7 +129,7 @@ def reduced_volume(source: Any, membrane: Any = None, *, faces: Any = None) -> n
     >>> float(mp.analysis.reduced_volume(mp.TriangleMesh.red_blood_cell()).round(2))
     0.64
     """
-    surfaces = Surfaces("reduced_volume", source, membrane, faces, None)
+    surfaces = Surfaces("reduced_volume", source, membrane, faces, box)
     found = []
     for patch in surfaces:
         patch.expect_closed()
@@ -201,6 +205,16 @@ class Patch:
         self.area_vectors: np.ndarray = 0.5 * geometry.area_vectors(x, faces, box)
         self.face_areas: np.ndarray = np.sqrt(geometry.squared_lengths(self.area_vectors))
 
+    @cached_property
+    def whole(self) -> np.ndarray:
+        """(V, 3) of each vertex the image that is next to its neighbours."""
+        return self.x if self.box is None else next_to_each_other(self.x, sides_of(self.faces), self.box)
+
+    @cached_property
+    def closes_through(self) -> np.ndarray:
+        """(3,) bool: along which axes it closes through the sides of the box."""
+        return np.asarray(crossing(self.whole, self.faces, self.box).any(axis=0))
+
     def sums(self, values: np.ndarray) -> np.ndarray:
         """(V, ...) over the corners (F, 3, ...) at each vertex."""
         return geometry.corner_sums(self.x, self.faces, values)
@@ -211,19 +225,23 @@ class Patch:
 
     @property
     def volume(self) -> float:
-        return float(geometry.signed_volumes(self.x, self.faces).sum())
+        return float(geometry.signed_volumes(self.whole, self.faces).sum())
 
     @property
     def centroid(self) -> np.ndarray:
         """(3,) of the enclosed volume."""
-        middle = self.x.mean(axis=0)
-        corners = self.corners - middle
+        middle = self.whole.mean(axis=0)
+        corners = self.whole[self.faces] - middle
         volumes = np.einsum("fi,fi->f", corners[:, 0], np.cross(corners[:, 1], corners[:, 2])) / 6.0
         return np.asarray(middle + volumes @ corners.sum(axis=1) / (4.0 * volumes.sum()))
 
     def expect_closed(self) -> None:
         if geometry.unpaired(self.faces).any():
             raise ParameterError(f"{self.what}: the membrane has borders, so that it encloses nothing")
+        if self.closes_through.any():
+            raise ParameterError(
+                f"{self.what}: the membrane closes through the sides of the box, so that it encloses nothing"
+            )
 
     def curvatures(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """(V,) mean and Gaussian curvatures, and areas."""
@@ -242,8 +260,7 @@ class Patch:
     def neighbors(self) -> np.ndarray:
         """(V,) edges at each vertex."""
         # Each side inside is seen from both of its faces, each at a border from one.
-        sides = np.stack([self.faces, np.roll(self.faces, -1, axis=1)], axis=-1).reshape(-1, 2)
-        edges = np.unique(np.sort(sides, axis=1), axis=0)
+        edges = np.unique(np.sort(sides_of(self.faces), axis=1), axis=0)
         return np.bincount(edges.ravel(), minlength=len(self.x))
 
     def hexatic(self) -> np.ndarray:

@@ -4,15 +4,16 @@ from typing import Any, cast
 
 import numpy as np
 
-from medyanpy._tools.images import box_lengths, checked_box, in_words, nearest_image
-from medyanpy.beads import Membrane
+from medyanpy._tools.images import box_lengths, checked_box, expect_near, images_between, in_words
+from medyanpy.beads import Constraints, Filaments, Membrane, Rods
 from medyanpy.beads.units import units_of
 from medyanpy.engine.store import Store
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.handles import Handle
+from medyanpy.layout import Layout
 from medyanpy.system import System
 
-__all__ = ["check_images", "check_space", "expect_lengths", "expect_no_seam", "moved_with"]
+__all__ = ["check_images", "check_links", "check_space", "expect_lengths", "expect_no_seam", "moved_with"]
 
 # Relative: lengths of the boxes of meshes and systems that are the same.
 _SAME = 1e-9
@@ -48,6 +49,10 @@ def check_space(system: System) -> None:
         )
     for handle in system.topology.handles:
         check_images("System", handle, cast(Any, handle).positions, lengths)
+        if isinstance(handle, Constraints):
+            for one in handle.constraint_rows():
+                x = system.topology.start_positions(one.beads)
+                expect_near(f"System: {handle.name!r}", x, one.form.at(x, one.own)[1], lengths)
 
 
 def check_images(what: str, handle: Handle, x: np.ndarray, lengths: np.ndarray) -> None:
@@ -57,7 +62,7 @@ def check_images(what: str, handle: Handle, x: np.ndarray, lengths: np.ndarray) 
     if not len(joined) or (isinstance(handle, Membrane) and handle.mesh.closes_through_the_box):
         return
     d = x[joined[:, 1]] - x[joined[:, 0]]
-    far = np.abs(nearest_image(d, lengths) - d) > 0.25 * np.where(lengths > 0.0, lengths, np.inf)
+    far = np.abs(images_between(d, lengths)) > 0.25 * np.where(lengths > 0.0, lengths, np.inf)
     if far.any():
         i, c = (int(a) for a in np.argwhere(far)[0])
         a, b = handle.beads[joined[i]]
@@ -66,6 +71,16 @@ def check_images(what: str, handle: Handle, x: np.ndarray, lengths: np.ndarray) 
             f"{'xyz'[c]}, more than half the box of {lengths[c]:.6g} nm: give images that are next to each other, not "
             "positions wrapped into the box (a mesh that closes through its sides is made with box=)"
         )
+
+
+def check_links(layout: Layout) -> None:
+    """Refuse a box, now and from now on, of which half is shorter than a link of filaments or a segment of rods;
+    ParameterError."""
+    for handle in layout.handles:
+        if isinstance(handle, Filaments):
+            layout.expect_lengths(repr(handle.name), "link", handle.link_lengths)
+        elif isinstance(handle, Rods):
+            layout.expect_lengths(repr(handle.name), "the segment of rod", handle.segment_length)
 
 
 def expect_lengths(what: str, box: Any, store: Store) -> np.ndarray:

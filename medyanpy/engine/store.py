@@ -11,7 +11,7 @@ from medyanpy._kernels.numerics import PURPOSES, normals
 from medyanpy._kernels.program import Program
 from medyanpy._kernels.room import Room
 from medyanpy._kernels.triangles import Rejoined
-from medyanpy._tools.images import Box, box_lengths, nearest_image
+from medyanpy._tools.images import Box, box_lengths, displacement, wrapped
 from medyanpy._tools.validation import array
 from medyanpy.beads import InTrianglePoints
 from medyanpy.columns import BEADS, Column
@@ -444,13 +444,15 @@ class Store:
             joined = handle.joined
             if len(joined):
                 x = self.x[self.layout.slice_of(handle)]
-                d = nearest_image(x[joined[:, 1]] - x[joined[:, 0]], self.box)
+                d = displacement(x[joined[:, 0]], x[joined[:, 1]], self.box)
                 edges.append(np.linalg.norm(d, axis=1).min())
         if edges:
             return float(min(edges))
         x = self.x if self.room is None else self.x[self.alive != 0]
         if not len(x):
             return 1.0
+        if self.is_periodic:
+            x = wrapped(x, self.box)
         with np.errstate(over="ignore"):
             extent = float(np.linalg.norm(np.ptp(x, axis=0)))
         return extent / len(x) ** (1 / 3) if 0.0 < extent < np.inf else 1.0

@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from medyanpy._tools.images import box_lengths
+from medyanpy._tools.images import box_lengths, displacement
 from medyanpy._tools.tables import aligned
 from medyanpy.beads import Constraints, Membrane
 from medyanpy.engine.needles import flattest, heights
@@ -185,7 +185,7 @@ class Worksheet:
 
 def look(system: "System", integrator: "SplittingIntegrator") -> Worksheet:
     """The worksheet of a system under an integrator."""
-    start = Start(system.topology, integrator.overdamped)
+    start = Start(system.topology, integrator.overdamped, system.box)
     rates = [force.squared_frequencies(start) for force in system.forces]
     handles = [handle for handle in system.topology.handles if not isinstance(handle, Constraints)]
     beads = tuple(_bead_row(system, integrator, handle) for handle in handles)
@@ -255,7 +255,7 @@ def warn_of_timesteps(system: "System", integrator: "SplittingIntegrator", force
     """Of forces that have become too stiff for the time between their kicks."""
     if not forces:
         return
-    start = Start(system.topology, integrator.overdamped)
+    start = Start(system.topology, integrator.overdamped, system.box)
     rows = [
         _force_row(system, integrator, start, force.name, [(force, force.squared_frequencies(start))])
         for force in forces
@@ -279,7 +279,8 @@ def _bead_row(system: "System", integrator: "SplittingIntegrator", handle: "Hand
     mass, friction = (np.broadcast_to(values, (len(handle),))[moves] for values in (handle.mass, handle.friction))
     dt, kT = integrator.timestep, nan if integrator.kT is None else integrator.kT
     x, joined = cast(Any, handle).positions, handle.joined
-    length = float(np.linalg.norm(x[joined[:, 1]] - x[joined[:, 0]], axis=1).min()) if len(joined) else nan
+    links = displacement(x[joined[:, 0]], x[joined[:, 1]], system.box)
+    length = float(np.linalg.norm(links, axis=1).min()) if len(joined) else nan
     with np.errstate(divide="ignore", invalid="ignore"):
         step = np.sqrt(2.0 * kT * dt / friction) if integrator.overdamped else np.sqrt(kT / mass) * dt
         diffusion, relaxation, damping = kT / friction, mass / friction, friction * dt / mass

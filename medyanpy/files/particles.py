@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from medyanpy._tools.images import box_lengths, nearest_image
+from medyanpy._tools.images import box_lengths, displacement
 from medyanpy.errors import ParameterError
 from medyanpy.files.segments import TrajectoryHandle
 from medyanpy.files.trajectory import Frame, Trajectory
@@ -238,7 +238,7 @@ class Contents:
         pairs = np.concatenate([first.bonds, *(edges_of(faces) for faces in first.faces.values())])
         x = first.positions
         if len(pairs):
-            d = nearest_image(x[pairs[:, 0]] - x[pairs[:, 1]], first.box)
+            d = displacement(x[pairs[:, 1]], x[pairs[:, 0]], first.box)
             return _SHARE * float(np.median(np.linalg.norm(d, axis=1))) or 1.0
         known = first.radii[first.radii > 0.0]
         if len(known):

@@ -17,6 +17,7 @@ from medyanpy.errors import ParameterError, foreign_errors
 from medyanpy.files import hdf5
 from medyanpy.files.documents import deserialize
 from medyanpy.files.embedded import read_document
+from medyanpy.mesh.connectivity import sides_of
 from medyanpy.sites import Sites, joined_beads
 from medyanpy.surfaces import Surface
 
@@ -116,6 +117,13 @@ class TrajectoryHandle:
         links = self.links
         # Of files of before: rings lead back.
         return bool(self.beside.get("closed", links is not None and len(links) and (links[:, 1] < links[:, 0]).any()))
+
+    @property
+    def joined(self) -> np.ndarray:
+        """(e, 2) pairs of its beads, counted from its first, that are neighbours in a mesh or chain."""
+        if self.faces is not None:
+            return sides_of(self.faces)
+        return np.empty((0, 2), np.int64) if self.links is None else np.asarray(self.links, np.int64)
 
     @property
     def radius(self) -> np.ndarray | None:

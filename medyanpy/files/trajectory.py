@@ -203,6 +203,7 @@ class Frame:
         Returns
         -------
         (k, 2, 3) float array, nm
+            Each end at the image at which its first bead is; in a periodic box, links go to the nearest image.
 
         Raises
         ------

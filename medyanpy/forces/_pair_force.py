@@ -10,6 +10,7 @@ from medyanpy._kernels.program import Operation
 from medyanpy._kernels.radial import Radial
 from medyanpy._kernels.selected import all_pairs, pairs
 from medyanpy._kernels.sites import SiteTable
+from medyanpy._tools.images import box_lengths, displacement, wrapped
 from medyanpy._tools.validation import array
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.forces._along_surface import along_surface, expect_on_surface
@@ -222,9 +223,12 @@ class PairForce(Force):
             coordinates, x = start.coordinates(members.bead), start.positions[members.bead]
         if not np.abs(x).max(initial=0.0) < 1e100:
             return None  # too far apart for their distances
+        lengths = None
+        if start.box is not None:
+            lengths, x = box_lengths(start.box), wrapped(x, start.box)
         found = [np.empty(0, int)]
         for near in _neighborhoods(x):
-            pairs = near_pairs(x[near], reach)
+            pairs = near_pairs(x[near], reach, lengths)
             if 2 * len(pairs) > _CROWDED * len(near):
                 return None
             found.append(near[pairs] @ [len(x), 1])
@@ -234,7 +238,7 @@ class PairForce(Force):
         keys = np.sort(members.number[touching], axis=1) @ [members.n_numbers, 1]
         left_out = np.isin(keys, np.sort(self._exclusions, axis=1) @ [members.n_numbers, 1])
         touching = touching[(met > 0) & ~left_out]
-        distance = np.linalg.norm(x[touching[:, 1]] - x[touching[:, 0]], axis=1)
+        distance = np.linalg.norm(displacement(x[touching[:, 0]], x[touching[:, 1]], lengths), axis=1)
         k = np.clip(stiffness(distance, members.bead[touching]), 0.0, least)
         return start.contacts(coordinates, members.group, touching, k, least)
 

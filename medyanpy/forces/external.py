@@ -297,17 +297,17 @@ class ExternalField(WrittenForce, _SingleBeadForce):
         self._check_text()
 
     def _at(self, start: Start) -> tuple[np.ndarray, list[np.ndarray]]:
-        """(n, 3) where its beads are, and (n,) the numbers of each."""
+        """(n, 3) where its beads are, in a box by the images nearest to the origin, and (n,) the numbers of each."""
         beads = self.beads
         x = start.site_positions(beads) if isinstance(beads, Sites) else start.positions[beads]
+        x = nearest_image(x, start.box)
         return x, [np.broadcast_to(value, (len(x),)) for value in self._named(*self.changeable)]
 
     def jumps_at_sides(self, start: Start, box: np.ndarray) -> np.ndarray:
         """(3,) by how much the energy of some bead differs between the two ends of each periodic direction, across from
         where it is; in shares of the largest energy there, or where beads are."""
         graph, u, _ = self._graph(self.changeable)
-        at, numbers = self._at(start)
-        x = nearest_image(at, box)
+        x, numbers = self._at(start)
 
         def energies(c: int, end: Any) -> np.ndarray:
             there = x.copy()

@@ -13,6 +13,7 @@ from medyanpy._kernels.program import Operation
 from medyanpy._kernels.radial import Radial
 from medyanpy._kernels.selected import angles
 from medyanpy._kernels.sites import SiteTable
+from medyanpy._tools.images import displacement
 from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import array, one_or_many, whole_number
 from medyanpy.beads import InTrianglePoints
@@ -282,7 +283,7 @@ class Links(_SiteTerms):
         Ends of different number, a link from a bead to itself, handles of different topologies, or (when bound) a
         bead that does not exist.
     ParameterError
-        A number outside its domain.
+        A number outside its domain; (by a Context) a link that is longer than half of the periodic box.
 
     Notes
     -----
@@ -403,7 +404,8 @@ class Links(_SiteTerms):
         return state.links(self)._given
 
     def lengths(self, state: "State") -> np.ndarray:
-        """How long the links are in a state: those of ``state.links(self)``, in this order.
+        """How long the links are in a state: those of ``state.links(self)``, in this order; in a periodic box to the
+        nearest image.
 
         Returns
         -------
@@ -416,7 +418,8 @@ class Links(_SiteTerms):
             A state of another system, or without positions.
         """
         ends = state.links(self)
-        out: np.ndarray = np.linalg.norm(ends.b.positions(state) - ends.a.positions(state), axis=1)
+        between = displacement(ends.a.positions(state), ends.b.positions(state), state.box)
+        out: np.ndarray = np.linalg.norm(between, axis=1)
         return out
 
     def tensions(self, state: "State") -> np.ndarray:
@@ -442,6 +445,7 @@ class Links(_SiteTerms):
         return start.springs(start.sites(a) + start.sites(b), self._numbers["stiffness"])
 
     def _operation(self, layout: "Layout") -> Operation:
+        layout.expect_lengths(self.name, self.noun, self._numbers["length"], self.ids)
         kind = Radial.ROPE if self._one_sided else Radial.HARMONIC
         beads = np.column_stack([sites.single_beads for sites in self._sites])
         if (beads >= 0).all():
@@ -519,7 +523,7 @@ class _Angles(_SiteTerms):
         places, coordinates = [start.site_positions(s) for s in ends], [start.sites(s) for s in ends]
         parts = []
         for i, j in self.directions:
-            length = np.linalg.norm(places[j] - places[i], axis=1)
+            length = np.linalg.norm(displacement(places[i], places[j], start.box), axis=1)
             # Where two sites meet there is no angle, and no force.
             over = np.divide(1.0, length, out=np.zeros(len(self)), where=length > 0.0)
             parts.append((coordinates[i] + coordinates[j]).times(over))
@@ -842,7 +846,7 @@ class NormalLinks(_SiteTerms):
     def squared_frequencies(self, start: Start) -> np.ndarray | None:
         a, b, points = self._ends_in(start)
         self._expect_points(points, start.topology.handles)
-        length = np.linalg.norm(start.site_positions(b) - start.site_positions(a), axis=1)
+        length = np.linalg.norm(displacement(start.site_positions(a), start.site_positions(b), start.box), axis=1)
         over = np.divide(1.0, length, out=np.zeros(len(self)), where=length > 0.0)
         turning = (start.sites(a) + start.sites(b)).times(over) + self._normals(start, points.single_beads)
         return start.springs(turning, self._numbers["stiffness"])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from medyanpy._kernels.selected import membrane_bending, membrane_dihedral, membrane_totals
-from medyanpy._tools.images import nearest_image
+from medyanpy._tools.images import displacement
 from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import required_thermal_energy
 from medyanpy.beads import Membrane
@@ -111,7 +111,7 @@ class _MembraneForce(Force):
         # Under a pressure P an edge couples its ends as P/6 times the distance of the corners opposite to it.
         corner, opposite = mesh.faces.ravel(), mesh.opposite_corners.ravel()
         across = np.linalg.norm(
-            nearest_image(mesh.vertices[corner] - mesh.vertices[corner[opposite]], mesh._lengths), axis=1
+            displacement(mesh.vertices[corner[opposite]], mesh.vertices[corner], mesh._lengths), axis=1
         )
         pairs, _ = cotangent_weights(mesh.faces, np.zeros(mesh.faces.shape))
         # Each edge is there twice.

@@ -12,7 +12,6 @@ from medyanpy.boundaries import Boundary, Plane
 from medyanpy.errors import ParameterError, TopologyError, shown
 from medyanpy.forces._base import Domain, domain_table
 from medyanpy.forces.membrane import _MembraneForce
-from medyanpy.forces.walls import expect_space_behind
 from medyanpy.handles import Handle
 from medyanpy.surfaces import Plane as PlaneSurface
 from medyanpy.surfaces import Sphere
@@ -149,7 +148,7 @@ class MembraneAdhesion(_MembraneForce):
         else:
             planes, rounds = _shapes(self.name, self._to)
             if isinstance(self._to, Boundary):
-                expect_space_behind(self.name, self._to, layout)
+                self._to._expect_space_behind(self.name, layout.box)
         if layout.is_periodic and not len(planes):
             # Segments are seen from where they start.
             size = np.concatenate([rounds[:, 6] + rounds[:, 7], radius]).max(initial=0.0)

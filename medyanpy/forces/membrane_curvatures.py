@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from medyanpy._kernels.membrane_curvatures import DihedralAreaDifference, GaussianCurvature, VertexAreaDifference
-from medyanpy._tools.images import nearest_image
+from medyanpy._tools.images import displacement
 from medyanpy._tools.types import Numbers
 from medyanpy.beads import Membrane
 from medyanpy.forces._base import Domain, domain_table
@@ -195,7 +195,7 @@ def _total_mean_curvature(mesh: TriangleMesh, discretization: str) -> float:
     normals, total = mesh.face_normals, 0.0
     for i in range(3):
         across = normals[mesh.opposite_corners[:, i] // 3]
-        edge = nearest_image(x[faces[:, i - 1]] - x[faces[:, i - 2]], mesh._lengths)
+        edge = displacement(x[faces[:, i - 2]], x[faces[:, i - 1]], mesh._lengths)
         length = np.linalg.norm(edge, axis=1)
         turn = np.einsum("fc,fc->f", edge, np.cross(normals, across))
         angle = np.arctan2(turn, length * np.einsum("fc,fc->f", normals, across))

@@ -144,4 +144,6 @@ class MembraneTether(_MembraneForce):
         return out
 
     def bind(self, layout: "Layout") -> "Operation":
+        # So long no edge gets.
+        layout.expect_width(self.name, self._numbers["length"] * self._numbers["l_max"])
         return EdgeTether(*self._place(layout), *self._named("strength", "length", *_LIMITS))

@@ -5,7 +5,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from medyanpy._tools.images import Box, box_lengths, nearest_image
+from medyanpy._tools.images import Box, box_lengths, displacement, images_between, images_within
 from medyanpy._tools.types import Numbers
 from medyanpy.errors import MeshError, ParameterError, foreign_errors
 from medyanpy.mesh import arguments, geometry
@@ -50,7 +50,7 @@ class MeshAttributes:
             return False
         a, b = self.edges.T
         d = self.vertices[b] - self.vertices[a]
-        return bool((np.abs(nearest_image(d, self._lengths) - d) > 0.25 * self._lengths)[:, self._lengths > 0.0].any())
+        return bool((np.abs(images_between(d, self._lengths)) > 0.25 * self._lengths)[:, self._lengths > 0.0].any())
 
     @property
     def neighbors(self) -> np.ndarray:
@@ -158,7 +158,7 @@ class MeshAttributes:
     def edge_lengths(self) -> np.ndarray:
         """(E,) float64, nm: length of each of `edges`."""
         a, b = self.edges.T
-        d = nearest_image(self.vertices[a] - self.vertices[b], self._lengths)
+        d = displacement(self.vertices[b], self.vertices[a], self._lengths)
         return read_only(np.sqrt(geometry.squared_lengths(d)))
 
     @cached_property
@@ -296,6 +296,7 @@ class MeshAttributes:
         -------
         (n,) bool
             True where the surface goes round the point, either way; of points within rounding of the surface either.
+            In a periodic box the surface and the points are in all of their images at once.
 
         Raises
         ------
@@ -310,8 +311,16 @@ class MeshAttributes:
         """
         self._expect_closed("contains")
         x = arguments.finite_vectors("TriangleMesh.contains", "points", points)
-        turns = [geometry.winding_number(point, self.vertices, self.faces) for point in x]
-        return np.abs(np.array(turns, dtype=np.float64)) > 0.5
+        turns = np.zeros(len(x))
+        # In a box each component is whole, but not at the image at which another is.
+        for own in [slice(None)] if self.box is None else self.components:
+            faces = self.faces[own]
+            corners = self.vertices[np.unique(faces)]
+            low, high = corners.min(axis=0), corners.max(axis=0)
+            for i, point in enumerate(x):
+                for image in images_within(point, low, high, self.box):
+                    turns[i] += geometry.winding_number(image, self.vertices, faces)
+        return np.abs(turns) > 0.5
 
     def _expect_closed(self, what: str) -> None:
         if not self.is_closed:

@@ -5,7 +5,7 @@ Where a periodic box is given, (3,) lengths in nm as `_tools.images` takes them,
 
 import numpy as np
 
-from medyanpy._tools.images import images_between, nearest_image
+from medyanpy._tools.images import displacement
 
 # 2A of a triangle is a cross product of edges up to L long between corners up to X from the origin. Its
 # rounding error is a few eps L^2; and corners can only be placed to eps X, which moves 2A by L eps X. Below
@@ -21,7 +21,7 @@ def corner_positions(
     """Positions (F, 3) of the first corner of each face, and of the images of the second and third that are next to
     it."""
     a, b, c = vertices[faces[:, 0]], vertices[faces[:, 1]], vertices[faces[:, 2]]
-    return (a, b, c) if box is None else (a, a + nearest_image(b - a, box), a + nearest_image(c - a, box))
+    return (a, b, c) if box is None else (a, a + displacement(a, b, box), a + displacement(a, c, box))
 
 
 def corners_of(vertices: np.ndarray, faces: np.ndarray, box: np.ndarray | None = None) -> np.ndarray:
@@ -71,29 +71,6 @@ def radius_ratios(vertices: np.ndarray, faces: np.ndarray, box: np.ndarray | Non
     # 2 r_in / r_circ with r_in = 2A/(la+lb+lc) and r_circ = la lb lc/(4A)
     ratio = 4.0 * double_area**2 / ((la + lb + lc) * la * lb * lc)
     return np.asarray(np.minimum(ratio, 1.0))
-
-
-def unwrapped(vertices: np.ndarray, edges: np.ndarray, box: np.ndarray) -> np.ndarray:
-    """(V, 3): of each vertex the image that is next to a neighbour, from the lowest of each component on; edges (E, 2).
-
-    Where a surface closes through the sides of the box, some edges still lie across them.
-    """
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components, dijkstra
-
-    n = len(vertices)
-    graph = coo_array((np.ones(len(edges)), (edges[:, 0], edges[:, 1])), shape=(n, n)).tocsr()
-    _, label = connected_components(graph, directed=False)
-    first = np.unique(label, return_index=True)[1]
-    depth, before, _ = dijkstra(
-        graph, directed=False, indices=first, unweighted=True, min_only=True, return_predecessors=True
-    )
-    out: np.ndarray = vertices.copy()
-    # Those at one distance at once, since each is placed by one that is nearer.
-    order = np.argsort(depth, kind="stable")
-    for ring in np.split(order, np.flatnonzero(np.diff(depth[order])) + 1)[1:]:
-        out[ring] -= images_between(out[ring] - out[before[ring]], box)
-    return out
 
 
 def unpaired(faces: np.ndarray) -> np.ndarray:

@@ -6,12 +6,12 @@ from typing import Any, Literal, cast, overload
 
 import numpy as np
 
-from medyanpy._tools.images import Box, box_lengths, checked_box
+from medyanpy._tools.images import Box, box_lengths, checked_box, next_to_each_other
 from medyanpy._tools.names import plainly_called
 from medyanpy._tools.types import Numbers, PathLike
 from medyanpy._tools.validation import vector
 from medyanpy.errors import MeshError, ParameterError
-from medyanpy.mesh import arguments, checks, files, geometry, shapes
+from medyanpy.mesh import arguments, checks, files, shapes
 from medyanpy.mesh.attributes import MeshAttributes
 from medyanpy.mesh.connectivity import Connectivity, read_only
 from medyanpy.mesh.repair import RepairReport, mend
@@ -71,7 +71,7 @@ class TriangleMesh(MeshAttributes):
         box = checked_box("TriangleMesh", box)
         connectivity = checks.check_surface(x, f, None if box is None else box_lengths(box))
         if box is not None:
-            x = geometry.unwrapped(x, connectivity.edges, box_lengths(box))
+            x = next_to_each_other(x, connectivity.edges, box_lengths(box))
         self._fill(x, connectivity, box)
 
     def _fill(self, vertices: np.ndarray, connectivity: Connectivity, box: Box | None) -> None:

@@ -7,7 +7,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from medyanpy._tools.images import box_lengths, nearest_image
+from medyanpy._tools.images import box_lengths, displacement
 from medyanpy._tools.names import look_up
 from medyanpy._tools.quaternions import matrices
 from medyanpy._tools.validation import array
@@ -185,7 +185,7 @@ class Scene(NamedTuple):
             return past
         out, later = past.copy(), self.positions
         for k in reversed(range(len(past))):
-            out[k] = later + nearest_image(past[k] - later, self.box)
+            out[k] = later + displacement(later, past[k], self.box)
             later = np.where(np.isfinite(out[k]), out[k], later)
         return out
 
@@ -376,7 +376,7 @@ def _in_its_box(scene: Scene, beads: Mapping[str, np.ndarray], box: Any) -> Scen
         moved = np.where(bead[:, None] >= 0, (x - scene.positions)[bead], 0.0)
         shown = np.empty_like(ends)
         shown[k, one] = ends[k, one] + moved
-        shown[k, 1 - one] = shown[k, one] + nearest_image(ends[k, 1 - one] - ends[k, one], lengths)
+        shown[k, 1 - one] = shown[k, one] + displacement(ends[k, one], ends[k, 1 - one], lengths)
         links[name] = shown
     return scene._replace(positions=x, links=links, box=lengths)
 

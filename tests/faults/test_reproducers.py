@@ -16,6 +16,10 @@ FORCES = mp.forces
 
 #: Of every program that found faults, the tests that would find them again.
 REPRODUCERS = {
+    "contains_in_a_box": [
+        "test_everywhere_in_a_box.py::test_nothing_depends_on_images",
+        "test_everywhere_in_a_box.py::test_meshes_of_several_parts_are_at_several_images",
+    ],
     "ctrl_c": [
         "test_interrupts.py::test_a_signal_comes_when_all_have_reported",
         "test_interrupts.py::test_a_signal_while_files_are_created_comes_when_they_are_there",
@@ -65,6 +69,13 @@ REPRODUCERS = {
     ],
     "kill_on_resume_loses_trajectory": ["test_trajectory_files.py::test_a_kill_while_a_run_goes_on"],
     "kill_sim": ["test_killed_runs.py::test_killed_runs_leave_the_files_of_undisturbed_ones"],
+    "link_longer_than_half_the_box": [
+        "test_everywhere_in_a_box.py::test_terms_longer_than_half_of_the_box_are_refused"
+    ],
+    "links_lengths_in_box": ["test_everywhere_in_a_box.py::test_nothing_depends_on_images"],
+    "msd_while_the_box_is_scaled": [
+        "test_everywhere_in_a_box.py::test_displacements_in_a_box_that_changes_are_refused_or_scaled"
+    ],
     "one_context_two_threads": ["test_one_user.py::test_a_second_thread_is_refused_and_changes_nothing"],
     "overflow_in_outputs": ["test_not_finite.py::test_a_run_that_blows_up"],
     "random_systems_bits": ["test_reproducers.py::test_random_systems_have_the_same_bits_however_they_are_run"],
