@@ -304,7 +304,7 @@ def _come_last(path: Path, outcome: RunOutcome) -> None:
 
 def _folder(directory: Any) -> Path:
     """The folder of a run, which is there when this returns."""
-    folder = folder_path("run", directory)
+    folder = folder_path("run", directory, "the folder of a run")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as cause:

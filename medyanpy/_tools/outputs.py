@@ -122,7 +122,7 @@ def write_atomically(what: str, path: Path, write: Callable[[Any], Any], *, link
         write(file)
 
 
-def folder_path(what: str, directory: Any) -> Path:
+def folder_path(what: str, directory: Any, called: str = "a folder") -> Path:
     """Where a folder is or is to be, as an absolute path; a file, or a link that leads nowhere, is refused.
 
     Raises
@@ -131,7 +131,7 @@ def folder_path(what: str, directory: Any) -> Path:
     """
     folder = Path(os.path.abspath(file_path(f"{what}: directory", directory)))
     if os.path.lexists(folder) and not folder.is_dir():
-        raise ParameterError(f"{what}: {folder} is a file, not a folder")
+        raise ParameterError(f"{what}: {folder} is a file, not {called}")
     return folder
 
 

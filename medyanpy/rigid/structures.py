@@ -522,8 +522,9 @@ def _wanted(what: str, path: Path, there: Mapping[str, Any], chains: Any) -> dic
         if name in there:
             out[name] = None
         elif one and one[1] in there:
-            if out.setdefault(one[1], set()) is not None:
-                out[one[1]].add(int(one[2]))
+            copies = out.setdefault(one[1], set())
+            if copies is not None:
+                copies.add(int(one[2]))
         else:
             raise ParameterError(f"{what}: {path} has no chain {name!r}, but {', '.join(map(repr, there))}")
     return out
