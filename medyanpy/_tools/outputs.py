@@ -7,7 +7,6 @@ old file, the new one, or none.
 import errno
 import os
 import re
-import secrets
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -57,6 +56,10 @@ def writing(what: str, path: Path, then: str = "") -> Iterator[None]:
         raise unwritable(what, path, cause, then) from cause
 
 
+def _unforeseen() -> str:
+    return os.urandom(8).hex()
+
+
 def opened_beside(path: Path) -> tuple[Path, int]:
     """A new file beside `path`, which this process makes it in: its name, and its descriptor to write and read.
 
@@ -66,7 +69,7 @@ def opened_beside(path: Path) -> tuple[Path, int]:
     ------
     OSError
     """
-    made = path.with_name(f".{path.name}.{os.getpid()}.{secrets.token_hex(8)}.tmp")
+    made = path.with_name(f".{path.name}.{os.getpid()}.{_unforeseen()}.tmp")
     return made, os.open(made, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
 
 

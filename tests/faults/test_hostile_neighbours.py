@@ -90,7 +90,7 @@ def test_planted_links_keep_what_they_point_to(tmp_path, monkeypatch, what):
     (tmp_path / f".x.h5.{os.getpid()}.tmp").symlink_to(victim)
     WRITES[what](tmp_path / "x.h5")
     assert victim.read_text() == "precious"
-    monkeypatch.setattr(outputs.secrets, "token_hex", lambda n: "00")
+    monkeypatch.setattr(outputs, "_unforeseen", lambda: "00")
     (tmp_path / f".y.h5.{os.getpid()}.00.tmp").symlink_to(victim)
     with pytest.raises(mp.MedyanError, match="cannot write"):
         WRITES[what](tmp_path / "y.h5")
