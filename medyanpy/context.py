@@ -1,6 +1,5 @@
 """Context: one running system, as users see it; `medyanpy.engine` is what it is made of."""
 
-import inspect
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
@@ -9,7 +8,7 @@ import numpy as np
 
 from medyanpy._kernels.program import ProgramFault
 from medyanpy._tools.images import Box
-from medyanpy._tools.names import Guarded, look_up
+from medyanpy._tools.names import Guarded, bound_call, look_up
 from medyanpy._tools.tables import Displayed, Page
 from medyanpy._tools.threads import choose_threads
 from medyanpy._tools.turns import EDIT, Turn, one_at_a_time
@@ -264,8 +263,7 @@ class Context(Displayed, Guarded):
         ParameterError, SimulationError
             As `get_state`.
         """
-        call = inspect.signature(self.get_state).bind(**what)
-        call.apply_defaults()
+        call = bound_call("snapshot", self.get_state, what)
         state: State = self.turn.ask(lambda: self._measure.look(*call.args))
         return state
 

@@ -13,7 +13,8 @@ from typing import Any
 __all__ = [
     "ArgumentError", "BoxWarning", "ContextInUseError", "ConvergenceWarning", "ExecutorError", "MedyanError",
     "MeshError", "MeshQualityWarning", "OutputError", "ParameterError", "PublicNameError", "ReporterWarning",
-    "SimulationError", "ThermostatWarning", "TimestepWarning", "TopologyError", "UnitsWarning", "UnknownNameError",
+    "SimulationError", "StructureWarning", "ThermostatWarning", "TimestepWarning", "TopologyError", "UnitsWarning",
+    "UnknownNameError",
 ]  # fmt: skip
 
 
@@ -146,6 +147,10 @@ class ConvergenceWarning(UserWarning):
 
 class ThermostatWarning(UserWarning):
     """Beads without friction under a word with O, which therefore does nothing to them; the message names them."""
+
+
+class StructureWarning(UserWarning):
+    """A file of a structure with other numbers than its columns promise; the message says which, and what follows."""
 
 
 class UnitsWarning(UserWarning):

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from medyanpy._tools.deadlines import Deadline, in_words, seconds_of
 from medyanpy._tools.names import plainly_called
-from medyanpy._tools.outputs import is_lock
+from medyanpy._tools.outputs import folder_path, is_lock
 from medyanpy._tools.progress import Progress
 from medyanpy._tools.threads import threads_by_default
 from medyanpy._tools.validation import file_path, whole_number
@@ -304,9 +304,7 @@ def _come_last(path: Path, outcome: RunOutcome) -> None:
 
 def _folder(directory: Any) -> Path:
     """The folder of a run, which is there when this returns."""
-    folder = Path(os.path.abspath(file_path("run: directory", directory)))
-    if folder.exists() and not folder.is_dir():
-        raise ParameterError(f"run: {folder} is a file, not the folder of a run")
+    folder = folder_path("run", directory, "the folder of a run")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as cause:
@@ -334,6 +332,9 @@ def _made(make: Callable[[Path], Any], folder: Path, until: int) -> Simulation:
             raise _past("run", folder, simulation.current_step, until)
     except BaseException:
         simulation._close_quietly()
+        for reporter in simulation.reporters:
+            if isinstance(reporter, Reporter):
+                reporter._withdraw()
         raise
     return simulation
 

@@ -18,7 +18,7 @@ from medyanpy.context import Context
 from medyanpy.engine.minimize import Minimization, minimize
 from medyanpy.engine.summary import said_of, tables_of
 from medyanpy.engine.worksheet import Worksheet, look
-from medyanpy.errors import MedyanError, ParameterError, SimulationError
+from medyanpy.errors import MedyanError, ParameterError, SimulationError, shown
 from medyanpy.files.checkpoint import load_into, read_checkpoint, write_checkpoint
 from medyanpy.integrators import SplittingIntegrator
 from medyanpy.reporters import CheckpointReporter, Reporter
@@ -356,6 +356,9 @@ class Simulation(Displayed, Guarded):
 
     def _plan(self, target: int) -> None:
         """Find who reports next, and at which step."""
+        for k, reporter in enumerate(self.reporters):
+            if not hasattr(reporter, "describe_next_report"):
+                raise ParameterError(f"reporters[{k}] must be a Reporter, not {shown(reporter)}")
         plans = [(reporter, reporter.describe_next_report(self)) for reporter in self.reporters]
         due_in = min([target - self.current_step, *(int(plan["steps"]) for _, plan in plans)])
         self._owed.plans = [(reporter, plan) for reporter, plan in plans if int(plan["steps"]) == due_in]
@@ -660,7 +663,8 @@ class Simulation(Displayed, Guarded):
         with Interrupts(), ExitStack() as stack:
             stack.callback(self._free)
             for reporter in reversed(self.reporters):
-                stack.callback(reporter.close)
+                if hasattr(reporter, "close"):
+                    stack.callback(reporter.close)
 
     def _close_quietly(self) -> None:
         """On the way out with an error."""

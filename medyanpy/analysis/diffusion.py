@@ -7,6 +7,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from medyanpy._tools.images import box_lengths, displacement, images_between
+from medyanpy._tools.names import plainly_called
 from medyanpy._tools.validation import array, number, one_or_many, whole_number
 from medyanpy.analysis.estimates import PARTS, Estimate, cuts, jackknife
 from medyanpy.analysis.frames import Source
@@ -89,6 +90,7 @@ class _Parts:
         return sums, counts
 
 
+@plainly_called
 def mean_square_displacement(
     source: Any,
     beads: Any = None,
@@ -236,6 +238,7 @@ def averaged(
     return MeanSquareDisplacement(lags, interval * lags, value, error, counts.astype(np.int64), axes, parts)
 
 
+@plainly_called
 def diffusion_coefficient(
     moved: MeanSquareDisplacement,
     shortest: float = 0.0,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from medyanpy._tools.series import statistical_inefficiency
-from medyanpy._tools.validation import array, whole_number
+from medyanpy._tools.validation import array, dimensions, whole_number
 from medyanpy.errors import ParameterError
 
 __all__ = ["PARTS", "Estimate", "autocorrelation", "average", "cuts", "jackknife", "statistical_inefficiency"]
@@ -108,7 +108,8 @@ def autocorrelation(samples: Any, max_lag: int | None = None) -> np.ndarray:
     from scipy import fft
 
     what = "autocorrelation"
-    x = array(f"{what}: samples", samples, (None,) if np.ndim(samples) == 1 else (None, None))
+    one = dimensions(f"{what}: samples", samples, "(n,) or (n, k)") == 1
+    x = array(f"{what}: samples", samples, (None,) if one else (None, None))
     if not x.size:
         raise ParameterError(f"{what}: there are no samples")
     n = len(x)

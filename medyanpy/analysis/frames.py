@@ -13,7 +13,7 @@ import numpy as np
 from medyanpy._tools.images import box_lengths, box_shown, checked_box, wrapped
 from medyanpy._tools.names import look_up
 from medyanpy._tools.validation import array, dimensions, number, one_or_many
-from medyanpy.errors import ParameterError, TopologyError
+from medyanpy.errors import ParameterError, TopologyError, shown
 from medyanpy.files.segments import TrajectoryHandle
 from medyanpy.files.trajectory import Frames, Trajectory
 from medyanpy.handles import Handle
@@ -38,11 +38,14 @@ def tree(x: np.ndarray, box: np.ndarray | None = None) -> Any:
 
 
 def lengths_of(what: str, box: Any) -> np.ndarray | None:
-    """(3,) nm, 0 in directions that are open; None where all are. Two lengths are those along x and y; nan is open."""
+    """(3,) nm, 0 in directions that are open; None where all are. Two lengths are those along x and y; nan is open, but
+    not three of them, which are lengths that went wrong."""
     if box is None:
         return None
     if isinstance(box, np.ndarray | list | tuple):
         sides = [None if one is None or (isinstance(one, float) and np.isnan(one)) else one for one in box]
+        if len(sides) and all(one is None for one in sides) and any(one is not None for one in box):
+            raise ParameterError(f"{what}: box = {shown(list(box))} has no length; without a box it is None")
         box = [*sides, None] if len(sides) == 2 else sides
     found = checked_box(what, box)
     return None if found is None else box_lengths(found)

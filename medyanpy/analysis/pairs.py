@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from medyanpy._tools.images import expect_room, wrapped
+from medyanpy._tools.names import plainly_called
 from medyanpy._tools.validation import number, whole_number
 from medyanpy.analysis.estimates import PARTS, Estimate, cuts, jackknife
 from medyanpy.analysis.frames import Source, tree
@@ -91,6 +92,7 @@ class ContactTimes:
     lifetime: Estimate
 
 
+@plainly_called
 def radial_distribution(
     source: Any,
     a: Any = None,

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from medyanpy._tools.images import box_lengths, displacement, expect_room, wrapped
-from medyanpy._tools.names import look_up
+from medyanpy._tools.names import look_up, plainly_called
 from medyanpy._tools.validation import number
 from medyanpy.analysis.diffusion import MeanSquareDisplacement, averaged, lags_of
 from medyanpy.analysis.frames import tree
@@ -21,6 +21,7 @@ __all__ = ["surface_mean_square_displacement"]
 _AT_CORNER = 1e-11
 
 
+@plainly_called
 def surface_mean_square_displacement(
     source: Any, points: Any, lags: Any = None, *, reach: float, relative_to: str = "membrane"
 ) -> MeanSquareDisplacement:

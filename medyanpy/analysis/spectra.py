@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from medyanpy._tools.names import plainly_called
 from medyanpy._tools.series import statistical_inefficiency
-from medyanpy._tools.validation import number, required_thermal_energy, whole_number
+from medyanpy._tools.validation import number, one_or_many, required_thermal_energy, whole_number
 from medyanpy.analysis.estimates import PARTS, Estimate, average, cuts, jackknife
 from medyanpy.analysis.surfaces import Patch, Surfaces, vertex_spacing
 from medyanpy.errors import ParameterError
@@ -296,6 +297,7 @@ def vesicle_spectrum(
     return VesicleSpectrum(np.arange(2, top + 1), value, error, power, float(np.mean(radii)), spacing)
 
 
+@plainly_called
 def fit_spectrum(
     spectrum: PatchSpectrum | VesicleSpectrum,
     *,
@@ -438,7 +440,9 @@ def discrete_wave_number(q: Any, spacing: float) -> Any:
     from scipy import special
 
     a = number("discrete_wave_number: spacing", spacing, above=0.0)
-    return 2.0 / a * np.sqrt(1.0 - special.j0(np.asarray(q, float) * a))
+    waves = one_or_many("discrete_wave_number: q", q)
+    found = 2.0 / a * np.sqrt(1.0 - special.j0(waves * a))
+    return found if np.ndim(q) else found[0]
 
 
 # How it is done -----------------------------------------------------------------------------------------------

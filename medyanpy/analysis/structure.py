@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from medyanpy._tools.names import plainly_called
 from medyanpy._tools.validation import number, whole_number
 from medyanpy.analysis.diffusion import axes_of
 from medyanpy.analysis.estimates import average
@@ -38,6 +39,7 @@ class StructureFactor:
     modes: np.ndarray
 
 
+@plainly_called
 def structure_factor(
     source: Any, beads: Any = None, *, q_max: float, bins: int = 50, box: Any = None, axes: str = "xyz"
 ) -> StructureFactor:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from medyanpy._version import __version__
 from medyanpy.cli import bench, demo, export, figures, info, installation, run
 from medyanpy.cli.codes import BAD_INPUT, DONE, EXIT_CODES, FAILED, INTERRUPTED
-from medyanpy.errors import MedyanError, SimulationError
+from medyanpy.errors import MedyanError, OutputError, SimulationError
 
 __all__ = ["main"]
 
@@ -73,6 +73,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return int(options.act(options))
     except SimulationError as error:
         print(f"medyanpy: the run failed: {error}", file=sys.stderr)
+        return FAILED
+    except OutputError as error:
+        print(f"medyanpy: {error}", file=sys.stderr)
         return FAILED
     except (MedyanError, ImportError, OSError) as error:
         print(f"medyanpy: {error}", file=sys.stderr)

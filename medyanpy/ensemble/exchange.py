@@ -22,7 +22,7 @@ from medyanpy._tools.threads import choose_threads, threads_by_default
 from medyanpy._tools.validation import seed as check_seed
 from medyanpy._tools.validation import whole_number
 from medyanpy.ensemble.executors import Died, Workers
-from medyanpy.ensemble.replicas import Common, Replica, apply, begun, wait_for
+from medyanpy.ensemble.replicas import Common, Replica, apply, begun, check_own, wait_for
 from medyanpy.ensemble.running import maker, own_folder, packed, sets_of_parameters
 from medyanpy.ensemble.seeds import EXCHANGES, drawn, seed_of
 from medyanpy.ensemble.shipping import Shipped, text_of_values, values_of_text
@@ -370,6 +370,7 @@ def _found(common: Common, walker: Replica, held: Any) -> Simulation:
         return held
     functions = common.functions.get()
     if walker.folder is not None:
+        check_own(walker.folder)
         walker.folder.mkdir(parents=True, exist_ok=True)
         wait_for(walker.folder)
         resumed: Simulation = Simulation._gone_on(
@@ -471,7 +472,8 @@ class _History:
             return
         path = folder / HISTORY
         with writing(_WHAT, path):
-            self._file = stack.enter_context(open(path, "a+b"))
+            number = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+            self._file = stack.enter_context(open(number, "a+b"))
         self._path = path
         self._file.seek(0)
         end = 0
@@ -484,7 +486,7 @@ class _History:
                 fits = tree["exchange"] == len(self.lines) and sorted(tree["states"]) == list(range(n_states))
                 fits = fits and tree["pairs"] == _pairs(len(self.lines), n_states)
                 fits = fits and len(tree["energies"]) == len(tree["observed"]) == n_states
-            except (ValueError, KeyError, TypeError) as cause:
+            except (ValueError, KeyError, TypeError, RecursionError) as cause:
                 raise self._damaged() from cause
             if not fits:
                 raise self._damaged()

@@ -27,9 +27,9 @@ import numpy as np
 from medyanpy._tools.interrupts import Interrupts
 from medyanpy._tools.outputs import (
     Lock,
-    beside,
     check_in_place,
     in_place,
+    opened_beside,
     reserve,
     unwritable,
     writing,
@@ -61,6 +61,9 @@ _SIGNATURE = b"\x89HDF\r\n\x1a\n"
 _SWMR = 5
 # What HDF5 writes beside frames (bytes, and share of the file): indices of chunks grow in jumps.
 _ASIDE = 2**16, 1e-3
+# Bytes that arrays of a file may take in memory: so many, and so many for each that is stored, which is what gzip can
+# pack at best.
+_ALWAYS_UNPACKED, _MOST_UNPACKED = 2**22, 1100
 # Files that HDF5 could not write to, and would not survive to close.
 _ABANDONED: list[Any] = []
 POSITION = POSITIONS.path
@@ -140,7 +143,6 @@ class File:
     def __init__(self, path: Path, fill: Callable[["h5py.File"], Any]) -> None:
         h5py = import_h5py()
         self.path = path
-        self._beside = beside(path)
         self._reserved = 0
         self.broken: bool = False
         # Made in memory, and written by Python: HDF5 does not survive a disk that is full from the start.
@@ -148,12 +150,13 @@ class File:
         with writing("TrajectoryReporter", path), ExitStack() as stack:
             with h5py.File(image, "w", libver=LIBRARIES) as file:
                 fill(file)
+            self._beside, self.number = opened_beside(path)
             stack.callback(self._beside.unlink, missing_ok=True)
-            self._beside.write_bytes(image.getbuffer())
-            if path.exists():
-                self._beside.chmod(path.stat().st_mode & 0o777)
-            self.number: int = os.open(self._beside, os.O_RDWR | os.O_CLOEXEC)
             stack.callback(os.close, self.number)
+            with open(self.number, "wb", closefd=False) as start:
+                start.write(image.getbuffer())
+            if path.exists():
+                os.fchmod(self.number, path.stat().st_mode & 0o777)
             # Chunks are written whole, and not looked at again. Where HDF5 keeps them (rdcc_nbytes > 0), its memory
             # grows by half a kilobyte with every write to a part of one, until the file is closed.
             self.hdf5: Any = open_hdf5(self._beside, "r+", libver=LIBRARIES, rdcc_nbytes=0)
@@ -681,6 +684,34 @@ def check_format(file: "h5py.File", path: Any) -> None:
     if version not in FORMATS:
         known = " and ".join(map(str, FORMATS))
         raise ParameterError(f"{path} has format {version}; this version of medyanpy reads formats {known}")
+    _check_stored(file, path)
+
+
+def _check_stored(file: "h5py.File", path: Any) -> None:
+    """Refuse shapes that claim more than is stored: HDF5 has zeros for the rest, gigabytes of them.
+
+    Raises
+    ------
+    ParameterError
+    """
+    h5py = import_h5py()
+    frames = None
+
+    def look(name: str, item: Any) -> None:
+        if not isinstance(item, h5py.Dataset) or item.shape is None:
+            return
+        size = item.size * item.dtype.itemsize
+        if name.endswith("/value") and frames is not None and item.ndim:
+            # Of frames only those are read that have a step; what is behind them may have been lost in a crash.
+            size = size // max(len(item), 1) * min(len(item), frames)
+        stored = item.id.get_storage_size()
+        if size > _ALWAYS_UNPACKED + _MOST_UNPACKED * stored:
+            raise ParameterError(f"{path}: {name} claims {size} bytes, but {stored} are stored: it is damaged")
+
+    for name in ("step", "time"):
+        look(f"{POSITION}/{name}", file[POSITION][name])
+    frames = len(file[POSITION]["step"])
+    file.visititems(look)
 
 
 def _refuse_parts_elsewhere(file: "h5py.File", path: Any) -> None:

@@ -314,14 +314,16 @@ class Segment:
     def bonds(self, k: int) -> np.ndarray:
         """(b, 2) rows of beads that are joined in a frame."""
         ids = self.read("ids", k)
-        if self.holds("bonds"):
-            found = self.read("bonds", k)
-        else:
-            with foreign_errors(f"{self.path} is damaged: bonds"):
+        with foreign_errors(f"{self.path} is damaged: bonds"):
+            if self.holds("bonds"):
+                found = self.read("bonds", k)
+            else:
                 place = f"{hdf5.CONNECTIVITY}/bonds"
                 if place not in self._file:
                     return self._bonds_of_before(k)
                 found = self._file[place][()]
+            if found.ndim != 2 or found.shape[1] != 2:
+                raise ValueError(f"they have the shape {found.shape}")
         found = found[(found >= 0).all(axis=1)]
         if not self.comes_and_goes:
             return found.astype(np.int64)

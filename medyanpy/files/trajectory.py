@@ -14,7 +14,7 @@ from medyanpy._tools.types import PathLike
 from medyanpy._tools.validation import array, file_path, one_or_many
 from medyanpy.beads import COLUMNS
 from medyanpy.columns import BEADS
-from medyanpy.errors import ParameterError, TopologyError, foreign_errors
+from medyanpy.errors import ParameterError, TopologyError, foreign_errors, shown
 from medyanpy.files import hdf5
 from medyanpy.files.documents import text_of
 from medyanpy.files.embedded import rebuilt
@@ -105,6 +105,8 @@ class Frame:
 
     def living(self, handle: TrajectoryHandle) -> np.ndarray:
         """(k,) rows of the beads of a handle that are alive in this frame, ascending."""
+        if not isinstance(handle, TrajectoryHandle):
+            raise TopologyError(f"living: handle must be one of frame.handles, not {shown(handle)}")
         return np.asarray(handle.beads[self.alive[handle.beads]])
 
     def rows_of_ids(self, ids: Any) -> np.ndarray:
@@ -184,6 +186,8 @@ class Frame:
         ParameterError
             No such jump or force, or one without links; a file of an earlier version, which has none of forces.
         """
+        if not isinstance(name, str):
+            raise ParameterError(f"links: name = {shown(name)} but must be text")
         if name in self._segment.links:
             sites = self._segment.links[name]
             if sites:
@@ -484,6 +488,7 @@ class Frames(Sequence[Frame]):
     def __getitem__(self, index: int | slice) -> "Frame | Frames":
         if isinstance(index, slice):
             return Frames(self._trajectory, self._index[index])
+        _check_index(index)
         try:
             return self._trajectory[self._index[index]]
         except IndexError:
@@ -501,6 +506,11 @@ class Frames(Sequence[Frame]):
 
     def __repr__(self) -> str:
         return f"Frames({len(self)} of {self._trajectory!r})"
+
+
+def _check_index(index: Any) -> None:
+    if not hasattr(index, "__index__"):
+        raise ParameterError(f"frames are counted by whole numbers, and slices of these, not {shown(index)}")
 
 
 class Trajectory(Displayed, Sequence[Frame]):
@@ -810,6 +820,7 @@ class Trajectory(Displayed, Sequence[Frame]):
         """A frame or, for a slice, a sequence of them; nothing but steps and times is read before it is used."""
         if isinstance(index, slice):
             return Frames(self, range(len(self))[index])
+        _check_index(index)
         try:
             return Frame(self, range(len(self))[index])
         except IndexError:

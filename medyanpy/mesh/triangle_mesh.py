@@ -10,7 +10,7 @@ from medyanpy._tools.images import Box, box_lengths, checked_box, next_to_each_o
 from medyanpy._tools.names import plainly_called
 from medyanpy._tools.types import Numbers, PathLike
 from medyanpy._tools.validation import vector
-from medyanpy.errors import MeshError, ParameterError
+from medyanpy.errors import MeshError, ParameterError, shown
 from medyanpy.mesh import arguments, checks, files, shapes
 from medyanpy.mesh.attributes import MeshAttributes
 from medyanpy.mesh.connectivity import Connectivity, read_only
@@ -355,6 +355,7 @@ class TriangleMesh(MeshAttributes):
         return cls(*shapes.torus(major, minor, n_major, n_minor))
 
     @classmethod
+    @plainly_called
     def cylinder(
         cls, radius: float, length: float, n_around: int = 32, n_along: int | None = None, *, periodic: bool = False
     ) -> "TriangleMesh":
@@ -422,9 +423,10 @@ class TriangleMesh(MeshAttributes):
         (TriangleMesh(400 vertices, 800 faces, closed, genus 1, in a box), 200.0)
         """
         owner = "TriangleMesh.flat_sheet"
-        axes = {True: "xy", False: ""}.get(cast(bool, periodic), periodic)
-        if axes not in ("", "x", "y", "xy"):
-            raise ParameterError(f"{owner}: periodic = {periodic!r} but must be 'x', 'y', 'xy', True or False")
+        switch = isinstance(periodic, bool | int | np.bool_) and periodic in (0, 1)
+        axes = ("xy" if periodic else "") if switch else periodic
+        if not isinstance(axes, str) or axes not in ("", "x", "y", "xy"):
+            raise ParameterError(f"{owner}: periodic = {shown(periodic)} but must be 'x', 'y', 'xy', True or False")
         along_x, along_y = (axis in axes for axis in "xy")
         nx = arguments.whole_number(owner, "nx", nx, 3 if along_x else 2, 32768)
         ny = arguments.whole_number(owner, "ny", ny, 4 if along_y else 2, 32768)

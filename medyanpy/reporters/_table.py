@@ -4,6 +4,7 @@ import itertools
 import os
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from io import FileIO
 from pathlib import Path
 from types import MappingProxyType
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import numpy as np
 
 from medyanpy._tools.outputs import check_in_place, hold, let_go, unwritable
-from medyanpy._tools.validation import whole_number
+from medyanpy._tools.validation import plain_name, whole_number
 from medyanpy.errors import OutputError, ParameterError, shortened
 from medyanpy.handles import Handle
 from medyanpy.reporters._base import Reporter, new_file, other_columns
@@ -39,7 +40,7 @@ class TableReporter(Reporter):
         self._what = type(self).__name__
         if not isinstance(separator, str) or not separator:
             raise ParameterError(f"{self._what}: separator = {separator!r} but must be some text")
-        self._separator = separator
+        self._separator = plain_name(f"{self._what}: separator", separator)
         self._titles: list[str] = []
         #: For which handles the titles are known to be right.
         self._handles: tuple[Handle, ...] = ()
@@ -48,6 +49,7 @@ class TableReporter(Reporter):
         self._rows: int | None = None
         self._marked: int | None = None
         self._path: Path | None = None
+        self._is_new = False
         # One of them, for as long as it is open.
         self._stream: TextIO | None = None
         self._file: FileIO | None = None
@@ -57,6 +59,7 @@ class TableReporter(Reporter):
             self._path = new_file(
                 self._what, file, overwrite=overwrite, append=append, holds_nothing=_has_no_rows
             )
+            self._is_new = not self._path.exists()
             # Opened now: a file that cannot be written to is an error before the work, not after it.
             try:
                 self._file = open(self._path, "a+b", buffering=0)
@@ -124,6 +127,13 @@ class TableReporter(Reporter):
                 let_go(self._file.fileno())
             self._file.close()
         self._stream = self._file = None
+
+    def _withdraw(self) -> None:
+        self.close()
+        if self._is_new and self._path is not None:
+            with suppress(OSError):
+                if self._path.stat().st_size == 0:
+                    self._path.unlink()
 
     # How it works -------------------------------------------------------------------------------------------
 

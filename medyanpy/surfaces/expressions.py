@@ -59,6 +59,9 @@ MAX_POWER = 100
 _MOST_CHOICES = 8
 # Thousands of terms; what is longer was made by a program, and that had better be a PythonForce or PythonSurface.
 MAX_LENGTH = 200_000
+# Operations of a text and its derivatives: so many, and so many more for each character. Thousands of terms have 2 a
+# character, towers of powers 14.
+_OPERATIONS, _OPERATIONS_EACH = 20_000, 5
 
 
 def _code(kind: str) -> int:
@@ -89,6 +92,7 @@ class Graph:
         #: operation and the nodes it acts on.
         self.nodes: list[tuple[Any, ...]] = []
         self._known: dict[tuple[Any, ...], int] = {}
+        self._most, self._text = math.inf, ""
         #: Functions of one node that are made of several operations, by their node: that one, and what makes the
         #: derivative with respect to it. Another one than that of these operations: shorter, or with less cancellation.
         self._rules: dict[int, tuple[int, Callable[[], int]]] = {}
@@ -99,9 +103,17 @@ class Graph:
 
     def _node(self, *what: Any) -> int:
         if what not in self._known:
+            if len(self.nodes) >= self._most:
+                raise ParameterError(f"{self._text} has more than {self._most} operations with its derivatives")
             self._known[what] = len(self.nodes)
             self.nodes.append(what)
         return self._known[what]
+
+    def bound(self, what: str, text: str) -> None:
+        """Let memory and time grow with the length of a text, whatever is nested in it."""
+        before = len(self.nodes) + _OPERATIONS if self._most == math.inf else self._most
+        self._most = before + _OPERATIONS_EACH * len(text)
+        self._text = f"{what}: {shortened(text, 80)!r}, of {len(text)} characters,"
 
     def number(self, value: float) -> int:
         return self._node("number", float(value) + 0.0)  # -0.0 is the same number as 0.0
@@ -573,6 +585,7 @@ def parse(
     """
     check_length(what, text)
     coordinates = dict(zip(_COORDINATES, graph.coordinates, strict=True)) if coordinates is None else coordinates
+    graph.bound(what, text)
     parser = _Parser(what, text.strip(), graph, dict(names), polynomial, coordinates)
     ends = [m.start() for m in re.finditer(";", parser.source)] + [len(parser.source)]
     for start, end in reversed(list(itertools.pairwise(ends))):

@@ -5,13 +5,16 @@ from typing import Any
 
 import numpy as np
 
-from medyanpy._tools.validation import array, number, per_item, whole_number
+from medyanpy._tools.validation import array, number, per_item, several, whole_number
 from medyanpy.errors import ParameterError, shown
 from medyanpy.visualize.scene import BeadModel
 
 
 def checked_size(what: str, size: Any, point_radius: Any) -> tuple[tuple[int, int], float | None]:
-    width, height = (whole_number(f"{what}: size", s, at_least=100, at_most=20_000) for s in size)
+    pair = several(f"{what}: size", size)
+    if len(pair) != 2:
+        raise ParameterError(f"{what}: size = {shown(size)} but must be two whole numbers, (width, height)")
+    width, height = (whole_number(f"{what}: size", s, at_least=100, at_most=20_000) for s in pair)
     if point_radius is not None:
         point_radius = number(f"{what}: point_radius", point_radius, above=0.0)
     return (width, height), point_radius

@@ -16,6 +16,11 @@ FORCES = mp.forces
 
 #: Of every program that found faults, the tests that would find them again.
 REPRODUCERS = {
+    "bombs": [
+        "test_hostile_neighbours.py::test_shapes_are_not_believed_before_what_is_stored_is_seen",
+        "test_hostile_neighbours.py::test_towers_of_powers_are_refused_before_they_take_memory",
+        "test_hostile_neighbours.py::test_a_zipped_structure_of_newlines_is_refused",
+    ],
     "contains_in_a_box": [
         "test_everywhere_in_a_box.py::test_nothing_depends_on_images",
         "test_everywhere_in_a_box.py::test_meshes_of_several_parts_are_at_several_images",
@@ -37,10 +42,12 @@ REPRODUCERS = {
         "test_hostile_texts.py::test_what_is_wrong_is_said_briefly_and_with_its_place",
         "test_hostile_texts.py::test_ten_megabytes_are_refused_at_once",
     ],
+    "first_call_swallowed": ["test_hostile_neighbours.py::test_what_a_function_does_at_its_first_call_is_not_lost"],
     "full_disk": [
         "test_full_disk.py::test_frames_wait_in_memory_until_there_is_room",
         "test_full_disk.py::test_closing_on_a_full_disk_can_be_done_again",
     ],
+    "full_disk_exit_code": ["test_hostile_neighbours.py::test_a_full_disk_is_a_failed_run"],
     "full_disk_sweep": ["test_full_disk.py::test_disks_of_any_size"],
     "fuzz_api": [
         "test_reproducers.py::test_calls_with_anything_are_errors_of_ours",
@@ -70,17 +77,29 @@ REPRODUCERS = {
     "kill_on_resume_loses_trajectory": ["test_trajectory_files.py::test_a_kill_while_a_run_goes_on"],
     "kill_sim": ["test_killed_runs.py::test_killed_runs_leave_the_files_of_undisturbed_ones"],
     "link_longer_than_half_the_box": [
-        "test_everywhere_in_a_box.py::test_terms_longer_than_half_of_the_box_are_refused"
+        "test_everywhere_in_a_box.py::test_terms_longer_than_half_of_the_box_are_refused",
     ],
     "links_lengths_in_box": ["test_everywhere_in_a_box.py::test_nothing_depends_on_images"],
     "msd_while_the_box_is_scaled": [
-        "test_everywhere_in_a_box.py::test_displacements_in_a_box_that_changes_are_refused_or_scaled"
+        "test_everywhere_in_a_box.py::test_displacements_in_a_box_that_changes_are_refused_or_scaled",
     ],
     "one_context_two_threads": ["test_one_user.py::test_a_second_thread_is_refused_and_changes_nothing"],
     "overflow_in_outputs": ["test_not_finite.py::test_a_run_that_blows_up"],
+    "planted_links_are_followed": [
+        "test_hostile_neighbours.py::test_planted_links_keep_what_they_point_to",
+        "test_hostile_neighbours.py::test_files_are_made_under_names_that_none_can_foresee",
+        "test_hostile_neighbours.py::test_folders_of_replicas_are_not_followed_out_of_the_ensemble",
+    ],
     "random_systems_bits": ["test_reproducers.py::test_random_systems_have_the_same_bits_however_they_are_run"],
+    "raw_errors": [
+        "test_hostile_neighbours.py::test_calls_that_once_raised_something_else",
+        "test_hostile_neighbours.py::test_names_that_no_file_can_hold_are_refused_when_they_are_given",
+        "test_hostile_neighbours.py::test_names_that_are_too_long_are_refused",
+        "test_hostile_neighbours.py::test_a_damaged_file_fails_its_replica_by_name_and_no_other",
+        "test_hostile_neighbours.py::test_results_of_any_size_are_columns_and_text_is_text",
+    ],
     "recovery_with_work": [
-        "test_one_user.py::test_a_run_that_blew_up_is_back_at_the_step_that_failed_also_where_work_is_measured"
+        "test_one_user.py::test_a_run_that_blew_up_is_back_at_the_step_that_failed_also_where_work_is_measured",
     ],
     "reentrant_python_force": [
         "test_one_user.py::test_a_python_force_that_uses_its_own_context_is_refused",
