@@ -42,6 +42,7 @@ from medyanpy.errors import (
     ThermostatWarning,
     TimestepWarning,
     TopologyError,
+    TrajectoryWarning,
     UnitsWarning,
 )  # fmt: skip
 from medyanpy.files.documents import deserialize, serialize
@@ -87,6 +88,7 @@ __all__ = [
     "Topology",
     "TopologyError",
     "Trajectory",
+    "TrajectoryWarning",
     "TriangleMesh",
     "UnitsWarning",
     "VerletIntegrator",

@@ -13,8 +13,8 @@ from typing import Any
 __all__ = [
     "ArgumentError", "BoxWarning", "ContextInUseError", "ConvergenceWarning", "ExecutorError", "MedyanError",
     "MeshError", "MeshQualityWarning", "OutputError", "ParameterError", "PublicNameError", "ReporterWarning",
-    "SimulationError", "ThermostatWarning", "TimestepWarning", "TopologyError", "UnitsWarning", "UnknownNameError",
-    "foreign_errors", "shortened", "shown", "warn_outside",
+    "SimulationError", "ThermostatWarning", "TimestepWarning", "TopologyError", "TrajectoryWarning", "UnitsWarning",
+    "UnknownNameError", "foreign_errors", "shortened", "shown", "warn_outside",
 ]  # fmt: skip
 
 
@@ -160,6 +160,10 @@ class MeshQualityWarning(UserWarning):
 
 class ReporterWarning(UserWarning):
     """Reporters that a checkpoint does not bring back; the message names them, and says why."""
+
+
+class TrajectoryWarning(UserWarning):
+    """A trajectory of which a file is missing; the message names it."""
 
 
 def warn_outside(text: str, kind: type[Warning]) -> None:
