@@ -44,6 +44,7 @@ from medyanpy.errors import (
     TopologyError,
     TrajectoryWarning,
     UnitsWarning,
+    WalltimeError,
 )  # fmt: skip
 from medyanpy.files.documents import deserialize, serialize
 from medyanpy.files.exports import ExportReport, export
@@ -92,6 +93,7 @@ __all__ = [
     "TriangleMesh",
     "UnitsWarning",
     "VerletIntegrator",
+    "WalltimeError",
     "__version__",
     "analysis",
     "boundaries",

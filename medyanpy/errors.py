@@ -14,7 +14,7 @@ __all__ = [
     "ArgumentError", "BoxWarning", "ContextInUseError", "ConvergenceWarning", "ExecutorError", "MedyanError",
     "MeshError", "MeshQualityWarning", "OutputError", "ParameterError", "PublicNameError", "ReporterWarning",
     "SimulationError", "ThermostatWarning", "TimestepWarning", "TopologyError", "TrajectoryWarning", "UnitsWarning",
-    "UnknownNameError", "foreign_errors", "shortened", "shown", "warn_outside",
+    "UnknownNameError", "WalltimeError", "foreign_errors", "shortened", "shown", "warn_outside",
 ]  # fmt: skip
 
 
@@ -49,6 +49,10 @@ class ParameterError(MedyanError, ValueError):
 
 class ArgumentError(ParameterError, TypeError):
     """A call with arguments that are not those of the function; the message shows the call, or what was meant."""
+
+
+class WalltimeError(ParameterError):
+    """A walltime shorter than a single step, which has been taken, and saved where a checkpoint is."""
 
 
 class PublicNameError(ParameterError, AttributeError):

@@ -900,8 +900,8 @@ def check_follows(path: Path, segment: Before | None, before: Before) -> None:
         )
     if segment.last and before.last and segment.last != before.last:
         raise ParameterError(
-            f"{path} goes on from a frame of step {segment.step} with other positions than the segments before it hold: "
-            "they are of different runs"
+            f"{path} goes on from a frame of step {segment.step} with other positions than the segments before it "
+            "hold: they are of different runs"
         )
 
 

@@ -45,8 +45,9 @@ class _Dcd(FormatOfEqualFrames):
             # Of frames without a box, which are meant.
             warnings.simplefilter("ignore")
             with mda.coordinates.DCD.DCDWriter(
-                str(made[0]), len(atoms), dt=dt / _PICOSECOND, istart=round(self.times[0] / dt), remarks="WRITTEN BY MEDYANPY"
-            ) as writer:
+                str(made[0]), len(atoms), dt=dt / _PICOSECOND, istart=round(self.times[0] / dt),
+                remarks="WRITTEN BY MEDYANPY",
+            ) as writer:  # fmt: skip
                 for k, (_, places, _) in enumerate(self.each_in_full()):
                     atoms.positions = places
                     box = self.boxes[k] / units.angstrom

@@ -83,8 +83,8 @@ def export(
     =============== ====================================================================================================
 
     Periodic boxes are in all of them as far as a format has any, frame by frame; DCD and PDB have those that are
-    periodic in all directions, and PLY a comment. Positions are inside in GSD, with the numbers of images; as pictures show them in PLY
-    and Simularium; and else those of one and the same image for ever.
+    periodic in all directions, and PLY a comment. Positions are inside in GSD, with the numbers of images; as pictures
+    show them in PLY and Simularium; and else those of one and the same image for ever.
 
     Parameters
     ----------

@@ -30,8 +30,8 @@ def _import_gsd() -> Any:
 class _Gsd(Format):
     title = "GSD"
     holds: ClassVar[frozenset[str]] = frozenset({
-        "triangles", "flips", "bonds", "force bonds", "bound", "velocities", "radii", "masses", "ids", "orientations", "semi-axes",
-        "inertia", "angular momenta", "energies", "times", "box",
+        "triangles", "flips", "bonds", "force bonds", "bound", "velocities", "radii", "masses", "ids", "orientations",
+        "semi-axes", "inertia", "angular momenta", "energies", "times", "box",
     })  # fmt: skip
 
     @classmethod

@@ -52,7 +52,8 @@ class _Pdb(FormatOfEqualFrames):
         with open(made[0], "w", encoding="ascii", newline="\n") as file:
             file.write("REMARK   1 WRITTEN BY MEDYANPY; LENGTHS ARE ANGSTROM\n")
             for k, (name, word) in enumerate(_short(self.contents.types).items()):
-                file.write(f"REMARK   1 RESIDUE {_RESIDUES[k % len(_RESIDUES)]}, SEGMENT {word:<4s}: {_ascii(name, 45)}\n")
+                residue = _RESIDUES[k % len(_RESIDUES)]
+                file.write(f"REMARK   1 RESIDUE {residue}, SEGMENT {word:<4s}: {_ascii(name, 45)}\n")
             for k, (_, places, alive) in enumerate(self.each_in_full()):
                 file.write(f"MODEL     {(k + 1) % 10_000:4d}\n")
                 if has_box:

@@ -35,7 +35,8 @@ class _Xyz(Format):
             for k, there in zip(self.frames, self.each(), strict=True):
                 head, columns = _columns(there, turns, shapes)
                 energies = "".join(f" {name}={getattr(trajectory[k], name)!r}" for name in ENERGIES)
-                about = f"Properties=species:S:1:{head}:handle:S:1 Time={there.time!r} Step={there.step}{energies}{_box(there)}"
+                about = f"Properties=species:S:1:{head}:handle:S:1 Time={there.time!r} Step={there.step}"
+                about += f"{energies}{_box(there)}"
                 file.write(f"{len(there)}\n{about}\n")
                 table = [[species[t] for t in there.types.tolist()], *(c.tolist() for c in columns)]
                 file.writelines(
