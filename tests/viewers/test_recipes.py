@@ -23,7 +23,7 @@ def test_the_recipes_run_one_after_the_other(tmp_path, run):
     done = run_script(script, tmp_path / "recipes.py", tmp_path)
     assert done.returncode == 0, done.stderr
     assert "written without triangles (vesicle, patch)" in done.stdout
-    for name in ("run.vtkhdf", "run.actin.vtkhdf", "run.gsd", "run.xyz", "run.pdb", "run.simularium"):
+    for name in ("run.vtkhdf", "run.actin.vtkhdf", "run.gsd", "run.xyz", "run.pdb", "run.dcd", "run.simularium"):
         assert (tmp_path / name).stat().st_size > 0
     assert {path.name for path in tmp_path.glob("*.ply")} == {"vesicle.vesicle.ply", "vesicle.patch.ply"}
 

@@ -17,6 +17,8 @@ from medyanpy.files.exports._format import FormatOfEqualFrames
 __all__ = ["FORMAT"]
 
 _PICOSECOND = 1e-3 * units.nanosecond
+# Numbers of steps have four bytes.
+_MOST_STEPS = 2**31 - 1
 
 
 def _import_mdanalysis() -> Any:
@@ -38,14 +40,17 @@ class _Dcd(FormatOfEqualFrames):
     def write(self, made: list[Path]) -> None:
         mda = _import_mdanalysis()
         atoms = mda.Universe.empty(len(self._rows), trajectory=True).atoms
-        steps = np.diff(self.times)
-        # Of a frame alone nothing says how long a step is: its time is one.
-        dt = float(steps[0] if len(steps) else self.times[0] or units.nanosecond)
+        steps = self.contents.trajectory.steps[list(self.frames)].tolist()
+        # Of a frame alone nothing says how far it is from others: it has come by one interval.
+        every = steps[1] - steps[0] if len(steps) > 1 else steps[0]
+        time = self.times[1] - self.times[0] if len(steps) > 1 else self.times[0]
+        if every < 1 or steps[-1] > _MOST_STEPS:
+            every, steps = 1, [round(self.times[0] / time) if time else 0]
         with warnings.catch_warnings():
             # Of frames without a box, which are meant.
             warnings.simplefilter("ignore")
             with mda.coordinates.DCD.DCDWriter(
-                str(made[0]), len(atoms), dt=dt / _PICOSECOND, istart=round(self.times[0] / dt),
+                str(made[0]), len(atoms), dt=float(time) / _PICOSECOND, nsavc=every, istart=steps[0],
                 remarks="WRITTEN BY MEDYANPY",
             ) as writer:  # fmt: skip
                 for k, (_, places, _) in enumerate(self.each_in_full()):
