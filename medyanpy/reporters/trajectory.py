@@ -301,12 +301,12 @@ class TrajectoryReporter(Reporter):
         parts = parts_there(self._path)
         if frames is None:
             frames = sum(steps_of(part.path, simulation.current_step) for part in parts)
-        k, content, new = self._place_for(simulation, parts, frames, begins)
-        part, number = parts[k], k + 1
         if self._marked is None and simulation.current_step > parts[-1].end.step:
             missing = missing_part(self._path, len(parts), parts[-1].has_next)
             if missing:
                 warn_outside(f"TrajectoryReporter: {missing}: its frames are lost once this goes on", TrajectoryWarning)
+        k, content, new = self._place_for(simulation, parts, frames, begins)
+        part, number = parts[k], k + 1
         for earlier in parts[:k]:
             if not earlier.has_next:
                 self._tell_of_next(earlier)

@@ -143,7 +143,7 @@ def draw(
         past = scene.led_here(array("draw: trails", trails, (None, len(scene.positions), 3), nan=True))
     surfaces, solids = objects_of(scene, past)
     give_values([s for s in surfaces if s.is_membrane], values)
-    give_colors("draw", surfaces, solids, checked_colors("draw", colors))
+    give_colors(surfaces, solids, checked_colors("draw", colors))
     window = window_of("draw", surfaces, solids, view, point_radius)
     image = render(surfaces, solids, window, size, point_radius, colormap, inside, opacity=opacity, edges=edges)
     label = label_of(values, label, unit)
@@ -207,10 +207,11 @@ def framed(
         bar = figure.colorbar(
             ScalarMappable(Normalize(*limits_of(surfaces)), colormap), cax=figure.add_axes((place, 0.3, 0.015, 0.4))
         )
-        if place == 0.88:
-            bar.set_label(label, fontsize=1.1 * text, color=ink)
-        else:
-            axes.text(0.98 * extent[1], 0.73 * extent[3], label, color=ink, ha="right", va="bottom", fontsize=1.1 * text)
+        bar.set_label(label, fontsize=1.1 * text, color=ink)
+        if place < 0.88:
+            # There is none: it stands above the bar.
+            bar.ax.yaxis.label.set(rotation=0, ha="right", va="bottom")
+            bar.ax.yaxis.set_label_coords(0.98, 0.73, transform=figure.transFigure)
         bar.ax.tick_params(labelsize=text, colors=ink, width=0.05 * text, length=0.3 * text)
         bar.outline.set_visible(False)
     if title is not None:

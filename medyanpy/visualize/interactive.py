@@ -299,7 +299,7 @@ def _scene(
     need_matplotlib()  # for colours
     surfaces, solids = objects_of(scene_of(what, checked_axes("show", semi_axes), checked_spheres("show", spheres)))
     give_values([s for s in surfaces if s.is_membrane], values)
-    give_colors("show", surfaces, solids, checked_colors("show", colors))
+    give_colors(surfaces, solids, checked_colors("show", colors))
     window = window_of("show", surfaces, solids, view, point_radius)
     if point_radius is None:
         point_radius = default_radius(surfaces, solids, window.scale(_SIZE, bar_share(surfaces)), _SIZE)

@@ -118,7 +118,7 @@ def movie(
             boxes[surface] = np.array([np.minimum(low, box[0]), np.maximum(high, box[1])])
     constant = {key: len(found) == 1 for key, found in numbers.items()}
     surfaces, solids = objects_of(first, boxes=boxes, constant=constant)
-    give_colors("movie", surfaces, solids, painted)
+    give_colors(surfaces, solids, painted)
     window = window_of("movie", surfaces, solids, view, point_radius)
     for scene in scenes():
         for part in scene.parts:
@@ -140,7 +140,7 @@ def movie(
         past: deque[Scene] = deque(maxlen=trail)
         for scene in scenes():
             now = objects_of(scene, scene.past(list(past)), boxes, constant)
-            give_colors("movie", *now, painted)
+            give_colors(*now, painted)
             yield render(*now, window, size, point_radius, "viridis", inside, backdrop, **looks)
             past.append(scene)
 

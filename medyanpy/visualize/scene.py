@@ -537,13 +537,13 @@ def label_of(values: Any, label: str, unit: str) -> str:
     return said + per
 
 
-def give_colors(what: str, surfaces: list[Sheet], solids: list[Solids], colors: Mapping[str, Any]) -> None:
+def give_colors(surfaces: list[Sheet], solids: list[Solids], colors: Mapping[str, Any]) -> None:
     """Let things have other colours, by their names."""
     named: dict[str, list[Sheet | Solids]] = {}
     for one in (*surfaces, *solids):
         named.setdefault(one.name, []).append(one)
     for name, color in colors.items():
-        for one in look_up(named, name, f"{what}: colors: name", ParameterError):
+        for one in look_up(named, name, "drawn object", ParameterError):
             one.color = color
             if isinstance(one, Sheet):
                 # The other side is a little darker and grayer.

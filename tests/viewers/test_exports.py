@@ -579,7 +579,7 @@ def test_a_disk_that_fails(run, tmp_path, monkeypatch):
 
 
 BAD = {
-    "an unknown ending": ({"out": "run.dcd"}, r"ending '\.dcd' are not written, only \.gsd, \.pdb, \.ply"),
+    "an unknown ending": ({"out": "run.trr"}, r"ending '\.trr' are not written, only \.dcd, \.gsd, \.pdb, \.ply"),
     "no ending": ({"out": "run"}, "ending '' are not written"),
     "no path": ({"out": 3}, "export: out"),
     "no source": ({"source": "none.h5"}, r"none\.h5 does not exist"),
