@@ -186,8 +186,11 @@ def framed(
     length = _round_length(0.18 * extent[1])
     left, bottom = 0.05 * extent[1], 0.055 * extent[3]
     axes.plot([left, left + length], [bottom, bottom], color=ink, lw=0.35 * text, solid_capstyle="butt")
+    said = _length_text(length, unit)
+    # In small pictures it may be wider than its bar.
+    half = 0.36 * len(said) * text * dpi / 72.0 * scale
     axes.text(
-        left + 0.5 * length, bottom + 0.015 * extent[3], _length_text(length, unit), color=ink, ha="center",
+        max(left + 0.5 * length, half + 0.01 * extent[1]), bottom + 0.015 * extent[3], said, color=ink, ha="center",
         va="bottom", fontsize=1.15 * text,
     )
     marks = [
@@ -203,12 +206,13 @@ def framed(
         from matplotlib.colors import Normalize
 
         # Room for numbers on the right and, where letters are small, for a label beyond them.
-        place = min(0.88, 1.0 - 6.0 * text * dpi / 72.0 / width)
+        letter = text * dpi / 72.0 / width
+        place = min(0.88, 1.0 - 6.0 * letter)
         bar = figure.colorbar(
             ScalarMappable(Normalize(*limits_of(surfaces)), colormap), cax=figure.add_axes((place, 0.3, 0.015, 0.4))
         )
         bar.set_label(label, fontsize=1.1 * text, color=ink)
-        if place < 0.88:
+        if 8.5 * letter > 0.12:
             # There is none: it stands above the bar.
             bar.ax.yaxis.label.set(rotation=0, ha="right", va="bottom")
             bar.ax.yaxis.set_label_coords(0.98, 0.73, transform=figure.transFigure)
@@ -225,7 +229,7 @@ def _letters(width: int, height: int, n_entries: int) -> float:
     """The height of letters in pixels: a seventieth of the width of a picture of 4:3, but large enough to be read in a
     small one, as far as there is room for the legend."""
     wide = min(width, 4.0 * height / 3.0)
-    return float(max(wide / 72.0, min(11.0, wide / 18.0, 0.6 * height / (1.6 * max(n_entries, 1)))))
+    return float(max(wide / 72.0, min(11.0, wide / 24.0, 0.6 * height / (1.6 * max(n_entries, 1)))))
 
 
 def _round_length(wanted: float) -> float:

@@ -159,7 +159,7 @@ def show(
         PyVista, or what it writes HTML with, is not installed.
     """
     height = whole_number("show: height", height, at_least=100, at_most=20_000)
-    scene = _scene(what, values, label, colormap, point_radius, opacity, colors, semi_axes, spheres, view, unit, title)
+    scene = _scene(what, values, label, colormap, point_radius, opacity, semi_axes, spheres, view, unit, title, colors)
     made = View(_page(scene), height)
     if not in_notebook():
         made.open()
@@ -207,7 +207,7 @@ def export_html(
         The file cannot be written.
     """
     path = _checked_path("export_html", path, ".html", overwrite)
-    scene = _scene(what, values, label, colormap, point_radius, opacity, colors, semi_axes, spheres, view, unit, title)
+    scene = _scene(what, values, label, colormap, point_radius, opacity, semi_axes, spheres, view, unit, title, colors)
     content = _page(scene).encode()
     write_atomically("export_html", path, lambda file: file.write(content))
 
@@ -252,7 +252,7 @@ def export_gltf(
     import tempfile
 
     path = _checked_path("export_gltf", path, ".gltf", overwrite)
-    scene = _scene(what, values, "", colormap, point_radius, opacity, colors, semi_axes, spheres, None, "nm", None)
+    scene = _scene(what, values, "", colormap, point_radius, opacity, semi_axes, spheres, None, "nm", None, colors)
     with _plotter(scene) as plotter, tempfile.TemporaryDirectory() as folder:
         made = Path(folder) / "scene.gltf"
         plotter.export_gltf(str(made))
@@ -285,12 +285,12 @@ def _scene(
     colormap: str,
     point_radius: float | None,
     opacity: float,
-    colors: Any,
     semi_axes: Any,
     spheres: Any,
     view: Any,
     unit: str,
     title: str | None,
+    colors: Any = None,
 ) -> Scene3D:
     if point_radius is not None:
         point_radius = number("show: point_radius", point_radius, above=0.0)

@@ -210,7 +210,8 @@ def render(
     bodies = _bodies(surfaces, spheres, scale, window, size)
     _put_spheres(buffer, balls, len(triangles))
     _put_ellipsoids(buffer, bodies, len(triangles) + len(balls[0]))
-    rgb, alpha = _shade(buffer, triangles, inverse, normals, colors, balls, bodies, palette_of(spheres), edges)
+    crisp = two_values(surfaces) is not None
+    rgb, alpha = _shade(buffer, triangles, inverse, normals, colors, balls, bodies, palette_of(spheres), edges, crisp)
     return _reduce(rgb, alpha, buffer)
 
 
@@ -335,7 +336,9 @@ def _put_triangles(buffer: Buffer, t: np.ndarray) -> np.ndarray:
     return inverse
 
 
-def default_radius(surfaces: list[Sheet], spheres: list[Solids], scale: float, size: tuple[int, int]) -> float:
+def default_radius(
+    surfaces: list[Sheet], spheres: list[Solids], scale: float, size: tuple[int, int] = (1600, 1200)
+) -> float:
     """nm; of points where none is given, in a picture of so many nm per pixel."""
     n = sum(len(s.centers) for s in spheres if s.are_beads)
     area = sum(
@@ -344,12 +347,13 @@ def default_radius(surfaces: list[Sheet], spheres: list[Solids], scale: float, s
     # A quarter of the mean distance of neighbours, but not so small that nothing is seen, nor too large.
     if area:
         return float(np.clip(0.25 * np.sqrt(area / max(n, 1)), 3.0 * scale, 9.0 * scale))
-    x = np.concatenate([np.empty((0, 3)), *(s.centers for s in spheres if s.are_beads)])
+    loose = [s.centers for s in spheres if s.are_beads and s.links is None]
+    x = np.concatenate([np.empty((0, 3)), *loose])
     extent = np.ptp(x, axis=0) if len(x) else np.zeros(3)
     wide = extent[extent > 0.01 * extent.max()]
-    apart = float(np.prod(wide) / n) ** (1.0 / len(wide)) if len(wide) else 0.0
-    pixel = max(1.0, size[0] / 1600.0) * scale
-    return float(np.clip(0.25 * apart, 9.0 * pixel, 24.0 * pixel))
+    apart = float(np.prod(wide) / len(x)) ** (1.0 / len(wide)) if len(wide) else 0.0
+    least = 9.0 * max(1.0, size[0] / 1600.0)
+    return float(np.clip(0.25 * apart, least * scale, max(least, 24.0 * size[0] / 1600.0) * scale))
 
 
 def radii_of(s: Solids, default: float) -> np.ndarray:
@@ -524,6 +528,7 @@ def _shade(
     bodies: _Ellipsoids,
     palette: np.ndarray,
     edges: bool,
+    crisp: bool,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Colour (n pixels, 3) and whether anything is there."""
     alpha = buffer.item >= 0
@@ -540,6 +545,9 @@ def _shade(
     ).astype(np.float32)
     normal[of_triangle] = np.einsum("nk,nkj->nj", weights, normals[t])
     color[of_triangle] = np.einsum("nk,nkj->nj", weights, colors[t])
+    if crisp:
+        # That of the nearest corner: there is nothing between two values.
+        color[of_triangle] = colors[t, weights.argmax(axis=1)]
     if edges:
         # A weight grows from 0 at the edge across from its corner by its slope in each pixel.
         away = weights / np.maximum(np.linalg.norm(inverse[t, :, :2], axis=2), 1e-30)

@@ -567,7 +567,6 @@ def give_values(surfaces: list[Sheet], values: Any) -> None:
             raise ParameterError(
                 f"draw: values has {len(v)} numbers, but there are {of_vertices} vertices and {of_faces} faces"
             )
-    has_two = not isinstance(values, str) and len(np.unique(v)) == 2
     start = 0
     for s in surfaces:
         # To each corner of each face.
@@ -575,7 +574,4 @@ def give_values(surfaces: list[Sheet], values: Any) -> None:
         n = len(vertices) if len(v) == of_vertices else len(faces)
         own = v[start : start + n]
         s.values = own[faces] if len(v) == of_vertices else np.repeat(own[:, None], 3, axis=1)
-        if has_two:
-            # That of most corners: there is nothing between the two.
-            s.values = np.repeat(np.median(s.values, axis=1)[:, None], 3, axis=1)
         start += n

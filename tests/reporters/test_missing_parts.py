@@ -47,7 +47,9 @@ def run(tmp_path):
 
 
 def warned(path, text, frames):
-    with pytest.warns(mp.TrajectoryWarning, match=text) as found, mp.Trajectory(path) as trajectory:
+    with pytest.warns(mp.TrajectoryWarning, match=text) as found:
+        trajectory = mp.Trajectory(path)
+    with trajectory:
         assert len(trajectory) == frames
         assert trajectory.missing in str(found[0].message)
         # Said once, and not by everything that looks again.
@@ -113,7 +115,7 @@ def test_parts_of_another_run_with_the_same_numbers(run, tmp_path):
     other = written(tmp_path / "other" / "run.h5", seed=2)
     for number in (2, 3):
         shutil.copy(hdf5.part_of(other, number), hdf5.part_of(run, number))
-        with pytest.raises(mp.ParameterError, match="with other positions .* of different runs"):
+        with pytest.raises(mp.ParameterError, match=r"with other positions .* of different runs"):
             mp.Trajectory(run)
         written(run.with_name("fresh.h5"))
         shutil.copy(hdf5.part_of(run.with_name("fresh.h5"), number), hdf5.part_of(run, number))
@@ -230,7 +232,7 @@ def test_a_classic_file_that_is_cut_short_is_damaged(tmp_path):
     content = copy.read_bytes()
     for size in (len(content) - 100, len(content) // 2, 200, 48):
         copy.write_bytes(content[:size])
-        with pytest.raises(mp.ParameterError, match="copy.h5 is .*damaged"):
+        with pytest.raises(mp.ParameterError, match=r"copy\.h5 is .*damaged"):
             mp.Trajectory(copy)
 
 
@@ -272,7 +274,8 @@ def test_bonds_of_another_shape_are_named(tmp_path, shape):
         del file["connectivity/bonds"]
         values = {"float": np.zeros((2, 2)), "beyond": np.array([[0, 7]])}.get(shape)
         file["connectivity/bonds"] = np.zeros(shape, np.int32) if values is None else values
-    with mp.Trajectory(path) as trajectory, pytest.raises(mp.ParameterError, match="is damaged: (bonds must be|a bond)"):
+    said = r"is damaged: (bonds must be|a bond)"
+    with mp.Trajectory(path) as trajectory, pytest.raises(mp.ParameterError, match=said):
         _ = trajectory[0].bonds
     for ending in ("xyz", "pdb"):
         with pytest.raises(mp.ParameterError, match="is damaged"):

@@ -312,7 +312,9 @@ def test_reporters_are_flushed_when_a_run_fails():
     assert flushed == [reporter]
 
 
-@pytest.mark.parametrize("name", ["a,b", 'the "big" ones', '"', "x,\"y\",z", "a#b", "a;b", "Größe µ", "two\nlines", "a\r\nb"])
+@pytest.mark.parametrize(
+    "name", ["a,b", 'the "big" ones', '"', 'x,"y",z', "a#b", "a;b", "Größe µ", "two\nlines", "a\r\nb"]
+)
 @pytest.mark.parametrize("comment", ["#", ""])
 def test_titles_are_those_of_csv(tmp_path, name, comment):
     """Quotation marks are doubled, and titles stay on one line; NumPy, csv, pandas and this package read them."""

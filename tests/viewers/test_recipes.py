@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from test_documents import ROOT, fences, run_script
 
