@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import medyanpy as mp
-from medyanpy.visualize import draw, renderer, scene
+from medyanpy.visualize import draw, figures, renderer, scene
 
 # Pictures: no kernel that other tests do not reach.
 pytestmark = pytest.mark.slow
@@ -232,26 +232,24 @@ def heights(figure):
 
 def test_letters_can_be_read_in_every_size_and_stay_inside():
     """At least 10 pixels high from 400 x 300 on, a seventieth of the width of large pictures, inside the picture."""
-    simulation = things(8)
     mesh = mp.TriangleMesh.icosphere(10.0, 1)
+    colored, _ = scene.objects_of(scene.scene_of(mesh, {}))
+    scene.give_values(colored, 0.01 * mesh.vertices[:, 2])
+    surfaces, solids = scene.objects_of(scene.scene_of(things(8), {}))
     for size in ((400, 300), (500, 500), (640, 480), (1600, 1200), (3200, 2400)):
-        for figure in (
-            draw(simulation, size=size, title="title"),
-            draw(mesh, values=0.01 * mesh.vertices[:, 2], label="height (nm)", size=size),
-        ):
+        for sheets, others, more in ((surfaces, solids, {"title": "title"}), (colored, [], {"label": "height (nm)"})):
+            window = renderer.window_of("draw", sheets, others, None, None)
+            figure, _ = figures.framed(np.ones((*size[::-1], 3)), window, sheets, others, **more)
             found = heights(figure)
             assert len(found) >= 3
             assert min(found) >= max(10.0, size[0] / 80.0 if size[0] >= 1600 else 0.0)
             assert max(found) <= max(17.0, size[0] / 45.0)
-            figure.canvas.draw()
-            width, height = figure.canvas.get_width_height()
+            figure.draw_without_rendering()
             legend = figure.axes[0].get_legend()
             artists = [*figure.axes[0].texts, *(axes.yaxis.label for axes in figure.axes[1:])]
             for box in [a.get_window_extent() for a in (*artists, *([legend] if legend else []))]:
-                assert box.x0 >= 0
-                assert box.y0 >= 0
-                assert box.x1 <= width
-                assert box.y1 <= height
+                assert (box.min >= 0.0).all()
+                assert (box.max <= size).all()
 
 
 def things(n):
