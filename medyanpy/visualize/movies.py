@@ -132,7 +132,7 @@ def movie(
             window = window.around(np.concatenate([scene.corners, *(e.reshape(-1, 3) for e in scene.links.values())]))
 
     # What does not move is drawn once.
-    backdrop, looks = None, {"opacity": opacity, "edges": bool(edges)}
+    backdrop = None
     if not any(s.is_membrane for s in surfaces):
         backdrop = backdrop_of(surfaces, window, size, "viridis", inside)
 
@@ -141,7 +141,9 @@ def movie(
         for scene in scenes():
             now = objects_of(scene, scene.past(list(past)), boxes, constant)
             give_colors(*now, painted)
-            yield render(*now, window, size, point_radius, "viridis", inside, backdrop, **looks)
+            yield render(
+                *now, window, size, point_radius, "viridis", inside, backdrop, opacity=opacity, edges=bool(edges)
+            )
             past.append(scene)
 
     image = images()

@@ -255,7 +255,8 @@ def legend_of_two(surfaces: list[Sheet], label: str, colormap: str) -> list[tupl
 
 def _known_values(surfaces: list[Sheet]) -> np.ndarray:
     values = np.concatenate([np.empty(0), *(s.values.ravel() for s in surfaces if s.values is not None)])
-    return values[np.isfinite(values)]
+    known: np.ndarray = values[np.isfinite(values)]
+    return known
 
 
 def _triangles(

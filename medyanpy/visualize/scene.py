@@ -540,7 +540,8 @@ def label_of(values: Any, label: str, unit: str) -> str:
 def give_colors(surfaces: list[Sheet], solids: list[Solids], colors: Mapping[str, Any]) -> None:
     """Let things have other colours, by their names."""
     named: dict[str, list[Sheet | Solids]] = {}
-    for one in (*surfaces, *solids):
+    everything: list[Sheet | Solids] = [*surfaces, *solids]
+    for one in everything:
         named.setdefault(one.name, []).append(one)
     for name, color in colors.items():
         for one in look_up(named, name, "drawn object", ParameterError):
