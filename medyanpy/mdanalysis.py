@@ -45,7 +45,8 @@ class TopologyParser(TopologyReaderBase):  # type: ignore[misc]
     filament, each rod and each membrane is a residue; so is every other bead.
 
     Bonds are links of filaments and rods and edges of triangles, as in the first frame, with the name of the handle as
-    type; and what forces join, of type ``"bonds"``. What jumps bind comes and goes, which bonds of MDAnalysis cannot: it is in the frames, see `TrajectoryReader`.
+    type, and what forces join, of type ``"bonds"``. What jumps bind comes and goes, which bonds of MDAnalysis cannot:
+    it is in the frames, see `TrajectoryReader`.
     """
 
     format = "MEDYANPY"
