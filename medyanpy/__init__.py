@@ -43,7 +43,9 @@ from medyanpy.errors import (
     ThermostatWarning,
     TimestepWarning,
     TopologyError,
+    TrajectoryWarning,
     UnitsWarning,
+    WalltimeError,
 )  # fmt: skip
 from medyanpy.files.documents import deserialize, serialize
 from medyanpy.files.exports import ExportReport, export
@@ -89,9 +91,11 @@ __all__ = [
     "Topology",
     "TopologyError",
     "Trajectory",
+    "TrajectoryWarning",
     "TriangleMesh",
     "UnitsWarning",
     "VerletIntegrator",
+    "WalltimeError",
     "__version__",
     "analysis",
     "boundaries",

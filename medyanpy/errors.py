@@ -13,8 +13,8 @@ from typing import Any
 __all__ = [
     "ArgumentError", "BoxWarning", "ContextInUseError", "ConvergenceWarning", "ExecutorError", "MedyanError",
     "MeshError", "MeshQualityWarning", "OutputError", "ParameterError", "PublicNameError", "ReporterWarning",
-    "SimulationError", "StructureWarning", "ThermostatWarning", "TimestepWarning", "TopologyError", "UnitsWarning",
-    "UnknownNameError",
+    "SimulationError", "StructureWarning", "ThermostatWarning", "TimestepWarning", "TopologyError", "TrajectoryWarning",
+    "UnitsWarning", "UnknownNameError", "WalltimeError",
 ]  # fmt: skip
 
 
@@ -49,6 +49,10 @@ class ParameterError(MedyanError, ValueError):
 
 class ArgumentError(ParameterError, TypeError):
     """A call with arguments that are not those of the function; the message shows the call, or what was meant."""
+
+
+class WalltimeError(ParameterError):
+    """A walltime shorter than a single step, which has been taken, and saved where a checkpoint is."""
 
 
 class PublicNameError(ParameterError, AttributeError):
@@ -164,6 +168,10 @@ class MeshQualityWarning(UserWarning):
 
 class ReporterWarning(UserWarning):
     """Reporters that a checkpoint does not bring back; the message names them, and says why."""
+
+
+class TrajectoryWarning(UserWarning):
+    """A trajectory of which a file is missing; the message names it."""
 
 
 def warn_outside(text: str, kind: type[Warning]) -> None:

@@ -16,7 +16,7 @@ from medyanpy._tools.outputs import folder_path, is_lock
 from medyanpy._tools.progress import Progress
 from medyanpy._tools.threads import threads_by_default
 from medyanpy._tools.validation import file_path, whole_number
-from medyanpy.errors import ParameterError, shown
+from medyanpy.errors import ParameterError, WalltimeError, shown
 from medyanpy.files.checkpoint import is_checkpoint, read_head
 from medyanpy.files.documents import deserialize
 from medyanpy.reporters import CheckpointReporter, Reporter, StateDataReporter, TrajectoryReporter
@@ -162,7 +162,9 @@ def run(
     ParameterError
         A folder that is a file, or whose run is farther than `until`, or is under way in another process, or has lost
         its checkpoint; what is no document of a Simulation; a `make` that returns something else, or whose reporters
-        write elsewhere, or over what is there; a walltime too short for a single step: that one is saved nevertheless.
+        write elsewhere, or over what is there.
+    WalltimeError
+        A walltime too short for a single step: that one is saved nevertheless.
     SimulationError
         The run cannot go on. The checkpoint is the last that was saved.
     OutputError
@@ -385,7 +387,7 @@ def _go(
             raise
     save()
     if step == before + 1 < until and deadline.left < 0.0 and not deadline.stopped:
-        raise ParameterError(
+        raise WalltimeError(
             f"{what}: walltime = {in_words(deadline.seconds)} is shorter than what it takes to build the simulation "
             f"and take one step ({in_words(deadline.elapsed)}); the step is saved: give more time for others"
         )

@@ -18,7 +18,7 @@ from medyanpy.context import Context
 from medyanpy.engine.minimize import Minimization, minimize
 from medyanpy.engine.summary import said_of, tables_of
 from medyanpy.engine.worksheet import Worksheet, look
-from medyanpy.errors import MedyanError, ParameterError, SimulationError, shown
+from medyanpy.errors import MedyanError, ParameterError, SimulationError, WalltimeError, shown
 from medyanpy.files.checkpoint import load_into, read_checkpoint, write_checkpoint
 from medyanpy.integrators import SplittingIntegrator
 from medyanpy.reporters import CheckpointReporter, Reporter
@@ -183,8 +183,9 @@ class Simulation(Displayed, Guarded):
         Raises
         ------
         ParameterError
-            A step that is past, or a walltime that is none. A walltime shorter than a single step with its reports:
-            that step has been taken and reported by then.
+            A step that is past, or a walltime that is none.
+        WalltimeError
+            A walltime shorter than a single step with its reports: that step has been taken and reported by then.
         SimulationError, OutputError
             As of `step`.
 
@@ -328,7 +329,7 @@ class Simulation(Displayed, Guarded):
         with Progress(total, progress, deadline) as bar:
             self._go(name, target, bar)
         if deadline is not None and deadline.left < 0.0 and self.current_step == before + 1 < target:
-            raise ParameterError(
+            raise WalltimeError(
                 f"{name}: walltime = {in_words(deadline.seconds)} is shorter than one step with its reports, which "
                 f"took {in_words(deadline.elapsed)}; that one has been taken: give more time for others"
             )

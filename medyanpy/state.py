@@ -363,6 +363,10 @@ class State(Displayed, Named):
     def temperatures(self) -> dict[str, float]:
         return dict(self._part("temperatures", "energy"))
 
+    def __repr__(self) -> str:
+        # Times are products of steps: of these all digits but the last two are meant.
+        return f"State(step={self.step}, time={self.time:.15g})"
+
     def _page(self) -> Page:
         parts = self._parts
         tables = []

@@ -4,13 +4,14 @@ Those that are there: rows in which nobody is have no place in what others count
 directors of filaments, are no particles.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from medyanpy._tools.images import box_lengths, displacement
-from medyanpy.errors import ParameterError
+from medyanpy.errors import ParameterError, foreign_errors
 from medyanpy.files.segments import TrajectoryHandle
 from medyanpy.files.trajectory import Frame, Trajectory
 from medyanpy.mesh.connectivity import Connectivity, connected, first_appearance
@@ -153,6 +154,16 @@ class Contents:
         except ParameterError:
             return False
         return True
+
+    @cached_property
+    def joining_forces(self) -> list[str]:
+        """Forces that join beads: those with links, and by the document, where there is one, those with bonds."""
+        last = self.trajectory._last
+        names = list(last.links)
+        with suppress(ParameterError), foreign_errors(f"{last.path} is damaged"):
+            forces = last.document()["content"]["system"]["forces"]
+            names += [f["name"] for f in forces if isinstance(f["arguments"].get("pairs"), np.ndarray)]
+        return names
 
     @property
     def numbers_of_jumps(self) -> list[int]:

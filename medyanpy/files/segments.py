@@ -201,8 +201,10 @@ class Segment:
         Whether beads do.
     n_beads : int
         Rows of beads.
-    follows : (int, int) or None
-        Of a segment after the first: how many frames come before it, and the step of the last.
+    follows : hdf5.Before or None
+        Of a segment after the first: the frames before it.
+    has_next : bool
+        Whether it knows of a segment after it.
 
     Raises
     ------
@@ -213,6 +215,7 @@ class Segment:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._file: Any = None
+        self._end: tuple[Any, hdf5.Before] | None = None
         with ExitStack() as stack:
             there = None
             # Another may take its place in between.
@@ -235,7 +238,7 @@ class Segment:
                     self.elements: dict[str, Element] = _read_elements(file)
                     self.sites: dict[str, list[Sites]] = _read_sites(file, self.elements)
                     self.n_beads: int = len(file["particles/all/mass"])
-                    self.follows: tuple[int, int] | None = hdf5.segment_of(file)
+                    self.follows: hdf5.Before | None = hdf5.segment_of(file)
                     self.links: dict[str, list[Sites]] = _read_links(file)
                     self.seed: int | None = int(own.attrs["seed"]) if "seed" in own.attrs else None
                     self.energies: dict[str, str] = {
@@ -262,6 +265,9 @@ class Segment:
                 file[path]["value"].id.refresh()
             for name in ("time", "step"):
                 group[name].id.refresh()
+            if hdf5.NEXT in file:
+                file[hdf5.NEXT].id.refresh()
+            self.has_next: bool = hdf5.has_next(file)
             self.steps: np.ndarray = hdf5.counted_steps(file)
             self.times: np.ndarray = group["time"][: len(self.steps)]
 
@@ -270,6 +276,14 @@ class Segment:
 
     def __bool__(self) -> bool:
         return True
+
+    def up_to_the_end(self, before: hdf5.Before) -> hdf5.Before:
+        """All frames up to its end, after those before it."""
+        key = before, len(self)
+        if self._end is None or self._end[0] != key:
+            with foreign_errors(f"{self.path} is damaged"):
+                self._end = key, hdf5.up_to_the_end(self._file, before)
+        return self._end[1]
 
     def _dataset(self, name: str) -> Any:
         """None where this file does not hold it."""
@@ -322,10 +336,16 @@ class Segment:
                 if place not in self._file:
                     return self._bonds_of_before(k)
                 found = self._file[place][()]
-            if found.ndim != 2 or found.shape[1] != 2:
-                raise ValueError(f"they have the shape {found.shape}")
+        if found.ndim != 2 or found.shape[1] != 2 or found.dtype.kind not in "iu":
+            raise ParameterError(
+                f"{self.path} is damaged: bonds must be pairs of numbers, not {found.dtype} of shape {found.shape}"
+            )
         found = found[(found >= 0).all(axis=1)]
         if not self.comes_and_goes:
+            if found.max(initial=-1) >= self.n_beads:
+                raise ParameterError(
+                    f"{self.path} is damaged: a bond is of bead {found.max()}, and there are {self.n_beads}"
+                )
             return found.astype(np.int64)
         order = np.argsort(ids, kind="stable")
         rows = order[np.searchsorted(ids[order], found).clip(max=len(ids) - 1)]

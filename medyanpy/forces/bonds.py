@@ -173,6 +173,10 @@ class CustomBonds(WrittenForce, NamedTerms):
         """(B, 2) bead numbers."""
         return self._pairs
 
+    @property
+    def joined(self) -> np.ndarray:
+        return self._pairs
+
     def _numbers_of_bonds(self, names: Any) -> list[np.ndarray]:
         return [np.broadcast_to(np.asarray(value, float), (len(self._pairs),)) for value in self._named(*names)]
 

@@ -4,14 +4,14 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from medyanpy._tools.images import box_lengths
 from medyanpy._tools.validation import whole_number
 from medyanpy.beads import Membrane
-from medyanpy.errors import ParameterError
+from medyanpy.errors import ParameterError, shown
 from medyanpy.handles import Handle
 from medyanpy.mesh import geometry
 from medyanpy.reporters._table import TableReporter
@@ -187,8 +187,11 @@ class StateDataReporter(TableReporter):
         Step number at which the work will be done; counts from step 0 also in a run that goes on from a checkpoint.
     separator : str
         Between columns.
+    comment : str
+        Before the titles: ``"#"``, with which `numpy.loadtxt` passes over them, or ``""`` for pandas, spreadsheets and
+        others that take the first line for titles.
     append : bool
-        Go on in an existing file. Its header must be the same. Rows of steps that are still to come (a run that
+        Go on in an existing file. Its titles must be the same. Rows of steps that are still to come (a run that
         goes on from an earlier checkpoint) are cut off, if it has a Step column.
     overwrite : bool
         Replace an existing file.
@@ -206,7 +209,8 @@ class StateDataReporter(TableReporter):
     Notes
     -----
     The table starts with one line of titles behind a ``#``, as OpenMM's does; everything below is numbers, so that
-    ``numpy.loadtxt(file, delimiter=",")`` reads it.
+    ``numpy.loadtxt(file, delimiter=",")`` reads it. Titles are quoted as CSV has it (RFC 4180). For
+    ``pandas.read_csv(file)`` give ``comment=""``, or its first column is ``#"Step"``.
 
     Examples
     --------
@@ -249,9 +253,12 @@ class StateDataReporter(TableReporter):
         elapsed_time: bool = False,
         total_steps: int | None = None,
         separator: str = ",",
+        comment: Literal["#", ""] = "#",
         append: bool = False,
         overwrite: bool = False,
     ) -> None:
+        if comment not in ("#", ""):
+            raise ParameterError(f"StateDataReporter: comment = {shown(comment)} but must be '#' or ''")
         options = {
             "progress": progress,
             "step": step,
@@ -283,7 +290,7 @@ class StateDataReporter(TableReporter):
         self._columns: list[Column] | None = None
         self._clock: _Clock | None = None
         # Last: it opens the file.
-        super().__init__(file, interval, separator=separator, append=append, overwrite=overwrite)
+        super().__init__(file, interval, separator=separator, append=append, overwrite=overwrite, comment=comment)
 
     # What a Simulation calls --------------------------------------------------------------------------------
 

@@ -57,6 +57,26 @@ def checked_spheres(what: str, spheres: Any) -> dict[str, list[BeadModel]]:
     return checked
 
 
+def checked_colors(what: str, colors: Any) -> dict[str, tuple[float, float, float]]:
+    """Colours by names of handles, forces and jumps; which there are is known later."""
+    if colors is None:
+        return {}
+    if not isinstance(colors, Mapping):
+        raise ParameterError(f"{what}: colors must be a dict of names of handles, not {type(colors).__name__}")
+    need_matplotlib()
+    from matplotlib.colors import to_rgb
+
+    checked: dict[str, tuple[float, float, float]] = {}
+    for name, color in colors.items():
+        try:
+            checked[name] = to_rgb(color)
+        except (ValueError, TypeError) as cause:
+            raise ParameterError(
+                f"{what}: colors[{name!r}] = {shown(color)} but must be a colour of Matplotlib"
+            ) from cause
+    return checked
+
+
 def need_matplotlib() -> None:
     try:
         import matplotlib  # noqa: F401

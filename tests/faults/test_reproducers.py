@@ -55,6 +55,8 @@ REPRODUCERS = {
     ],
     "fuzz_readers": ["test_hostile_mutations.py::test_mutated_files_are_read_or_refused"],
     "fuzz_worker": ["test_hostile_mutations.py::test_mutated_files_are_read_or_refused"],
+    "gsd_of_names_beyond_ascii": ["test_readers.py::test_gsd_of_names_beyond_ascii"],
+    "h5_in_the_classic_layout": ["test_missing_parts.py::test_copies_in_other_layouts_open"],
     "hostile_by_hand": [
         "test_hostile_files.py::test_members_that_are_no_plain_array_of_numbers_are_refused",
         "test_hostile_files.py::test_documents_with_absurd_shapes_are_refused",
@@ -107,6 +109,7 @@ REPRODUCERS = {
     ],
     "second_writer": ["test_trajectory_files.py::test_a_second_writer_is_refused"],
     "sigint_random": ["test_interrupts.py::test_random_interrupts_cost_nothing"],
+    "table_titles_with_quotes": ["test_state_data.py::test_titles_are_those_of_csv"],
 }
 
 
