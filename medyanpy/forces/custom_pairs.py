@@ -254,8 +254,7 @@ class CustomPair(WrittenForce, EndingPair):
             return None
         graph, u = self._whole_graph([])
         end = self._numbers["cutoff"]
-        slope = graph.derivative(u, 0)
-        nodes = [u, slope, graph.derivative(slope, 0)]
+        nodes = [u, graph.along(u, 0), graph.along(u, 0, 0)]
 
         def stiffness(r: np.ndarray, _: Any = None) -> np.ndarray:
             return steepest(np.column_stack(graph.evaluate(nodes, [r])), r)
@@ -283,9 +282,7 @@ class CustomPair(WrittenForce, EndingPair):
             self._of_members(layout, members.row, members.bead, list(of[which].values()), which) for which in "12"
         ]
         graph, u = self._whole_graph([*of["1"], *of["2"]])
-        wanted = [u]
-        for _ in range(3):
-            wanted.append(graph.derivative(wanted[-1], 0))
+        wanted = [u, *(graph.along(u, *[0] * k) for k in (1, 2, 3))]
         cutoff = self._numbers["cutoff"]
         operation = pairs.WrittenPairs(
             self.name, cutoff, *numbers, not self._is_one_group, [graph.program(wanted[:2]), graph.program(wanted)],
