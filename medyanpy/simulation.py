@@ -417,9 +417,9 @@ class Simulation(Displayed, Guarded):
         Notes
         -----
         What it remarks at its end have been warnings when the Context was made: `TimestepWarning`,
-        `ThermostatWarning`, `BoxWarning`, `UnitsWarning`.
+        `ThermostatWarning`, `BoxWarning`, `UnitsWarning`, `OverlapWarning`. The last is of where beads are now.
         """
-        return look(self.context.system, self.context.integrator)
+        return look(self.context.system, self.context.integrator, self.context._overlaps())
 
     def minimize_energy(
         self, tolerance: float | None = None, max_iterations: int = 10_000, *, progress: bool | None = None
@@ -430,8 +430,10 @@ class Simulation(Displayed, Guarded):
         ----------
         tolerance : float, pN, > 0, optional
             Stop when no force component on a movable bead is larger. Where none is given, 0.01 kT over the shortest
-            edge or link (without any, the mean distance of beads), which heat exceeds a hundred times; without a
-            temperature 0.001 of the root mean square force at the start.
+            edge or link, which heat exceeds a hundred times. Without edges and links: over the distance to which heat
+            brings two beads of a pair force; without such a force, over the mean distance of beads. Without a
+            temperature 0.001 of the root mean square force at the start or, with pair forces that keep beads apart,
+            what moves the lightest bead by 1e-7 of that length in a timestep.
         max_iterations : int, >= 0
             Stop after so many evaluations of the forces; 0 for no bound.
         progress : bool, optional
@@ -441,7 +443,8 @@ class Simulation(Displayed, Guarded):
         -------
         Minimization
             A number, the largest force component that is left, pN, with ``converged``, ``tolerance``, ``iterations``,
-            ``energy_before`` and ``energy_after``. `ConvergenceWarning` where forces are not that small.
+            ``energy_before`` and ``energy_after``. `ConvergenceWarning` where forces are not that small: it names the
+            bead with the largest, and the force that is the strongest there.
 
         Raises
         ------
@@ -450,6 +453,10 @@ class Simulation(Displayed, Guarded):
 
         Notes
         -----
+        Beads may start on top of each other: forces on single beads are cut to 1000 kT over that length until all are
+        parted (without a temperature, to a hundred times those on most beads), and beads in one place are put apart
+        first, in directions drawn with a fixed seed.
+
         In-triangle points slide over the mesh as they do in G, and vertices feel what points push on them.
         """
         with self.context.turn.taken("minimize_energy", in_reports=False):

@@ -610,9 +610,9 @@ cdef class NeighborList:
         return out
 
 
-def near_pairs(const double[:, ::1] x, double reach):
+def near_pairs(const double[:, ::1] x, double reach, box=None):
     """(P, 2) int32: rows of x (n, 3) that are nearer to each other than `reach` (to 1e-8 of it), each pair once,
-    the lower row first.
+    the lower row first; in a periodic box (3,) of nearest images, 0 in open directions.
 
     MemoryError: there is no room for so many. ValueError: an x that is not finite.
     """
@@ -632,6 +632,11 @@ def near_pairs(const double[:, ::1] x, double reach):
     memset(&world, 0, sizeof(World))
     world.threads = 1
     world.fault.bead = -1
+    for k in range(3):
+        if box is not None and box[k] > 0.0:
+            world.box.periodic = 1
+            world.box.length[k] = box[k]
+            world.box.inverse[k] = 1.0 / <double> box[k]
     memset(&sites, 0, sizeof(SiteArrays))
     sites.x = &x[0, 0]
     sites.id = &number[0]

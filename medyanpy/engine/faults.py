@@ -11,6 +11,7 @@ from medyanpy._kernels.program import ProgramFault
 from medyanpy._kernels.program import Sequence as Operations
 from medyanpy._tools.turns import Turn
 from medyanpy.engine.needles import flattest, heights
+from medyanpy.engine.overlaps import MINIMISE, Overlap, overlaps_now
 from medyanpy.engine.schedule import Schedule
 from medyanpy.engine.store import Store
 from medyanpy.errors import SimulationError
@@ -66,6 +67,15 @@ _CAUSES = {
     "the beads far denser than the cutoff suggests?",
 }
 
+#: What beads that overlap can end as.
+_OF_OVERLAPS = {
+    "not finite", "too many crossings", "degenerate triangle", "not converged", "lost surface", "constraints lost",
+    "runaway", "out of tether", "not solved",
+}  # fmt: skip
+_INFINITE = (
+    "this force is no finite number where the bead is: its energy or its slope is infinite there, or has no value"
+)
+
 #: What is likely wrong where a bead has run away: by whether it was a force, and whether it has a triangle.
 _SMALLER = "The timestep is too large for the stiffest force here: try a smaller one"
 _MEANT = ". If it is meant to be so fast, simulation.context.runaway = None lets it"
@@ -87,6 +97,8 @@ class Faults:
         self.store = store
         self.turn = turn
         self.schedule: Schedule
+        #: Whether pairs overlapped when the run started; None after a change, when that is not known.
+        self.overlapping: bool | None = None
 
     @contextmanager
     def explained(self) -> Iterator[None]:
@@ -122,9 +134,34 @@ class Faults:
             culprits = [self._strongest(culprits, fault.bead)]
         back = f". The simulation is back at step {self.store.step}, "
         back += "the last good state" if repeatable else "the last state that was kept"
-        return self._explain(fault, culprits, back)
+        return self._explain(fault, culprits, back, self._overlap(fault))
 
-    def _explain(self, fault: ProgramFault, culprits: list[str], back: str = "") -> SimulationError:
+    def _overlap(self, fault: ProgramFault) -> Overlap | None:
+        """The pair that overlaps at the last good state, if what failed can come of it."""
+        if fault.kind not in _OF_OVERLAPS:
+            return None
+        try:
+            found = overlaps_now(self.schedule)
+        except (SimulationError, ProgramFault, MemoryError):
+            return None
+        if not found or self.overlapping is False and not any(self._concerns(one, fault.bead) for one in found):
+            return None
+        concerned = [one for one in found if self._concerns(one, fault.bead)]
+        return (concerned or found)[0]
+
+    def _concerns(self, one: Overlap, place: int) -> bool:
+        """Whether a bead is one of those that overlap, or carries one."""
+        layout = self.store.layout
+        places = layout.rank[one.all_beads]
+        riders = places[places >= layout.n_cartesian] - layout.n_cartesian
+        if len(riders) and len(self.store.faces):
+            riders = riders[riders < len(self.store.triangle)]
+            places = np.concatenate([places, self.store.faces[self.store.triangle[riders]].ravel()])
+        return bool((places == place).any())
+
+    def _explain(
+        self, fault: ProgramFault, culprits: list[str], back: str = "", overlap: Overlap | None = None
+    ) -> SimulationError:
         """The fault of a kernel in the user's words."""
         force = culprits[0] if culprits else None
         bead: int | None = None
@@ -143,7 +180,11 @@ class Faults:
         of_force = "" if force is None else f", force {force}"
         of_jump = "" if jump is None else f", jump {jump}"
         error = f"{type(fault.cause).__name__}: {fault.cause}"
-        if fault.kind == "runaway":
+        started = overlap is not None and (self.overlapping or (self.overlapping is None and self._first))
+        if overlap is not None:
+            force = overlap.force
+            of_force = f", force {force}"
+        if fault.kind == "runaway" and not started:
             layout = self.store.layout
             box = layout.box if layout.is_periodic else None
             point = fault.bead - layout.n_cartesian
@@ -162,8 +203,15 @@ class Faults:
         cause = _CAUSES.get(fault.kind, fault.kind).format(
             value=fault.value, error=error, energy=energy, room=room, row=row
         )
-        if fault.kind == "runaway":
+        if started and overlap is not None:
+            cause = f"{overlap.text}: {MINIMISE}"
+        elif overlap is not None:
+            cause = f"{overlap.text}: they have come too near each other in this run. The timestep is too large, "
+            cause += "or something has pushed them together: try a smaller timestep, or minimize_energy() first"
+        elif fault.kind == "runaway":
             cause += _RUNAWAYS[force is None, triangle is None]
+        elif fault.kind == "not finite" and back and force is not None and fault.bead >= 0:
+            cause = cause if np.isfinite(self._strength(force, fault.bead)) else _INFINITE
         message = f"step {fault.step}{where}{of_force}{of_jump}: {cause}{back}"
         return SimulationError(
             message,
@@ -174,6 +222,11 @@ class Faults:
             triangle=triangle,
             jump=jump,
         )
+
+    @property
+    def _first(self) -> bool:
+        """Whether no step has been taken since the last change from outside."""
+        return self.store.step == self.schedule.started
 
     def _in_words(self, energy: float) -> str:
         kT = self.schedule.integrator.kT
@@ -200,6 +253,11 @@ class Faults:
 
     def _strongest(self, names: list[str], place: int) -> str:
         return max(names, key=lambda name: self._strength(name, place))
+
+    def strongest(self, bead: int) -> str | None:
+        """The force that alone pulls most at a bead, by its number in the topology."""
+        names = list(self.schedule.bound_forces)
+        return self._strongest(names, int(self.store.layout.rank[bead])) if names else None
 
     def _culprits(self, fault: ProgramFault) -> list[str]:
         """The force that failed; or those that, computed alone, give the bead a force that is not finite."""

@@ -15,9 +15,11 @@ from medyanpy._tools.images import box_lengths
 from medyanpy._tools.tables import aligned
 from medyanpy.beads import Constraints, Membrane
 from medyanpy.engine.needles import flattest, heights
+from medyanpy.engine.overlaps import MINIMISE
 from medyanpy.errors import (
     BoxWarning,
     MeshQualityWarning,
+    OverlapWarning,
     ThermostatWarning,
     TimestepWarning,
     UnitsWarning,
@@ -30,6 +32,7 @@ from medyanpy.jumps import EdgeFlips
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from medyanpy.engine.overlaps import Overlap
     from medyanpy.forces import Force
     from medyanpy.handles import Handle
     from medyanpy.integrators import SplittingIntegrator
@@ -183,8 +186,8 @@ class Worksheet:
     __repr__ = __str__
 
 
-def look(system: "System", integrator: "SplittingIntegrator") -> Worksheet:
-    """The worksheet of a system under an integrator."""
+def look(system: "System", integrator: "SplittingIntegrator", found: "Sequence[Overlap]" = ()) -> Worksheet:
+    """The worksheet of a system under an integrator, with what overlaps."""
     start = Start(system.topology, integrator.overdamped)
     rates = [force.squared_frequencies(start) for force in system.forces]
     handles = [handle for handle in system.topology.handles if not isinstance(handle, Constraints)]
@@ -195,6 +198,7 @@ def look(system: "System", integrator: "SplittingIntegrator") -> Worksheet:
     )
     together = _force_row(system, integrator, start, "all together", list(zip(system.forces, rates, strict=True)))
     remarks = [
+        *_remarks_of_overlaps(found),
         *(
             _remarks_of_timesteps(system, integrator, system.forces, forces)
             or _remarks_of_their_sum(system, integrator, together)
@@ -212,11 +216,15 @@ def look(system: "System", integrator: "SplittingIntegrator") -> Worksheet:
     )
 
 
-def warn(system: "System", integrator: "SplittingIntegrator", said: set[str]) -> None:
+def warn(
+    system: "System", integrator: "SplittingIntegrator", said: set[str], found: "Sequence[Overlap]" = ()
+) -> None:
     """Of all that a worksheet remarks and that has not been said."""
-    for kind, text in look(system, integrator).remarks:
-        if text not in said:
-            said.add(text)
+    for kind, text in look(system, integrator, found).remarks:
+        # Of pairs that overlap once for each force: others do after an edit.
+        key = text.partition(":")[0] if kind is OverlapWarning else text
+        if key not in said:
+            said.add(key)
             warn_outside(text, kind)
 
 
@@ -314,6 +322,10 @@ def _least_and_largest(values: np.ndarray) -> tuple[float, float]:
 
 
 # Remarks ----------------------------------------------------------------------------------------------------------
+
+
+def _remarks_of_overlaps(found: "Sequence[Overlap]") -> list[_Remark]:
+    return [(OverlapWarning, f"{one.force}: {one.text}: {MINIMISE}") for one in found]
 
 
 def _remarks_of_timesteps(
