@@ -99,7 +99,7 @@ class Context(Displayed, Guarded):
         store = Store(self.system.topology, threads, self.integrator.seed, self.system.box)
         faults = Faults(store, self.turn)
         schedule = Schedule(store, self.system, self.integrator, faults)
-        engine = Engine(store, faults, schedule, Measure(store, schedule), Degradation(store.layout))
+        engine = Engine(store, faults, schedule, Measure(store, schedule), Degradation(store.layout, self.system))
         store.program.admit, store.program.between = engine.measure.admit, self._serve
         # Last: an error names forces.
         schedule.settle()

@@ -13,7 +13,7 @@ from typing import Any
 __all__ = [
     "ArgumentError", "BoxWarning", "ContextInUseError", "ConvergenceWarning", "ExecutorError", "MedyanError",
     "MeshError", "MeshQualityWarning", "OutputError", "OverlapWarning", "ParameterError", "PublicNameError",
-    "ReporterWarning", "SimulationError", "SitesWarning", "ThermostatWarning", "TimestepWarning", "TopologyError", "UnitsWarning",
+    "ReporterWarning", "SimulationError", "SitesWarning", "StatisticsWarning", "ThermostatWarning", "TimestepWarning", "TopologyError", "UnitsWarning",
     "UnknownNameError", "foreign_errors", "shortened", "shown", "warn_outside",
 ]  # fmt: skip
 
@@ -148,6 +148,10 @@ class ConvergenceWarning(UserWarning):
 class SitesWarning(UserWarning):
     """Anchors that different calls made at one place, and that are one site of several jumps; the message names them.
     """
+
+
+class StatisticsWarning(UserWarning):
+    """An estimate whose error is not a number, as of a run that is too short; the message says why."""
 
 
 class ThermostatWarning(UserWarning):

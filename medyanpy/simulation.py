@@ -442,7 +442,7 @@ class Simulation(Displayed, Guarded):
         Returns
         -------
         Minimization
-            A number, the largest force component that is left, pN, with ``converged``, ``tolerance``, ``iterations``,
+            A number, the largest force component that is left (of points at edges, see below), pN, with ``converged``, ``tolerance``, ``iterations``,
             ``energy_before`` and ``energy_after``. `ConvergenceWarning` where forces are not that small: it names the
             bead with the largest, and the force that is the strongest there.
 
@@ -457,7 +457,11 @@ class Simulation(Displayed, Guarded):
         parted (without a temperature, to a hundred times those on most beads), and beads in one place are put apart
         first, in directions drawn with a fixed seed.
 
-        In-triangle points slide over the mesh as they do in G, and vertices feel what points push on them.
+        In-triangle points slide over the mesh as they do in G, and vertices feel what points push on them. At edges the
+        energy of points has kinks: one that is pushed onto an edge from both of its triangles is at rest where no force
+        along the edge is larger than the tolerance, and one at a vertex where no edge there pulls by more, whatever
+        ``state.forces`` has for it. At a vertex that is by the force on the point in space: for energies of points that
+        are not functions of places (`MembraneField`, `PointCurvature`) those of the triangle that it is in.
         """
         with self.context.turn.taken("minimize_energy", in_reports=False):
             return minimize(self.context, tolerance, max_iterations, progress)

@@ -10,11 +10,14 @@ from medyanpy._kernels.kick import Kick
 from medyanpy._kernels.program import ProgramFault
 from medyanpy._kernels.program import Sequence as Operations
 from medyanpy._tools.turns import Turn
-from medyanpy.engine.needles import flattest, heights
+from medyanpy.beads import InTrianglePoints, Membrane
+from medyanpy.engine.needles import flattest, heights, keepers
 from medyanpy.engine.overlaps import MINIMISE, Overlap, overlaps_now
 from medyanpy.engine.schedule import Schedule
 from medyanpy.engine.store import Store
 from medyanpy.errors import SimulationError
+from medyanpy.forces._written import WrittenForce
+from medyanpy.jumps import EdgeFlips
 
 if TYPE_CHECKING:
     from medyanpy.handles import Handle
@@ -26,8 +29,7 @@ _CAUSES = {
     "stiffest force, or beads start on top of each other: try a smaller timestep or minimize_energy() first",
     "too many crossings": "an in-triangle point crosses edges without end. Its speed times the timestep is far "
     "larger than a triangle: try a smaller timestep, or a larger mass",
-    "degenerate triangle": "a triangle here has lost its area. The membrane needs a force "
-    "that keeps its triangles in shape (MembraneEdgeSprings, MembraneArea(per_triangle=True)) or a smaller timestep",
+    "degenerate triangle": "a triangle here has lost its area. The membrane needs {keep} or a smaller timestep",
     "not solved": "the equations of a linearly implicit kick have no solution here, or Newton's method does not find "
     "it. The timestep is too large, or the stiff forces push outwards: try a smaller timestep or another kick "
     "(positive_definite=True)",
@@ -80,12 +82,10 @@ _INFINITE = (
 _SMALLER = "The timestep is too large for the stiffest force here: try a smaller one"
 _MEANT = ". If it is meant to be so fast, simulation.context.runaway = None lets it"
 _RUNAWAYS = {
-    (False, False): f"{_SMALLER}, a larger mass, or a force that keeps triangles in shape (MembraneEdgeSprings, "
-    f"MembraneArea(per_triangle=True)){_MEANT}",
+    (False, False): f"{_SMALLER}, a larger mass, or {{keep}}{_MEANT}",
     (False, True): f"{_SMALLER}, or minimize_energy() first{_MEANT}",
     (True, False): "No force gave it that but the flight of points in a triangle that has become flat: its height is "
-    "not large against speeds times the timestep. Try a smaller timestep, a larger mass, or a force that keeps "
-    f"triangles in shape (MembraneEdgeSprings, MembraneArea(per_triangle=True)){_MEANT}",
+    f"not large against speeds times the timestep. Try a smaller timestep, a larger mass, or {{keep}}{_MEANT}",
     (True, True): f"{_SMALLER}{_MEANT}",
 }
 
@@ -200,18 +200,20 @@ class Faults:
                 where += f", triangle {triangle} (height {height:.3g} nm)"
         energy = self._in_words(fault.value)
         room = 0 if handle is None else handle.capacity
+        of_shape = fault.kind == "degenerate triangle"
+        keep = self._keep(fault.bead).replace("keeps", "keeps its") if of_shape else ""
         cause = _CAUSES.get(fault.kind, fault.kind).format(
-            value=fault.value, error=error, energy=energy, room=room, row=row
+            value=fault.value, error=error, energy=energy, room=room, row=row, keep=keep
         )
         if started and overlap is not None:
             cause = f"{overlap.text}: {MINIMISE}"
-        elif overlap is not None:
-            cause = f"{overlap.text}: they have come too near each other in this run. The timestep is too large, "
-            cause += "or something has pushed them together: try a smaller timestep, or minimize_energy() first"
         elif fault.kind == "runaway":
-            cause += _RUNAWAYS[force is None, triangle is None]
-        elif fault.kind == "not finite" and back and force is not None and fault.bead >= 0:
-            cause = cause if np.isfinite(self._strength(force, fault.bead)) else _INFINITE
+            cause += _RUNAWAYS[force is None, triangle is None].format(keep=self._keep(fault.bead))
+        elif fault.kind == "not finite" and back and force is not None and overlap is None and fault.bead >= 0:
+            written = isinstance(self.schedule.system.forces[list(self.schedule.bound_forces).index(force)], WrittenForce)
+            cause = _INFINITE if written and np.isinf(self._strength(force, fault.bead)) else cause
+        if overlap is not None and not started:
+            cause += f". They have come too near each other: {overlap.text}"
         message = f"step {fault.step}{where}{of_force}{of_jump}: {cause}{back}"
         return SimulationError(
             message,
@@ -222,6 +224,17 @@ class Faults:
             triangle=triangle,
             jump=jump,
         )
+
+    def _keep(self, place: int) -> str:
+        """What would hold the triangles at a bead in shape."""
+        layout, system = self.store.layout, self.schedule.system
+        membrane: Membrane | None = None
+        if place >= 0:
+            handle = layout.topology.handle_of(int(layout.order[place]))
+            membrane = handle if isinstance(handle, Membrane) else None
+            membrane = handle.membrane if isinstance(handle, InTrianglePoints) else membrane
+        flows = any(isinstance(jump, EdgeFlips) and jump.membrane is membrane for jump in system.jumps)
+        return keepers(system.forces, membrane, flows)
 
     @property
     def _first(self) -> bool:

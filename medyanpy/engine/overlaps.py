@@ -102,7 +102,8 @@ def overlaps(
     if not forces:
         return []
     start = Start(system.topology, integrator.overdamped)
-    found = [_worst(force, integrator, start, layout, _Places(positions, orientations)) for force in forces]
+    with np.errstate(all="ignore"):
+        found = [_worst(force, integrator, start, layout, _Places(positions, orientations)) for force in forces]
     return sorted((one for one in found if one is not None), key=lambda one: -_size(one.energy))
 
 
@@ -182,7 +183,8 @@ def contact(schedule: "Schedule") -> float | None:
         size = np.full(len(members.row), start.lightness.max(initial=0.0))
         k = profile.strongest
         if profile.axes is None:
-            found.append(_Judge(force, integrator, profile).bound(np.array([k, k]), size, by_heat=True))
+            with np.errstate(all="ignore"):
+                found.append(_Judge(force, integrator, profile).bound(np.array([k, k]), size, by_heat=True))
         else:
             found.append(2.0 * float(profile.axes.min()))
     return min((one for one in found if one > 0.0), default=None)

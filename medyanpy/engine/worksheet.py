@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from medyanpy import units
 from medyanpy._tools.images import box_lengths
 from medyanpy._tools.tables import aligned
 from medyanpy.beads import Constraints, Membrane
@@ -63,6 +64,11 @@ _RESOLVED = 0.05
 _STIFFER = 4.0
 # Limits of timesteps are bounds up to twice; this changes them by a hundredth where stiffness is a number of its own.
 _LITTLE = 0.02
+# What masses (pN s²/nm) and timesteps (s) of cells are far below, and what work without units is not; and the kT that is
+# a temperature of anything there (pN nm).
+_SMALL = 1e-4
+_COLDEST = 1e-3
+_HOTTEST = 50.0
 # An energy across the whole system, in kT, that nothing feels.
 _NOTHING = 1e-9
 # Of an energy that is the same at both ends of a box.
@@ -515,10 +521,25 @@ def _remarks_of_units(
     rates: "Sequence[np.ndarray | None]",
     beads: tuple[BeadRow, ...],
 ) -> list[_Remark]:
-    """Slips of units. Only where a temperature was given in kelvin are numbers in units at all."""
+    """Slips of units. Where a temperature was given in kelvin numbers are in units; where a kT was given, they are if
+    masses and timesteps are as small as only pN s²/nm and s make them."""
     dt, kT = integrator.timestep, integrator.kT
-    if kT is None or not integrator.in_kelvin:
+    if kT is None:
         return []
+    if not integrator.in_kelvin:
+        masses = [float(np.median(h.mass)) for h in system.topology.handles if len(h.mass) and not h.fixed_beads.all()]
+        in_units = bool(masses) and max(masses) < _SMALL and dt < _SMALL
+        if not in_units or _COLDEST <= kT <= _HOTTEST:
+            return []
+        kelvin = kT / units.boltzmann
+        meant = f"temperature={kT:g} is what gives a temperature in kelvin" if kT > _HOTTEST else (
+            "1 J is 1e21 pN nm (units.joule)"
+        )
+        text = (
+            f"kT = {kT:g} pN nm is a temperature of {kelvin:.3g} K, beside masses of {max(masses):.3g} pN s²/nm and a "
+            f"timestep of {dt:g} s: at 300 K it is 4.14 pN nm. {meant}"
+        )
+        return [(UnitsWarning, text)]
     remarks: list[str] = []
     places = [cast(Any, h).positions for h in system.topology.handles if h.in_space]
     size = float(np.ptp(np.concatenate(places), axis=0).max())
