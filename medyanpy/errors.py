@@ -13,8 +13,8 @@ from typing import Any
 __all__ = [
     "ArgumentError", "BoxWarning", "ContextInUseError", "ConvergenceWarning", "ExecutorError", "MedyanError",
     "MeshError", "MeshQualityWarning", "OutputError", "OverlapWarning", "ParameterError", "PublicNameError",
-    "ReporterWarning", "SimulationError", "SitesWarning", "StatisticsWarning", "ThermostatWarning", "TimestepWarning", "TopologyError", "UnitsWarning",
-    "UnknownNameError", "foreign_errors", "shortened", "shown", "warn_outside",
+    "ReporterWarning", "SimulationError", "SitesWarning", "StatisticsWarning", "ThermostatWarning", "TimestepWarning",
+    "TopologyError", "UnitsWarning", "UnknownNameError", "foreign_errors", "shortened", "shown", "warn_outside",
 ]  # fmt: skip
 
 

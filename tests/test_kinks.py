@@ -28,7 +28,9 @@ def nearest(corners, c):
     w = np.linalg.lstsq(np.column_stack([b - a, d - a]), c - a, rcond=None)[0]
     if min(*w, 1.0 - w.sum()) >= 0.0:
         return a + w[0] * (b - a) + w[1] * (d - a)
-    ends = [(p + np.clip((c - p) @ (q - p) / ((q - p) @ (q - p)), 0.0, 1.0) * (q - p)) for p, q in ((a, b), (b, d), (d, a))]
+    ends = []
+    for p, q in ((a, b), (b, d), (d, a)):
+        ends.append(p + np.clip((c - p) @ (q - p) / ((q - p) @ (q - p)), 0.0, 1.0) * (q - p))
     return min(ends, key=lambda y: np.linalg.norm(y - c))
 
 

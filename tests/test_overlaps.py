@@ -23,7 +23,9 @@ PAIRS = {
     "EllipsoidRepulsion": (lambda a: FORCES.EllipsoidRepulsion(a, a, KT, [5.0, 5.0, 5.0]), 0.2),
     "CustomPair": (lambda a: FORCES.CustomPair(a, a, "e*(s/r)^12", cutoff=20.0, switch=16.0, e=KT, s=10.0), 0.2),
     "CustomPair of beads": (
-        lambda a: FORCES.CustomPair(a, a, "sqrt(e1*e2)*(s/r)^12", cutoff=20.0, switch=16.0, s=10.0, e=np.full(len(a), KT)),
+        lambda a: FORCES.CustomPair(
+            a, a, "sqrt(e1*e2)*(s/r)^12", cutoff=20.0, switch=16.0, s=10.0, e=np.full(len(a), KT)
+        ),
         0.2,
     ),
     "TabulatedPair": (lambda a: FORCES.TabulatedPair(a, a, TABLE, KT * (10.0 / TABLE) ** 12, switch=20.0), 2.2),
@@ -119,3 +121,85 @@ def proteins(n, seed=1):
     cell = topology.add_membrane(mp.TriangleMesh.icosphere(250.0, 2), 4e-12, 4e-6, fixed=True)
     topology.add_intriangle_points(cell, n, mass=4e-12, friction=4e-6, seed=seed, name="proteins")
     return topology
+
+
+def free(topology, x):
+    return topology.add_beads(x, mass=1e-9, friction=1e-5)
+
+
+def nodes(topology, x):
+    return topology.add_filaments([[p, p + [3.0, 0, 0]] for p in x[::2]], node_mass=1e-9, node_friction=1e-5)
+
+
+def bodies(topology, x):
+    turn = np.random.default_rng(2).normal(size=(len(x), 4))
+    turn /= np.linalg.norm(turn, axis=1)[:, None]
+    return topology.add_rigid_bodies(x, turn, 1e-9, [1e-8, 1e-8, 1e-8], 1e-5)
+
+
+def on_a_sphere(topology, x):
+    surface = mp.surfaces.Sphere(60.0)
+    return topology.add_surface_points(surface, surface.project(x - x.mean(axis=0)), mass=1e-9, friction=1e-5)
+
+
+def on_a_membrane(topology, x):
+    cell = topology.add_membrane(mp.TriangleMesh.icosphere(60.0, 2), 4e-9, 4e-6, fixed=True)
+    return topology.add_intriangle_points(cell, len(x), mass=1e-9, friction=1e-5, seed=1)
+
+
+KINDS = {
+    "beads": free, "balls": lambda t, x: t.add_balls(x, radius=5.0, mass=1e-9, friction=1e-5), "filaments": nodes,
+    "bodies": bodies, "surface points": on_a_sphere, "points": on_a_membrane,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("box", [None, (80.0, 80.0, 80.0)])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", ["WCA", "LennardJones"])
+def test_random_starts_of_every_kind_end_relaxed(kind, name, box):
+    """Two of them in one place; within 10 000 evaluations."""
+    if box and kind in ("surface points", "points"):
+        pytest.skip("a closed surface of that size does not fit the box")
+    x = np.random.default_rng(3).uniform(0.0, 80.0, (40, 3))
+    x[1] = x[0]
+    simulation, said = simulation_of(lambda t: KINDS[kind](t, x), PAIRS[name][0], word="BAGOGAB", box=box)
+    assert len(said) == 1
+    report = simulation.minimize_energy()
+    assert report.converged
+    assert "OverlapWarning" not in str(simulation.check())
+    simulation.context.set_velocities_to_temperature(kT=KT, seed=1)
+    simulation.step(20)
+
+
+def test_what_does_not_relax_names_bead_force_value_and_bound():
+    """Charges that attract each other without bound."""
+    simulation, _ = simulation_of(two(0.05), lambda a: FORCES.Coulomb(a, [1.0, -1.0]))
+    with pytest.warns(
+        mp.ConvergenceWarning, match=r"a force of \S+ pN is left on bead [01] of 'beads' \(strongest there: Coulomb\), above "
+        r"the tolerance of \S+ pN"
+    ):  # fmt: skip
+        assert not simulation.minimize_energy(max_iterations=200).converged
+
+
+def test_soft_and_separate_starts_say_nothing():
+    x = np.random.default_rng(3).uniform(0.0, 80.0, (40, 3))
+    for force in (lambda a: FORCES.SoftSphere(a, a, 10.0, 10.0), lambda a: FORCES.WCA(a, a, KT, 0.5)):
+        assert simulation_of(lambda t: free(t, x), force)[1] == []
+
+
+def test_excluded_pairs_and_other_groups_do_not_overlap():
+    topology = mp.Topology()
+    one, other = (topology.add_beads([[0.0, 0, 0], [0.1, 0, 0]], mass=1e-9) for _ in range(2))
+    system = mp.System(topology)
+    system.add_force(FORCES.WCA(one, one, KT, 10.0, exclusions=[[0, 1]]))
+    apart = topology.add_beads([[50.0, 0, 0]], mass=1e-9)
+    system.add_force(FORCES.WCA(other, apart, KT, 10.0, name="other"))
+    mp.Context(system, mp.VerletIntegrator(1e-9))
+
+
+def test_a_pair_across_the_sides_of_a_box_overlaps():
+    simulation, said = simulation_of(
+        lambda t: free(t, np.array([[0.1, 5.0, 5.0], [49.9, 5.0, 5.0]])), PAIRS["WCA"][0], box=(50.0, 50.0, 50.0)
+    )
+    assert "are 0.2 nm apart" in said[0]
+    assert simulation.minimize_energy().converged

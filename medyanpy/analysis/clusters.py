@@ -165,7 +165,8 @@ def cluster_sizes(
         np.column_stack([count, beads_there, np.ones(len(found))]),
     )
     if len(found) > 1 and np.isnan(summary[1]).any():
-        warn_of_no_error(frames.what, float(summary[0][0]), "the data are too few parts that do not depend on each other")
+        why = "the data are too few parts that do not depend on each other"
+        warn_of_no_error(frames.what, float(summary[0][0]), why)
     mean, weighted, widest = (Estimate(float(value), float(error)) for value, error in zip(*summary, strict=True))
     return ClusterSizes(size, *ratio(each, np.ones_like(each)), mean, weighted, widest)
 

@@ -156,9 +156,9 @@ class Filaments(Chains, Beads):
             raise ParameterError(f"{what}: the nodes of {self.name!r} have one friction, along and across")
         other, its_directors = _filaments(
             self.topology, what, x, starts, self._number_for(what, "mass", node_mass, "node_"),
-            self._number_for(what, "friction", node_friction, "node_"), node_friction_along, self.constrained, self.closed,
-            link_lengths, _fixed_nodes(what, fixed_nodes, len(x), 0), self.tolerance, along_links, director_mass,
-            director_friction,
+            self._number_for(what, "friction", node_friction, "node_"), node_friction_along, self.constrained,
+            self.closed, link_lengths, _fixed_nodes(what, fixed_nodes, len(x), 0), self.tolerance, along_links,
+            director_mass, director_friction,
         )  # fmt: skip
         new = np.arange(self.n_filaments, self.n_filaments + other.n_filaments)
         self.topology._grow(self, other)

@@ -144,10 +144,10 @@ class Faults:
             found = overlaps_now(self.schedule)
         except (SimulationError, ProgramFault, MemoryError):
             return None
-        if not found or self.overlapping is False and not any(self._concerns(one, fault.bead) for one in found):
-            return None
         concerned = [one for one in found if self._concerns(one, fault.bead)]
-        return (concerned or found)[0]
+        # Of a run that did not start with any, those elsewhere say nothing.
+        told = concerned if concerned or self.overlapping is False else found
+        return told[0] if told else None
 
     def _concerns(self, one: Overlap, place: int) -> bool:
         """Whether a bead is one of those that overlap, or carries one."""
@@ -210,7 +210,8 @@ class Faults:
         elif fault.kind == "runaway":
             cause += _RUNAWAYS[force is None, triangle is None].format(keep=self._keep(fault.bead))
         elif fault.kind == "not finite" and back and force is not None and overlap is None and fault.bead >= 0:
-            written = isinstance(self.schedule.system.forces[list(self.schedule.bound_forces).index(force)], WrittenForce)
+            of = dict(zip(self.schedule.bound_forces, self.schedule.system.forces, strict=True))
+            written = isinstance(of[force], WrittenForce)
             cause = _INFINITE if written and np.isinf(self._strength(force, fault.bead)) else cause
         if overlap is not None and not started:
             cause += f". They have come too near each other: {overlap.text}"

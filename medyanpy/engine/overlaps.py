@@ -27,8 +27,8 @@ __all__ = ["MINIMISE", "Overlap", "contact", "overlaps", "overlaps_now"]
 
 MINIMISE = "minimise first, simulation.minimize_energy()"
 
-# In kT. A pair of a hard core that has the first in it makes its beads 20 times as fast as heat does; from the second on
-# a pair overlaps if the timestep cannot follow it there, as no pair comes by heat.
+# In kT. A pair of a hard core that has the first in it makes its beads 20 times as fast as heat does; from the second
+# on a pair overlaps if the timestep cannot follow it there, as no pair comes by heat.
 _VIOLENT = 200.0
 _NOT_BY_HEAT = 20.0
 _HARD = 1e7
@@ -143,6 +143,8 @@ def _worst(
     if not reach > 0.0:
         return None
     pairs = force._that_meet(members, there[near_pairs(np.ascontiguousarray(x[there]), reach, box)])
+    main = _main_beads(force, members)
+    pairs = pairs[~_rigid(layout, main[pairs])]
     d = nearest_image(x[pairs[:, 1]] - x[pairs[:, 0]], box)
     apart = np.linalg.norm(d, axis=1)
     r = apart if profile.axes is None else _grown(d, profile.axes[pairs], *_frames(layout, members, pairs, at))
@@ -155,7 +157,6 @@ def _worst(
     worst = bad[np.lexsort((apart[bad], -np.where(np.isfinite(u[bad, 0]), u[bad, 0], np.inf)))[0]]
     i, j = members.bead[pairs[worst]].tolist()
     lost = bad[~(np.abs(u[bad, :2]) < _LOST).all(axis=1)]
-    main = _main_beads(force, members)
     bound = float(apart[worst] / r[worst] * judge.bound(pairs[worst], size)) if r[worst] > 0.0 else judge.bound(
         pairs[worst], size
     )
@@ -188,6 +189,19 @@ def contact(schedule: "Schedule") -> float | None:
         else:
             found.append(2.0 * float(profile.axes.min()))
     return min((one for one in found if one > 0.0), default=None)
+
+
+def _rigid(layout: "Layout", pairs: np.ndarray) -> np.ndarray:
+    """(P,) which pairs of beads are one, or joined by a link that keeps its length: nothing can part them."""
+    links = [np.empty((0, 2), np.int64)]
+    for handle in layout.topology.handles:
+        if getattr(handle, "constrained", False) and len(handle.joined):
+            links.append(handle.beads[handle.joined])
+    n = layout.n
+    kept = np.sort(np.concatenate(links), axis=1) @ [n, 1]
+    own = np.sort(pairs, axis=1) @ [n, 1]
+    out: np.ndarray = (pairs[:, 0] >= 0) & ((pairs[:, 0] == pairs[:, 1]) | np.isin(own, kept))
+    return out
 
 
 def _main_beads(force: PairForce, members: Any) -> np.ndarray:
@@ -228,7 +242,7 @@ class _Judge:
             energy, slope = u[:, 0], u[:, 1]
             rate = np.maximum(u[:, 2], 0.0) * together * larger * self.way
             share = 0.5 * self.timestep * (rate if self.overdamped else np.sqrt(rate))
-            none = ~np.isfinite(u[:, :2]).all(axis=1)
+            none = ~np.isfinite(u[:, :2]).all(axis=1) & self._has_numbers()
             repels = (slope < 0.0) | ((r == 0.0) & (energy > 0.0))
             if self.kT is None:
                 found = repels & (share > _MUCH_TOO_LONG)
@@ -237,6 +251,13 @@ class _Judge:
                 found |= repels & (energy >= _VIOLENT * self.kT) & self._hard()
         out: np.ndarray = none | found
         return out
+
+    def _has_numbers(self) -> bool:
+        """Whether pairs that are apart have energies: a force whose numbers are absurd says nothing of distances."""
+        end = 1.0 if self.profile.axes is not None else self.profile.end or 1.0
+        k = self.profile.strongest or 0
+        u = self.profile.values(np.array([0.5, 0.9]) * end, np.array([[k, k], [k, k]]))
+        return bool((np.abs(u[:, 0]) < _LOST).any())
 
     def _hard(self) -> bool:
         """Whether energies grow beyond all that heat gives, as beads come together."""

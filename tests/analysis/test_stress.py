@@ -358,7 +358,8 @@ def test_a_pull_is_positive_from_what_is_held_towards_where_it_is_pulled():
     trap = mp.forces.HarmonicTrap([0], 1.0, [0.0, 0.0, 10.0])
     assert analysis.tether_force([[0.0, 0, 0]], trap, [0, 0, 1]).item() == 10.0
     topology = mp.Topology()
-    cell = topology.add_membrane(mp.TriangleMesh.icosphere(1.0, 0).translated([0, 0, 10.0]), vertex_mass=1.0, fixed=True)
+    mesh = mp.TriangleMesh.icosphere(1.0, 0).translated([0, 0, 10.0])
+    cell = topology.add_membrane(mesh, vertex_mass=1.0, fixed=True)
     bead = topology.add_beads([[0.0, 0, 0]], mass=1.0)
     system = mp.System(topology)
     top = int(cell.beads[np.argmax(cell.positions[:, 2])])
