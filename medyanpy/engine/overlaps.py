@@ -242,14 +242,14 @@ class _Judge:
             energy, slope = u[:, 0], u[:, 1]
             rate = np.maximum(u[:, 2], 0.0) * together * larger * self.way
             share = 0.5 * self.timestep * (rate if self.overdamped else np.sqrt(rate))
-            none = ~np.isfinite(u[:, :2]).all(axis=1) & self._has_numbers()
+            none = ~np.isfinite(u[:, :2]).all(axis=1)
             repels = (slope < 0.0) | ((r == 0.0) & (energy > 0.0))
             if self.kT is None:
                 found = repels & (share > _MUCH_TOO_LONG)
             else:
                 found = repels & (energy >= _NOT_BY_HEAT * self.kT) & (share > 1.0)
                 found |= repels & (energy >= _VIOLENT * self.kT) & self._hard()
-        out: np.ndarray = none | found
+        out: np.ndarray = (none | found) & self._has_numbers()
         return out
 
     def _has_numbers(self) -> bool:
