@@ -443,8 +443,8 @@ class Simulation(Displayed, Guarded):
         -------
         Minimization
             A number, the largest force component that is left (of points at edges, see below), pN, with ``converged``,
-            ``tolerance``, ``iterations``, ``energy_before`` and ``energy_after``. `ConvergenceWarning` where forces are not that small: it names the
-            bead with the largest, and the force that is the strongest there.
+            ``tolerance``, ``iterations``, ``energy_before`` and ``energy_after``. `ConvergenceWarning` where forces are
+            not that small: it names the bead with the largest, and the force that is the strongest there.
 
         Raises
         ------

@@ -64,8 +64,8 @@ _RESOLVED = 0.05
 _STIFFER = 4.0
 # Limits of timesteps are bounds up to twice; this changes them by a hundredth where stiffness is a number of its own.
 _LITTLE = 0.02
-# What masses (pN s²/nm) and timesteps (s) of cells are far below, and what work without units is not; and the kT that is
-# a temperature of anything there (pN nm).
+# What masses (pN s²/nm) and timesteps (s) of cells are far below, and what work without units is not; and the kT that
+# is a temperature of anything there (pN nm).
 _SMALL = 1e-4
 _COLDEST = 1e-3
 _HOTTEST = 50.0

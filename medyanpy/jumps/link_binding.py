@@ -376,8 +376,8 @@ class LinkBinding(Jump):
             more = f" and {len(names) - 3} more" if len(names) > 3 else ""
             warn_outside(
                 f"{self.name}: it has an anchor at the same place as {', '.join(names[:3])}{more}: anchors with "
-                f"equal coordinates are one site, with {self._partners} link{'s' * (self._partners > 1)} in all. For sites of "
-                "their own put them 0.001 nm apart; for one site give all jumps the same Sites",
+                f"equal coordinates are one site, with {self._partners} link{'s' * (self._partners > 1)} in all. For "
+                "sites of their own put them 0.001 nm apart; for one site give all jumps the same Sites",
                 SitesWarning,
             )
 
