@@ -23,6 +23,7 @@ from medyanpy.engine.editing import Engine, Undo, describe_the_living, edited
 from medyanpy.engine.faults import Faults
 from medyanpy.engine.measure import Measure
 from medyanpy.engine.needles import Degradation
+from medyanpy.engine.overlaps import Overlap, overlaps_now
 from medyanpy.engine.schedule import Schedule, check_word
 from medyanpy.engine.space import check_images, check_links, check_space, expect_lengths, expect_no_seam, moved_with
 from medyanpy.engine.store import Store
@@ -35,6 +36,9 @@ from medyanpy.state import State
 from medyanpy.system import System
 
 __all__ = ["Context"]
+
+# Steps after which a failure is no longer that of a start in which beads overlap.
+_PARTED = 1000
 
 
 class Context(Displayed, Guarded):
@@ -78,7 +82,9 @@ class Context(Displayed, Guarded):
         #: What users have been warned of, and need not hear again when there is more.
         self._said: set[str] = set()
         self._looked = worksheet.Looked()
-        worksheet.warn(system, integrator, self._said)
+        found = overlaps_now(self._schedule)
+        self._faults.overlapping = bool(found)
+        worksheet.warn(system, integrator, self._said, found)
         integrator.bind(self)
         system._contexts.add(self)
         for jump in system.jumps:
@@ -93,7 +99,7 @@ class Context(Displayed, Guarded):
         check_links(store.layout)
         faults = Faults(store, self.turn)
         schedule = Schedule(store, self.system, self.integrator, faults)
-        engine = Engine(store, faults, schedule, Measure(store, schedule), Degradation(store.layout))
+        engine = Engine(store, faults, schedule, Measure(store, schedule), Degradation(store.layout, self.system))
         store.program.admit, store.program.between = engine.measure.admit, self._serve
         # Last: an error names forces.
         schedule.settle()
@@ -118,7 +124,7 @@ class Context(Displayed, Guarded):
                     yield
                 self._take(edited(before, self._engine(self.threads), energies))
                 try:
-                    worksheet.warn(self.system, self.integrator, self._said)
+                    worksheet.warn(self.system, self.integrator, self._said, overlaps_now(self._schedule))
                 except BaseException:
                     # Warnings may be errors.
                     self._take(before)
@@ -152,6 +158,12 @@ class Context(Displayed, Guarded):
         worksheet.warn_of_timesteps(self.system, self.integrator, self._looked.anew([forces[i] for i in stale]))
         with self._counted_as_protocol():
             schedule.take_forces(bound)
+
+    @one_at_a_time
+    def _overlaps(self) -> list[Overlap]:
+        """Pairs that overlap where beads are now."""
+        self._refresh()
+        return overlaps_now(self._schedule)
 
     # Running ------------------------------------------------------------------------------------------------
 
@@ -192,6 +204,8 @@ class Context(Displayed, Guarded):
             with self.turn.running("step"):
                 error = self._faults.recovered(fault)
             raise error from (None if error is fault.cause else fault.cause)
+        if self.step_count - self._schedule.started > _PARTED:
+            self._faults.overlapping = False
         self._degradation.look(self.step_count, self._store.x)
         if self.integrator.blocks:
             self._schedule.proposing.look(self.integrator.timestep)
@@ -763,6 +777,7 @@ class Context(Displayed, Guarded):
     def _counted_as_protocol(self) -> Iterator[None]:
         """What the block does to the energy is protocol work; and steps start from another account of it."""
         self._schedule.account.close()
+        self._faults.overlapping = None
         if self._schedule.meter is None:
             yield
             return

@@ -12,9 +12,9 @@ from typing import Any
 
 __all__ = [
     "ArgumentError", "BoxWarning", "ContextInUseError", "ConvergenceWarning", "ExecutorError", "MedyanError",
-    "MeshError", "MeshQualityWarning", "OutputError", "ParameterError", "PublicNameError", "ReporterWarning",
-    "SimulationError", "StructureWarning", "ThermostatWarning", "TimestepWarning", "TopologyError", "TrajectoryWarning",
-    "UnitsWarning", "UnknownNameError", "WalltimeError",
+    "MeshError", "MeshQualityWarning", "OutputError", "OverlapWarning", "ParameterError", "PublicNameError",
+    "ReporterWarning", "SimulationError", "SitesWarning", "StatisticsWarning", "StructureWarning", "ThermostatWarning",
+    "TimestepWarning", "TopologyError", "TrajectoryWarning", "UnitsWarning", "UnknownNameError", "WalltimeError",
 ]  # fmt: skip
 
 
@@ -149,6 +149,15 @@ class ConvergenceWarning(UserWarning):
     """A minimisation that stopped before forces were as small as asked; the message says what is left and why."""
 
 
+class SitesWarning(UserWarning):
+    """Anchors that different calls made at one place, and that are one site of several jumps; the message names them.
+    """
+
+
+class StatisticsWarning(UserWarning):
+    """An estimate whose error is not a number, as of a run that is too short; the message says why."""
+
+
 class ThermostatWarning(UserWarning):
     """Beads without friction under a word with O, which therefore does nothing to them; the message names them."""
 
@@ -164,6 +173,11 @@ class UnitsWarning(UserWarning):
 class MeshQualityWarning(UserWarning):
     """Triangles of a running membrane that have become needles, that are too large for what they are to show, or that
     nothing keeps from folding onto each other; the message names the worst, or the ratio, and what would help."""
+
+
+class OverlapWarning(UserWarning):
+    """Beads that start nearer to each other than a pair force and the timestep allow; the message names the worst pair.
+    """
 
 
 class ReporterWarning(UserWarning):

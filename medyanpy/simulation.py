@@ -426,9 +426,9 @@ class Simulation(Displayed, Guarded):
         Notes
         -----
         What it remarks at its end have been warnings when the Context was made: `TimestepWarning`,
-        `ThermostatWarning`, `BoxWarning`, `UnitsWarning`.
+        `ThermostatWarning`, `BoxWarning`, `UnitsWarning`, `OverlapWarning`. The last is of where beads are now.
         """
-        return look(self.context.system, self.context.integrator)
+        return look(self.context.system, self.context.integrator, self.context._overlaps())
 
     def minimize_energy(
         self, tolerance: float | None = None, max_iterations: int = 10_000, *, progress: bool | None = None
@@ -439,8 +439,10 @@ class Simulation(Displayed, Guarded):
         ----------
         tolerance : float, pN, > 0, optional
             Stop when no force component on a movable bead is larger. Where none is given, 0.01 kT over the shortest
-            edge or link (without any, the mean distance of beads), which heat exceeds a hundred times; without a
-            temperature 0.001 of the root mean square force at the start.
+            edge or link, which heat exceeds a hundred times. Without edges and links: over the distance to which heat
+            brings two beads of a pair force; without such a force, over the mean distance of beads. Without a
+            temperature 0.001 of the root mean square force at the start or, with pair forces that keep beads apart,
+            what moves the lightest bead by 1e-7 of that length in a timestep.
         max_iterations : int, >= 0
             Stop after so many evaluations of the forces; 0 for no bound.
         progress : bool, optional
@@ -449,8 +451,9 @@ class Simulation(Displayed, Guarded):
         Returns
         -------
         Minimization
-            A number, the largest force component that is left, pN, with ``converged``, ``tolerance``, ``iterations``,
-            ``energy_before`` and ``energy_after``. `ConvergenceWarning` where forces are not that small.
+            A number, the largest force component that is left (of points at edges, see below), pN, with ``converged``,
+            ``tolerance``, ``iterations``, ``energy_before`` and ``energy_after``. `ConvergenceWarning` where forces are
+            not that small: it names the bead with the largest, and the force that is the strongest there.
 
         Raises
         ------
@@ -459,7 +462,15 @@ class Simulation(Displayed, Guarded):
 
         Notes
         -----
-        In-triangle points slide over the mesh as they do in G, and vertices feel what points push on them.
+        Beads may start on top of each other: forces on single beads are cut to 1000 kT over that length until all are
+        parted (without a temperature, to a hundred times those on most beads), and beads in one place are put apart
+        first, in directions drawn with a fixed seed.
+
+        In-triangle points slide over the mesh as they do in G, and vertices feel what points push on them. At edges the
+        energy of points has kinks: one that is pushed onto an edge from both of its triangles is at rest where no force
+        along the edge is larger than the tolerance, and one at a vertex where no edge there pulls by more, whatever
+        ``state.forces`` has for it. At a vertex that is by the force on the point in space: for energies of points that
+        are not functions of places (`MembraneField`, `PointCurvature`) those of the triangle that it is in.
         """
         with self.context.turn.taken("minimize_energy", in_reports=False):
             return minimize(self.context, tolerance, max_iterations, progress)

@@ -1,5 +1,6 @@
 """Sites: places that forces act on, made of beads."""
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Sites"]
 
+# Of Sites.anchors, in this process.
+_CALLS = itertools.count()
 # How far the weights of a site may miss their sum 1, relative to the sum of their sizes.
 _SUM_TOLERANCE = 1e-12
 
@@ -58,7 +61,7 @@ class Sites:
     Sites(2: 1 bead, 1 weighted)
     """
 
-    __slots__ = ("_anchors", "_arms", "_beads", "_handles", "_start", "_weights")
+    __slots__ = ("_anchors", "_arms", "_beads", "_handles", "_made", "_start", "_weights")
 
     _start: np.ndarray
     _beads: np.ndarray
@@ -66,6 +69,8 @@ class Sites:
     _anchors: np.ndarray
     _arms: np.ndarray | None
     _handles: tuple[Handle, ...]
+    #: (a,) of anchors, which call of `Sites.anchors` made each; -1 where that is not known.
+    _made: np.ndarray
 
     def __init__(self) -> None:
         raise ParameterError("Sites: make them by Sites.beads, Sites.weighted or Sites.anchors")
@@ -79,6 +84,7 @@ class Sites:
         anchors: np.ndarray,
         handles: Sequence[Handle] = (),
         arms: np.ndarray | None = None,
+        made: np.ndarray | None = None,
     ) -> "Sites":
         """From arrays that are right. `arms` (n, 3): in the frame of a site's first bead, oriented; 0 where none."""
         self = object.__new__(cls)
@@ -90,6 +96,7 @@ class Sites:
         self._start, self._beads = (np.ascontiguousarray(a, dtype=np.int64) for a in (start, beads))
         self._weights, self._anchors = (np.ascontiguousarray(a, dtype=np.float64) for a in (weights, anchors))
         self._arms = arms if arms is None or arms.any() else None
+        self._made = np.full(len(self._anchors), -1) if made is None else made
         for a in (self._start, self._beads, self._weights, self._anchors):
             a.flags.writeable = False
         return self
@@ -166,9 +173,16 @@ class Sites:
         ------
         ParameterError
             Wrong shape, or coordinates that are not finite.
+
+        Notes
+        -----
+        For jumps, anchors with equal coordinates are one site, whichever call made them: their partners are counted
+        together. For sites of their own at one place, put them 0.001 nm apart. `LinkBinding` warns (`SitesWarning`) of
+        jumps that share an anchor which different calls made.
         """
         x = array("Sites.anchors: positions", positions, (None, 3)).copy()
-        return cls._of(np.zeros(len(x) + 1), np.zeros(0), np.zeros(0), x)
+        made = np.full(len(x), next(_CALLS))
+        return cls._of(np.zeros(len(x) + 1), np.zeros(0), np.zeros(0), x, made=made)
 
     @classmethod
     def from_arrays(
@@ -251,6 +265,7 @@ class Sites:
             np.concatenate([np.zeros((0, 3)), *(p._anchors for p in parts)]),
             [handle for p in parts for handle in p._handles],
             arms,
+            np.concatenate([np.zeros(0, np.int64), *(p._made for p in parts)]),
         )
 
     def __add__(self, other: "Sites") -> "Sites":
@@ -300,14 +315,15 @@ class Sites:
         counts = np.diff(self._start)
         start = _starts(counts[chosen])
         row = np.repeat(self._start[:-1][chosen] - start[:-1], counts[chosen]) + np.arange(start[-1])
-        rank = np.cumsum(counts == 0) - 1
+        anchor = (np.cumsum(counts == 0) - 1)[chosen[counts[chosen] == 0]]
         return Sites._of(
             start,
             self._beads[row],
             self._weights[row],
-            self._anchors[rank[chosen[counts[chosen] == 0]]],
+            self._anchors[anchor],
             self._handles,
             None if self._arms is None else self._arms[chosen],
+            self._made[anchor],
         )
 
     def __iter__(self) -> Iterator["Sites"]:

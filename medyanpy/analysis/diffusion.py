@@ -9,7 +9,7 @@ import numpy as np
 from medyanpy._tools.images import box_lengths, displacement, images_between
 from medyanpy._tools.names import plainly_called
 from medyanpy._tools.validation import array, number, one_or_many, whole_number
-from medyanpy.analysis.estimates import PARTS, Estimate, cuts, jackknife
+from medyanpy.analysis.estimates import PARTS, Estimate, cuts, jackknife, warn_of_no_error
 from medyanpy.analysis.frames import Source
 from medyanpy.errors import ParameterError
 
@@ -318,6 +318,10 @@ def diffusion_coefficient(
     value = float(slope[used] @ (total / n)) / (2.0 * d)
     parts_there = int((counts > 0).all(axis=1).sum())
     if parts_there < _FEWEST_PARTS:
+        warn_of_no_error(
+            "diffusion_coefficient", value,
+            f"it comes of {parts_there} parts of the data, and {_FEWEST_PARTS} are needed"
+        )  # fmt: skip
         return Estimate(value, np.nan)
     _, spread = jackknife(sums, counts, lambda total, n: (total / n) @ slope[used])
     return Estimate(value, float(spread) / (2.0 * d))

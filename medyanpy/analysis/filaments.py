@@ -13,7 +13,7 @@ import numpy as np
 
 from medyanpy._tools.images import displacement, images_between
 from medyanpy._tools.validation import array, number
-from medyanpy.analysis.estimates import PARTS, Estimate, cuts, jackknife
+from medyanpy.analysis.estimates import PARTS, Estimate, cuts, jackknife, warn_of_no_error
 from medyanpy.analysis.frames import Source
 from medyanpy.beads import Filaments
 from medyanpy.errors import ParameterError, TopologyError
@@ -258,6 +258,8 @@ def persistence_length(
         return fit
 
     value, spread = jackknife(sums, counts, fitted, correct_bias=True)
+    if np.isnan(spread):
+        warn_of_no_error(what, float(value), "the data are too few parts that do not depend on each other")
     return Estimate(float(value), float(spread))
 
 

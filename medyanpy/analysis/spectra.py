@@ -8,7 +8,7 @@ import numpy as np
 from medyanpy._tools.names import plainly_called
 from medyanpy._tools.series import statistical_inefficiency
 from medyanpy._tools.validation import number, one_or_many, required_thermal_energy, whole_number
-from medyanpy.analysis.estimates import PARTS, Estimate, average, cuts, jackknife
+from medyanpy.analysis.estimates import PARTS, Estimate, cuts, jackknife, mean_of, warn_of_no_error
 from medyanpy.analysis.surfaces import Patch, Surfaces, vertex_spacing
 from medyanpy.errors import ParameterError
 
@@ -410,6 +410,12 @@ def fit_spectrum(
         value, error = jackknife(sums, counts, estimate)
     else:
         value, error = estimate(sums[0], counts[0]), np.full(3, np.nan)
+    if np.isnan(error[0]):
+        warn_of_no_error(
+            what, value[0],
+            f"the spectrum is of {parts} part{'s' * (parts != 1)} that do not depend on each other: the run is too "
+            "short for its slowest mode"
+        )  # fmt: skip
     modulus, pull, ratio = (Estimate(float(a), float(b)) for a, b in zip(value, error, strict=True))
     fitted = 1.0 / (terms @ value[:needed] + offset)
     return SpectrumFit(modulus, pull, ratio, q, fitted, parts)
@@ -568,7 +574,7 @@ def _means(series: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(K,) means of series (m, K), and their errors; nan of one frame."""
     if len(series) < 2:
         return series.mean(axis=0), np.full(series.shape[1], np.nan)
-    found = [average(one) for one in series.T]
+    found = [mean_of(one, warn=False) for one in series.T]
     return np.array([one.value for one in found]), np.array([one.error for one in found])
 
 

@@ -257,17 +257,18 @@ def surface_tension(
 
 
 def tether_force(source: Any, held: Any, direction: Any = None, *, box: Any = None) -> np.ndarray:
-    """The force with which something pulls on what holds it: a tether on its trap, or on beads that are fixed.
+    """The force with which a tether is held: by its trap, or by what keeps beads fixed.
 
     Parameters
     ----------
     source : frames; see `radial_distribution`
         For beads that are fixed, a state or a list of states with ``forces=True``.
     held : HarmonicTrap, or a handle, (k,) int or int
-        The trap that holds, in which it is the force on the trap, k (x - center) of all of its beads; or fixed beads,
-        on which the forces of all others are what their holder bears.
+        The trap that holds: its force on all of its beads, k (center - x); or fixed beads, which their holder pulls
+        against the forces of all others.
     direction : (3,) float, not zero, optional
-        Of the component that is wanted, of any length; from what is held towards where it is pulled it is positive.
+        Of the component that is wanted, of any length. Give the direction from what is held towards where it is
+        pulled, and a pull is positive.
     box : (3,) float or None, nm, or one for each frame, optional
         As of `radial_distribution`: a trap holds the nearest image.
 
@@ -289,7 +290,7 @@ def tether_force(source: Any, held: Any, direction: Any = None, *, box: Any = No
     >>> import medyanpy as mp
     >>> topology = mp.Topology()
     >>> beads = topology.add_beads([[0.0, 0, 0], [3.0, 0, 0]], mass=1.0)
-    >>> trap = mp.forces.HarmonicTrap([1], 2.0, [2.5, 0.0, 0.0])
+    >>> trap = mp.forces.HarmonicTrap([1], 2.0, [3.5, 0.0, 0.0])
     >>> mp.analysis.tether_force([[0.0, 0, 0], [3.0, 0, 0]], trap, direction=[1, 0, 0]).item()
     1.0
     """
@@ -298,7 +299,7 @@ def tether_force(source: Any, held: Any, direction: Any = None, *, box: Any = No
     if isinstance(held, HarmonicTrap):
         rows = frames.rows("held", held.beads)
         found = np.array([
-            (held.stiffness * displacement(held.center, x, cell)).sum(axis=0)
+            (held.stiffness * displacement(x, held.center, cell)).sum(axis=0)
             for x, cell in zip(frames.each(rows), frames.boxes(box), strict=True)
         ])  # fmt: skip
     else:
@@ -306,7 +307,7 @@ def tether_force(source: Any, held: Any, direction: Any = None, *, box: Any = No
         states = frames.states()
         if states is None:
             raise ParameterError(f"{what}: give states with forces=True, or the HarmonicTrap that holds")
-        found = np.array([state.forces[rows].sum(axis=0) for state in states])
+        found = np.array([-state.forces[rows].sum(axis=0) for state in states])
     if direction is not None:
         along = vector(f"{what}: direction", direction)
         if not along.any():

@@ -8,7 +8,7 @@ import numpy as np
 from medyanpy._tools.names import plainly_called
 from medyanpy._tools.validation import number, whole_number
 from medyanpy.analysis.diffusion import axes_of
-from medyanpy.analysis.estimates import average
+from medyanpy.analysis.estimates import mean_of
 from medyanpy.analysis.frames import Source
 from medyanpy.errors import ParameterError
 
@@ -121,7 +121,7 @@ def structure_factor(
     series = np.array(found)
     if len(series) < 2:
         return StructureFactor(q, series[0], np.full(len(q), np.nan), modes)
-    means = [average(one) for one in series.T]
+    means = [mean_of(one, warn=False) for one in series.T]
     return StructureFactor(q, np.array([m.value for m in means]), np.array([m.error for m in means]), modes)
 
 

@@ -56,7 +56,7 @@ class Jumping:
         self.audience: Audience = Audience(self)
         bound = list(zip(self.jumps, self.operations, strict=True))
         for jump, operation in bound:
-            jump.meet(operation, [(one, other) for one, other in bound if other is not operation])
+            jump.meet(operation, bound)
 
     def __bool__(self) -> bool:
         return bool(self.operations)

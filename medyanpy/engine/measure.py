@@ -234,6 +234,8 @@ class Measure:
 
     def open_account(self) -> None:
         """Note what beads and forces have before the first step after a change, for the watch."""
+        if not self.schedule.account.is_open(self.schedule.integrator.kT):
+            self.schedule.started = self.store.step
         if self.schedule.integrator.overdamped or self.schedule.account.is_open(self.schedule.integrator.kT):
             return
         told = all(force.energy_tells_work for force in self.schedule.system.forces)

@@ -104,6 +104,8 @@ class Schedule:
         self.meter: WorkMeter | None = None
         integrator.kick.check_context(self)
         self.account: Account = Account()
+        #: The step at which the run went on after the last change from outside.
+        self.started = 0
         self.length: float = store.shortest_length()
         self._bind_forces()
         self.compile()

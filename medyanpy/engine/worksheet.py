@@ -11,13 +11,16 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
+from medyanpy import units
 from medyanpy._tools.images import box_lengths, displacement
 from medyanpy._tools.tables import aligned
 from medyanpy.beads import Constraints, Membrane
 from medyanpy.engine.needles import flattest, heights
+from medyanpy.engine.overlaps import MINIMISE
 from medyanpy.errors import (
     BoxWarning,
     MeshQualityWarning,
+    OverlapWarning,
     ThermostatWarning,
     TimestepWarning,
     UnitsWarning,
@@ -30,6 +33,7 @@ from medyanpy.jumps import EdgeFlips
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from medyanpy.engine.overlaps import Overlap
     from medyanpy.forces import Force
     from medyanpy.handles import Handle
     from medyanpy.integrators import SplittingIntegrator
@@ -60,6 +64,11 @@ _RESOLVED = 0.05
 _STIFFER = 4.0
 # Limits of timesteps are bounds up to twice; this changes them by a hundredth where stiffness is a number of its own.
 _LITTLE = 0.02
+# What masses (pN s²/nm) and timesteps (s) of cells are far below, and what work without units is not; and the kT that
+# is a temperature of anything there (pN nm).
+_SMALL = 1e-4
+_COLDEST = 1e-3
+_HOTTEST = 50.0
 # An energy across the whole system, in kT, that nothing feels.
 _NOTHING = 1e-9
 # Of an energy that is the same at both ends of a box.
@@ -183,8 +192,8 @@ class Worksheet:
     __repr__ = __str__
 
 
-def look(system: "System", integrator: "SplittingIntegrator") -> Worksheet:
-    """The worksheet of a system under an integrator."""
+def look(system: "System", integrator: "SplittingIntegrator", found: "Sequence[Overlap]" = ()) -> Worksheet:
+    """The worksheet of a system under an integrator, with what overlaps."""
     start = Start(system.topology, integrator.overdamped, system.box)
     rates = [force.squared_frequencies(start) for force in system.forces]
     handles = [handle for handle in system.topology.handles if not isinstance(handle, Constraints)]
@@ -195,6 +204,7 @@ def look(system: "System", integrator: "SplittingIntegrator") -> Worksheet:
     )
     together = _force_row(system, integrator, start, "all together", list(zip(system.forces, rates, strict=True)))
     remarks = [
+        *_remarks_of_overlaps(found),
         *(
             _remarks_of_timesteps(system, integrator, system.forces, forces)
             or _remarks_of_their_sum(system, integrator, together)
@@ -212,11 +222,15 @@ def look(system: "System", integrator: "SplittingIntegrator") -> Worksheet:
     )
 
 
-def warn(system: "System", integrator: "SplittingIntegrator", said: set[str]) -> None:
+def warn(
+    system: "System", integrator: "SplittingIntegrator", said: set[str], found: "Sequence[Overlap]" = ()
+) -> None:
     """Of all that a worksheet remarks and that has not been said."""
-    for kind, text in look(system, integrator).remarks:
-        if text not in said:
-            said.add(text)
+    for kind, text in look(system, integrator, found).remarks:
+        # Of pairs that overlap once for each force: others do after an edit.
+        key = text.partition(":")[0] if kind is OverlapWarning else text
+        if key not in said:
+            said.add(key)
             warn_outside(text, kind)
 
 
@@ -315,6 +329,10 @@ def _least_and_largest(values: np.ndarray) -> tuple[float, float]:
 
 
 # Remarks ----------------------------------------------------------------------------------------------------------
+
+
+def _remarks_of_overlaps(found: "Sequence[Overlap]") -> list[_Remark]:
+    return [(OverlapWarning, f"{one.force}: {one.text}: {MINIMISE}") for one in found]
 
 
 def _remarks_of_timesteps(
@@ -504,10 +522,25 @@ def _remarks_of_units(
     rates: "Sequence[np.ndarray | None]",
     beads: tuple[BeadRow, ...],
 ) -> list[_Remark]:
-    """Slips of units. Only where a temperature was given in kelvin are numbers in units at all."""
+    """Slips of units. Where a temperature was given in kelvin numbers are in units; where a kT was given, they are if
+    masses and timesteps are as small as only pN s²/nm and s make them."""
     dt, kT = integrator.timestep, integrator.kT
-    if kT is None or not integrator.in_kelvin:
+    if kT is None:
         return []
+    if not integrator.in_kelvin:
+        masses = [float(np.median(h.mass)) for h in system.topology.handles if len(h.mass) and not h.fixed_beads.all()]
+        in_units = bool(masses) and max(masses) < _SMALL and dt < _SMALL
+        if not in_units or _COLDEST <= kT <= _HOTTEST:
+            return []
+        kelvin = kT / units.boltzmann
+        meant = f"temperature={kT:g} is what gives a temperature in kelvin" if kT > _HOTTEST else (
+            "1 J is 1e21 pN nm (units.joule)"
+        )
+        text = (
+            f"kT = {kT:g} pN nm is a temperature of {kelvin:.3g} K, beside masses of {max(masses):.3g} pN s²/nm and a "
+            f"timestep of {dt:g} s: at 300 K it is 4.14 pN nm. {meant}"
+        )
+        return [(UnitsWarning, text)]
     remarks: list[str] = []
     places = [cast(Any, h).positions for h in system.topology.handles if h.in_space]
     size = float(np.ptp(np.concatenate(places), axis=0).max())

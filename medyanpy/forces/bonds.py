@@ -185,7 +185,7 @@ class CustomBonds(WrittenForce, NamedTerms):
         graph, u, _ = self._graph(self.changeable)
         i, j = self._pairs.T
         r = np.linalg.norm(displacement(start.positions[i], start.positions[j], start.box), axis=1)
-        nodes = [slope := graph.derivative(u, 0), graph.derivative(slope, 0)]
+        nodes = [graph.along(u, 0), graph.along(u, 0, 0)]
         first, second = graph.evaluate(nodes, [r, *self._numbers_of_bonds(self.changeable)])
         if not (np.isfinite(first).all() and np.isfinite(second).all()):
             return None
@@ -235,9 +235,7 @@ class CustomBonds(WrittenForce, NamedTerms):
             layout.expect_lengths(self.name, self.noun, self._lengths(layout))
         others = self._own()
         graph, u, _ = self._graph(others)
-        derivatives = [u]
-        for _ in range(3):
-            derivatives.append(graph.derivative(derivatives[-1], 0))
+        derivatives = [u, *(graph.along(u, *[0] * k) for k in (1, 2, 3))]
         programs = [graph.program(derivatives[:2]), graph.program(derivatives)]
         own = np.ascontiguousarray(np.column_stack([np.empty((len(self._pairs), 0)), *self._numbers_of_bonds(others)]))
 

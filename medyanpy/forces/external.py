@@ -266,6 +266,9 @@ class ExternalField(WrittenForce, _SingleBeadForce):
     and the second and third derivatives that linearly implicit kicks ask for are exact, to rounding. Where u is no
     number (the logarithm of what is not positive; sine and cosine beyond 2²⁰), the run stops with a `SimulationError`.
     Where a function has no derivative (abs, min, max, step, floor, ceil, select), it has that of the branch taken.
+    Where a factor that changes in jumps alone (``step(r - R)``) is 0, so are all derivatives of its product. Where the
+    square root of a sum of squares (a distance) is 0, the parts of u that are odd in it have no direction and give no
+    force; the rest has its exact derivatives.
 
     In a periodic box x, y and z are those of the image that is nearest to the origin, from -L/2 to L/2, wherever a bead
     has got to. Where u is not the same at both ends, energies jump as beads cross there, and a Context warns

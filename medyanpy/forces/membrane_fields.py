@@ -188,12 +188,15 @@ class CustomMembraneField(WrittenForce, _OnMembrane):
         check_names(self.name, self._text, (), self.changeable)
         graph, u, _ = self._graph(self.changeable)
         if all(graph.value_of(graph.derivative(u, i)) == 0.0 for i in range(len(self.changeable))):
-            raise ParameterError(f"{self.name}: {self._text!r} is the same everywhere: it names no quantity")
+            why = "is constant but for jumps: it has no force" if graph.jumps(u) else (
+                "is the same everywhere: it names no quantity"
+            )
+            raise ParameterError(f"{self.name}: {self._text!r} {why}")
 
     def bind(self, layout: "Layout") -> "Operation":
         own = self._own()
         graph, u, _ = self._graph(own)
-        program = graph.program([u, *(graph.derivative(u, i) for i in range(len(own)))])
+        program = graph.program([u, *(graph.along(u, i) for i in range(len(own)))])
         values = np.array([self._numbers[name] for name in own]).reshape(len(own), len(self._points.membrane))
         return WrittenField(*self._place(layout), values, program)
 

@@ -13,7 +13,7 @@ from medyanpy._kernels.selected import bonds
 from medyanpy._tools.domains import Domain, domain_table
 from medyanpy._tools.validation import array, number, whole_number
 from medyanpy.beads.chains import Chains
-from medyanpy.errors import ParameterError, TopologyError
+from medyanpy.errors import ParameterError, SitesWarning, TopologyError, warn_outside
 from medyanpy.forces._given import Beads, Rows
 from medyanpy.forces.links import Links
 from medyanpy.jumps._base import Jump
@@ -360,13 +360,26 @@ class LinkBinding(Jump):
 
     def meet(self, operation: "JumpOperation", others: "list[tuple[Jump, JumpOperation]]") -> None:
         mine = self._table
-        shared = []
+        shared: list[Any] = []
+        apart: list[Jump] = []
         for jump, other in others:
             if isinstance(jump, LinkBinding) and other is not operation:
                 row = jump._table.rows_of(mine)
                 if (row >= 0).any():
                     shared.append((other, row))
+                    if _made_apart(jump._table, mine, row):
+                        apart.append(jump)
         operation.share(shared)
+        # The first of them says it.
+        if apart and next(jump for jump, _ in others if jump is self or jump in apart) is self:
+            names = [jump.name for jump in apart]
+            more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+            warn_outside(
+                f"{self.name}: it has an anchor at the same place as {', '.join(names[:3])}{more}: anchors with "
+                f"equal coordinates are one site, with {self._partners} link{'s' * (self._partners > 1)} in all. For "
+                "sites of their own put them 0.001 nm apart; for one site give all jumps the same Sites",
+                SitesWarning,
+            )
 
     def shown(self, operation: "JumpOperation") -> Mapping[str, Any]:
         _, pairs = operation.links()
@@ -484,6 +497,18 @@ class _Sites:
         place = np.full(which.max() + 1, -1, np.int32)
         place[which[: len(here)]] = np.arange(len(here), dtype=np.int32)
         return place[which[len(here) :]]
+
+
+def _made_apart(here: _Sites, there: _Sites, row: np.ndarray) -> bool:
+    """Whether an anchor of both was made by different calls; `row` is where those of `there` are."""
+    made = []
+    for sites in (here.sites, there.sites):
+        of = np.full(len(sites), -1)
+        of[np.diff(sites.start) == 0] = sites._made
+        made.append(of)
+    both = np.flatnonzero(row >= 0)
+    one, other = made[0][row[both]], made[1][both]
+    return bool(((one >= 0) & (other >= 0) & (one != other)).any())
 
 
 def _keys(sites: Sites) -> np.ndarray:

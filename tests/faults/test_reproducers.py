@@ -5,6 +5,7 @@ import json
 import random
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,9 @@ FORCES = mp.forces
 
 #: Of every program that found faults, the tests that would find them again.
 REPRODUCERS = {
+    "anchors_at_one_place_are_one_site": [
+        "test_reproducers.py::test_anchors_at_one_place_are_one_site_and_that_is_said",
+    ],
     "bombs": [
         "test_hostile_neighbours.py::test_shapes_are_not_believed_before_what_is_stored_is_seen",
         "test_hostile_neighbours.py::test_towers_of_powers_are_refused_before_they_take_memory",
@@ -127,6 +131,43 @@ def test_every_reproducer_has_its_tests(request):
     originals = here.parents[2] / "shared" / "research" / "findings" / "repro"
     if originals.is_dir():
         assert REPRODUCERS.keys() == {path.stem for path in originals.glob("*.py")}
+
+
+# Sites ----------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("shift", "calls"), [(0.0, "each"), (0.0, "one"), (1e-3, "each")])
+def test_anchors_at_one_place_are_one_site_and_that_is_said(shift, calls):
+    """40 beads with an anchor and a jump each, bound with probability 1/2: at one place one of them is. Apart, their
+    number is 20 with a standard deviation of 3.2, of which 5 (false alarms 6e-7) tell it from 1."""
+    n, side = 40, 4.0
+    topology = mp.Topology()
+    beads = topology.add_beads(np.random.default_rng(1).uniform(0.0, side, (n, 3)), mass=1.0, friction=1.0)
+    system = mp.System(topology, box=(side, side, side))
+    links = system.add_force(FORCES.Links([], [], stiffness=60.0, length=0.5))
+    places = [[2.0 + shift * k, 2.0, 2.0] for k in range(n)]
+    together = mp.Sites.anchors(places)
+    jumps = [
+        system.add_jump(
+            mp.jumps.LinkBinding(
+                links, mp.Sites.beads(beads)[k : k + 1],
+                mp.Sites.anchors(places[k : k + 1]) if calls == "each" else together[k : k + 1],
+                off_rate=30.0, dissociation_constant=1 / 64, name=f"j{k}", reach=12.0,
+            )
+        )
+        for k in range(n)
+    ]  # fmt: skip
+    integrator = mp.SplittingIntegrator("JBAOABJ", 0.02, kT=1.0, seed=5)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        context = mp.Context(system, integrator, threads=1)
+    told = [str(w.message) for w in caught if w.category is mp.SitesWarning]
+    assert len(told) == (shift == 0.0 and calls == "each")
+    assert all("j0: it has an anchor at the same place as j1, j2, j3 and 36 more" in text for text in told)
+    context.step(200)
+    state = context.get_state(positions=True)
+    bound = sum(len(state.jumps[jump.name]["links"]) for jump in jumps)
+    assert bound == 1 if shift == 0.0 else abs(bound - 20) < 16
 
 
 # Degenerate geometry --------------------------------------------------------------------------------------------------
