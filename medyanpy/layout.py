@@ -54,6 +54,8 @@ class Layout:
         self.box: np.ndarray = np.zeros(3) if box is None else box
         #: How wide the box has to be (nm), by what asks for it.
         self._widths: dict[str, float] = {}
+        #: (1,) nm; no box may be smaller in a periodic direction. Numbers that change later change it, for kernels too.
+        self.least_width: np.ndarray = np.zeros(1)
         self.threads: int = threads
         handles = topology.handles
         vertices = [h for h in handles if isinstance(h, Membrane)]
@@ -125,6 +127,7 @@ class Layout:
             The box is smaller.
         """
         self._widths[what] = 2.0 * reach
+        self.least_width[0] = max(self._widths.values())
         self.check_widths(self.box)
 
     def check_widths(self, box: np.ndarray) -> None:
@@ -136,11 +139,6 @@ class Layout:
                         f"{what} reaches {0.5 * width:.6g} nm, and the box is {box[c]:.6g} nm long along {'xyz'[c]} "
                         f"but must be >= {width:.6g}, twice that: beads would meet two images of each other"
                     )
-
-    @property
-    def least_width(self) -> float:
-        """nm; no box may be smaller in a periodic direction."""
-        return max(self._widths.values(), default=0.0)
 
     @property
     def oriented_places(self) -> slice:

@@ -16,6 +16,7 @@ FORCES = mp.forces
 
 #: Of every program that found faults, the tests that would find them again.
 REPRODUCERS = {
+    "box_edge_longer_than_half": ["test_reproducers.py::test_a_sheet_in_a_small_box_is_not_torn"],
     "ctrl_c": [
         "test_interrupts.py::test_a_signal_comes_when_all_have_reported",
         "test_interrupts.py::test_a_signal_while_files_are_created_comes_when_they_are_there",
@@ -65,6 +66,10 @@ REPRODUCERS = {
     ],
     "kill_on_resume_loses_trajectory": ["test_trajectory_files.py::test_a_kill_while_a_run_goes_on"],
     "kill_sim": ["test_killed_runs.py::test_killed_runs_leave_the_files_of_undisturbed_ones"],
+    "links_in_a_box_restart": ["test_reproducers.py::test_links_in_a_box_that_changes_restart_with_the_same_bits"],
+    "links_in_a_box_that_changes": [
+        "test_reproducers.py::test_links_in_a_box_that_changes_are_drawn_from_their_list"
+    ],
     "one_context_two_threads": ["test_one_user.py::test_a_second_thread_is_refused_and_changes_nothing"],
     "overflow_in_outputs": ["test_not_finite.py::test_a_run_that_blows_up"],
     "random_systems_bits": ["test_reproducers.py::test_random_systems_have_the_same_bits_however_they_are_run"],
@@ -94,6 +99,66 @@ def test_every_reproducer_has_its_tests(request):
     originals = here.parents[2] / "shared" / "research" / "findings" / "repro"
     if originals.is_dir():
         assert REPRODUCERS.keys() == {path.stem for path in originals.glob("*.py")}
+
+
+# A box that changes ---------------------------------------------------------------------------------------------------
+
+
+def links_in_a_box(seed, off_rate, step, rate, threads=1):
+    rng = np.random.default_rng(seed)
+    topology = mp.Topology()
+    beads = topology.add_beads(rng.uniform(0, 8.0, (40, 3)), mass=1.0, friction=1.0)
+    system = mp.System(topology, box=(8.0, 8.0, 8.0))
+    links = system.add_force(FORCES.Links([], [], stiffness=20.0, length=0.8))
+    system.add_jump(mp.jumps.LinkBinding(links, beads, off_rate=off_rate, on_rate=3.0 * off_rate))
+    system.add_jump(mp.jumps.BoxArea(pressure=0.08, rate=rate, step=step))
+    integrator = mp.SplittingIntegrator("JBAOABJ", 2e-3, kT=1.0, seed=seed)
+    simulation = mp.Simulation(system, integrator, threads=threads)
+    simulation.context.set_velocities_to_temperature(kT=1.0, seed=seed)
+    return simulation
+
+
+def test_links_in_a_box_that_changes_are_drawn_from_their_list():
+    """Half of such runs ended in a segmentation fault within 600 steps."""
+    for seed in range(1, 4):
+        simulation = links_in_a_box(seed, off_rate=300.0, step=0.03, rate=300.0)
+        simulation.step(2000)
+        binding, box = simulation.context.get_state().counts.values()
+        assert binding.accepted > 1000
+        assert box.accepted > 200
+
+
+@pytest.mark.parametrize("seed", range(1, 11))
+def test_links_in_a_box_that_changes_restart_with_the_same_bits(seed, tmp_path):
+    whole, cut = (links_in_a_box(seed, off_rate=100.0, step=0.01, rate=100.0) for _ in range(2))
+    cut.step(23)
+    cut.save_checkpoint(tmp_path / "run")
+    again = mp.Simulation.resume(tmp_path / "run", threads=1)
+    whole.step(40)
+    for one in (cut, again):
+        one.step(17)
+        state, expected = (s.context.get_state(positions=True, velocities=True) for s in (one, whole))
+        assert np.array_equal(state.positions, expected.positions)
+        assert state.box == expected.box
+        assert state.counts == expected.counts
+
+
+def test_a_sheet_in_a_small_box_is_not_torn():
+    mesh = mp.TriangleMesh.flat_sheet(4, 4, 1.0, periodic=True)
+    topology = mp.Topology()
+    sheet = topology.add_membrane(mesh, vertex_mass=1.0, vertex_friction=1.0)
+    system = mp.System(topology, box=mesh.box)
+    system.add_force(FORCES.MembraneEdgeSprings(sheet, 16.0, length=1.0))
+    system.add_force(FORCES.HarmonicTrap(sheet, (0, 0, 8.0), (0, 0, 0)))
+    system.add_jump(mp.jumps.BoxArea(tension=1.0, rate=12.0, step=0.1))
+    context = mp.Context(system, mp.SplittingIntegrator("JBAOABJ", 0.02, kT=1.0, seed=3), threads=1)
+    with pytest.raises(mp.SimulationError, match=r"its edge to bead .* more than half of the box there"):
+        context.step(120_000)
+    state = context.get_state(positions=True)
+    x, box = state.positions, np.array([*state.box[:2], np.inf])
+    d = x[np.roll(mesh.faces, -1, axis=1)] - x[mesh.faces]
+    d -= np.where(np.isfinite(box), box * np.rint(d / box), 0.0)
+    assert np.abs(d.sum(axis=1)).max() < 1e-9
 
 
 # Degenerate geometry --------------------------------------------------------------------------------------------------
