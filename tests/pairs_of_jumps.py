@@ -48,7 +48,7 @@ def links(system):
 
 
 def flips(system):
-    system.add_jump(mp.jumps.EdgeFlips(system.topology["sheet"], 10.0, name="flips"))
+    system.add_jump(mp.jumps.EdgeFlips(system.topology["sheet"], 30.0, name="flips"))
 
 
 def box(system):
@@ -65,7 +65,7 @@ def edits(system):
     def change(simulation):
         handle = simulation.topology["beads"]
         with simulation.topology.edit():
-            handle.remove(handle.beads[[1, 4]])
+            handle.remove(handle.beads[[1, 4]], terms="remove")
             handle.add([[0.3, 0.2, 3.3], [1.4, -0.6, 2.2], [-1.1, 0.8, 2.9]])
 
     return {5: change}
@@ -90,9 +90,9 @@ def ramp_of_the_box(system):
 
 def ramp_of_numbers(system):
     course = {
-        "edges": {"stiffness": (30.0, 20.0)}, "springs": {"stiffness": (20.0, 10.0)}, "integrator": {"kT": (1.0, 1.2)},
+        "edges": {"stiffness": (4.0, 3.0)}, "springs": {"stiffness": (20.0, 10.0)}, "integrator": {"kT": (1.0, 1.2)},
     }  # fmt: skip
-    jumps = {"links": {"off_rate": (20.0, 60.0)}, "flips": {"rate": (10.0, 20.0)}, "area": {"tension": (0.2, -0.2)}}
+    jumps = {"links": {"off_rate": (20.0, 60.0)}, "flips": {"rate": (30.0, 60.0)}, "area": {"tension": (0.2, -0.2)}}
     course |= {name: numbers for name, numbers in jumps.items() if name in system.jump_names}
     course = {name: numbers for name, numbers in course.items() if name in (*system.force_names, *jumps, "integrator")}
     return {0: lambda simulation: simulation.reporters.append(mp.reporters.Ramp(course, steps=STEPS, every=3))}
@@ -120,7 +120,7 @@ def built(*parts, n=30):
     beads = topology.add_beads(places, mass=1.0, friction=1.0, name="beads")
     balls = topology.add_balls(np.empty((0, 3)), 0.3, mass=1.0, friction=1.0, capacity=40, name="balls")
     system = mp.System(topology, box=(*mesh.box[:2], None))
-    system.add_force(mp.forces.MembraneEdgeSprings(sheet, 30.0, name="edges"))
+    system.add_force(mp.forces.MembraneEdgeSprings(sheet, 4.0, length=1.3, name="edges"))
     system.add_force(mp.forces.SoftSphere(beads, [beads, points, balls], 10.0, 0.7, name="spheres"))
     system.add_force(mp.forces.HarmonicTrap([beads, sheet], (0.0, 0.0, 1.0), [0.0, 0.0, 1.0], name="plane"))
     changes = {}

@@ -750,7 +750,8 @@ def gone_on(simulation, kind, word, way, threads, checkpoint):
     """Another simulation, from a checkpoint of this one."""
     simulation.save_checkpoint(checkpoint)
     simulation.close()
-    if way.restart == "resume":
+    if way.restart == "resume" or "ramp of numbers" in PAIRS.get(kind, ()):
+        # A checkpoint is loaded into what has the same numbers.
         wanted = {f.name: FUNCTIONS[f.name] for f in simulation.system.forces if f.name in FUNCTIONS}
         return mp.Simulation.resume(checkpoint, threads=threads, functions=wanted)
     system, changes = build(kind)

@@ -23,8 +23,8 @@ other random numbers would be drawn: where sites were when pairs were listed is 
 
 Caches, and what makes them stale:
 
-    where sites were (state)  a site that is further than half the skin from there, in the box of now; numbers, or
-                              links, that are set from outside
+    where sites were (state)  a site that is further than half the skin from there, in the box of now; numbers that
+                              are set to others, and links that are set from outside
     pairs and their weights   the same; a box of other lengths (they are made anew from where sites were, with the box
                               of now, as after a restart); arrays of the state that are written to; another World
     rates of letting go       another value of `World.positions`; links that have changed; and what is above
@@ -34,7 +34,7 @@ import numpy as np
 from libc.math cimport INFINITY, fabs, fmax, fmin, sqrt
 from libc.stdint cimport int32_t, int64_t
 from libc.stdlib cimport calloc, free, malloc
-from libc.string cimport memcpy, memset
+from libc.string cimport memcmp, memcpy, memset
 
 from medyanpy._kernels.arrays cimport vector
 from medyanpy._kernels.box cimport displacement, has_lengths
@@ -424,9 +424,11 @@ cdef class LinkBinding(JumpOperation):
                  double catch):
         """Numbers as they are now, and the neighbours of all sites for this reach; see above, and c and s over kT."""
         cdef Rule* rule = &self.task.rule
+        cdef Rule before
+        cdef bint is_same = self.neighbors is not None and self.kT == kT
+        # Byte by byte, what is between its numbers included.
+        memcpy(&before, rule, sizeof(Rule))
         self.kT = kT
-        self.neighbors = neighbors
-        self.task.near = &neighbors.list
         rule.kind = kind
         rule.p[0], rule.p[1] = parameters
         rule.low = low
@@ -439,6 +441,11 @@ cdef class LinkBinding(JumpOperation):
         rule.slip = slip
         rule.catch = catch
         rule.driven = self.driven
+        if is_same and memcmp(&before, rule, sizeof(Rule)) == 0:
+            # Who sets numbers to what they are, as a ramp does where a run is cut, changes nothing.
+            return
+        self.neighbors = neighbors
+        self.task.near = &neighbors.list
         self.most_off = INFINITY
         if not self.driven:
             self.most_off = max(_off_rate(rule, low), _off_rate(rule, high))

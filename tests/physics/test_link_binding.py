@@ -427,7 +427,7 @@ def flat_weight(binding, constant):
 @pytest.mark.parametrize("coupling", ["isotropic", "area"])
 def test_beads_bind_as_their_dissociation_constant_says_in_a_box_that_changes(coupling):
     """In a fluid at constant pressure, and in a layer at constant tension: how many links there are, the box, and the
-    two together. Errors of 7 % of the number of links would be seen, of 5 % of the box, and 0.2 of a correlation."""
+    two together. Errors of 10 % of the number of links would be seen, of 8 % of the box, and 0.25 of a correlation."""
     scale, constant = (14.0, 0.02) if coupling == "isotropic" else (4.0, 0.02)
     if coupling == "isotropic":
         barostat, box = {"pressure": 1.0 / scale}, (5.0, 5.0, 5.0)
@@ -438,16 +438,16 @@ def test_beads_bind_as_their_dissociation_constant_says_in_a_box_that_changes(co
     weight, dimensions = (1.0 / constant, 3) if coupling == "isotropic" else (flat_weight(binding, constant), 2)
     p, means = exact_in_a_box(scale, weight, width**dimensions)
     context.step(500)
-    rows = np.empty((20_000, 2))
+    rows = np.empty((8_000, 2))
     for row in rows:
-        context.step(10)
+        context.step(8)
         state = context.get_state(positions=True)
         row[:] = len(state.jumps["bind"]["links"]), np.prod([side for side in state.box if side is not None])
     assert all(counts.accepted > 2000 for counts in state.counts.values())
     number, measure = p @ np.arange(len(p)), p @ means
     assert 0.8 < number < 2.2
-    check_mean("links", rows[:, 0], number, sees=0.07 * number, time_series=True)
-    check_mean("boxes", rows[:, 1] / measure, 1.0, sees=0.05, time_series=True)
+    check_mean("links", rows[:, 0], number, sees=0.1 * number, time_series=True)
+    check_mean("boxes", rows[:, 1] / measure, 1.0, sees=0.08, time_series=True)
     both = (rows[:, 0] - number) * (rows[:, 1] - measure) / (rows[:, 0].std() * rows[:, 1].std())
     expected = (p * (np.arange(len(p)) - number)) @ means / (rows[:, 0].std() * rows[:, 1].std())
-    check_mean("links and boxes", both, expected, sees=0.2, time_series=True)
+    check_mean("links and boxes", both, expected, sees=0.25, time_series=True)
