@@ -13,7 +13,7 @@ from medyanpy.testing import JumpCase, check_jump, check_jumps_together
 from medyanpy.testing.jumps import check_balance, check_bits, check_books, check_time
 
 sys.path.insert(0, str(Path(__file__).parent))
-from pairs_of_jumps import JUMPS, PAIRS, STEPS, advance, together
+from pairs_of_jumps import JUMPS, PAIRS, STEPS, advance, built, together
 
 K_OFF, K_ON, STIFFNESS, LENGTH = 1.0, 2.5, 1.0, 10.0
 # Two sites on either side: four distances that differ.
@@ -264,3 +264,19 @@ def test_jumps_that_see_a_box_of_before_are_seen(monkeypatch):
     monkeypatch.setattr(contract, "_look", look)
     with pytest.raises(AssertionError, match="looks between"):
         check_jumps_together("links + box", lambda threads: together("links", "box", threads=threads)[0])
+
+
+@pytest.mark.parametrize("what", ["links", "bonds"])
+def test_beads_that_come_and_go_are_not_named_by_their_rows(what):
+    """A link would stay at a row of which another bead may take possession."""
+    system, _ = built("creation")
+    balls, beads = system.topology["balls"], system.topology["beads"]
+    with system.topology.edit():
+        balls.add([[0.0, 0.0, 2.0], [0.5, 0.0, 2.0]])
+    if what == "bonds":
+        system.add_force(mp.forces.HarmonicBonds([[balls.beads[0], beads.beads[0]]], 1.0, 1.0))
+    else:
+        springs = system.add_force(mp.forces.Links([], [], stiffness=20.0, length=0.8))
+        system.add_jump(mp.jumps.LinkBinding(springs, mp.Sites.beads(balls) + mp.Sites.beads(beads), off_rate=1.0, on_rate=1.0))
+    with pytest.raises(mp.ParameterError, match=r"cannot bear or kill beads of 'balls': .* names one by its row"):
+        mp.Context(system, mp.SplittingIntegrator("JBAGOGABJ", 0.01, kT=1.0), threads=1)

@@ -368,7 +368,7 @@ def test_a_network_has_its_links_to_two_percent():
 
 # In a box that changes -----------------------------------------------------------------------------------------------
 
-N_BEADS, STIFF, SHORT = 6, 60.0, 0.2
+N_BEADS, STIFF, SHORT = 6, 30.0, 0.2
 #: Of the traps that keep a layer in its plane.
 FLATTENED = 0.5
 #: A trial changes the measure of the box by at most this share of what it is at the start: large, so that lists of
@@ -387,8 +387,8 @@ def beads_that_bind(barostat, box, constant, step, seed=1):
         system.add_force(mp.forces.HarmonicTrap(beads, (0.0, 0.0, FLATTENED), [0.0, 0.0, 0.0]))
     binding = mp.jumps.LinkBinding(links, beads, off_rate=20.0, dissociation_constant=constant, reach=12.0, name="bind")
     system.add_jump(binding)
-    system.add_jump(mp.jumps.BoxArea(rate=100.0, step=step, **barostat))
-    context = mp.Context(system, mp.SplittingIntegrator("JBAOABJ", 0.02, kT=1.0, seed=seed), threads=1)
+    system.add_jump(mp.jumps.BoxArea(rate=30.0, step=step, **barostat))
+    context = mp.Context(system, mp.SplittingIntegrator("JBAOABJ", 0.06, kT=1.0, seed=seed), threads=1)
     context.set_velocities_to_temperature(kT=1.0, seed=seed)
     return context, binding
 
@@ -424,11 +424,11 @@ def flat_weight(binding, constant):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("coupling", ["isotropic", "area"])
+@pytest.mark.parametrize("coupling", ["isotropic", pytest.param("area", marks=pytest.mark.long)])
 def test_beads_bind_as_their_dissociation_constant_says_in_a_box_that_changes(coupling):
     """In a fluid at constant pressure, and in a layer at constant tension: how many links there are, the box, and the
-    two together. Errors of 10 % of the number of links would be seen, of 8 % of the box, and 0.25 of a correlation."""
-    scale, constant = (14.0, 0.02) if coupling == "isotropic" else (4.0, 0.02)
+    two together. Errors of 18 % of the number of links would be seen, of 8 % of the box, and 0.25 of a correlation."""
+    scale, constant = (14.0, 0.04) if coupling == "isotropic" else (4.0, 0.04)
     if coupling == "isotropic":
         barostat, box = {"pressure": 1.0 / scale}, (5.0, 5.0, 5.0)
     else:
@@ -438,7 +438,7 @@ def test_beads_bind_as_their_dissociation_constant_says_in_a_box_that_changes(co
     weight, dimensions = (1.0 / constant, 3) if coupling == "isotropic" else (flat_weight(binding, constant), 2)
     p, means = exact_in_a_box(scale, weight, width**dimensions)
     context.step(500)
-    rows = np.empty((8_000, 2))
+    rows = np.empty((10_000, 2))
     for row in rows:
         context.step(8)
         state = context.get_state(positions=True)
@@ -446,7 +446,7 @@ def test_beads_bind_as_their_dissociation_constant_says_in_a_box_that_changes(co
     assert all(counts.accepted > 2000 for counts in state.counts.values())
     number, measure = p @ np.arange(len(p)), p @ means
     assert 0.8 < number < 2.2
-    check_mean("links", rows[:, 0], number, sees=0.1 * number, time_series=True)
+    check_mean("links", rows[:, 0], number, sees=0.18 * number, time_series=True)
     check_mean("boxes", rows[:, 1] / measure, 1.0, sees=0.08, time_series=True)
     both = (rows[:, 0] - number) * (rows[:, 1] - measure) / (rows[:, 0].std() * rows[:, 1].std())
     expected = (p * (np.arange(len(p)) - number)) @ means / (rows[:, 0].std() * rows[:, 1].std())
