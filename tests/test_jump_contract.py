@@ -277,6 +277,7 @@ def test_beads_that_come_and_go_are_not_named_by_their_rows(what):
         system.add_force(mp.forces.HarmonicBonds([[balls.beads[0], beads.beads[0]]], 1.0, 1.0))
     else:
         springs = system.add_force(mp.forces.Links([], [], stiffness=20.0, length=0.8))
-        system.add_jump(mp.jumps.LinkBinding(springs, mp.Sites.beads(balls) + mp.Sites.beads(beads), off_rate=1.0, on_rate=1.0))
+        sites = mp.Sites.beads(balls) + mp.Sites.beads(beads)
+        system.add_jump(mp.jumps.LinkBinding(springs, sites, off_rate=1.0, on_rate=1.0))
     with pytest.raises(mp.ParameterError, match=r"cannot bear or kill beads of 'balls': .* names one by its row"):
         mp.Context(system, mp.SplittingIntegrator("JBAGOGABJ", 0.01, kT=1.0), threads=1)

@@ -1,8 +1,7 @@
 """Translate kernels into C, many in one process: python translate.py FOLDER DEPFILE OPTION... -- SOURCE...
 
 Cython takes 1.5 s to start and 0.6 s a kernel, so one process for all of them is three times faster than one for each.
-A C file that is newer than its source and than everything that sources share is not made again; one whose text stays the
-same is left alone, and what is compiled from it too.
+A C file whose text stays the same is left alone, and what is compiled from it too.
 """
 
 import sys
@@ -16,16 +15,8 @@ def main(arguments: list[str]) -> None:
     at = arguments.index("--")
     folder, depfile, options = Path(arguments[0]), Path(arguments[1]), arguments[2:at]
     sources = [Path(source) for source in arguments[at + 1 :]]
-    shared = sorted(path for ending in ("*.pxd", "*.pxi") for path in sources[0].parent.glob(ending))
-    given = folder / f"{depfile.stem}.options"
-    said = "\n".join(options)
-    if not given.exists() or given.read_text() != said:
-        given.write_text(said)
-    newest = max(path.stat().st_mtime for path in (*shared, given, Path(__file__)))
     for source in sources:
         target = folder / f"{source.stem}.c"
-        if target.exists() and target.stat().st_mtime > max(newest, source.stat().st_mtime):
-            continue
         fresh = folder / f"{source.stem}.new.c"
         found, named = parse_command_line([*options, "-o", str(fresh), str(source)])
         if compile(named, found).num_errors:
@@ -34,6 +25,7 @@ def main(arguments: list[str]) -> None:
             fresh.unlink()
         else:
             fresh.replace(target)
+    shared = sorted(path for ending in ("*.pxd", "*.pxi") for path in sources[0].parent.glob(ending))
     depfile.write_text(f"{folder / sources[0].stem}.c: {' '.join(map(str, shared))}\n")
 
 

@@ -251,8 +251,8 @@ def _check_birth(jump: str, handle: "Handle", system: "System") -> None:
             if named.any():
                 raise ParameterError(
                     f"{jump}: jumps cannot bear or kill beads of {handle.name!r}: {noun} {int(np.argmax(named))} of "
-                    f"{name} names one by its row, which may be asleep, or another bead's: give it the handle, or beads "
-                    "of another one"
+                    f"{name} names one by its row, which may be asleep, or another bead's: give it the handle, or "
+                    "beads of another one"
                 )
 
 
