@@ -25,7 +25,15 @@ from medyanpy.engine.measure import Measure
 from medyanpy.engine.needles import Degradation
 from medyanpy.engine.overlaps import Overlap, overlaps_now
 from medyanpy.engine.schedule import Schedule, check_word
-from medyanpy.engine.space import check_images, check_links, check_space, expect_lengths, expect_no_seam, moved_with
+from medyanpy.engine.space import (
+    check_images,
+    check_links,
+    check_sheets,
+    check_space,
+    expect_lengths,
+    expect_no_seam,
+    moved_with,
+)
 from medyanpy.engine.store import Store
 from medyanpy.engine.summary import said_of, tables_of
 from medyanpy.engine.work import WorkMeter
@@ -364,7 +372,7 @@ class Context(Displayed, Guarded):
         ------
         TopologyError
             Wrong shape, or a coordinate that is not finite; in a periodic box, beads that are joined and given as
-            images that are not next to each other.
+            images that are not next to each other, or edges of a membrane longer than half of the box.
         SimulationError
             Positions that a kind of bead cannot have, such as of filaments whose links have other lengths; they are
             then as they were. (Small deviations are put right.)
@@ -377,6 +385,7 @@ class Context(Displayed, Guarded):
         rows = slice(0, self.layout.n_cartesian)
         places = self._store.x.copy()
         places[rows] = x[self.layout.order[rows]]
+        check_sheets("set_positions", self._store, places, self._store.box)
         self._place(places, self._store.box)
 
     def _place(self, x: np.ndarray, box: np.ndarray) -> None:
@@ -415,7 +424,7 @@ class Context(Displayed, Guarded):
             range of what acts in it, or the length of what joins beads in it.
         TopologyError
             Fixed beads or beads on surfaces, which cannot be moved with the box; a mesh that closes through its sides,
-            with ``scale=False``.
+            or one with an edge longer than half of the new box, with ``scale=False``.
         SimulationError
             Beads that would be where they cannot be, as in `set_positions`.
         """
@@ -425,6 +434,8 @@ class Context(Displayed, Guarded):
         x = moved_with("set_box", self._store, lengths) if scale else self._store.x.copy()
         if not scale:
             expect_no_seam("set_box", self._store)
+            # Scaled with the box, edges are the same part of it as before.
+            check_sheets("set_box", self._store, x, lengths)
         self._place(x, lengths)
 
     def _take_box(self, what: str, box: Box | None) -> None:
@@ -482,7 +493,8 @@ class Context(Displayed, Guarded):
         ------
         TopologyError
             A handle that is none of this topology's membranes, a vertex that does not exist; two vertices without an
-            edge, an edge on a border, or one whose other corners have an edge already.
+            edge, an edge on a border, or one whose other corners have an edge already; an edge that would be longer
+            than half of the box.
         ParameterError
             A force with numbers for each triangle or edge of the membrane, which would mean nothing afterwards.
         ContextInUseError

@@ -54,6 +54,8 @@ class Layout:
         self.box: np.ndarray = np.zeros(3) if box is None else box
         #: How wide the box has to be (nm), by what asks for it, and why.
         self._widths: dict[str, tuple[float, str]] = {}
+        #: (1,) nm; no box may be smaller in a periodic direction. Numbers that change later change it, for kernels too.
+        self.least_width: np.ndarray = np.zeros(1)
         self.threads: int = threads
         handles = topology.handles
         vertices = [h for h in handles if isinstance(h, Membrane)]
@@ -125,15 +127,20 @@ class Layout:
             The box is smaller.
         """
         self._widths[what] = 2.0 * reach, said or f"{what} reaches"
+        self._take_widths()
         self.check_widths(self.box)
 
     def expect_lengths(self, what: str, noun: str, lengths: np.ndarray, numbers: np.ndarray | None = None) -> None:
         """The same of terms that are so long at rest, or at most, (n,) nm, and have these numbers, or those from 0."""
         self._widths.pop(what, None)
+        self._take_widths()
         if len(lengths):
             k = int(np.argmax(lengths))
             number = k if numbers is None else numbers[k]
             self.expect_width(what, float(lengths[k]), f"{what}: {noun} {number} has a length of")
+
+    def _take_widths(self) -> None:
+        self.least_width[0] = max((width for width, _ in self._widths.values()), default=0.0)
 
     def check_widths(self, box: np.ndarray) -> None:
         """Refuse a box, (3,) nm, that is too small for what acts in it; ParameterError."""
@@ -144,11 +151,6 @@ class Layout:
                         f"{said} {0.5 * width:.6g} nm, and the box is {box[c]:.6g} nm long along {'xyz'[c]} "
                         f"but must be >= {width:.6g}, twice that: beads would meet two images of each other"
                     )
-
-    @property
-    def least_width(self) -> float:
-        """nm; no box may be smaller in a periodic direction."""
-        return max((width for width, _ in self._widths.values()), default=0.0)
 
     @property
     def oriented_places(self) -> slice:

@@ -20,7 +20,7 @@ from libc.stdlib cimport calloc, free, realloc
 from libc.string cimport memset
 from libc.stdint cimport uintptr_t
 
-from medyanpy._kernels.box cimport Box, nearest_image, set_lengths
+from medyanpy._kernels.box cimport Box, has_lengths, nearest_image, set_lengths
 from medyanpy._kernels.parallel cimport n_blocks, over_blocks, record_fault
 from medyanpy._kernels.program cimport NOT_FINITE, OUT_OF_MEMORY, World
 from medyanpy._kernels.sites cimport SiteArrays, is_asleep
@@ -524,9 +524,8 @@ cdef class NeighborList:
             return 0
         near.sites = sites[0]
         near.follows += 1
-        for b in range(3):
-            # Images of who has not moved are elsewhere.
-            stale |= world.box.length[b] != near.length[b]
+        # Images of who has not moved are elsewhere.
+        stale |= not has_lengths(&world.box, near.length)
         if not stale:
             over_blocks(_copy, near, world, near.n, ROWS_PER_BLOCK)
             for b in range(n_blocks(near.n, ROWS_PER_BLOCK)):

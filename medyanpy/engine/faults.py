@@ -64,6 +64,11 @@ _CAUSES = {
     "shorter range, keep beads away from here, or give the surface a bounding_box, in which it is looked at beforehand",
     "out of tether": "its edge to {row} is longer or shorter than its tether allows: it was carried across the wall of "
     "the tether in one step. Try a smaller timestep, or a larger mass",
+    "too wide": "its edge to {row} is {value:.4g} nm long along {axis}, more than half of the box there, {half:.4g} "
+    "nm: nearest images would take it for another edge, and the sheet would be torn. Hold edges shorter "
+    "(MembraneTether, stiffer MembraneEdgeSprings), take finer triangles or a larger box, or a smaller timestep",
+    "lost count": "a walk over what it has listed has not ended where the sums of the list say. This is a fault of "
+    "medyanpy: please report it, with the script",
     "python": "Python code called from the step raised {error}",
     "out of memory": "no memory for the neighbour list, paths along a surface, the Hessian or the events of jumps: are "
     "the beads far denser than the cutoff suggests?",
@@ -168,7 +173,11 @@ class Faults:
         handle: Handle | None = None
         triangle: int | None = None
         row = fault.operation.names(fault.triangle) if fault.kind == "constraints lost" else ""
-        if fault.kind in ("no geodesic", "out of tether"):
+        axis, half = "", np.nan
+        if fault.kind == "too wide":
+            edges = fault.operation.edges
+            axis, half = "xyz"[edges.axis], edges.half
+        if fault.kind in ("no geodesic", "out of tether", "too wide"):
             row = f"bead {self.store.layout.order[fault.triangle]}"
         if fault.bead >= 0:
             bead = int(self.store.layout.order[fault.bead])
@@ -203,7 +212,7 @@ class Faults:
         of_shape = fault.kind == "degenerate triangle"
         keep = self._keep(fault.bead).replace("keeps", "keeps its") if of_shape else ""
         cause = _CAUSES.get(fault.kind, fault.kind).format(
-            value=fault.value, error=error, energy=energy, room=room, row=row, keep=keep
+            value=fault.value, error=error, energy=energy, room=room, row=row, keep=keep, axis=axis, half=half
         )
         if started and overlap is not None:
             cause = f"{overlap.text}: {MINIMISE}"

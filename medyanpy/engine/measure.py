@@ -337,4 +337,5 @@ class Measure:
         if shifted and kicks is not None:
             self.schedule.perform(KickForce(*kicks), changes_state=False)
             x = x + kicks[1].scale * kicks[1].acceleration
-        return frozen(x[self.store.layout.rank])
+        there, shown = self.store.there(), x[self.store.layout.rank]
+        return frozen(shown if there is None else np.where(there[:, None], shown, np.nan))

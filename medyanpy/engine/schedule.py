@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from medyanpy._kernels.box_edges import LookAtEdges
 from medyanpy._kernels.derivatives import HessianBlocks
 from medyanpy._kernels.kick import ForceSum, Kick
 from medyanpy._kernels.kinetic import KineticEnergies
@@ -228,7 +229,7 @@ class Schedule:
                     operations.append(KineticEnergies(self.store.ranges, self.store.after_o, False))
         if not self.integrator.overdamped:
             looks = self._watch()
-            flights = (drift.Drift, rotation.Rotation)
+            flights = (drift.Drift, rotation.Rotation, LookAtEdges)
             last = next((operation for operation in reversed(operations) if not isinstance(operation, flights)), None)
             if isinstance(last, Kick) and not self.layout.n_points:
                 # The kick has the velocities at hand, which free flight leaves, and compares them on its way.

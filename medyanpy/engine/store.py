@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from medyanpy._kernels.accumulate import Accumulator
+from medyanpy._kernels.box_edges import BoxEdges
 from medyanpy._kernels.numerics import PURPOSES, normals
 from medyanpy._kernels.program import Program
 from medyanpy._kernels.room import Room
@@ -121,6 +122,10 @@ class Store:
         n, (of_vertices, of_points) = layout.n_vertices if moving else 0, layout.numbers_of_membranes()
         self.corners: Accumulator = Accumulator(n, self.threads, of_vertices[:n], of_points)
         self.before: np.ndarray = np.empty((layout.n_vertices if moving else 0, 3))
+        #: Who looks whether edges stay shorter than half of the box.
+        self.box_edges: BoxEdges | None = None
+        if self.is_periodic and any(not membrane.fixed for membrane in layout.topology.membranes):
+            self.box_edges = BoxEdges(layout.n_vertices, len(self.faces))
         self._place_initially()
 
         self.ranges: np.ndarray = np.array(
@@ -274,6 +279,11 @@ class Store:
             if not isinstance(handle, InTrianglePoints) or self.is_periodic:
                 here = self.layout.in_order(handle, cast(Any, handle).positions)
                 self.x[self.layout.slice_of(handle)] = here
+
+    def looked_at(self, operations: list[Any]) -> list[Any]:
+        """Operations that move vertices, with looks at the edges of membranes around them where the box has an end."""
+        around: list[Any] = operations if self.box_edges is None else self.box_edges.around(operations)
+        return around
 
     @property
     def is_periodic(self) -> bool:

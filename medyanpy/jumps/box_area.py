@@ -117,7 +117,8 @@ class BoxArea(Jump):
     ) -> None:
         super().__init__(every=every, name=name)
         if coupling is None:
-            coupling = "isotropic" if tension is None and pressure is not None else "area"
+            # Documents of before hold a tension of 0 where none was given.
+            coupling = "isotropic" if not tension and pressure is not None else "area"
         if not isinstance(coupling, str) or coupling not in _MOVES:
             known = ", ".join(map(repr, _MOVES))
             raise ParameterError(f"{self.name}: coupling = {coupling!r} but must be one of {known}")
@@ -132,13 +133,17 @@ class BoxArea(Jump):
         """Which directions change by one factor."""
         return self._coupling
 
+    def _arguments_now(self) -> dict[str, Any]:
+        # Not as given: the default follows from what else was given, which is not told from numbers as they are now.
+        return super()._arguments_now() | {"coupling": self._coupling}
+
     def bind(self, layout: "Layout", kT: float) -> "JumpOperation":
         units = [row for rows in units_of(self.name, layout) for row in rows]
         starts = np.cumsum([0, *map(len, units)]).astype(np.int32)
         beads = np.concatenate([np.empty(0, np.int32), *units]).astype(np.int32)
         momenta = [layout.n_rows(column.of) * column.width for column in layout.momenta]
-        operation = BoxAreaOperation(self.name, kT, self.every, starts, beads, layout.n, momenta)
-        operation.layout, operation.start = layout, layout.box.copy()
+        operation = BoxAreaOperation(self.name, kT, self.every, starts, beads, layout.n, momenta, layout.least_width)
+        operation.start = layout.box.copy()
         self.update(operation, kT)
         return operation
 
@@ -155,11 +160,7 @@ class BoxArea(Jump):
                     f"{self.name}: the box must be periodic along {'xyz'[c]} {why}: System(topology, box=(Lx, Ly, Lz))"
                 )
         measures = [np.prod([operation.start[c] for c in range(3) if move >> c & 1]) for move in moves]
-        operation.set(
-            kT, rate, tension, pressure, operation.layout.least_width, moves, [step * measure for measure in measures]
-        )
+        operation.set(kT, rate, tension, pressure, moves, [step * measure for measure in measures])
 
     def weigh(self, operation: Any, schedule: "Schedule") -> None:
         operation.take_forces(schedule.bound)
-        # How far they reach is known now.
-        self.update(operation, schedule.jumping.kT)

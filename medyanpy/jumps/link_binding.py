@@ -307,8 +307,7 @@ class LinkBinding(Jump):
             self._partners,
             -1 if self._pool is None else self._pool,
         )
-        operation.table = table
-        layout.expect_width(self.name, self.window(kT)[1])
+        operation.table, operation.layout = table, layout
         self.update(operation, kT)
         for i, (row_a, row_b) in enumerate(self._bound):
             why = operation.bind(table.of_a[row_a], table.of_b[row_b])
@@ -319,6 +318,7 @@ class LinkBinding(Jump):
     def update(self, operation: "JumpOperation", kT: float) -> None:
         kind, stiffness, length = self._spring()
         low, high = self.window(kT)
+        operation.layout.expect_width(self.name, high)
         on = self._numbers["on_rate"]
         if on is None:
             on = self._numbers["off_rate"] / (self._numbers["dissociation_constant"] * self.volume(kT))

@@ -211,8 +211,13 @@ class Ramp(Reporter):
         return first, min(first + self.interval, self.end)
 
     def _set(self, simulation: "Simulation", f: float) -> None:
+        step = simulation.current_step
+        within = step not in (self._block(step)[0], self.end)
         for name, target in self._targets(simulation):
             values = {key: course(f) for key, course in self._courses[name].items()}
+            if isinstance(target, _Sides) and within:
+                # The box is state, which other things may have changed since.
+                continue
             if isinstance(target, Parameterized | _Sides):
                 now = target.parameters
                 values = {key: value for key, value in values.items() if not _same(now.get(key), value)}

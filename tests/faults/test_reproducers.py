@@ -25,6 +25,7 @@ REPRODUCERS = {
         "test_hostile_neighbours.py::test_towers_of_powers_are_refused_before_they_take_memory",
         "test_hostile_neighbours.py::test_a_zipped_structure_of_newlines_is_refused",
     ],
+    "box_edge_longer_than_half": ["test_reproducers.py::test_a_sheet_in_a_small_box_is_not_torn"],
     "contains_in_a_box": [
         "test_everywhere_in_a_box.py::test_nothing_depends_on_images",
         "test_everywhere_in_a_box.py::test_meshes_of_several_parts_are_at_several_images",
@@ -85,6 +86,8 @@ REPRODUCERS = {
     "link_longer_than_half_the_box": [
         "test_everywhere_in_a_box.py::test_terms_longer_than_half_of_the_box_are_refused",
     ],
+    "links_in_a_box_restart": ["test_reproducers.py::test_links_in_a_box_that_changes_restart_with_the_same_bits"],
+    "links_in_a_box_that_changes": ["test_reproducers.py::test_links_in_a_box_that_changes_are_drawn_from_their_list"],
     "links_lengths_in_box": ["test_everywhere_in_a_box.py::test_nothing_depends_on_images"],
     "msd_while_the_box_is_scaled": [
         "test_everywhere_in_a_box.py::test_displacements_in_a_box_that_changes_are_refused_or_scaled",
@@ -168,6 +171,66 @@ def test_anchors_at_one_place_are_one_site_and_that_is_said(shift, calls):
     state = context.get_state(positions=True)
     bound = sum(len(state.jumps[jump.name]["links"]) for jump in jumps)
     assert bound == 1 if shift == 0.0 else abs(bound - 20) < 16
+
+
+# A box that changes ---------------------------------------------------------------------------------------------------
+
+
+def links_in_a_box(seed, off_rate, step, rate, threads=1):
+    rng = np.random.default_rng(seed)
+    topology = mp.Topology()
+    beads = topology.add_beads(rng.uniform(0, 8.0, (40, 3)), mass=1.0, friction=1.0)
+    system = mp.System(topology, box=(8.0, 8.0, 8.0))
+    links = system.add_force(FORCES.Links([], [], stiffness=20.0, length=0.8))
+    system.add_jump(mp.jumps.LinkBinding(links, beads, off_rate=off_rate, on_rate=3.0 * off_rate))
+    system.add_jump(mp.jumps.BoxArea(pressure=0.08, rate=rate, step=step))
+    integrator = mp.SplittingIntegrator("JBAOABJ", 2e-3, kT=1.0, seed=seed)
+    simulation = mp.Simulation(system, integrator, threads=threads)
+    simulation.context.set_velocities_to_temperature(kT=1.0, seed=seed)
+    return simulation
+
+
+def test_links_in_a_box_that_changes_are_drawn_from_their_list():
+    """Half of such runs ended in a segmentation fault within 600 steps."""
+    for seed in range(1, 4):
+        simulation = links_in_a_box(seed, off_rate=300.0, step=0.03, rate=300.0)
+        simulation.step(2000)
+        binding, box = simulation.context.get_state().counts.values()
+        assert binding.accepted > 1000
+        assert box.accepted > 200
+
+
+@pytest.mark.parametrize("seed", range(1, 11))
+def test_links_in_a_box_that_changes_restart_with_the_same_bits(seed, tmp_path):
+    whole, cut = (links_in_a_box(seed, off_rate=100.0, step=0.01, rate=100.0) for _ in range(2))
+    cut.step(23)
+    cut.save_checkpoint(tmp_path / "run")
+    again = mp.Simulation.resume(tmp_path / "run", threads=1)
+    whole.step(40)
+    for one in (cut, again):
+        one.step(17)
+        state, expected = (s.context.get_state(positions=True, velocities=True) for s in (one, whole))
+        assert np.array_equal(state.positions, expected.positions)
+        assert state.box == expected.box
+        assert state.counts == expected.counts
+
+
+def test_a_sheet_in_a_small_box_is_not_torn():
+    mesh = mp.TriangleMesh.flat_sheet(4, 4, 1.0, periodic=True)
+    topology = mp.Topology()
+    sheet = topology.add_membrane(mesh, vertex_mass=1.0, vertex_friction=1.0)
+    system = mp.System(topology, box=mesh.box)
+    system.add_force(FORCES.MembraneEdgeSprings(sheet, 16.0, length=1.0))
+    system.add_force(FORCES.HarmonicTrap(sheet, (0, 0, 8.0), (0, 0, 0)))
+    system.add_jump(mp.jumps.BoxArea(tension=1.0, rate=12.0, step=0.1))
+    context = mp.Context(system, mp.SplittingIntegrator("JBAOABJ", 0.02, kT=1.0, seed=3), threads=1)
+    with pytest.raises(mp.SimulationError, match=r"its edge to bead .* more than half of the box there"):
+        context.step(120_000)
+    state = context.get_state(positions=True)
+    x, box = state.positions[:, :2], np.array(state.box[:2])
+    d = x[np.roll(mesh.faces, -1, axis=1)] - x[mesh.faces]
+    d -= box * np.rint(d / box)
+    assert np.abs(d.sum(axis=1)).max() < 1e-9
 
 
 # Degenerate geometry --------------------------------------------------------------------------------------------------
