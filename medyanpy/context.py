@@ -112,7 +112,7 @@ class Context(Displayed, Guarded):
             jumps = set(self.system.jumps)
             # What has happened is told as of what there was.
             before.schedule.jumping.gather()
-            with Undo(self.system):
+            with Undo(self.system, self.integrator):
                 describe_the_living(self._store)
                 with self.turn.running(EDIT):
                     yield
