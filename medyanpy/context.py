@@ -79,7 +79,7 @@ class Context(Displayed, Guarded):
         #: What users have been warned of, and need not hear again when there is more.
         self._said: set[str] = set()
         self._looked = worksheet.Looked()
-        worksheet.warn(system, integrator, self._said)
+        worksheet.warn(system, integrator, self._said, self._store.box)
         integrator.bind(self)
         system._contexts.add(self)
         for jump in system.jumps:
@@ -118,7 +118,7 @@ class Context(Displayed, Guarded):
                     yield
                 self._take(edited(before, self._engine(self.threads), energies))
                 try:
-                    worksheet.warn(self.system, self.integrator, self._said)
+                    worksheet.warn(self.system, self.integrator, self._said, self._store.box)
                 except BaseException:
                     # Warnings may be errors.
                     self._take(before)
@@ -407,12 +407,24 @@ class Context(Displayed, Guarded):
             Beads that would be where they cannot be, as in `set_positions`.
         """
         self._refresh()
-        lengths = expect_lengths("set_box", box, self._store)
-        self.layout.check_widths(lengths)
-        x = moved_with("set_box", self._store, lengths) if scale else self._store.x.copy()
-        if not scale:
-            expect_no_seam("set_box", self._store)
+        lengths, x = self._check_box("set_box", box, scale)
+        # First: warnings may be errors.
+        self._warn_of_fields(lengths)
         self._place(x, lengths)
+
+    def _check_box(self, what: str, box: Any, scale: bool = True) -> tuple[np.ndarray, np.ndarray]:
+        """(3,) lengths of a box and (n, 3) places in it, as `set_box` takes them; nothing changes."""
+        lengths = expect_lengths(what, box, self._store)
+        self.layout.check_widths(lengths)
+        if scale:
+            return lengths, moved_with(what, self._store, lengths)
+        expect_no_seam(what, self._store)
+        return lengths, self._store.x.copy()
+
+    def _warn_of_fields(self, lengths: np.ndarray | None = None) -> None:
+        """The box may have changed, or will be of these lengths, and with it whether fields repeat with it."""
+        box = self._store.box if lengths is None else lengths
+        worksheet.warn_of_fields(self.system, self.integrator.overdamped, self._said, box)
 
     def _take_box(self, what: str, box: Box | None) -> None:
         """The box of a state."""
@@ -698,6 +710,7 @@ class Context(Displayed, Guarded):
             raise
         self._store.program.step = state.step
         self._schedule.set_time(state.time)
+        self._warn_of_fields()
 
     @one_at_a_time
     def _dynamical_arrays(self) -> dict[str, np.ndarray]:
@@ -726,6 +739,7 @@ class Context(Displayed, Guarded):
         """
         self._refresh()
         self._schedule.take_arrays(arrays, step, since)
+        self._warn_of_fields()
         measured = arrays.get("work")
         if measured is not None:
             self.report_work = True

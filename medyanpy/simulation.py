@@ -419,7 +419,7 @@ class Simulation(Displayed, Guarded):
         What it remarks at its end have been warnings when the Context was made: `TimestepWarning`,
         `ThermostatWarning`, `BoxWarning`, `UnitsWarning`.
         """
-        return look(self.context.system, self.context.integrator)
+        return look(self.context.system, self.context.integrator, self.context._store.box)
 
     def minimize_energy(
         self, tolerance: float | None = None, max_iterations: int = 10_000, *, progress: bool | None = None

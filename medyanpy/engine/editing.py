@@ -94,6 +94,8 @@ def edited(old: Engine, new: Engine, energies: tuple[float, float] | None) -> En
     these, where work is measured."""
     before, store, schedule = old.store, new.store, new.schedule
     store.box[:] = before.box
+    # What has been added is bound to the box of the start.
+    store.layout.check_widths(store.box)
     carried = _carried(before, store)
     _carry_columns(before, store, carried, momenta=False)
     _carry_faces(before, new)

@@ -139,6 +139,8 @@ class NamedTerms(Force):
     #: What messages call a term, and the attribute (T, k) with the rows of their beads.
     noun: str = "term"
     terms: str = ""
+    #: The argument of the constructor that gives them, where it has another name.
+    terms_argument: str = ""
 
     def naming(self, gone: np.ndarray) -> dict[str, np.ndarray]:
         return {} if self.handles else {self.noun: gone[getattr(self, self.terms)].any(axis=1)}
@@ -153,7 +155,8 @@ class NamedTerms(Force):
         self._version += 1
 
     def _arguments_now(self) -> dict[str, Any]:
-        return super()._arguments_now() | ({self.terms[1:]: getattr(self, self.terms)} if self._was_cut else {})
+        argument = self.terms_argument or self.terms[1:]
+        return super()._arguments_now() | ({argument: getattr(self, self.terms)} if self._was_cut else {})
 
 
 def expect_handle(what: str, handle: Any, kind: type[_Kind], article: str) -> _Kind:

@@ -1,5 +1,7 @@
 """Links that bind and let go."""
 
+import functools
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from medyanpy.forces import Force
     from medyanpy.handles import Handle
     from medyanpy.layout import Layout
+    from medyanpy.state import State
     from medyanpy.topology import Topology
 
 __all__ = ["LinkBinding"]
@@ -34,6 +37,12 @@ __all__ = ["LinkBinding"]
 _SKIN = 0.5
 # Nodes of the quadrature of the volume that a bound link explores, on each side of its relaxed length.
 _NODES = 200
+
+
+@functools.cache
+def _quadrature() -> tuple[np.ndarray, np.ndarray]:
+    """Nodes and weights, which take longer than all else that a change of temperature asks for."""
+    return np.polynomial.legendre.leggauss(_NODES)
 
 
 class LinkBinding(Jump):
@@ -281,7 +290,7 @@ class LinkBinding(Jump):
         _, stiffness, length = self._spring()
         half = float(np.sqrt(2.0 * self._reach * kT / stiffness))
         low = 0.0 if self._links.one_sided else max(0.0, length - half)
-        nodes, weights = np.polynomial.legendre.leggauss(_NODES)
+        nodes, weights = _quadrature()
         total = 0.0
         for start, end in ((low, length), (length, length + half)):
             r = start + 0.5 * (end - start) * (nodes + 1.0)
@@ -316,12 +325,27 @@ class LinkBinding(Jump):
                 raise ParameterError(f"{self.name}: bound[{i}] = ({row_a}, {row_b}) cannot be: {why}")
         return operation
 
+    def _binding_rate(self, kT: float) -> float:
+        """1/s; on_rate, also where a dissociation constant was given."""
+        on: float | None = self._numbers["on_rate"]
+        if on is not None:
+            return on
+        volume: float = self._numbers["dissociation_constant"] * self.volume(kT)
+        return float(self._numbers["off_rate"] / volume)
+
+    def log_weight(self, operation: "JumpOperation", state: "State", kT: float) -> float | None:
+        if self.driven:
+            return None
+        n = int(operation.arrays()["numbers"][0])
+        if not n:
+            return 0.0
+        each = self._binding_rate(kT) / self._numbers["off_rate"]
+        return n * math.log(each) if each > 0.0 else -math.inf
+
     def update(self, operation: "JumpOperation", kT: float) -> None:
         kind, stiffness, length = self._spring()
         low, high = self.window(kT)
-        on = self._numbers["on_rate"]
-        if on is None:
-            on = self._numbers["off_rate"] / (self._numbers["dissociation_constant"] * self.volume(kT))
+        on = self._binding_rate(kT)
         share, rates = self._numbers["load_sharing"], self._rates
         n = len(self._table.sites)
         operation.set_rule(

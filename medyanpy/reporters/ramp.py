@@ -249,7 +249,8 @@ class _Sides:
         if name not in known:
             raise ParameterError(f"{what}: {name!r} is no closed side of the box; {', '.join(known)} can be set")
         known[name] = number(f"{what}: {name}", side, above=0.0)
-        self._context.layout.check_widths(np.array([known.get(one, 0.0) for one in "xyz"]))
+        x, y, z = (known.get(one) for one in "xyz")
+        self._context._check_box(what, (x, y, z))
 
 
 def _protocol_work(simulation: "Simulation") -> float:
