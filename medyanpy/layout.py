@@ -124,8 +124,14 @@ class Layout:
         ParameterError
             The box is smaller.
         """
+        before = dict(self._widths)
         self._widths[what] = 2.0 * reach
-        self.check_widths(self.box)
+        try:
+            self.check_widths(self.box)
+        except ParameterError:
+            # What is refused asks for nothing.
+            self._widths = before
+            raise
 
     def check_widths(self, box: np.ndarray) -> None:
         """Refuse a box, (3,) nm, that is too small for what acts in it; ParameterError."""

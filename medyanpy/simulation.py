@@ -18,7 +18,7 @@ from medyanpy.context import Context
 from medyanpy.engine.minimize import Minimization, minimize
 from medyanpy.engine.summary import said_of, tables_of
 from medyanpy.engine.worksheet import Worksheet, look
-from medyanpy.errors import MedyanError, ParameterError, SimulationError
+from medyanpy.errors import MedyanError, ParameterError, SimulationError, TopologyError
 from medyanpy.files.checkpoint import load_into, read_checkpoint, write_checkpoint
 from medyanpy.integrators import SplittingIntegrator
 from medyanpy.reporters import CheckpointReporter, Reporter
@@ -291,11 +291,25 @@ class Simulation(Displayed, Guarded):
         named = {self._name_of(one): own for one, own in each.items()}
         ramp = Ramp(named, steps, start=self.current_step if start is None else start, every=every)
         there = [one for one in self._reporters if isinstance(one, Ramp) and one.is_that_of(ramp)]
-        if there:
-            ramp = there[0]
-        else:
+        if not there:
             ramp.check(self)
             self._reporters.append(ramp)
+            return self._ramp(ramp, progress)
+        return self._run_ramp(there[0], progress)
+
+    def _ramp(self, ramp: Ramp, progress: bool | None) -> Ramp:
+        """The steps of a ramp that has just been added; refused before the first, it leaves nothing behind."""
+        before, numbers = self.current_step, ramp.numbers_now(self)
+        try:
+            return self._run_ramp(ramp, progress)
+        except (ParameterError, TopologyError):
+            if self.current_step == before:
+                self._reporters.remove(ramp)
+                for target, own in numbers:
+                    target.set(**own)
+            raise
+
+    def _run_ramp(self, ramp: Ramp, progress: bool | None) -> Ramp:
         if self.current_step < ramp.end:
             self.run_until(ramp.end, progress=progress)
         elif self.current_step == ramp.end:

@@ -184,7 +184,7 @@ class Topology(Displayed, Guarded):
         for handle in self._handles:
             rows = np.append(handle.beads, handle._asleep)
             out[rows] = first + np.arange(len(rows))
-            first += len(rows)
+            first += handle.rows_anew
         return out
 
     def __reduce__(self) -> tuple[Any, ...]:

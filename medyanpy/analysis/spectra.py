@@ -18,6 +18,8 @@ __all__ = [
 
 # Waves shorter than those that are asked for are fitted along, so that these do not look like those.
 _ALONG = 1.5
+# How much of the box a patch may leave open, seen along z: roundings of positions in files.
+_COVERED = 1e-3
 # Conjugate gradients end at this share of what they began with.
 _CLOSE = 1e-10
 _MOST_ITERATIONS = 200
@@ -169,7 +171,8 @@ def patch_spectrum(
     Raises
     ------
     ParameterError, TopologyError
-        As of `curvatures`; no box in x and y, a q_max below the longest wave, or beyond 2/3 of π/a.
+        As of `curvatures`; no box in x and y, a membrane that does not cover it once, a q_max below the longest wave,
+        or beyond 2/3 of π/a.
 
     Notes
     -----
@@ -213,6 +216,12 @@ def patch_spectrum(
     own = size <= longest * (1.0 + 1e-9)
     power = np.empty((len(surfaces), int(own.sum())))
     for k, patch in enumerate(surfaces):
+        covered = abs(float(patch.area_vectors[:, 2].sum())) / boxes[k].prod()
+        if abs(covered - 1.0) > _COVERED:
+            raise ParameterError(
+                f"{what}: seen along z, the membrane of frame {k} covers {covered:.3g} of its box but must cover it "
+                "once: it is closed (vesicle_spectrum is for vesicles), has borders, or the box is another"
+            )
         z = patch.x[:, 2]
         found = _fitted(_Waves(patch.x[:, :2] / boxes[k], orders), _projected(patch), z - z.mean())
         cosines, sines = found[1 : 1 + len(q)][own], found[1 + len(q) :][own]

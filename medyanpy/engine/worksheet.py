@@ -28,7 +28,7 @@ from medyanpy.forces._stiffness import Start, longest_timestep
 from medyanpy.jumps import BoxArea, EdgeFlips
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from medyanpy.forces import Force
     from medyanpy.handles import Handle
@@ -218,8 +218,15 @@ def look(system: "System", integrator: "SplittingIntegrator", box: np.ndarray | 
 
 def warn(system: "System", integrator: "SplittingIntegrator", said: set[str], box: np.ndarray) -> None:
     """Of all that a worksheet remarks and that has not been said."""
-    for kind, text in look(system, integrator, box).remarks:
-        if text not in said:
+    _warn_once(look(system, integrator, box).remarks, said)
+
+
+def _warn_once(remarks: "Iterable[_Remark]", said: set[str]) -> None:
+    """Of what has not been said; of fields that do not repeat with the box whatever the box was."""
+    for kind, text in remarks:
+        field, jumps, _ = text.partition(_JUMPS)
+        about = field + jumps
+        if not any(before.startswith(about) for before in said):
             said.add(text)
             warn_outside(text, kind)
 
@@ -228,11 +235,7 @@ def warn_of_fields(system: "System", overdamped: bool, said: set[str], box: np.n
     """Of fields that do not repeat with a box, (3,) nm, that has changed; once of each."""
     if not box.any() or not any(isinstance(force, ExternalField) for force in system.forces):
         return
-    for kind, text in _remarks_of_fields(system, Start(system.topology, overdamped), box):
-        about = text.partition(_JUMPS)[0] + _JUMPS
-        if not any(before.startswith(about) for before in said):
-            said.add(text)
-            warn_outside(text, kind)
+    _warn_once(_remarks_of_fields(system, Start(system.topology, overdamped), box), said)
 
 
 class Looked:

@@ -28,7 +28,7 @@ from medyanpy.ensemble.seeds import EXCHANGES, drawn, seed_of
 from medyanpy.ensemble.shipping import Shipped, text_of_values, values_of_text
 from medyanpy.ensemble.table import Table
 from medyanpy.errors import ExecutorError, ParameterError, SimulationError
-from medyanpy.forces import PythonForce
+from medyanpy.forces import Force, PythonForce
 from medyanpy.kicks import Explicit
 from medyanpy.runs import CHECKPOINT
 from medyanpy.simulation import Simulation
@@ -469,15 +469,20 @@ def weights(
     if not numbers:
         return out | {"other": out["own"], "other weight": log_weight(simulation, kT_there, here)}
     back = {name: state[name] for name in numbers}
+    # Energies are those of forces.
+    others = any(isinstance(simulation.system[name.rpartition(".")[0]], Force) for name in numbers)
+    there = here
     with _unbooked(simulation):
         apply(simulation.system, simulation.integrator, numbers)
         try:
-            there = simulation.context.get_state(positions=True, energy=True)
+            if others:
+                there = simulation.context.get_state(positions=True, energy=True)
             weight = log_weight(simulation, kT_there, there)
         finally:
             apply(simulation.system, simulation.integrator, back)
-            # Follows, so that what is booked is put back afterwards.
-            simulation.context.get_state(energy=True)
+            if others:
+                # Follows, so that what is booked is put back afterwards.
+                simulation.context.get_state(energy=True)
     if math.isnan(there.potential_energy):
         raise SimulationError(f"by {numbers} its potential energy is nan", step=simulation.current_step)
     # Infinite where the other state cannot be there: refused.

@@ -243,6 +243,12 @@ class LinkBinding(Jump):
 
     def without(self, terms: dict[str, np.ndarray]) -> None:
         a, b = terms["site of a"], terms["site of a"] if self._b is None else terms["site of b"]
+        for name, gone in (("a", a), ("b", b)):
+            if gone.all():
+                raise TopologyError(
+                    f"{self.name}: all sites of {name} would go, and links without sites cannot be made again: "
+                    "remove_jump it first"
+                )
         left = ~(a[self._bound[:, 0]] | b[self._bound[:, 1]])
         numbers = np.cumsum(~a) - 1, np.cumsum(~b) - 1
         bound = np.column_stack([number[rows] for number, rows in zip(numbers, self._bound[left].T, strict=True)])

@@ -149,6 +149,17 @@ class Ramp(Reporter):
                     _check(f"Ramp: {name}", target, key, course(f))
         self._is_checked = True
 
+    def numbers_now(self, simulation: "Simulation") -> "list[tuple[Any, dict[str, Any]]]":
+        """What has numbers that this changes, and what its ``set`` takes to be as it is now."""
+        out = []
+        for _, target in self._targets(simulation):
+            if isinstance(target, Parameterized | _Sides):
+                out.append((target, dict(target.parameters)))
+            else:
+                kT = {} if target.kT is None else {"kT": target.kT}
+                out.append((target, {"timestep": target.timestep, **kT}))
+        return out
+
     def describe_next_report(self, simulation: "Simulation") -> dict[str, Any]:
         self._act(simulation)
         step = simulation.current_step
