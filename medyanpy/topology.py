@@ -463,6 +463,7 @@ class Topology(Displayed, Guarded):
         for handle in self._handles:
             rows = np.arange(first, first + handle.capacity)
             plain &= handle._rows is None and handle._ids is None and handle._first == first
+            plain &= handle.rows_anew == handle.capacity
             plain &= np.array_equal(handle._asleep, rows[len(handle) :])
             first += handle.capacity
         if plain and self._next_id == first:

@@ -480,6 +480,36 @@ def test_a_run_with_all_changes_is_exported(scene, tmp_path):
         assert f"{n} frames" in str(found), ending
 
 
+def test_vtkhdf_has_the_ids_of_segments_with_and_without_them(tmp_path):
+    """Segments in which no bead comes or goes hold none: there they are the numbers of rows."""
+    h5py = pytest.importorskip("h5py")
+    topology = mp.Topology()
+    beads = topology.add_beads(line(3, [0.0, 0, 0]), mass=1.0, friction=1.0, name="beads")
+    simulation = mp.Simulation(
+        mp.System(topology), mp.SplittingIntegrator("BAOAB", 0.01, kT=1.0, seed=1), threads=1
+    )
+    simulation.reporters.append(mp.reporters.TrajectoryReporter(tmp_path / "run.h5", 2))
+    simulation.step(4)
+    expected = [[0, 1, 2]] * 2
+    for removed, added in ((0, 2), (1, 0)):
+        with topology.edit():
+            beads.remove(beads.beads[[removed]])
+            if added:
+                beads.add(line(added, [0.0, 5, 0]))
+        simulation.step(4)
+        expected += [beads.ids.tolist()] * 2
+    simulation.close()
+    mp.export(tmp_path / "run.h5", tmp_path / "run.vtkhdf")
+    with h5py.File(tmp_path / "run.vtkhdf") as file:
+        root = file["VTKHDF"]
+        counts = root["NumberOfPoints"][()][root["Steps/PartOffsets"][()]]
+        offsets = root["Steps/PointDataOffsets/ids"][()]
+        found = [root["PointData/ids"][a : a + n] for a, n in zip(offsets, counts, strict=True)]
+    assert len(found) == len(expected)
+    for own, ids in zip(found, expected, strict=True):
+        assert own[own >= 0].tolist() == sorted(ids) or own[own >= 0].tolist() == ids
+
+
 # Everything that a handle's beads may leave behind ---------------------------------------------------------------------
 
 FUNCTIONS = {"PythonForce": installation._pull, "PythonMembraneField": installation._share}

@@ -155,8 +155,9 @@ class NamedTerms(Force):
         self._version += 1
 
     def _arguments_now(self) -> dict[str, Any]:
-        argument = self.terms_argument or self.terms[1:]
-        return super()._arguments_now() | ({argument: getattr(self, self.terms)} if self._was_cut else {})
+        now, argument = super()._arguments_now(), self.terms_argument or self.terms[1:]
+        # Handles may have other beads now than when terms were made of them.
+        return now | ({argument: getattr(self, self.terms)} if self._was_cut or handles_in(now.get(argument)) else {})
 
 
 def expect_handle(what: str, handle: Any, kind: type[_Kind], article: str) -> _Kind:

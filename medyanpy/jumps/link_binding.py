@@ -3,7 +3,7 @@
 import functools
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from medyanpy.beads.chains import Chains
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.forces._given import Beads, Rows
 from medyanpy.forces.links import Links
+from medyanpy.handles import bead_numbers, handles_in
 from medyanpy.jumps._base import Jump
 from medyanpy.jumps.rates import DrivenRates
 from medyanpy.sites import Sites, as_sites
@@ -64,7 +65,8 @@ class LinkBinding(Jump):
         stay; those that bind come on top. It must be in the system.
     a, b : Sites, handle, list of handles, or (n,) int
         The sites that may be bound to each other; where no `b` is given, those of `a` among themselves. Sites may be in
-        both. See `Sites`: ``filaments.sites`` gives places along filaments.
+        both. See `Sites`: ``filaments.sites`` gives places along filaments. Of a handle the beads that it has now:
+        those that are added later are not sites of this jump.
     off_rate : float, 1/s, > 0
         At which a relaxed link lets go.
     on_rate : float, 1/s, >= 0, optional
@@ -260,7 +262,14 @@ class LinkBinding(Jump):
 
     def _arguments_now(self) -> dict[str, Any]:
         now = super()._arguments_now()
-        return now | ({"a": self._a, "b": self._b, "bound": self._bound} if self._was_cut else {})
+        if not (self._was_cut or self._has_other_sites("a", self._a) or self._has_other_sites("b", self._b)):
+            return now
+        return now | {"a": self._a, "b": self._b, "bound": self._bound}
+
+    def _has_other_sites(self, name: str, own: Sites | None) -> bool:
+        """Whether a handle that was given has other beads now than when sites were made of it."""
+        given = self._arguments[name]
+        return bool(handles_in(given)) and not np.array_equal(bead_numbers(given), cast(Sites, own).bead_numbers)
 
     def check(self, topology: "Topology", forces: "tuple[Force, ...]") -> None:
         super().check(topology, forces)
