@@ -175,10 +175,11 @@ def replica_exchange(
     Notes
     -----
     At exchange c the states (0, 1), (2, 3), ... or (1, 2), (3, 4), ... are paired, by turns. Walkers a in i and b in j
-    swap states with probability min(1, exp(-Δ)), :math:`\\Delta = u_i(b) - u_i(a) + u_j(a) - u_j(b)`, where :math:`u_i =
-    \\beta_i U_i - \\ln W_i`: the potential energy by the numbers of state i, and the weight that jumps give to boxes,
-    bound links and numbers of beads. A walker that changes temperature has all its velocities multiplied by √(T'/T)
-    (`Context.scale_velocities`), so that kinetic energies drop out; that and the change of numbers is protocol work.
+    swap states with probability min(1, exp(-Δ)), :math:`\\Delta = u_i(b) - u_i(a) + u_j(a) - u_j(b)`, where
+    :math:`u_i = \\beta_i U_i - \\ln W_i`: the potential energy by the numbers of state i, and the weight that jumps
+    give to boxes, bound links and numbers of beads. A walker that changes temperature has all its velocities multiplied
+    by √(T'/T) (`Context.scale_velocities`), so that kinetic energies drop out; that and the change of numbers is
+    protocol work.
     The numbers that decide are drawn by seed, exchange and pair alone.
     What is exact, and the rates to expect: :doc:`/theory/replica_exchange`.
 

@@ -27,7 +27,7 @@ def simulation_of(topology, system, seed, timestep=20.0):
     return mp.Simulation(system, mp.BrownianIntegrator(timestep, kT=KT, seed=seed), threads=1)
 
 
-# Systems whose laws are known. Each is made by numbers of its jump ------------------------------------------------------
+# Systems whose laws are known. Each is made by numbers of its jump ---------------------------------------------------
 
 
 def pairs(seed=1, pool=None, **numbers):
@@ -177,7 +177,7 @@ def test_every_state_keeps_its_law(name):
         check_mean(f"{name}, {state}", seen[:, k], value, sees=law.sees * value)
 
 
-# What a swap compares ----------------------------------------------------------------------------------------------
+# What a swap compares ------------------------------------------------------------------------------------------------
 
 
 def log_volume(kT, stiffness=STIFFNESS):
