@@ -124,14 +124,8 @@ class Layout:
         ParameterError
             The box is smaller.
         """
-        before = dict(self._widths)
         self._widths[what] = 2.0 * reach
-        try:
-            self.check_widths(self.box)
-        except ParameterError:
-            # What is refused asks for nothing.
-            self._widths = before
-            raise
+        self.check_widths(self.box)
 
     def check_widths(self, box: np.ndarray) -> None:
         """Refuse a box, (3,) nm, that is too small for what acts in it; ParameterError."""

@@ -719,14 +719,3 @@ def test_fields_that_repeat_are_not_warned_of():
     system.add_force(forces.ExternalField(bead, "sin(2*pi*z/10)"))
     system.add_jump(jumps.BoxArea(tension=0.01, rate=10.0, step=0.5))
     mp.Simulation(system, mp.SplittingIntegrator("JBAOABJ", 0.01, kT=1.0, seed=1), threads=1)
-
-
-def test_what_is_added_later_never_stands_in_the_way_of_a_smaller_box():
-    """A number that was refused asks for no room."""
-    simulation = boxed()
-    simulation.system["pairs"].set(cutoff=11.0)
-    with pytest.raises(mp.ParameterError, match="reaches 11 nm"):
-        simulation.step(1)
-    simulation.system["pairs"].set(cutoff=4.0)
-    simulation.context.set_box((9.0,) * 3)
-    simulation.step(1)
