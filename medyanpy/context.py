@@ -422,7 +422,7 @@ class Context(Displayed, Guarded):
         return lengths, self._store.x.copy()
 
     def _warn_of_fields(self, lengths: np.ndarray | None = None) -> None:
-        """The box may have changed, or will be of these lengths, and with it whether fields repeat with it."""
+        """Warn of fields that do not repeat with the box, which may have changed, or with one of these lengths."""
         box = self._store.box if lengths is None else lengths
         worksheet.warn_of_fields(self.system, self.integrator.overdamped, self._said, box)
 

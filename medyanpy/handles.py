@@ -131,7 +131,7 @@ class Handle(Guarded):
 
     @property
     def rows_anew(self) -> int:
-        """How many rows it is given when it is made of its arguments of now."""
+        """Number of rows that it has when it is made of its arguments of now."""
         return self.capacity
 
     @property

@@ -390,7 +390,7 @@ class Schedule:
         self.wind()
 
     def go_on_from(self, before: "Schedule") -> None:
-        """The time is that of another schedule, of which this one takes the place."""
+        """Take the time of another schedule, in whose place this one comes."""
         if self._timestep == before._timestep:
             self.since = before.since
             self.wind()

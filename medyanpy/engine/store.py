@@ -58,7 +58,7 @@ class Store:
     momenta : dict of Column to Momenta
         All momenta beside m v.
     held : int
-        How many constraints of a user's own there are.
+        Number of constraints of a user's own.
     box : (3,) float array, nm
         Lengths of the periodic box, 0 in open directions; part of the state where any is periodic.
     faces, opposite : (F, 3) int32 arrays

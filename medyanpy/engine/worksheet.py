@@ -222,7 +222,7 @@ def warn(system: "System", integrator: "SplittingIntegrator", said: set[str], bo
 
 
 def _warn_once(remarks: "Iterable[_Remark]", said: set[str]) -> None:
-    """Of what has not been said; of fields that do not repeat with the box whatever the box was."""
+    """Warn of what has not been said; of a field that does not repeat with the box once, whatever the box was."""
     for kind, text in remarks:
         field, jumps, _ = text.partition(_JUMPS)
         about = field + jumps
@@ -232,7 +232,7 @@ def _warn_once(remarks: "Iterable[_Remark]", said: set[str]) -> None:
 
 
 def warn_of_fields(system: "System", overdamped: bool, said: set[str], box: np.ndarray) -> None:
-    """Of fields that do not repeat with a box, (3,) nm, that has changed; once of each."""
+    """Warn of fields that do not repeat with a box, (3,) nm, that has changed; once of each."""
     if not box.any() or not any(isinstance(force, ExternalField) for force in system.forces):
         return
     _warn_once(_remarks_of_fields(system, Start(system.topology, overdamped), box), said)

@@ -425,7 +425,7 @@ def check_canonical(simulation: Simulation) -> None:
 
 
 def log_weight(simulation: Simulation, kT: float, state: State) -> float:
-    """What all jumps weigh a state of a simulation by, with their numbers of now, for a temperature."""
+    """Logarithm of the weight that all jumps give to a state, with their numbers of now, for a temperature."""
     total = 0.0
     jumping = simulation.context._schedule.jumping
     for name, jump, operation in zip(jumping.names, jumping.jumps, jumping.operations, strict=True):
@@ -453,7 +453,7 @@ def enter(simulation: Simulation, state: dict[str, Any]) -> None:
 def weights(
     simulation: Simulation, state: dict[str, Any], partner: dict[str, Any] | None
 ) -> dict[str, float | None]:
-    """What the distribution of its state, and that of another one, weigh a simulation by: potential energies ("own" and
+    """Weights of a simulation in the distribution of its state, and of another one: potential energies ("own" and
     "other"), pN nm, and logarithms of the weights of jumps ("own weight" and "other weight")."""
     kT = cast(float, simulation.integrator.kT)
     here = simulation.context.get_state(positions=True, energy=True)

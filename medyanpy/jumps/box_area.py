@@ -136,7 +136,7 @@ class BoxArea(Jump):
 
     @property
     def directions(self) -> tuple[bool, bool, bool]:
-        """Whether the length of the box changes along x, y and z."""
+        """Directions, x, y and z, in which the length of the box changes."""
         moves = 0
         for move in _MOVES[self._coupling]:
             moves |= move

@@ -267,7 +267,7 @@ class LinkBinding(Jump):
         return now | {"a": self._a, "b": self._b, "bound": self._bound}
 
     def _has_other_sites(self, name: str, own: Sites | None) -> bool:
-        """Whether a handle that was given has other beads now than when sites were made of it."""
+        """True where a handle that was given has other beads now than when sites were made of it."""
         given = self._arguments[name]
         return bool(handles_in(given)) and not np.array_equal(bead_numbers(given), cast(Sites, own).bead_numbers)
 

@@ -150,7 +150,7 @@ class Ramp(Reporter):
         self._is_checked = True
 
     def numbers_now(self, simulation: "Simulation") -> "list[tuple[Any, dict[str, Any]]]":
-        """What has numbers that this changes, and what its ``set`` takes to be as it is now."""
+        """Targets whose numbers this changes, each with the arguments of ``set`` that keep it as it is now."""
         out = []
         for _, target in self._targets(simulation):
             if isinstance(target, Parameterized | _Sides):
