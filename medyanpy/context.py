@@ -92,7 +92,7 @@ class Context(Displayed, Guarded):
         self._looked = worksheet.Looked()
         found = overlaps_now(self._schedule)
         self._faults.overlapping = bool(found)
-        worksheet.warn(system, integrator, self._said, found)
+        worksheet.warn(system, integrator, self._said, self._store.box, found)
         integrator.bind(self)
         system._contexts.add(self)
         for jump in system.jumps:
@@ -126,13 +126,15 @@ class Context(Displayed, Guarded):
             jumps = set(self.system.jumps)
             # What has happened is told as of what there was.
             before.schedule.jumping.gather()
-            with Undo(self.system):
+            with Undo(self.system, self.integrator):
                 describe_the_living(self._store)
                 with self.turn.running(EDIT):
                     yield
                 self._take(edited(before, self._engine(self.threads), energies))
                 try:
-                    worksheet.warn(self.system, self.integrator, self._said, overlaps_now(self._schedule))
+                    worksheet.warn(
+                        self.system, self.integrator, self._said, self._store.box, overlaps_now(self._schedule)
+                    )
                 except BaseException:
                     # Warnings may be errors.
                     self._take(before)
@@ -429,14 +431,26 @@ class Context(Displayed, Guarded):
             Beads that would be where they cannot be, as in `set_positions`.
         """
         self._refresh()
-        lengths = expect_lengths("set_box", box, self._store)
-        self.layout.check_widths(lengths)
-        x = moved_with("set_box", self._store, lengths) if scale else self._store.x.copy()
-        if not scale:
-            expect_no_seam("set_box", self._store)
-            # Scaled with the box, edges are the same part of it as before.
-            check_sheets("set_box", self._store, x, lengths)
+        lengths, x = self._check_box("set_box", box, scale)
+        # First: warnings may be errors.
+        self._warn_of_fields(lengths)
         self._place(x, lengths)
+
+    def _check_box(self, what: str, box: Any, scale: bool = True) -> tuple[np.ndarray, np.ndarray]:
+        """(3,) lengths of a box and (n, 3) places in it, as `set_box` takes them; nothing changes."""
+        lengths = expect_lengths(what, box, self._store)
+        self.layout.check_widths(lengths)
+        if scale:
+            return lengths, moved_with(what, self._store, lengths)
+        expect_no_seam(what, self._store)
+        # Scaled with the box, edges are the same part of it as before.
+        check_sheets(what, self._store, self._store.x, lengths)
+        return lengths, self._store.x.copy()
+
+    def _warn_of_fields(self, lengths: np.ndarray | None = None) -> None:
+        """Warn of fields that do not repeat with the box, which may have changed, or with one of these lengths."""
+        box = self._store.box if lengths is None else lengths
+        worksheet.warn_of_fields(self.system, self.integrator.overdamped, self._said, box)
 
     def _take_box(self, what: str, box: Box | None) -> None:
         """The box of a state."""
@@ -723,6 +737,7 @@ class Context(Displayed, Guarded):
             raise
         self._store.program.step = state.step
         self._schedule.set_time(state.time)
+        self._warn_of_fields()
 
     @one_at_a_time
     def _dynamical_arrays(self) -> dict[str, np.ndarray]:
@@ -751,6 +766,7 @@ class Context(Displayed, Guarded):
         """
         self._refresh()
         self._schedule.take_arrays(arrays, step, since)
+        self._warn_of_fields()
         measured = arrays.get("work")
         if measured is not None:
             self.report_work = True

@@ -130,6 +130,11 @@ class Handle(Guarded):
         return self.beads if self._ids is None else self._ids
 
     @property
+    def rows_anew(self) -> int:
+        """Number of rows that it has when it is made of its arguments of now."""
+        return self.capacity
+
+    @property
     def capacity(self) -> int:
         return len(self) + len(self._asleep)
 

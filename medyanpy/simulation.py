@@ -18,7 +18,7 @@ from medyanpy.context import Context
 from medyanpy.engine.minimize import Minimization, minimize
 from medyanpy.engine.summary import said_of, tables_of
 from medyanpy.engine.worksheet import Worksheet, look
-from medyanpy.errors import MedyanError, ParameterError, SimulationError, WalltimeError, shown
+from medyanpy.errors import MedyanError, ParameterError, SimulationError, TopologyError, WalltimeError, shown
 from medyanpy.files.checkpoint import load_into, read_checkpoint, write_checkpoint
 from medyanpy.integrators import SplittingIntegrator
 from medyanpy.reporters import CheckpointReporter, Reporter
@@ -297,11 +297,25 @@ class Simulation(Displayed, Guarded):
         named = {self._name_of(one): own for one, own in each.items()}
         ramp = Ramp(named, steps, start=self.current_step if start is None else start, every=every)
         there = [one for one in self._reporters if isinstance(one, Ramp) and one.is_that_of(ramp)]
-        if there:
-            ramp = there[0]
-        else:
+        if not there:
             ramp.check(self)
             self._reporters.append(ramp)
+            return self._ramp(ramp, progress)
+        return self._run_ramp(there[0], progress)
+
+    def _ramp(self, ramp: Ramp, progress: bool | None) -> Ramp:
+        """The steps of a ramp that has just been added; refused before the first, it leaves nothing behind."""
+        before, numbers = self.current_step, ramp.numbers_now(self)
+        try:
+            return self._run_ramp(ramp, progress)
+        except (ParameterError, TopologyError):
+            if self.current_step == before:
+                self._reporters.remove(ramp)
+                for target, own in numbers:
+                    target.set(**own)
+            raise
+
+    def _run_ramp(self, ramp: Ramp, progress: bool | None) -> Ramp:
         if self.current_step < ramp.end:
             self.run_until(ramp.end, progress=progress)
         elif self.current_step == ramp.end:
@@ -428,7 +442,8 @@ class Simulation(Displayed, Guarded):
         What it remarks at its end have been warnings when the Context was made: `TimestepWarning`,
         `ThermostatWarning`, `BoxWarning`, `UnitsWarning`, `OverlapWarning`. The last is of where beads are now.
         """
-        return look(self.context.system, self.context.integrator, self.context._overlaps())
+        context = self.context
+        return look(context.system, context.integrator, context._store.box, context._overlaps())
 
     def minimize_energy(
         self, tolerance: float | None = None, max_iterations: int = 10_000, *, progress: bool | None = None

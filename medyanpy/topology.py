@@ -184,7 +184,7 @@ class Topology(Displayed, Guarded):
         for handle in self._handles:
             rows = np.append(handle.beads, handle._asleep)
             out[rows] = first + np.arange(len(rows))
-            first += len(rows)
+            first += handle.rows_anew
         return out
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -465,6 +465,7 @@ class Topology(Displayed, Guarded):
         for handle in self._handles:
             rows = np.arange(first, first + handle.capacity)
             plain &= handle._rows is None and handle._ids is None and handle._first == first
+            plain &= handle.rows_anew == handle.capacity
             plain &= np.array_equal(handle._asleep, rows[len(handle) :])
             first += handle.capacity
         if plain and self._next_id == first:
@@ -506,8 +507,9 @@ class Topology(Displayed, Guarded):
         if len(ids) and (ids[0] < 0 or ids[-1] >= next_id or (ids[1:] == ids[:-1]).any()):
             raise TopologyError(f"{what}: ids must differ, and be from 0 to {next_id - 1}")
         now = np.empty(self._n_beads, np.int64)
-        for handle, beads, _, asleep in taken:
-            now[np.append(handle.beads, handle._asleep)] = np.append(beads, np.sort(asleep))
+        for handle, beads, _, _ in taken:
+            # Of rows asleep there may be others: directors have as many as links have gone.
+            now[handle.beads] = beads
         self._n_beads, self._next_id, self._beads_with = n, next_id, {}
         for handle, beads, own, asleep in taken:
             if isinstance(handle, Constraints):

@@ -19,6 +19,8 @@ __all__ = [
 
 # Waves shorter than those that are asked for are fitted along, so that these do not look like those.
 _ALONG = 1.5
+# How much of the box a patch may leave open, seen along z: roundings of positions in files.
+_COVERED = 1e-3
 # Conjugate gradients end at this share of what they began with.
 _CLOSE = 1e-10
 _MOST_ITERATIONS = 200
@@ -170,8 +172,8 @@ def patch_spectrum(
     Raises
     ------
     ParameterError, TopologyError
-        As of `curvatures`; no box in x and y, a membrane that closes through the box along z, a q_max below the longest
-        wave, or beyond 2/3 of π/a.
+        As of `curvatures`; no box in x and y, a membrane that does not cover it once or closes through it along z, a
+        q_max below the longest wave, or beyond 2/3 of π/a.
 
     Notes
     -----
@@ -215,6 +217,12 @@ def patch_spectrum(
     own = size <= longest * (1.0 + 1e-9)
     power = np.empty((len(surfaces), int(own.sum())))
     for k, patch in enumerate(surfaces):
+        covered = abs(float(patch.area_vectors[:, 2].sum())) / boxes[k].prod()
+        if abs(covered - 1.0) > _COVERED:
+            raise ParameterError(
+                f"{what}: seen along z, the membrane of frame {k} covers {covered:.3g} of its box but must cover it "
+                "once: it is closed (vesicle_spectrum is for vesicles), has borders, or the box is another"
+            )
         z = patch.whole[:, 2]
         if patch.closes_through[2]:
             raise ParameterError(f"{what}: the membrane closes through the box along z, so that it has no height")

@@ -83,7 +83,8 @@ class FilamentFlow(Flow):
 
     def carry(self, before: Flow, then: np.ndarray, now: np.ndarray) -> None:
         old = cast(FilamentFlow, before)
-        if self._coefficients is not None and old._coefficients is not None:
+        made = self._coefficients is not None and old._coefficients is not None
+        if made and self._made_for == old._made_for:
             self._coefficients[:, now] = old._coefficients[:, then]
 
     @cached_property

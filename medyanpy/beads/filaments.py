@@ -444,6 +444,11 @@ class Directors(Beads):
         return self.filaments
 
     @property
+    def rows_anew(self) -> int:
+        # As many as nodes, where these have room.
+        return self.filaments.capacity if len(self.filaments._asleep) else len(self)
+
+    @property
     def step_lengths(self) -> np.ndarray:
         return self.filaments.link_lengths
 

@@ -14,7 +14,7 @@ from medyanpy._kernels.room import Room
 from medyanpy._kernels.triangles import Rejoined
 from medyanpy._tools.images import Box, box_lengths, displacement, wrapped
 from medyanpy._tools.validation import array
-from medyanpy.beads import InTrianglePoints
+from medyanpy.beads import Constraints, InTrianglePoints
 from medyanpy.columns import BEADS, Column
 from medyanpy.errors import ParameterError, TopologyError
 from medyanpy.handles import Handle
@@ -58,6 +58,8 @@ class Store:
         Of the in-triangle points: faces of all membranes together, and the weights of their second and third corners.
     momenta : dict of Column to Momenta
         All momenta beside m v.
+    held : int
+        Number of constraints of a user's own.
     box : (3,) float array, nm
         Lengths of the periodic box, 0 in open directions; part of the state where any is periodic.
     faces, opposite : (F, 3) int32 arrays
@@ -83,6 +85,7 @@ class Store:
         self.seed = seed
         self.layout: Layout = Layout(topology, threads, self.box)
         layout = self.layout
+        self.held: int = sum(handle.count for handle in layout.handles if isinstance(handle, Constraints))
         self.arrays: dict[str, np.ndarray] = {c.array: c.empty(layout.n_rows(c.of)) for c in topology.columns}
         layout.arrays = self.arrays
         #: Handles with each of the columns that not all beads have.

@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from medyanpy import units
-from medyanpy._tools.images import box_lengths, displacement
+from medyanpy._tools.images import box_lengths, box_shown, displacement
 from medyanpy._tools.tables import aligned
 from medyanpy.beads import Constraints, Membrane
 from medyanpy.engine.needles import flattest, heights
@@ -28,10 +28,10 @@ from medyanpy.errors import (
 )
 from medyanpy.forces import ExternalField, MembraneBending, MembraneFoldRepulsion
 from medyanpy.forces._stiffness import Start, longest_timestep
-from medyanpy.jumps import EdgeFlips
+from medyanpy.jumps import BoxArea, EdgeFlips
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from medyanpy.engine.overlaps import Overlap
     from medyanpy.forces import Force
@@ -73,6 +73,10 @@ _HOTTEST = 50.0
 _NOTHING = 1e-9
 # Of an energy that is the same at both ends of a box.
 _ROUNDING = 1e-9
+# What is said of fields that do not repeat with the box, after their names.
+_JUMPS = ": its energies differ by up to "
+# A length that a box may come to have, over that of now: with which no function repeats that does with the box.
+_ANOTHER = 1.0173
 
 
 @dataclass(frozen=True)
@@ -192,9 +196,15 @@ class Worksheet:
     __repr__ = __str__
 
 
-def look(system: "System", integrator: "SplittingIntegrator", found: "Sequence[Overlap]" = ()) -> Worksheet:
-    """The worksheet of a system under an integrator, with what overlaps."""
-    start = Start(system.topology, integrator.overdamped, system.box)
+def look(
+    system: "System",
+    integrator: "SplittingIntegrator",
+    box: np.ndarray | None = None,
+    found: "Sequence[Overlap]" = (),
+) -> Worksheet:
+    """The worksheet of a system under an integrator, with what overlaps; of a box that has changed with its lengths
+    now, (3,) nm."""
+    start = Start(system.topology, integrator.overdamped, system.box if box is None else box_shown(box))
     rates = [force.squared_frequencies(start) for force in system.forces]
     handles = [handle for handle in system.topology.handles if not isinstance(handle, Constraints)]
     beads = tuple(_bead_row(system, integrator, handle) for handle in handles)
@@ -212,7 +222,7 @@ def look(system: "System", integrator: "SplittingIntegrator", found: "Sequence[O
         *_remarks_of_needles(system, integrator),
         *_remarks_of_folds(system, integrator, forces),
         *_remarks_of_fluids(system),
-        *_remarks_of_fields(system, start),
+        *_remarks_of_fields(system, start, box_lengths(system.box) if box is None else box),
         *_remarks_of_friction(system, integrator),
         *_remarks_of_temperatures(system, integrator),
         *_remarks_of_units(system, integrator, start, rates, beads),
@@ -223,15 +233,32 @@ def look(system: "System", integrator: "SplittingIntegrator", found: "Sequence[O
 
 
 def warn(
-    system: "System", integrator: "SplittingIntegrator", said: set[str], found: "Sequence[Overlap]" = ()
+    system: "System",
+    integrator: "SplittingIntegrator",
+    said: set[str],
+    box: np.ndarray,
+    found: "Sequence[Overlap]" = (),
 ) -> None:
     """Of all that a worksheet remarks and that has not been said."""
-    for kind, text in look(system, integrator, found).remarks:
-        # Of pairs that overlap once for each force: others do after an edit.
-        key = text.partition(":")[0] if kind is OverlapWarning else text
-        if key not in said:
-            said.add(key)
+    _warn_once(look(system, integrator, box, found).remarks, said)
+
+
+def _warn_once(remarks: "Iterable[_Remark]", said: set[str]) -> None:
+    """Warn of what has not been said: of a field that does not repeat with the box once, whatever the box was, and of
+    pairs that overlap once for each force."""
+    for kind, text in remarks:
+        field, jumps, _ = text.partition(_JUMPS)
+        about = text.partition(":")[0] if kind is OverlapWarning else field + jumps
+        if not any(before.startswith(about) for before in said):
+            said.add(about if kind is OverlapWarning else text)
             warn_outside(text, kind)
+
+
+def warn_of_fields(system: "System", overdamped: bool, said: set[str], box: np.ndarray) -> None:
+    """Warn of fields that do not repeat with a box, (3,) nm, that has changed; once of each."""
+    if not box.any() or not any(isinstance(force, ExternalField) for force in system.forces):
+        return
+    _warn_once(_remarks_of_fields(system, Start(system.topology, overdamped), box), said)
 
 
 class Looked:
@@ -453,26 +480,39 @@ def _remarks_of_fluids(system: "System") -> list[_Remark]:
     ]
 
 
-def _remarks_of_fields(system: "System", start: Start) -> list[_Remark]:
-    """Of energies that jump where a bead crosses from one end of the box to the other."""
-    if system.box is None:
+def _remarks_of_fields(system: "System", start: Start, box: np.ndarray) -> list[_Remark]:
+    """Of energies that jump where a bead crosses from one end of the box, (3,) nm, to the other."""
+    if not box.any():
         return []
-    box = box_lengths(system.box)
     remarks: list[_Remark] = []
     for force in system.forces:
-        jumps = force.jumps_at_sides(start, box) if isinstance(force, ExternalField) else np.zeros(3)
-        c = int(np.argmax(jumps))
-        if jumps[c] > _ROUNDING:
-            x = "xyz"[c]
-            remarks.append((
-                BoxWarning,
-                f"{force.name}: its energies differ by up to {jumps[c]:.2g} of themselves between {x} = "
-                f"{-0.5 * box[c]:.6g} and {0.5 * box[c]:.6g} nm, one and the same place: in a box {x} is that of the "
-                "image nearest to the origin, and beads that cross there gain or lose the difference. Write a function "
-                "that is the same at both ends, or take HarmonicTrap for beads that are held each at its place, and "
-                "UniformField for a force that is the same everywhere",
-            ))  # fmt: skip
+        if not isinstance(force, ExternalField):
+            continue
+        for own, when in _boxes(system, box):
+            jumps = force.jumps_at_sides(start, own)
+            c = int(np.argmax(jumps))
+            if jumps[c] > _ROUNDING:
+                x = "xyz"[c]
+                remarks.append((
+                    BoxWarning,
+                    f"{force.name}{_JUMPS}{jumps[c]:.2g} of themselves between {x} = {-0.5 * own[c]:.6g} and "
+                    f"{0.5 * own[c]:.6g} nm, one and the same place{when}: in a box {x} is that of the image nearest "
+                    "to the origin, and beads that cross there gain or lose the difference. Write a function that is "
+                    "the same at both ends, or take HarmonicTrap for beads that are held each at its place, and "
+                    "UniformField for a force that is the same everywhere",
+                ))  # fmt: skip
+                break
     return remarks
+
+
+def _boxes(system: "System", box: np.ndarray) -> list[tuple[np.ndarray, str]]:
+    """The lengths of a box, and others that jumps may give it, with what is said of them."""
+    changed = [
+        (np.where(jump.directions, _ANOTHER * box, box), f" when {name} has changed the box so far")
+        for name, jump in zip(system.jump_names, system.jumps, strict=True)
+        if isinstance(jump, BoxArea)
+    ]
+    return [(box, ""), *changed]
 
 
 def _remarks_of_friction(system: "System", integrator: "SplittingIntegrator") -> list[_Remark]:

@@ -160,6 +160,8 @@ class NamedTerms(Force):
     #: What messages call a term, and the attribute (T, k) with the rows of their beads.
     noun: str = "term"
     terms: str = ""
+    #: The argument of the constructor that gives them, where it has another name.
+    terms_argument: str = ""
 
     def naming(self, gone: np.ndarray) -> dict[str, np.ndarray]:
         return {} if self.handles else {self.noun: gone[getattr(self, self.terms)].any(axis=1)}
@@ -174,7 +176,9 @@ class NamedTerms(Force):
         self._version += 1
 
     def _arguments_now(self) -> dict[str, Any]:
-        return super()._arguments_now() | ({self.terms[1:]: getattr(self, self.terms)} if self._was_cut else {})
+        now, argument = super()._arguments_now(), self.terms_argument or self.terms[1:]
+        # Handles may have other beads now than when terms were made of them.
+        return now | ({argument: getattr(self, self.terms)} if self._was_cut or handles_in(now.get(argument)) else {})
 
 
 def expect_handle(what: str, handle: Any, kind: type[_Kind], article: str) -> _Kind:

@@ -154,7 +154,7 @@ class ShapeForce(Force):
                 # Of rows asleep that of those that jumps may bear, who have one.
                 given = self._each("radius", self._numbers["radius"])[self._shapes.index(handle)]
                 born = handle.of_all("radius") if given is None else given
-                born = radius.max() if born is None else born
+                born = radius.max(initial=0.0) if born is None else born
                 radius = np.append(radius, np.full(len(place) - len(handle), born))
 
             def part(

@@ -83,6 +83,7 @@ class ConstraintPenalty(NamedTerms):
 
     noun: str = "row"
     terms: str = "_members"
+    terms_argument: str = "beads"
     #: And those that the texts name.
     domains: Mapping[str, Domain] = domain_table(omega=Domain(at_least=0.0, per="members"))
     omega: float | np.ndarray

@@ -308,7 +308,7 @@ class ExternalField(WrittenForce, _SingleBeadForce):
 
     def jumps_at_sides(self, start: Start, box: np.ndarray) -> np.ndarray:
         """(3,) by how much the energy of some bead differs between the two ends of each periodic direction, across from
-        where it is; in shares of the largest energy there, or where beads are."""
+        where it is; in shares of the largest energy there, between the ends, or where beads are."""
         graph, u, _ = self._graph(self.changeable)
         x, numbers = self._at(start)
 
@@ -321,7 +321,9 @@ class ExternalField(WrittenForce, _SingleBeadForce):
         out, here = np.zeros(3), np.abs(energies(0, x[:, 0])).max(initial=0.0)
         for c in np.flatnonzero(box).tolist():
             low, high = (energies(c, side * box[c]) for side in (-0.5, 0.5))
-            largest = max(here, np.abs([low, high]).max(initial=0.0))
+            # Where both are 0 but for rounding, as of a sine, these places tell how large it is.
+            between = [energies(c, side * box[c]) for side in (-0.25, 0.137, 0.25)]
+            largest = max(here, np.abs([low, high, *between]).max(initial=0.0))
             out[c] = np.abs(high - low).max(initial=0.0) / largest if largest > 0.0 else 0.0
         return out
 

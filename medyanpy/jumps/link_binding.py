@@ -1,7 +1,9 @@
 """Links that bind and let go."""
 
+import functools
+import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -16,6 +18,7 @@ from medyanpy.beads.chains import Chains
 from medyanpy.errors import ParameterError, SitesWarning, TopologyError, warn_outside
 from medyanpy.forces._given import Beads, Rows
 from medyanpy.forces.links import Links
+from medyanpy.handles import bead_numbers, handles_in
 from medyanpy.jumps._base import Jump
 from medyanpy.jumps.rates import DrivenRates
 from medyanpy.sites import Sites, as_sites
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
     from medyanpy.forces import Force
     from medyanpy.handles import Handle
     from medyanpy.layout import Layout
+    from medyanpy.state import State
     from medyanpy.topology import Topology
 
 __all__ = ["LinkBinding"]
@@ -34,6 +38,12 @@ __all__ = ["LinkBinding"]
 _SKIN = 0.5
 # Nodes of the quadrature of the volume that a bound link explores, on each side of its relaxed length.
 _NODES = 200
+
+
+@functools.cache
+def _quadrature() -> tuple[np.ndarray, np.ndarray]:
+    """Nodes and weights, which take longer than all else that a change of temperature asks for."""
+    return np.polynomial.legendre.leggauss(_NODES)
 
 
 class LinkBinding(Jump):
@@ -55,7 +65,8 @@ class LinkBinding(Jump):
         stay; those that bind come on top. It must be in the system.
     a, b : Sites, handle, list of handles, or (n,) int
         The sites that may be bound to each other; where no `b` is given, those of `a` among themselves. Sites may be in
-        both. See `Sites`: ``filaments.sites`` gives places along filaments.
+        both. See `Sites`: ``filaments.sites`` gives places along filaments. Of a handle the beads that it has now:
+        those that are added later are not sites of this jump.
     off_rate : float, 1/s, > 0
         At which a relaxed link lets go.
     on_rate : float, 1/s, >= 0, optional
@@ -234,6 +245,12 @@ class LinkBinding(Jump):
 
     def without(self, terms: dict[str, np.ndarray]) -> None:
         a, b = terms["site of a"], terms["site of a"] if self._b is None else terms["site of b"]
+        for name, gone in (("a", a), ("b", b)):
+            if gone.all():
+                raise TopologyError(
+                    f"{self.name}: all sites of {name} would go, and links without sites cannot be made again: "
+                    "remove_jump it first"
+                )
         left = ~(a[self._bound[:, 0]] | b[self._bound[:, 1]])
         numbers = np.cumsum(~a) - 1, np.cumsum(~b) - 1
         bound = np.column_stack([number[rows] for number, rows in zip(numbers, self._bound[left].T, strict=True)])
@@ -245,7 +262,14 @@ class LinkBinding(Jump):
 
     def _arguments_now(self) -> dict[str, Any]:
         now = super()._arguments_now()
-        return now | ({"a": self._a, "b": self._b, "bound": self._bound} if self._was_cut else {})
+        if not (self._was_cut or self._has_other_sites("a", self._a) or self._has_other_sites("b", self._b)):
+            return now
+        return now | {"a": self._a, "b": self._b, "bound": self._bound}
+
+    def _has_other_sites(self, name: str, own: Sites | None) -> bool:
+        """True where a handle that was given has other beads now than when sites were made of it."""
+        given = self._arguments[name]
+        return bool(handles_in(given)) and not np.array_equal(bead_numbers(given), cast(Sites, own).bead_numbers)
 
     def check(self, topology: "Topology", forces: "tuple[Force, ...]") -> None:
         super().check(topology, forces)
@@ -281,7 +305,7 @@ class LinkBinding(Jump):
         _, stiffness, length = self._spring()
         half = float(np.sqrt(2.0 * self._reach * kT / stiffness))
         low = 0.0 if self._links.one_sided else max(0.0, length - half)
-        nodes, weights = np.polynomial.legendre.leggauss(_NODES)
+        nodes, weights = _quadrature()
         total = 0.0
         for start, end in ((low, length), (length, length + half)):
             r = start + 0.5 * (end - start) * (nodes + 1.0)
@@ -315,13 +339,28 @@ class LinkBinding(Jump):
                 raise ParameterError(f"{self.name}: bound[{i}] = ({row_a}, {row_b}) cannot be: {why}")
         return operation
 
+    def _binding_rate(self, kT: float) -> float:
+        """1/s; on_rate, also where a dissociation constant was given."""
+        on: float | None = self._numbers["on_rate"]
+        if on is not None:
+            return on
+        volume: float = self._numbers["dissociation_constant"] * self.volume(kT)
+        return float(self._numbers["off_rate"] / volume)
+
+    def log_weight(self, operation: "JumpOperation", state: "State", kT: float) -> float | None:
+        if self.driven:
+            return None
+        n = int(operation.arrays()["numbers"][0])
+        if not n:
+            return 0.0
+        each = self._binding_rate(kT) / self._numbers["off_rate"]
+        return n * math.log(each) if each > 0.0 else -math.inf
+
     def update(self, operation: "JumpOperation", kT: float) -> None:
         kind, stiffness, length = self._spring()
         low, high = self.window(kT)
         operation.layout.expect_width(self.name, high)
-        on = self._numbers["on_rate"]
-        if on is None:
-            on = self._numbers["off_rate"] / (self._numbers["dissociation_constant"] * self.volume(kT))
+        on = self._binding_rate(kT)
         share, rates = self._numbers["load_sharing"], self._rates
         n = len(self._table.sites)
         operation.set_rule(

@@ -369,6 +369,14 @@ def test_refused():
     for q_max in (0.01, 3.0):
         with pytest.raises(mp.ParameterError, match=f"q_max = {q_max:g} but must be from 2π/L = "):
             analysis.patch_spectrum(x, faces=faces, box=box, q_max=q_max)
+    # Closed, with a border, and in the box of another.
+    vesicle = mp.TriangleMesh.icosphere(4.0, 2)
+    for own, there, of, covers in (
+        (vesicle.vertices, vesicle.faces, (20.0, 20.0), "0"), (x, faces[:-1], box, "0.99"),
+        (x, faces, (24.0, 24.0 * box[1] / box[0]), "0.25"),
+    ):  # fmt: skip
+        with pytest.raises(mp.ParameterError, match=rf"along z, the membrane of frame 0 covers ({covers}|[\d.]+e-)"):
+            analysis.patch_spectrum(own, faces=there, box=of)
     with pytest.raises(mp.ParameterError, match="a mode does not move"):
         analysis.fit_spectrum(analysis.patch_spectrum(x, faces=faces, box=box), kT=1.0)
     with pytest.raises(mp.ParameterError, match="is no PatchSpectrum"):

@@ -41,12 +41,21 @@ REPRODUCERS = {
         "test_reproducers.py::test_systems_without_extent_are_finite_or_refused",
         "test_reproducers.py::test_absurd_timesteps_end_with_finite_files",
     ],
+    "exchange_beside_a_box": [
+        "test_exchange_and_jumps.py::test_every_state_keeps_its_law",
+        "test_exchange_and_jumps.py::test_weights_are_those_of_the_target",
+    ],
+    "exchange_beside_links": [
+        "test_exchange_and_jumps.py::test_every_state_keeps_its_law",
+        "test_exchange_and_jumps.py::test_weights_are_those_of_the_target",
+    ],
     "expressions_raw": [
         "test_hostile_texts.py::test_thousands_of_terms_work",
         "test_hostile_texts.py::test_surfaces_of_many_terms_need_no_special_form",
         "test_hostile_texts.py::test_what_is_wrong_is_said_briefly_and_with_its_place",
         "test_hostile_texts.py::test_ten_megabytes_are_refused_at_once",
     ],
+    "field_in_a_box_that_changes": ["test_changes.py::test_fields_that_do_not_repeat_with_the_box_are_warned_of"],
     "first_call_swallowed": ["test_hostile_neighbours.py::test_what_a_function_does_at_its_first_call_is_not_lost"],
     "full_disk": [
         "test_full_disk.py::test_frames_wait_in_memory_until_there_is_room",
@@ -76,6 +85,10 @@ REPRODUCERS = {
         "test_hostile_files.py::test_members_that_are_no_plain_array_of_numbers_are_refused",
         "test_hostile_files.py::test_a_state_that_none_can_be_is_refused_and_changes_nothing",
     ],
+    "hydrodynamics_taken_away": [
+        "test_interactions.py::test_friction_follows_the_fluid",
+        "test_changes.py::test_everything_follows",
+    ],
     "kill_at_creation": ["test_trajectory_files.py::test_a_kill_while_a_file_is_created"],
     "kill_drive": [
         "test_killed_runs.py::test_killed_runs_leave_the_files_of_undisturbed_ones",
@@ -83,6 +96,8 @@ REPRODUCERS = {
     ],
     "kill_on_resume_loses_trajectory": ["test_trajectory_files.py::test_a_kill_while_a_run_goes_on"],
     "kill_sim": ["test_killed_runs.py::test_killed_runs_leave_the_files_of_undisturbed_ones"],
+    "last_constraint_taken_away": ["test_changes.py::test_everything_follows"],
+    "last_rod_removed": ["test_changes.py::test_forces_that_lose_all_they_act_on_go_on_from_a_checkpoint"],
     "link_longer_than_half_the_box": [
         "test_everywhere_in_a_box.py::test_terms_longer_than_half_of_the_box_are_refused",
     ],
@@ -114,9 +129,15 @@ REPRODUCERS = {
         "test_one_user.py::test_a_python_force_that_uses_its_own_context_is_refused",
         "test_one_user.py::test_numbers_set_inside_a_step_hold_from_the_next_call_of_step_on",
     ],
+    "refused_ramp_stays": ["test_changes.py::test_a_refused_change_leaves_nothing_behind"],
     "second_writer": ["test_trajectory_files.py::test_a_second_writer_is_refused"],
     "sigint_random": ["test_interrupts.py::test_random_interrupts_cost_nothing"],
     "table_titles_with_quotes": ["test_state_data.py::test_titles_are_those_of_csv"],
+    "twistable_filament_removed": ["test_changes.py::test_everything_follows"],
+    "vtkhdf_after_an_edit": [
+        "test_changes.py::test_a_run_with_all_changes_is_exported",
+        "test_changes.py::test_vtkhdf_has_the_ids_of_segments_with_and_without_them",
+    ],
 }
 
 
@@ -124,8 +145,10 @@ REPRODUCERS = {
 def test_every_reproducer_has_its_tests(request):
     """They are collected where these are, so in the normal run."""
     here = Path(__file__).parent
+    names = {test.partition("::")[0] for tests in REPRODUCERS.values() for test in tests}
+    files = [str(path) for path in here.parent.rglob("test_*.py") if path.name in names]
     done = subprocess.run(
-        [sys.executable, "-P", "-m", "pytest", "--collect-only", "-q", "-n", "0", str(here)],
+        [sys.executable, "-P", "-m", "pytest", "--collect-only", "-q", "-n", "0", *files],
         cwd=request.config.rootpath, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
@@ -133,7 +156,7 @@ def test_every_reproducer_has_its_tests(request):
     assert {test for tests in REPRODUCERS.values() for test in tests} - there == set()
     originals = here.parents[2] / "shared" / "research" / "findings" / "repro"
     if originals.is_dir():
-        assert REPRODUCERS.keys() == {path.stem for path in originals.glob("*.py")}
+        assert REPRODUCERS.keys() == {path.stem for path in originals.rglob("*.py")}
 
 
 # Sites ----------------------------------------------------------------------------------------------------------------
