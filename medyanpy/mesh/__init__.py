@@ -1,6 +1,6 @@
 """Triangle meshes: build, check, mend, read and write.
 
-Everything here runs before a simulation starts. SciPy, networkx and trimesh are imported inside the
+Everything here runs before a simulation starts. SciPy and networkx are imported inside the
 functions that need them, so that ``import medyanpy`` loads none of them.
 """
 
