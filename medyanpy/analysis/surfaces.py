@@ -6,11 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from medyanpy._tools.sums import total
 from medyanpy._tools.validation import array
 from medyanpy.analysis.frames import Source
 from medyanpy.beads import Membrane
 from medyanpy.errors import ParameterError, TopologyError
-from medyanpy.mesh import TriangleMesh, geometry
+from medyanpy.mesh import TriangleMesh, geometry, orientation
+from medyanpy.mesh.connectivity import Connectivity
 
 __all__ = [
     "Curvatures", "MeshOrder", "Patch", "Surfaces", "curvatures", "mesh_order", "reduced_volume", "vertex_spacing",
@@ -127,8 +129,10 @@ def reduced_volume(source: Any, membrane: Any = None, *, faces: Any = None) -> n
     """
     surfaces = Surfaces("reduced_volume", source, membrane, faces, None)
     found = []
-    for patch in surfaces:
+    for k, patch in enumerate(surfaces):
         patch.expect_closed()
+        if k == 0:
+            patch.expect_one_side()
         found.append(abs(patch.volume) * 3.0 / (4.0 * np.pi * (patch.face_areas.sum() / (4.0 * np.pi)) ** 1.5))
     return surfaces.stacked([np.asarray(one) for one in found])
 
@@ -211,7 +215,7 @@ class Patch:
 
     @property
     def volume(self) -> float:
-        return float(geometry.signed_volumes(self.x, self.faces).sum())
+        return total(geometry.signed_volumes(self.x, self.faces))
 
     @property
     def centroid(self) -> np.ndarray:
@@ -224,6 +228,17 @@ class Patch:
     def expect_closed(self) -> None:
         if geometry.unpaired(self.faces).any():
             raise ParameterError(f"{self.what}: the membrane has borders, so that it encloses nothing")
+
+    def expect_one_side(self) -> None:
+        """Refuse a part that is turned inside out beside others that are not: volumes of the two do not add up."""
+        c = Connectivity(np.ascontiguousarray(self.faces, np.int32), len(self.x))
+        wrong = orientation.inside_out(self.x, c, self.box)
+        n = len(c.components)
+        if wrong and len(wrong) < n:
+            raise ParameterError(
+                f"{self.what}: part {wrong[0]} of {n} of the membrane ({len(c.components[wrong[0]])} faces) is turned "
+                f"inside out, and its volume counts as negative: mesh.flipped([{wrong[0]}]) turns it"
+            )
 
     def curvatures(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """(V,) mean and Gaussian curvatures, and areas."""

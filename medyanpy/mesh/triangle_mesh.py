@@ -11,7 +11,7 @@ from medyanpy._tools.names import plainly_called
 from medyanpy._tools.types import Numbers, PathLike
 from medyanpy._tools.validation import vector
 from medyanpy.errors import MeshError, ParameterError
-from medyanpy.mesh import arguments, checks, files, geometry, shapes
+from medyanpy.mesh import arguments, checks, files, geometry, orientation, shapes
 from medyanpy.mesh.attributes import MeshAttributes
 from medyanpy.mesh.connectivity import Connectivity, read_only
 from medyanpy.mesh.repair import RepairReport, mend
@@ -221,6 +221,24 @@ class TriangleMesh(MeshAttributes):
     def repaired(self) -> "tuple[TriangleMesh, RepairReport]":
         """Apply `repair`: since a mesh is sound, this only turns inside-out closed components outward."""
         return type(self).repair(self.vertices, self.faces)
+
+    def flipped(self, parts: "Sequence[int] | None" = None) -> "TriangleMesh":
+        """Return the mesh with the normals of its components on the other side.
+
+        Parameters
+        ----------
+        parts : sequence of int, optional
+            Numbers of `components`; all by default.
+
+        Raises
+        ------
+        ParameterError
+            For a component that does not exist.
+        """
+        n = len(self.components)
+        turned = range(n) if parts is None else parts
+        which = [arguments.whole_number("TriangleMesh.flipped", "parts", k, 0, n - 1) for k in turned]
+        return type(self)(self.vertices, orientation.reversed_faces(self.faces, np.isin(self.component_of_face, which)), self.box)
 
     def with_vertices(self, vertices: Numbers) -> "TriangleMesh":
         """Return the same faces on other positions; everything that does not depend on positions is shared.
