@@ -10,10 +10,11 @@ from medyanpy._kernels.kick import Kick
 from medyanpy._kernels.program import ProgramFault
 from medyanpy._kernels.program import Sequence as Operations
 from medyanpy._tools.turns import Turn
-from medyanpy.engine.needles import flattest, heights
+from medyanpy.engine.needles import flattest
 from medyanpy.engine.schedule import Schedule
 from medyanpy.engine.store import Store
 from medyanpy.errors import SimulationError
+from medyanpy.mesh.geometry import heights
 
 if TYPE_CHECKING:
     from medyanpy.handles import Handle

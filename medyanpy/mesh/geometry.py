@@ -14,6 +14,8 @@ from medyanpy._tools.sums import row_products, total
 # counts as having no area. A needle with an angle of 1e-5 degrees (real meshes have them) is eight orders of
 # magnitude above it.
 EIGHT_EPS = 8 * np.finfo(np.float64).eps
+#: Triangles are needles whose height is less than so many times the way of a vertex in a step, by heat.
+NEEDLE_STEPS = 3.0
 
 
 def corner_positions(
@@ -62,6 +64,15 @@ def signed_volumes(vertices: np.ndarray, faces: np.ndarray) -> np.ndarray:
     centre = 0.5 * (vertices.min(axis=0) + vertices.max(axis=0))
     a, b, c = corner_positions(vertices - centre, faces)
     return row_products(a, np.cross(b, c)) / 6.0
+
+
+def heights(vertices: np.ndarray, faces: np.ndarray, box: np.ndarray | None = None) -> np.ndarray:
+    """(F,) nm; the smallest height of triangles (F, 3): twice the area over the longest edge."""
+    a, b, c = corner_positions(vertices, faces, box)
+    double_area = np.sqrt(squared_lengths(np.cross(b - a, c - a)))
+    longest = np.sqrt(np.maximum(np.maximum(squared_lengths(b - a), squared_lengths(c - b)), squared_lengths(a - c)))
+    height: np.ndarray = np.divide(double_area, longest, out=np.zeros_like(double_area), where=longest > 0.0)
+    return height
 
 
 def radius_ratios(vertices: np.ndarray, faces: np.ndarray, box: np.ndarray | None = None) -> np.ndarray:

@@ -3,7 +3,6 @@
 import numpy as np
 
 from medyanpy._tools.images import nearest_image
-
 from medyanpy.mesh.connectivity import Connectivity
 from medyanpy.mesh.geometry import area_vectors, signed_volumes, winding_number
 
