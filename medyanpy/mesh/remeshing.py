@@ -18,7 +18,7 @@ _SPACING = 0.25
 #: What is allowed while changing, of the distance that is promised: centroids of triangles are looked at then, and all
 #: samples of both surfaces at the end.
 _MARGIN = 0.75
-_ROUNDS = 12
+_ROUNDS = 8
 _MOST_FACES = 5_000_000
 #: Candidates for the nearest triangle of a sample.
 _CANDIDATES = 24
