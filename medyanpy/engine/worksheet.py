@@ -381,7 +381,8 @@ def _remarks_of_needles(system: "System", integrator: "SplittingIntegrator") -> 
                 f"{membrane.name!r}: triangle {i}{others} has a height of {height[i]:.3g} nm, and in a timestep of "
                 f"{integrator.timestep:g} s heat moves its vertices by {speed[i] * integrator.timestep:.3g} nm: it "
                 f"will be turned over, and the run gets hot or runs away. A timestep of {longest[i]:.3g} s would do, "
-                "larger vertex masses, or a mesh without needles (see mesh.quality): mesh.remesh(edge_length=...) makes one",
+                "larger vertex masses, or a mesh without needles (see mesh.quality): mesh.remesh(edge_length=...) "
+                "makes one",
             ))  # fmt: skip
     return remarks
 

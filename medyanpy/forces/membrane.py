@@ -61,8 +61,8 @@ def warn_inside_out(force: str, membrane: Membrane, of_vertices: Any, so: str) -
     for k in mesh.inside_out:
         if np.broadcast_to(of_vertices, (len(mesh.vertices),))[mesh.faces[mesh.components[k]]].any():
             warn_outside(
-                f"{force}: {mesh._described_part(k)} of {membrane.name!r} is turned inside out: its normals look inward, "
-                f"so that {so}; {mesh._remedy([k])}",
+                f"{force}: {mesh._described_part(k)} of {membrane.name!r} is turned inside out: its normals look "
+                f"inward, so that {so}; {mesh._remedy([k])}",
                 MeshQualityWarning,
             )
             return
@@ -109,9 +109,9 @@ class _MembraneForce(Force):
         inner = [] if mesh.closes_through_the_box else mesh._nested
         if inner:
             warn_outside(
-                f"{self.name}: {mesh._described_part(inner[0])} of {self._membrane.name!r} lies inside another one with "
-                f"its normals outward, so that its volume counts twice; mesh.flipped({inner}) encloses the space between "
-                "the two, and as a membrane of its own it has a volume of its own",
+                f"{self.name}: {mesh._described_part(inner[0])} of {self._membrane.name!r} lies inside another one "
+                f"with its normals outward, so that its volume counts twice; mesh.flipped({inner}) encloses the space "
+                "between the two, and as a membrane of its own it has a volume of its own",
                 MeshQualityWarning,
             )
 
@@ -519,8 +519,7 @@ class MembraneVolume(_MembraneForce):
     TopologyError
         Not the handle of a membrane, or a membrane with borders, which encloses nothing.
     ParameterError
-        A number outside its domain; also where no volume is given and the normals look inward, so that the
-        mesh starts with a negative one.
+        A number outside its domain; a closed part of the mesh that is turned inside out (`TriangleMesh.inside_out`).
 
     Notes
     -----
@@ -597,7 +596,7 @@ class MembranePressure(_MembraneForce):
     TopologyError
         Not the handle of a membrane, or a membrane with borders, which encloses nothing.
     ParameterError
-        A pressure that is not a finite number.
+        A pressure that is not a finite number; a closed part of the mesh that is turned inside out.
 
     Notes
     -----
@@ -660,7 +659,8 @@ class MembraneOsmoticPressure(_MembraneForce):
     TopologyError
         Not the handle of a membrane, or a membrane with borders, which encloses nothing.
     ParameterError
-        A number outside its domain, or neither or both of temperature and kT.
+        A number outside its domain, or neither or both of temperature and kT; a closed part of the mesh that is turned
+        inside out.
 
     Notes
     -----

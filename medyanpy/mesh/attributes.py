@@ -175,8 +175,8 @@ class MeshAttributes:
         wrong = self.inside_out
         if wrong and len(wrong) < len(self.components) - len(self._nested):
             warn_outside(
-                f"TriangleMesh: the volume counts {self._described_part(wrong[0])} as negative: it is turned inside out; "
-                f"{self._remedy(wrong)}",
+                f"TriangleMesh: the volume counts {self._described_part(wrong[0])} as negative: it is turned inside "
+                f"out; {self._remedy(wrong)}",
                 MeshQualityWarning,
             )
         return total(geometry.signed_volumes(self.vertices, self.faces))

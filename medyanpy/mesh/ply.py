@@ -247,8 +247,8 @@ class _Bytes:
 
 
 class _Words:
-    """Text body, read element by element: a row on each line, which may go on in next ones; or, of files that break lines
-    elsewhere, all numbers as one stream."""
+    """Text body, read element by element: a row on each line, which may go on in next ones; or, of files that break
+    lines elsewhere, all numbers as one stream."""
 
     def __init__(self, body: bytes, line: int, by_rows: bool) -> None:
         self.lines, self.line, self.by_rows = io.BytesIO(body), line, by_rows
@@ -280,10 +280,12 @@ class _Words:
             # Values beyond what is announced are of no property; but a list says itself how long it is.
             if self.by_rows and self.at < len(self.row) and properties[-1][1]:
                 raise ValueError(
-                    f"its line {self.line} holds more values than {properties[-1][0]!r} of its element {name!r} announces"
+                    f"its line {self.line} holds more values than {properties[-1][0]!r} of its element {name!r} "
+                    "announces"
                 )
         columns = {
-            key: _as_kind(np.frombuffer(found[key]), kind, f"{name!r}, {key!r}") if length else np.frombuffer(found[key])
+            # Of what is no list, the type matters to no reader.
+            key: _as_kind(np.frombuffer(found[key]), kind if length else "f8", f"{name!r}, {key!r}")
             for key, length, kind in properties
             if key in wanted
         }
@@ -350,5 +352,6 @@ def _as_kind(values: np.ndarray, kind: str, of: str) -> np.ndarray:
     low, high = np.iinfo(kind).min, np.iinfo(kind).max
     bad = ~((values == np.rint(values)) & (values >= low) & (values <= high))
     if bad.any():
-        raise ValueError(f"its element {of} has the value {values[np.argmax(bad)]:.17g}, which is no number of its type")
+        wrong = values[np.argmax(bad)]
+        raise ValueError(f"its element {of} has the value {wrong:.17g}, which is not a number of its type")
     return values.astype(kind)

@@ -156,8 +156,8 @@ def remeshed(
         i = int(np.argmin(geometry.heights(out.vertices, out.faces)))
         x, y, z = out.vertices[out.faces[i]].mean(axis=0).tolist()
         warn_outside(
-            f"{what}: triangle {i} around ({x:.4g}, {y:.4g}, {z:.4g}) keeps a height of {after.least_height:.3g} nm, for "
-            "the surface has a detail there that is finer than its edges: a larger distance=, smoothing=, or a smaller "
+            f"{what}: triangle {i} around ({x:.4g}, {y:.4g}, {z:.4g}) keeps a height of {after.least_height:.3g} nm, "
+            "for the surface has a detail there that is finer than its edges: a larger distance=, smoothing=, or a smaller "
             "edge_length= would help",
             MeshQualityWarning,
         )
@@ -196,8 +196,8 @@ def _smoothed(mesh: "TriangleMesh", steps: int) -> np.ndarray:
 
 
 def samples(mesh: "TriangleMesh", spacing: float) -> tuple[np.ndarray, np.ndarray]:
-    """Points (n, 3) of a surface, and the face of each (n,): vertices, points on edges, and in each face at least one, so
-    many that they are about `spacing` apart."""
+    """Points (n, 3) of a surface, and the face of each (n,): vertices, points on edges, and in each face at least one,
+    so many that they are about `spacing` apart."""
     x, faces, edges = mesh.vertices, mesh.faces, mesh.edges
     offsets, corners = mesh.vertex_faces
     n = np.floor(mesh.edge_lengths / spacing).astype(np.int64)

@@ -82,7 +82,8 @@ class RepairReport:
     def actions(self) -> dict[str, int]:
         """What was done and how often, without what did not occur."""
         counts = {f.name: getattr(self, f.name) for f in fields(self)}
-        return {name: n for name, n in counts.items() if n and not name.endswith(("_before", "_after", "needles", "_height"))}
+        others = "_before", "_after", "needles", "_height"
+        return {name: n for name, n in counts.items() if n and not name.endswith(others)}
 
     @property
     def changed(self) -> bool:

@@ -82,8 +82,8 @@ def _statements(text: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def read_obj(data: bytes) -> Surface:
-    """Positions, and the vertices of faces. Numbers counted from the end are negative; textures, normals, groups, points
-    and lines are passed over."""
+    """Positions, and the vertices of faces. Numbers counted from the end are negative; textures, normals, groups,
+    points and lines are passed over."""
     vertices, corners, lengths = array("d"), array("q"), array("i")
     lines: list[int] = []
     unknown = ""
@@ -222,8 +222,8 @@ def _sorted_by_size(vertices: np.ndarray, corners: np.ndarray, lengths: np.ndarr
 
 
 def read_stl(data: bytes) -> Surface:
-    """Facets as loose triangles: corners with exactly equal coordinates are made one vertex, numbered in the order of the
-    file."""
+    """Facets as loose triangles: corners with exactly equal coordinates are made one vertex, numbered in the order of
+    the file."""
     size = len(data)
     count = int.from_bytes(data[80:84], "little") if size >= 84 else 0
     body = data.rstrip(PADDING)
@@ -296,8 +296,8 @@ def _text_facets(text: str) -> np.ndarray:
         raise ValueError(f"it ends after line {last}, within the facet of line {facet}: it is cut short")
     if solid:
         raise ValueError(
-            f"it ends after line {last}, within the solid of line {solid}: 'endsolid' is missing, so that it may be cut "
-            "short; add that line if it is whole"
+            f"it ends after line {last}, within the solid of line {solid}: 'endsolid' is missing, so that it may be "
+            "cut short; add that line if it is whole"
         )
     return np.frombuffer(corners).reshape(-1, 3)
 

@@ -153,7 +153,8 @@ class TriangleMesh(MeshAttributes):
         -----
         Vertices keep the order of the file, and so do triangles (in OFF files triangles come
         first, then quadrilaterals, then larger polygons). Polygons are cut into fans from their first vertex.
-        STL files hold loose triangles: corners with exactly equal coordinates become one vertex, corners that
+        Counts that a file announces are compared with what it holds; one that is cut short, or holds more, is refused
+        with the line. STL files hold loose triangles: corners with exactly equal coordinates become one vertex, corners that
         differ in the last digit do not. Colours, normals, textures and groups are ignored.
         """
         scale = arguments.positive_number("TriangleMesh.from_file", "scale", scale)
@@ -270,7 +271,7 @@ class TriangleMesh(MeshAttributes):
 
         Examples
         --------
-        >>> cylinder = TriangleMesh.cylinder(50.0, 400.0, n_around=24, n_along=4)   # triangles eight times as long as wide
+        >>> cylinder = TriangleMesh.cylinder(50.0, 400.0, n_around=24, n_along=4)   # long and narrow triangles
         >>> mesh, report = cylinder.remesh(edge_length=15.0)
         >>> bool(mesh.quality.min() > 0.4 > cylinder.quality.max()), report.hausdorff < 4.5
         (True, True)
@@ -296,7 +297,8 @@ class TriangleMesh(MeshAttributes):
         n = len(self.components)
         turned = range(n) if parts is None else parts
         which = [arguments.whole_number("TriangleMesh.flipped", "parts", k, 0, n - 1) for k in turned]
-        return type(self)(self.vertices, orientation.reversed_faces(self.faces, np.isin(self.component_of_face, which)), self.box)
+        faces = orientation.reversed_faces(self.faces, np.isin(self.component_of_face, which))
+        return type(self)(self.vertices, faces, self.box)
 
     def with_vertices(self, vertices: Numbers) -> "TriangleMesh":
         """Return the same faces on other positions; everything that does not depend on positions is shared.

@@ -337,8 +337,8 @@ class StateDataReporter(TableReporter):
             if _has_volume(membrane) and membrane.mesh.inside_out:
                 k = membrane.mesh.inside_out[0]
                 warn_outside(
-                    f"StateDataReporter: {membrane.mesh._described_part(k)} of {membrane.name!r} is turned inside out, so "
-                    f"that its volume counts as negative; {membrane.mesh._remedy([k])}",
+                    f"StateDataReporter: {membrane.mesh._described_part(k)} of {membrane.name!r} is turned inside out, "
+                    f"so that its volume counts as negative; {membrane.mesh._remedy([k])}",
                     MeshQualityWarning,
                 )
         columns = [column for column in COLUMNS if column.keyword in self._wanted]

@@ -65,8 +65,14 @@ REPRODUCERS = {
     ],
     "kill_on_resume_loses_trajectory": ["test_trajectory_files.py::test_a_kill_while_a_run_goes_on"],
     "kill_sim": ["test_killed_runs.py::test_killed_runs_leave_the_files_of_undisturbed_ones"],
+    "obj_comment_that_ends_in_a_backslash": ["test_text_formats.py::test_files_that_hold_it_are_read_whole"],
+    "off_with_a_fourth_coordinate": ["test_text_formats.py::test_files_that_hold_it_are_read_whole"],
+    "off_with_fewer_faces_than_it_says": [
+        "test_text_formats.py::test_files_that_do_not_hold_what_they_announce_are_refused_by_line"
+    ],
     "one_context_two_threads": ["test_one_user.py::test_a_second_thread_is_refused_and_changes_nothing"],
     "overflow_in_outputs": ["test_not_finite.py::test_a_run_that_blows_up"],
+    "pressure_of_a_mesh_turned_inside_out": ["test_inside_out.py::test_forces_of_volumes_refuse_it"],
     "random_systems_bits": ["test_reproducers.py::test_random_systems_have_the_same_bits_however_they_are_run"],
     "recovery_with_work": [
         "test_one_user.py::test_a_run_that_blew_up_is_back_at_the_step_that_failed_also_where_work_is_measured"
@@ -77,6 +83,12 @@ REPRODUCERS = {
     ],
     "second_writer": ["test_trajectory_files.py::test_a_second_writer_is_refused"],
     "sigint_random": ["test_interrupts.py::test_random_interrupts_cost_nothing"],
+    "stl_of_several_solids_cut_short": [
+        "test_text_formats.py::test_files_that_do_not_hold_what_they_announce_are_refused_by_line"
+    ],
+    "stl_without_its_last_line": [
+        "test_text_formats.py::test_files_that_do_not_hold_what_they_announce_are_refused_by_line"
+    ],
 }
 
 
@@ -84,8 +96,10 @@ REPRODUCERS = {
 def test_every_reproducer_has_its_tests(request):
     """They are collected where these are, so in the normal run."""
     here = Path(__file__).parent
+    names = {test.partition("::")[0] for tests in REPRODUCERS.values() for test in tests}
+    files = [str(path) for path in here.parent.rglob("test_*.py") if path.name in names]
     done = subprocess.run(
-        [sys.executable, "-P", "-m", "pytest", "--collect-only", "-q", "-n", "0", str(here)],
+        [sys.executable, "-P", "-m", "pytest", "--collect-only", "-q", "-n", "0", *files],
         cwd=request.config.rootpath, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
@@ -93,7 +107,7 @@ def test_every_reproducer_has_its_tests(request):
     assert {test for tests in REPRODUCERS.values() for test in tests} - there == set()
     originals = here.parents[2] / "shared" / "research" / "findings" / "repro"
     if originals.is_dir():
-        assert REPRODUCERS.keys() == {path.stem for path in originals.glob("*.py")}
+        assert REPRODUCERS.keys() == {path.stem for path in originals.rglob("*.py")}
 
 
 # Degenerate geometry --------------------------------------------------------------------------------------------------

@@ -141,7 +141,7 @@ def test_repair_says_which_needles_it_leaves():
 
 def test_a_timestep_too_long_for_needles_names_the_remesher():
     topology = mp.Topology()
-    topology.add_membrane(needles(), vertex_mass=1.0)
+    topology.add_membrane(needles(), vertex_mass=1.0, vertex_friction=1.0)
     with pytest.warns(mp.TimestepWarning, match=r"a mesh without needles .* mesh\.remesh"):
         mp.Context(mp.System(topology), mp.SplittingIntegrator("BAOAB", 0.1, kT=1.0), threads=1)
 
