@@ -30,7 +30,8 @@ def test_products_and_lengths_are_sums_in_the_order_stated():
     a, b = np.random.default_rng(2).normal(size=(2, 500, 3))
     for layout in (np.ascontiguousarray, np.asfortranarray, lambda x: x[::-1][::-1]):
         found = sums.row_products(layout(a), layout(b)).tolist(), sums.lengths(layout(a)).tolist()
-        assert found[0] == [(x[0] * y[0] + x[2] * y[2]) + x[1] * y[1] for x, y in zip(a.tolist(), b.tolist(), strict=True)]
+        pairs = zip(a.tolist(), b.tolist(), strict=True)
+        assert found[0] == [(x[0] * y[0] + x[2] * y[2]) + x[1] * y[1] for x, y in pairs]
         assert found[1] == [np.sqrt((x * x + y * y) + z * z) for x, y, z in a.tolist()]
 
 

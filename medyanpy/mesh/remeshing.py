@@ -157,8 +157,8 @@ def remeshed(
         x, y, z = out.vertices[out.faces[i]].mean(axis=0).tolist()
         warn_outside(
             f"{what}: triangle {i} around ({x:.4g}, {y:.4g}, {z:.4g}) keeps a height of {after.least_height:.3g} nm, "
-            "for the surface has a detail there that is finer than its edges: a larger distance=, smoothing=, or a smaller "
-            "edge_length= would help",
+            "for the surface has a detail there that is finer than its edges: a larger distance=, smoothing=, or a "
+            "smaller edge_length= would help",
             MeshQualityWarning,
         )
     return out, report

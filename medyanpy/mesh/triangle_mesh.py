@@ -154,8 +154,8 @@ class TriangleMesh(MeshAttributes):
         Vertices keep the order of the file, and so do triangles (in OFF files triangles come
         first, then quadrilaterals, then larger polygons). Polygons are cut into fans from their first vertex.
         Counts that a file announces are compared with what it holds; one that is cut short, or holds more, is refused
-        with the line. STL files hold loose triangles: corners with exactly equal coordinates become one vertex, corners that
-        differ in the last digit do not. Colours, normals, textures and groups are ignored.
+        with the line. STL files hold loose triangles: corners with exactly equal coordinates become one vertex, corners
+        that differ in the last digit do not. Colours, normals, textures and groups are ignored.
         """
         scale = arguments.positive_number("TriangleMesh.from_file", "scale", scale)
         vertices, faces = files.read(path)

@@ -146,8 +146,8 @@ def test_a_table_of_volumes_warns_of_it(tmp_path):
     topology = mp.Topology()
     topology.add_membrane(SPHERE.flipped(), vertex_mass=1.0)
     simulation = mp.Simulation(mp.System(topology), mp.VerletIntegrator(1e-3), threads=1)
+    reporter = mp.reporters.StateDataReporter(tmp_path / "a.csv", 1, step=True, volume=True)
+    simulation.reporters.append(reporter)
     with pytest.warns(MeshQualityWarning, match="StateDataReporter: part 0 of 1 .* counts as negative"):
-        reporter = mp.reporters.StateDataReporter(tmp_path / "a.csv", 1, step=True, volume=True)
-        simulation.reporters.append(reporter)
         simulation.step(1)
     reporter.close()
