@@ -171,8 +171,9 @@ class UnitsWarning(UserWarning):
 
 
 class MeshQualityWarning(UserWarning):
-    """Triangles of a running membrane that have become needles, that are too large for what they are to show, or that
-    nothing keeps from folding onto each other; the message names the worst, or the ratio, and what would help."""
+    """Triangles of a membrane that are or have become needles, that are too large for what they are to show, that
+    nothing keeps from folding onto each other, or whose normals look inward; the message names them, and what would
+    help."""
 
 
 class OverlapWarning(UserWarning):

@@ -456,7 +456,7 @@ class Sites:
         # bit, so that forces are the derivative of the energy and sum to zero.
         weights[self._start[:-1][has_beads]] = 0.0
         if len(weights):
-            others = np.add.reduceat(weights, self._start[:-1][has_beads])
+            others = _over_sites(weights, counts[has_beads])
             weights[self._start[:-1][has_beads]] = 1.0 - others
         place = layout.internal(self._beads).astype(np.int32)
         oriented = arms = None
@@ -502,12 +502,17 @@ def _not_negative(what: str, number: np.ndarray) -> None:
         raise TopologyError(f"{what}[{place}] = {number[tuple(bad[0])]} but must be >= 0")
 
 
+def _over_sites(values: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """Sums of the values of each site, one after another; sites have so many each."""
+    return np.bincount(np.repeat(np.arange(len(counts)), counts), values, len(counts))
+
+
 def _sum_to_one(what: str, weights: np.ndarray, start: np.ndarray) -> None:
     """Over each site that has beads."""
     has_beads = np.flatnonzero(np.diff(start))
     if not len(has_beads):
         return
-    total, size = (np.add.reduceat(w, start[has_beads]) for w in (weights, np.abs(weights)))
+    total, size = (_over_sites(w, np.diff(start)[has_beads]) for w in (weights, np.abs(weights)))
     bad = np.abs(total - 1.0) > _SUM_TOLERANCE * size
     if bad.any():
         i = int(np.argmax(bad))

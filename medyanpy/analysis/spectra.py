@@ -290,6 +290,8 @@ def vesicle_spectrum(
     power, radii, areas = np.empty((len(surfaces), top - 1)), [], []
     for k, patch in enumerate(surfaces):
         patch.expect_closed()
+        if k == 0:
+            patch.expect_one_side()
         radius = (3.0 * abs(patch.volume) / (4.0 * np.pi)) ** (1.0 / 3.0)
         off = patch.whole - patch.centroid
         r = np.linalg.norm(off, axis=1)

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 
 from medyanpy._tools.images import next_to_each_other
+from medyanpy._tools.sums import total
 from medyanpy._tools.validation import array
 from medyanpy.analysis.frames import Source
 from medyanpy.beads import Membrane
 from medyanpy.errors import ParameterError, TopologyError
-from medyanpy.mesh import TriangleMesh, geometry
-from medyanpy.mesh.connectivity import sides_of
+from medyanpy.mesh import TriangleMesh, geometry, orientation
+from medyanpy.mesh.connectivity import Connectivity, sides_of
 from medyanpy.mesh.images import crossing
 
 __all__ = [
@@ -131,8 +132,10 @@ def reduced_volume(source: Any, membrane: Any = None, *, faces: Any = None, box:
     """
     surfaces = Surfaces("reduced_volume", source, membrane, faces, box)
     found = []
-    for patch in surfaces:
+    for k, patch in enumerate(surfaces):
         patch.expect_closed()
+        if k == 0:
+            patch.expect_one_side()
         found.append(abs(patch.volume) * 3.0 / (4.0 * np.pi * (patch.face_areas.sum() / (4.0 * np.pi)) ** 1.5))
     return surfaces.stacked([np.asarray(one) for one in found])
 
@@ -225,7 +228,7 @@ class Patch:
 
     @property
     def volume(self) -> float:
-        return float(geometry.signed_volumes(self.whole, self.faces).sum())
+        return total(geometry.signed_volumes(self.whole, self.faces))
 
     @property
     def centroid(self) -> np.ndarray:
@@ -241,6 +244,17 @@ class Patch:
         if self.closes_through.any():
             raise ParameterError(
                 f"{self.what}: the membrane closes through the sides of the box, so that it encloses nothing"
+            )
+
+    def expect_one_side(self) -> None:
+        """Refuse a part that is turned inside out beside others that are not: volumes of the two do not add up."""
+        c = Connectivity(np.ascontiguousarray(self.faces, np.int32), len(self.x))
+        wrong = orientation.inside_out(self.whole, c, self.box)
+        n = len(c.components)
+        if wrong and len(wrong) < n:
+            raise ParameterError(
+                f"{self.what}: part {wrong[0]} of {n} of the membrane ({len(c.components[wrong[0]])} faces) is turned "
+                f"inside out, and its volume counts as negative: mesh.flipped([{wrong[0]}]) turns it"
             )
 
     def curvatures(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -11,13 +11,14 @@ from medyanpy._kernels.program import ProgramFault
 from medyanpy._kernels.program import Sequence as Operations
 from medyanpy._tools.turns import Turn
 from medyanpy.beads import InTrianglePoints, Membrane
-from medyanpy.engine.needles import flattest, heights, keepers
+from medyanpy.engine.needles import flattest, keepers
 from medyanpy.engine.overlaps import MINIMISE, Overlap, overlaps_now
 from medyanpy.engine.schedule import Schedule
 from medyanpy.engine.store import Store
 from medyanpy.errors import SimulationError
 from medyanpy.forces._written import WrittenForce
 from medyanpy.jumps import EdgeFlips
+from medyanpy.mesh.geometry import heights
 
 if TYPE_CHECKING:
     from medyanpy.handles import Handle

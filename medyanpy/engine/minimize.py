@@ -8,7 +8,7 @@ import numpy as np
 from medyanpy._kernels.kick import ForceSum, Kick
 from medyanpy._kernels.points import Place
 from medyanpy._kernels.program import Program, Sequence
-from medyanpy._tools.images import nearest_image
+from medyanpy._tools.images import displacement
 from medyanpy._tools.progress import Bar
 from medyanpy._tools.validation import number, whole_number
 from medyanpy.engine.overlaps import contact, overlaps_now
@@ -129,7 +129,7 @@ class Kinks:
         """(k, 3) unit vectors along edges, and (k,) their lengths."""
         x = self._store.x
         a, b = self._edge[which].T
-        way = nearest_image(x[b] - x[a], self._store.box)
+        way = displacement(x[a], x[b], self._store.box)
         length = np.linalg.norm(way, axis=1)
         return way / length[:, None], length
 
@@ -166,7 +166,7 @@ class Kinks:
                 ring = faces[(faces == w).any(axis=1)]
                 self._around[w] = np.setdiff1d(ring, [w])
             others = self._around[w]
-            way = nearest_image(x[others] - x[w], self._store.box)
+            way = displacement(x[w], x[others], self._store.box)
             pull = way @ force[p] / np.linalg.norm(way, axis=1)
             k = int(np.argmax(pull))
             out[p] = max(float(pull[k]), 0.0)

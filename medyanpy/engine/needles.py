@@ -7,7 +7,7 @@ import numpy as np
 from medyanpy.errors import MeshQualityWarning, warn_outside
 from medyanpy.forces import MembraneArea, MembraneEdgeSprings, MembraneTether
 from medyanpy.jumps import EdgeFlips
-from medyanpy.mesh.geometry import corners_of, radius_ratios
+from medyanpy.mesh.geometry import heights, radius_ratios
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -17,22 +17,12 @@ if TYPE_CHECKING:
     from medyanpy.layout import Layout
     from medyanpy.system import System
 
-__all__ = ["Degradation", "flattest", "heights"]
+__all__ = ["Degradation", "flattest"]
 
 #: The lowest quality of a triangle whose energies mean something. Vesicles that are held well stay above 0.14.
 _NEEDLE = 0.05
 #: Shapes change slowly: steps between two looks.
 _EVERY = 10_000
-
-
-def heights(x: np.ndarray, faces: np.ndarray, box: np.ndarray | None) -> np.ndarray:
-    """(F,) nm; the smallest height of triangles (F, 3): twice the area over the longest edge."""
-    corners = corners_of(x, faces, box)
-    edges = corners - np.roll(corners, 1, axis=-2)
-    doubled = np.linalg.norm(np.cross(edges[..., 0, :], edges[..., 1, :]), axis=-1)
-    longest = np.linalg.norm(edges, axis=-1).max(axis=-1)
-    height: np.ndarray = np.divide(doubled, longest, out=np.zeros_like(doubled), where=longest > 0.0)
-    return height
 
 
 def flattest(x: np.ndarray, faces: np.ndarray, vertex: int, box: np.ndarray | None) -> tuple[int, float] | None:

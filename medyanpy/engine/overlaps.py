@@ -10,7 +10,7 @@ import numpy as np
 
 from medyanpy._kernels.neighbors import near_pairs
 from medyanpy._kernels.points import Place
-from medyanpy._tools.images import nearest_image
+from medyanpy._tools.images import displacement
 from medyanpy._tools.quaternions import turned
 from medyanpy.beads.oriented import ORIENTATIONS
 from medyanpy.forces._pair_force import PairForce, Profile
@@ -145,7 +145,7 @@ def _worst(
     pairs = force._that_meet(members, there[near_pairs(np.ascontiguousarray(x[there]), reach, box)])
     main = _main_beads(force, members)
     pairs = pairs[~_rigid(layout, main[pairs])]
-    d = nearest_image(x[pairs[:, 1]] - x[pairs[:, 0]], box)
+    d = displacement(x[pairs[:, 0]], x[pairs[:, 1]], box)
     apart = np.linalg.norm(d, axis=1)
     r = apart if profile.axes is None else _grown(d, profile.axes[pairs], *_frames(layout, members, pairs, at))
     u = profile.values(r, pairs)

@@ -15,7 +15,7 @@ from medyanpy import units
 from medyanpy._tools.images import box_lengths, box_shown, displacement
 from medyanpy._tools.tables import aligned
 from medyanpy.beads import Constraints, Membrane
-from medyanpy.engine.needles import flattest, heights
+from medyanpy.engine.needles import flattest
 from medyanpy.engine.overlaps import MINIMISE
 from medyanpy.errors import (
     BoxWarning,
@@ -29,6 +29,7 @@ from medyanpy.errors import (
 from medyanpy.forces import ExternalField, MembraneBending, MembraneFoldRepulsion
 from medyanpy.forces._stiffness import Start, longest_timestep
 from medyanpy.jumps import BoxArea, EdgeFlips
+from medyanpy.mesh.geometry import NEEDLE_STEPS, heights
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -53,8 +54,6 @@ _FORGOTTEN_AT_ONCE = 1e4
 # Thermal steps, in units of the lengths that are there.
 _TOO_FAR = 1.0
 _NOT_AT_ALL = 1e-10
-# Triangles are needles whose height is less than so many times the way of a vertex in a step, by heat.
-_NEEDLE = 3.0
 # Stars of triangles are crumpled by heat where their flatness is less than the first, and crumpled ones of the vertex
 # form are not resolved by more than the second part of the longest timestep; by the third they are.
 _SHARP = 0.7
@@ -418,7 +417,7 @@ def _remarks_of_needles(system: "System", integrator: "SplittingIntegrator") -> 
         inverse_mass = np.divide(1.0, membrane.mass, out=np.zeros(len(membrane)), where=moves)
         height = heights(mesh.vertices, mesh.faces, mesh._lengths)
         speed = np.sqrt(integrator.kT * inverse_mass)[mesh.faces].max(axis=1)
-        longest = np.divide(height, _NEEDLE * speed, out=np.full(len(height), inf), where=speed > 0.0)
+        longest = np.divide(height, NEEDLE_STEPS * speed, out=np.full(len(height), inf), where=speed > 0.0)
         needles = int(np.count_nonzero(longest < integrator.timestep))
         if needles:
             i = int(np.argmin(longest))
@@ -428,7 +427,8 @@ def _remarks_of_needles(system: "System", integrator: "SplittingIntegrator") -> 
                 f"{membrane.name!r}: triangle {i}{others} has a height of {height[i]:.3g} nm, and in a timestep of "
                 f"{integrator.timestep:g} s heat moves its vertices by {speed[i] * integrator.timestep:.3g} nm: it "
                 f"will be turned over, and the run gets hot or runs away. A timestep of {longest[i]:.3g} s would do, "
-                "larger vertex masses, or a mesh without needles (see mesh.quality)",
+                "larger vertex masses, or a mesh without needles (see mesh.quality): mesh.remesh(edge_length=...) "
+                "makes one",
             ))  # fmt: skip
     return remarks
 

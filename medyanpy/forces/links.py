@@ -22,6 +22,7 @@ from medyanpy.forces._base import Domain, Force, domain_table
 from medyanpy.forces._given import Beads, Ids
 from medyanpy.forces._stiffness import Coordinates, Start
 from medyanpy.forces.bonds import bind_rows
+from medyanpy.forces.membrane import warn_inside_out
 from medyanpy.mesh.geometry import corners_of
 from medyanpy.sites import Sites, as_sites, joined_beads
 
@@ -830,6 +831,8 @@ class NormalLinks(_SiteTerms):
     def _checked_ends(self, ends: Any, ids: Any = None, n: int | None = None) -> tuple[Sites, ...]:
         sites = super()._checked_ends(ends, ids, n)
         self._expect_points(sites[2], sites[2].handles)
+        for handle in sites[2].handles:
+            warn_inside_out(self.name, handle.membrane, 1.0, "normals point into it")
         return sites
 
     def _expect_points(self, points: Sites, handles: Any) -> None:

@@ -11,7 +11,7 @@ from medyanpy._tools.images import displacement
 from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import required_thermal_energy
 from medyanpy.beads import Membrane
-from medyanpy.errors import ParameterError, TopologyError
+from medyanpy.errors import MeshQualityWarning, ParameterError, TopologyError, warn_outside
 from medyanpy.forces._base import Domain, Force, domain_table, expect_handle
 from medyanpy.forces._stars import Stars
 from medyanpy.forces._stiffness import Coordinates, Start, added_up, cotangent_weights, triangle_geometry
@@ -54,6 +54,20 @@ def heights_over_rings(membrane: Membrane) -> tuple[Coordinates, np.ndarray]:
     return heights, area
 
 
+def warn_inside_out(force: str, membrane: Membrane, of_vertices: Any, so: str) -> None:
+    """MeshQualityWarning where something that has the sign of normals, 0 or not at vertices, is on a part with normals
+    inward."""
+    mesh = membrane.mesh
+    for k in mesh.inside_out:
+        if np.broadcast_to(of_vertices, (len(mesh.vertices),))[mesh.faces[mesh.components[k]]].any():
+            warn_outside(
+                f"{force}: {mesh._described_part(k)} of {membrane.name!r} is turned inside out: its normals look "
+                f"inward, so that {so}; {mesh._remedy([k])}",
+                MeshQualityWarning,
+            )
+            return
+
+
 class _MembraneForce(Force):
     """A force on the vertices of one membrane, with no direction or place in space of its own."""
 
@@ -77,6 +91,29 @@ class _MembraneForce(Force):
         if borders:
             has = f"has {borders} border{'s' * (borders > 1)}"
             raise TopologyError(f"{self.name}: {self._membrane!r} {has}, so {so}")
+
+    def _expect_outward(self) -> None:
+        """Refuse a part that is turned inside out, whose volume counts as negative."""
+        mesh = self._membrane.mesh
+        wrong = mesh.inside_out
+        if not wrong:
+            return
+        if len(mesh.components) == 1:
+            what = f"{self._membrane.name!r} is turned inside out, with the volume {mesh.volume:g} nm³"
+        else:
+            what = f"{mesh._described_part(wrong[0])} of {self._membrane.name!r} is turned inside out"
+        raise ParameterError(f"{self.name}: {what}: its normals look inward; {mesh._remedy(wrong)}")
+
+    def _warn_of_volumes_counted_twice(self) -> None:
+        mesh = self._membrane.mesh
+        inner = [] if mesh.closes_through_the_box else mesh._nested
+        if inner:
+            warn_outside(
+                f"{self.name}: {mesh._described_part(inner[0])} of {self._membrane.name!r} lies inside another one "
+                f"with its normals outward, so that its volume counts twice; mesh.flipped({inner}) encloses the space "
+                "between the two, and as a membrane of its own it has a volume of its own",
+                MeshQualityWarning,
+            )
 
     def _expect_volume(self, layout: "Layout") -> None:
         if layout.is_periodic and self._membrane.mesh.closes_through_the_box:
@@ -239,6 +276,13 @@ class MembraneBending(_OfCurvature):
     ) -> None:
         super().__init__(membrane, discretization, name=name, group=group)
         self._declare(bending_modulus=bending_modulus, spontaneous_curvature=spontaneous_curvature)
+
+    def _checked(self, **numbers: Any) -> dict[str, Any]:
+        checked = super()._checked(**numbers)
+        if not np.any(self._values.get("spontaneous_curvature", 0.0)):
+            so = "a positive curvature bulges inward there"
+            warn_inside_out(self.name, self._membrane, checked["spontaneous_curvature"], so)
+        return checked
 
     def _inner_moduli(self) -> np.ndarray:
         """(V,) κ, 0 on borders, which carry no energy."""
@@ -475,8 +519,7 @@ class MembraneVolume(_MembraneForce):
     TopologyError
         Not the handle of a membrane, or a membrane with borders, which encloses nothing.
     ParameterError
-        A number outside its domain; also where no volume is given and the normals look inward, so that the
-        mesh starts with a negative one.
+        A number outside its domain; a closed part of the mesh that is turned inside out (`TriangleMesh.inside_out`).
 
     Notes
     -----
@@ -514,16 +557,15 @@ class MembraneVolume(_MembraneForce):
     ) -> None:
         super().__init__(membrane, name=name, group=group)
         self._expect_closed("it encloses no volume")
+        self._expect_outward()
+        self._warn_of_volumes_counted_twice()
         self._declare(volume_modulus=volume_modulus, volume=volume)
 
     def _checked(self, **numbers: Any) -> dict[str, Any]:
         if numbers["volume"] is None:
             volume = numbers["volume"] = self._membrane.mesh.volume
             if volume <= 0.0:
-                raise ParameterError(
-                    f"{self.name}: the mesh has the volume {volume:g} nm³: its normals look inward; "
-                    "mesh.repaired() turns them, or give volume="
-                )
+                raise ParameterError(f"{self.name}: the mesh has the volume {volume:g} nm³: give volume=")
         return super()._checked(**numbers)
 
     def squared_frequencies(self, start: Start) -> np.ndarray | None:
@@ -554,7 +596,7 @@ class MembranePressure(_MembraneForce):
     TopologyError
         Not the handle of a membrane, or a membrane with borders, which encloses nothing.
     ParameterError
-        A pressure that is not a finite number.
+        A pressure that is not a finite number; a closed part of the mesh that is turned inside out.
 
     Notes
     -----
@@ -578,6 +620,7 @@ class MembranePressure(_MembraneForce):
     ) -> None:
         super().__init__(membrane, name=name, group=group)
         self._expect_closed("it encloses no volume")
+        self._expect_outward()
         self._declare(pressure=pressure)
 
     def squared_frequencies(self, start: Start) -> np.ndarray | None:
@@ -616,7 +659,8 @@ class MembraneOsmoticPressure(_MembraneForce):
     TopologyError
         Not the handle of a membrane, or a membrane with borders, which encloses nothing.
     ParameterError
-        A number outside its domain, or neither or both of temperature and kT.
+        A number outside its domain, or neither or both of temperature and kT; a closed part of the mesh that is turned
+        inside out.
 
     Notes
     -----
@@ -662,6 +706,8 @@ class MembraneOsmoticPressure(_MembraneForce):
     ) -> None:
         super().__init__(membrane, name=name, group=group)
         self._expect_closed("it encloses no volume")
+        self._expect_outward()
+        self._warn_of_volumes_counted_twice()
         kT = required_thermal_energy(self.name, temperature, kT)
         self._declare(particles=particles, concentration=concentration, kT=kT)
 

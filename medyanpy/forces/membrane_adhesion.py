@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from medyanpy._kernels.membrane_adhesion import MembraneAdhesion as AdhesionOperation
+from medyanpy._tools.sums import lengths
 from medyanpy._tools.types import Numbers
 from medyanpy.beads import Balls, InTrianglePoints, Membrane
 from medyanpy.boundaries import Boundary, Plane
@@ -188,7 +189,7 @@ def _shapes(name: str, to: Any) -> tuple[np.ndarray, np.ndarray]:
         return np.concatenate([to.point, to.normal])[None], _NONE[1]
     if isinstance(to, Boundary):
         _, start, way, radius, side = to._shape
-        length = float(np.linalg.norm(way))
+        length = float(lengths(way))
         return _NONE[0], np.array([[*start, *(way / length if length else way), length, radius, side]])
     if isinstance(to, Sphere):
         return _NONE[0], np.array([[*to.center, 0.0, 0.0, 0.0, 0.0, to.radius, 1.0]])

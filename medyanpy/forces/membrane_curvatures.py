@@ -7,6 +7,7 @@ import numpy as np
 
 from medyanpy._kernels.membrane_curvatures import DihedralAreaDifference, GaussianCurvature, VertexAreaDifference
 from medyanpy._tools.images import displacement
+from medyanpy._tools.sums import lengths, row_products, total
 from medyanpy._tools.types import Numbers
 from medyanpy.beads import Membrane
 from medyanpy.forces._base import Domain, domain_table
@@ -165,6 +166,7 @@ class MembraneAreaDifference(_OfCurvature):
     ) -> None:
         super().__init__(membrane, discretization, name=name, group=group)
         self._expect_closed("lipids go from one side to the other round it")
+        self._expect_outward()
         self._declare(modulus=modulus, thickness=thickness, area_difference=area_difference, area=area)
 
     def _checked(self, **numbers: "Any") -> "dict[str, Any]":
@@ -191,14 +193,14 @@ def _total_mean_curvature(mesh: TriangleMesh, discretization: str) -> float:
     x, faces = mesh.vertices, mesh.faces
     if discretization == "vertex":
         areas = geometry.corner_sums(x, faces, np.repeat(mesh.face_areas[:, None] / 3.0, 3, axis=1))
-        return float(mesh.mean_curvatures @ areas)
-    normals, total = mesh.face_normals, 0.0
+        return total(mesh.mean_curvatures * areas)
+    normals, whole = mesh.face_normals, 0.0
     for i in range(3):
         across = normals[mesh.opposite_corners[:, i] // 3]
         edge = displacement(x[faces[:, i - 2]], x[faces[:, i - 1]], mesh._lengths)
-        length = np.linalg.norm(edge, axis=1)
-        turn = np.einsum("fc,fc->f", edge, np.cross(normals, across))
-        angle = np.arctan2(turn, length * np.einsum("fc,fc->f", normals, across))
+        length = lengths(edge)
+        turn = row_products(edge, np.cross(normals, across))
+        angle = np.arctan2(turn, length * row_products(normals, across))
         # Each edge is there twice.
-        total += 0.25 * float(length @ angle)
-    return total
+        whole += 0.25 * total(length * angle)
+    return whole

@@ -8,13 +8,14 @@ import numpy as np
 from medyanpy._kernels.accumulate import Accumulator
 from medyanpy._kernels.membrane_fields import PythonField, VertexField, WrittenField
 from medyanpy._kernels.point_curvature import PointCurvature as CurvedPoints
+from medyanpy._tools.sums import mean
 from medyanpy._tools.types import Numbers
 from medyanpy._tools.validation import array
 from medyanpy.beads import InTrianglePoints
 from medyanpy.errors import MeshQualityWarning, ParameterError, warn_outside
 from medyanpy.forces._base import Domain, Force, domain_table, expect_handle
 from medyanpy.forces._written import WrittenForce
-from medyanpy.forces.membrane import heights_over_rings
+from medyanpy.forces.membrane import heights_over_rings, warn_inside_out
 from medyanpy.surfaces.expressions import check_names
 
 if TYPE_CHECKING:
@@ -211,7 +212,7 @@ class _CurvedPoints(_OnMembrane):
     def _checked(self, **numbers: Any) -> dict[str, Any]:
         checked = super()._checked(**numbers)
         membrane, c = self._points.membrane, abs(checked["curvature"])
-        edge = float(membrane.mesh.edge_lengths.mean())
+        edge = mean(membrane.mesh.edge_lengths)
         if c * edge * _EDGES > 1.0 and checked["curvature"] != self._values.get("curvature"):
             warn_outside(
                 f"{self.name}: a curvature of {checked['curvature']:.4g} /nm is a radius of {1.0 / (c * edge):.3g} "
@@ -219,6 +220,8 @@ class _CurvedPoints(_OnMembrane):
                 f"on. Give a finer mesh, or at most {1.0 / (_EDGES * edge):.4g} /nm",
                 MeshQualityWarning,
             )
+        if checked["curvature"] != self._values.get("curvature"):
+            warn_inside_out(self.name, membrane, checked["curvature"], "a positive curvature bulges inward there")
         return checked
 
     def squared_frequencies(self, start: "Start") -> np.ndarray | None:

@@ -13,6 +13,7 @@ from medyanpy._kernels.neighbors import NeighborList
 from medyanpy._kernels.radial import Radial
 from medyanpy._kernels.selected import bonds
 from medyanpy._tools.domains import Domain, domain_table
+from medyanpy._tools.sums import total as total_of
 from medyanpy._tools.validation import array, number, whole_number
 from medyanpy.beads.chains import Chains
 from medyanpy.errors import ParameterError, SitesWarning, TopologyError, warn_outside
@@ -311,7 +312,7 @@ class LinkBinding(Jump):
             r = start + 0.5 * (end - start) * (nodes + 1.0)
             slack = self._links.one_sided and end == length
             u = 0.0 * r if slack else 0.5 * stiffness * (r - length) ** 2
-            total += 0.5 * (end - start) * float(weights @ (4.0 * np.pi * r**2 * np.exp(-u / kT)))
+            total += 0.5 * (end - start) * total_of(weights * (4.0 * np.pi * r**2 * np.exp(-u / kT)))
         return total
 
     def bind(self, layout: "Layout", kT: float) -> "JumpOperation":
@@ -586,7 +587,8 @@ def _chains_of(sites: Sites, topology: "Topology") -> tuple[np.ndarray, np.ndarr
         first, last = handle.links.T
         length = np.linalg.norm(handle.positions[last] - handle.positions[first], axis=1)
         starts, node_of = handle.starts, handle.node_chains
-        total = np.add.reduceat(length, handle.link_starts[:-1])
+        counts = np.diff(handle.link_starts)
+        total = np.bincount(np.repeat(np.arange(len(counts)), counts), length, len(counts))
         s = np.zeros(len(handle))
         # Of all chains one after another, counted from the start of each.
         inner = last == first + 1

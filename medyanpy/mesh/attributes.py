@@ -6,9 +6,10 @@ from typing import Any, cast
 import numpy as np
 
 from medyanpy._tools.images import Box, box_lengths, displacement, images_between, images_within
+from medyanpy._tools.sums import total
 from medyanpy._tools.types import Numbers
-from medyanpy.errors import MeshError, ParameterError, foreign_errors
-from medyanpy.mesh import arguments, geometry
+from medyanpy.errors import MeshError, MeshQualityWarning, ParameterError, foreign_errors, warn_outside
+from medyanpy.mesh import arguments, geometry, orientation
 from medyanpy.mesh.connectivity import Connectivity, read_only
 
 # Barycentric coordinates may be this far from their triangle: rounding of a few operations on numbers up to
@@ -139,20 +140,46 @@ class MeshAttributes:
         """(F, 3) float64: unit normals."""
         return read_only(self._area_vectors / (2.0 * self.face_areas)[:, None])
 
-    @property
+    @cached_property
     def area(self) -> float:
         """Total area, nm^2."""
-        return float(self.face_areas.sum())
+        return total(self.face_areas)
+
+    @cached_property
+    def inside_out(self) -> list[int]:
+        """Closed components whose normals look inward, which `repaired` or `flipped` turns.
+
+        Without those inside another closed component, where an inner membrane may face its cavity on purpose, and those
+        that close through the sides of a box.
+        """
+        return orientation.inside_out(self.vertices, self._connectivity, self._lengths)
+
+    @cached_property
+    def _nested(self) -> list[int]:
+        return orientation.nested(self.vertices, self._connectivity, self._lengths)
+
+    def _described_part(self, k: int) -> str:
+        """A component for a message."""
+        part = self.components[k]
+        x, y, z = self.vertices[self.faces[part]].reshape(-1, 3).mean(axis=0).tolist()
+        return f"part {k} of {len(self.components)} ({len(part)} faces around ({x:.4g}, {y:.4g}, {z:.4g}))"
 
     @cached_property
     def volume(self) -> float:
         """Enclosed volume, nm^3: sum of the components, negative where normals look inward.
 
         By the divergence theorem. MeshError for a mesh with borders, or one that closes through a box, which encloses
-        nothing.
+        nothing; `MeshQualityWarning` where some components are turned inside out and others are not.
         """
         self._expect_closed("volume")
-        return float(geometry.signed_volumes(self.vertices, self.faces).sum())
+        wrong = self.inside_out
+        if wrong and len(wrong) < len(self.components) - len(self._nested):
+            warn_outside(
+                f"TriangleMesh: the volume counts {self._described_part(wrong[0])} as negative: it is turned inside "
+                f"out; {self._remedy(wrong)}",
+                MeshQualityWarning,
+            )
+        return total(geometry.signed_volumes(self.vertices, self.faces))
 
     @cached_property
     def edge_lengths(self) -> np.ndarray:
@@ -321,6 +348,10 @@ class MeshAttributes:
                 for image in images_within(point, low, high, self.box):
                     turns[i] += geometry.winding_number(image, self.vertices, faces)
         return np.abs(turns) > 0.5
+
+    @staticmethod
+    def _remedy(wrong: list[int]) -> str:
+        return f"mesh.flipped({wrong}) turns {'it' if len(wrong) == 1 else 'them'}, mesh.repaired() too"
 
     def _expect_closed(self, what: str) -> None:
         if not self.is_closed:

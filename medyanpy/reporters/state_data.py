@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from medyanpy._tools.images import box_lengths
+from medyanpy._tools.sums import total
 from medyanpy._tools.validation import whole_number
 from medyanpy.beads import Membrane
-from medyanpy.errors import ParameterError, shown
+from medyanpy.errors import MeshQualityWarning, ParameterError, shown, warn_outside
 from medyanpy.handles import Handle
 from medyanpy.mesh import geometry
 from medyanpy.reporters._table import TableReporter
@@ -78,7 +79,7 @@ def _area(row: Row) -> float:
     x, faces, box = row.state.positions, row.state.faces, row.state.box
     lengths = None if box is None else box_lengths(box)
     return sum(
-        0.5 * float(np.sqrt(geometry.squared_lengths(geometry.area_vectors(x[m.beads], faces[m.name], lengths))).sum())
+        0.5 * total(np.sqrt(geometry.squared_lengths(geometry.area_vectors(x[m.beads], faces[m.name], lengths))))
         for m in row.topology.membranes
     )
 
@@ -90,7 +91,7 @@ def _has_volume(membrane: Membrane) -> bool:
 def _volume(row: Row) -> float:
     x, faces = row.state.positions, row.state.faces
     return sum(
-        float(geometry.signed_volumes(x[m.beads], faces[m.name]).sum())
+        total(geometry.signed_volumes(x[m.beads], faces[m.name]))
         for m in row.topology.membranes
         if _has_volume(m)
     )
@@ -339,6 +340,14 @@ class StateDataReporter(TableReporter):
             raise ParameterError("StateDataReporter: area is asked for, but there is no membrane")
         if "volume" in self._wanted and not any(_has_volume(m) for m in topology.membranes):
             raise ParameterError("StateDataReporter: volume is asked for, but there is no closed membrane")
+        for membrane in topology.membranes if "volume" in self._wanted else ():
+            if _has_volume(membrane) and membrane.mesh.inside_out:
+                k = membrane.mesh.inside_out[0]
+                warn_outside(
+                    f"StateDataReporter: {membrane.mesh._described_part(k)} of {membrane.name!r} is turned inside out, "
+                    f"so that its volume counts as negative; {membrane.mesh._remedy([k])}",
+                    MeshQualityWarning,
+                )
         columns = [column for column in COLUMNS if column.keyword in self._wanted]
         if "temperatures" in self._wanted:
             names = [handle.name for handle in topology.handles if _may_move(handle)]

@@ -107,6 +107,11 @@ REPRODUCERS = {
     "msd_while_the_box_is_scaled": [
         "test_everywhere_in_a_box.py::test_displacements_in_a_box_that_changes_are_refused_or_scaled",
     ],
+    "obj_comment_that_ends_in_a_backslash": ["test_text_formats.py::test_files_that_hold_it_are_read_whole"],
+    "off_with_a_fourth_coordinate": ["test_text_formats.py::test_files_that_hold_it_are_read_whole"],
+    "off_with_fewer_faces_than_it_says": [
+        "test_text_formats.py::test_files_that_do_not_hold_what_they_announce_are_refused_by_line",
+    ],
     "one_context_two_threads": ["test_one_user.py::test_a_second_thread_is_refused_and_changes_nothing"],
     "overflow_in_outputs": ["test_not_finite.py::test_a_run_that_blows_up"],
     "planted_links_are_followed": [
@@ -114,6 +119,7 @@ REPRODUCERS = {
         "test_hostile_neighbours.py::test_files_are_made_under_names_that_none_can_foresee",
         "test_hostile_neighbours.py::test_folders_of_replicas_are_not_followed_out_of_the_ensemble",
     ],
+    "pressure_of_a_mesh_turned_inside_out": ["test_inside_out.py::test_forces_of_volumes_refuse_it"],
     "random_systems_bits": ["test_reproducers.py::test_random_systems_have_the_same_bits_however_they_are_run"],
     "raw_errors": [
         "test_hostile_neighbours.py::test_calls_that_once_raised_something_else",
@@ -132,6 +138,12 @@ REPRODUCERS = {
     "refused_ramp_stays": ["test_changes.py::test_a_refused_change_leaves_nothing_behind"],
     "second_writer": ["test_trajectory_files.py::test_a_second_writer_is_refused"],
     "sigint_random": ["test_interrupts.py::test_random_interrupts_cost_nothing"],
+    "stl_of_several_solids_cut_short": [
+        "test_text_formats.py::test_files_that_do_not_hold_what_they_announce_are_refused_by_line",
+    ],
+    "stl_without_its_last_line": [
+        "test_text_formats.py::test_files_that_do_not_hold_what_they_announce_are_refused_by_line",
+    ],
     "table_titles_with_quotes": ["test_state_data.py::test_titles_are_those_of_csv"],
     "twistable_filament_removed": ["test_changes.py::test_everything_follows"],
     "vtkhdf_after_an_edit": [
