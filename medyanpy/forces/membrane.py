@@ -234,11 +234,33 @@ class MembraneBending(_OfCurvature):
         spontaneous_curvature: "Numbers" = 0.0,
         discretization: Literal["vertex", "dihedral"] = "vertex",
         *,
+        projected: bool = False,
         name: str | None = None,
         group: int = 0,
     ) -> None:
         super().__init__(membrane, discretization, name=name, group=group)
+        if projected and discretization != "vertex":
+            raise ParameterError(f'{self.name}: projected = True but discretization = {discretization!r}, not "vertex"')
+        self._projected = bool(projected)
         self._declare(bending_modulus=bending_modulus, spontaneous_curvature=spontaneous_curvature)
+
+    @property
+    def projected(self) -> bool:
+        """Whether the vertex form is the one of version 0.1."""
+        return self._projected
+
+    def _arguments_now(self) -> dict[str, Any]:
+        now = super()._arguments_now()
+        if self._projected or self._discretization != "vertex":
+            # As version 0.1 wrote them.
+            now.pop("projected", None)
+        return now
+
+    @classmethod
+    def _arguments_of_before(cls, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        if "projected" not in cls.__signature__.parameters:
+            return arguments
+        return {"projected": arguments.get("discretization") == "vertex", **arguments}
 
     def _inner_moduli(self) -> np.ndarray:
         """(V,) κ, 0 on borders, which carry no energy."""
@@ -286,7 +308,9 @@ class MembraneBending(_OfCurvature):
             at, base = corner % 3, corner - corner % 3
             stars = Stars(centre, faces[base + (at + 1) % 3], faces[base + (at + 2) % 3])
             beads, curvature = self._membrane.beads[stars.beads], self._numbers["spontaneous_curvature"][centre]
-            squared = stars.squared_frequencies(mesh.vertices, kappa[centre], curvature, start.lightness[beads])
+            squared = stars.squared_frequencies(
+                mesh.vertices, kappa[centre], curvature, start.lightness[beads], self._projected
+            )
             np.add.at(out, beads, squared)
         return out
 
@@ -294,7 +318,7 @@ class MembraneBending(_OfCurvature):
         kappa = self._inner_moduli()
         c0 = np.ascontiguousarray(self._numbers["spontaneous_curvature"])
         if self._discretization == "vertex":
-            return membrane_bending.VertexBending(*self._place(layout), kappa, c0)
+            return membrane_bending.VertexBending(*self._place(layout), kappa, c0, self._projected)
         return membrane_dihedral.DihedralBending(*self._place(layout), kappa, c0)
 
 
