@@ -1,16 +1,17 @@
 """Helfrich energy of a membrane, vertex form. Notation: membrane.pxd and vertex_form.pxd.
 
-    E = sum_v kappa_v b_v^2/(2 S_v),   b_v = a - c_v S_v (3 - m.m) m,   m = G/(6 S_v)
+    E = sum_v kappa_v b_v^2/(2 |g|),   b_v = a - 2 c_v g
 
-with a = dA/dx_v, G = sum_f N_f and S_v = sum_f |N_f|/6 over the faces f at v. On a smooth surface a = 2 H S n and
-m = n, so that E = 2 kappa (H - c)^2 S. m is the mean normal: shorter than 1 where faces tilt, and zero where they
-cancel. (3 - m.m) m/2 is n as far as (1 - |m|)^2, is smooth, and divides by no length of G. A vertex with kappa_v = 0
-has no energy; the caller sets it for border vertices, around which the faces make no full ring.
+with a = dA/dx_v and g = dV/dx_v = G/6, G = sum_f N_f, over the faces f at v. On a smooth surface a = 2 H S n and
+g = S n, with the area S of the vertex, so that E = 2 kappa (H - c)^2 S. A vertex with kappa_v = 0 has no energy; the
+caller sets it for border vertices, around which the faces make no full ring.
 
-E is a sum of squares r.r/2 of vectors r = sqrt(kappa/S) b. With weights u = y sqrt(kappa/S), which of y = r are
-kappa b/S, the response (vertex_form.pxd) is, from db - b dS/(2 S),
+E = 3 kappa b.b/|G|, b = a - c G/3, is a sum of squares r.r/2 of vectors r = sqrt(6 kappa/|G|) b. With weights
+u = y sqrt(6 kappa/|G|), which of y = r are 6 kappa b/|G|, the response (vertex_form.pxd) is, from db - b d|G|/(2 |G|),
 
-    p = u,   q = -(c/6) [(3 - m.m) u - 2 (m.u) m],   s = -u.b/(2 S) - 2 c (m.m)(m.u)
+    p = u,   q = -c u/3 - (u.b) G/(2 G.G),   s = 0
+
+Where the faces' normals cancel E has no bound, and neither have its forces: a fault, as of all that is not finite.
 
 *Projected*, the form of version 0.1, is that of the one number H_v = 3 a.G/(G.G), the part of a along G:
 
@@ -32,7 +33,7 @@ from medyanpy._kernels.membrane cimport (
 )
 from medyanpy._kernels.parallel cimport BlockFunction
 from medyanpy._kernels.program cimport World
-from medyanpy._kernels.series cimport add_scaled_at, divided, dots, product, quotient
+from medyanpy._kernels.series cimport add_scaled_at, divided, dots, product, quotient, root
 from medyanpy._kernels.vec3 cimport add_scaled, dot
 from medyanpy._kernels.vertex_form cimport curvature_of, rows_of_faces, sums_now, WIDTH
 
@@ -73,26 +74,6 @@ cdef inline void _sums(
         area[k] *= 1.0 / 6.0
 
 
-cdef inline void _take_curvature(
-    const int order, double c0, const double* g, const double* area, double* normal, double* rest, double* b,
-) noexcept nogil:
-    """b, which is a, less what the spontaneous curvature asks for; normal: m, rest: 3 - m.m."""
-    cdef double by_area[3]
-    cdef int k
-    divided(order, g, area, normal)
-    for k in range(3 * (order + 1)):
-        normal[k] *= 1.0 / 6.0
-    dots(order, normal, normal, rest)
-    rest[0] = 3.0 - rest[0]
-    for k in range(1, order + 1):
-        rest[k] = -rest[k]
-    product(order, area, rest, by_area)
-    for k in range(order + 1):
-        by_area[k] *= -c0
-    for k in range(order + 1):
-        add_scaled_at(k, by_area, normal, b + 3 * k)
-
-
 cdef inline void _respond_by_vectors(
     const int lines, const int order, const int what, BendingTask* t, Py_ssize_t first, Py_ssize_t last,
 ) noexcept nogil:
@@ -100,14 +81,11 @@ cdef inline void _respond_by_vectors(
     cdef double b[9]
     cdef double g[9]
     cdef double area[3]
-    cdef double normal[9]
-    cdef double rest[3]
+    cdef double gg[3]
+    cdef double length[3]
     cdef double u[9]
-    cdef double s[3]
-    cdef double along[3]
-    cdef double square[3]
-    cdef double x[3]
-    cdef double kappa, c0, half, energy = 0.0
+    cdef double share[3]
+    cdef double kappa, third, half, energy = 0.0
     cdef Py_ssize_t v
     cdef int i, k
     for v in range(first, last):
@@ -117,48 +95,35 @@ cdef inline void _respond_by_vectors(
         kappa = t.kappa[v]
         if kappa == 0.0:
             continue
+        third = t.c0[v] * (1.0 / 3.0)
         _sums(lines, t, v, b, g, area)
-        # Without area nothing is left of the ring, which its faces report.
-        if area[0] == 0.0:
-            continue
-        c0 = t.c0[v]
-        if c0 != 0.0:
-            _take_curvature(lines, c0, g, area, normal, rest, b)
+        for i in range(3 * (lines + 1)):
+            b[i] -= third * g[i]
+        dots(lines, g, g, gg)
+        root(lines, gg, length)
         if what == ONES:
             u[0] = u[1] = u[2] = 0.0
-            u[t.component] = sqrt(kappa / area[0])
+            u[t.component] = sqrt(6.0 * kappa / length[0])
         elif what == CHANGES:
-            half = 0.5 * area[1] / area[0]
+            half = 0.5 * length[1] / length[0]
             for i in range(3):
-                u[i] = kappa / area[0] * (b[3 + i] - half * b[i])
+                u[i] = 6.0 * kappa / length[0] * (b[3 + i] - half * b[i])
                 if order > 0:
                     u[3 + i] = -half * u[i]
         else:
-            divided(order, b, area, u)
+            divided(order, b, length, u)
             for i in range(3 * (order + 1)):
-                u[i] *= kappa
-        dots(order, u, b, s)
-        energy += 0.5 * s[0]
-        quotient(order, s, area, s)
+                u[i] *= 6.0 * kappa
+        dots(order, u, b, share)
+        energy += 0.5 * share[0]
+        quotient(order, share, gg, share)
         for k in range(order + 1):
-            s[k] *= -0.5
+            share[k] *= -0.5
             for i in range(3):
                 r[WIDTH * k + i] = 0.5 * u[3 * k + i]
-        if c0 != 0.0:
-            dots(order, normal, u, along)
-            for k in range(order + 1):
-                square[k] = -rest[k]
-            square[0] += 3.0
-            product(order, square, along, x)
-            for k in range(order + 1):
-                s[k] -= 2.0 * c0 * x[k]
-                x[k] = c0 * (-1.0 / 6.0) * rest[k]
-                along[k] *= c0 * (1.0 / 3.0)
-            for k in range(order + 1):
-                add_scaled_at(k, x, u, r + WIDTH * k + 3)
-                add_scaled_at(k, along, normal, r + WIDTH * k + 3)
+                r[WIDTH * k + 3 + i] = -third * u[3 * k + i]
         for k in range(order + 1):
-            r[WIDTH * k + 6] = s[k] * (1.0 / 6.0)
+            add_scaled_at(k, share, g, r + WIDTH * k + 3)
     if lines == 0:
         t.partial[first // VERTEX_BLOCK] = energy
 
@@ -248,20 +213,14 @@ cdef inline double _energy_of(
     bint projected, double kappa, double c0, const double* a, const double* g, double lengths,
 ) noexcept nogil:
     """Of a vertex with these sums of its faces, the last of |N|."""
-    cdef double area = lengths * (1.0 / 6.0)
     cdef double excess
-    cdef double normal[3]
-    cdef double rest[1]
     cdef double b[3]
-    cdef int i
     if projected:
         excess = curvature_of(a, g) - c0
-        return 2.0 * kappa * excess * excess * area
-    for i in range(3):
-        b[i] = a[i]
-    if c0 != 0.0:
-        _take_curvature(0, c0, g, &area, normal, rest, b)
-    return 0.5 * kappa * dot(b, b) / area
+        return 2.0 * kappa * excess * excess * (lengths * (1.0 / 6.0))
+    b[0], b[1], b[2] = a[0], a[1], a[2]
+    add_scaled(-c0 * (1.0 / 3.0), g, b)
+    return 3.0 * kappa * dot(b, b) / sqrt(dot(g, g))
 
 
 cdef class VertexBending(Bending):

@@ -88,12 +88,10 @@ def _by_vectors(
     a: np.ndarray, G: np.ndarray, S: np.ndarray, kappa: np.ndarray, curvature: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Responses of the vertex form to its three sums."""
-    m, c = G / (6.0 * S)[:, None], curvature
-    rest = 3.0 - _dot(m, m)
-    u = (a - (c * S * rest)[:, None] * m) * (kappa / S)[:, None]
-    along = _dot(m, u)
-    q = -(c / 6.0)[:, None] * (rest[:, None] * u - 2.0 * along[:, None] * m)
-    return u, q, -0.5 * _dot(u, u) / kappa - 2.0 * c * (3.0 - rest) * along
+    GG = _dot(G, G)
+    b = a - (curvature / 3.0)[:, None] * G
+    u = (6.0 * kappa / np.sqrt(GG))[:, None] * b
+    return u, -(curvature / 3.0)[:, None] * u - (0.5 * _dot(u, b) / GG)[:, None] * G, np.zeros_like(S)
 
 
 def _by_curvature(

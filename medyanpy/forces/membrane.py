@@ -127,7 +127,7 @@ class _MembraneForce(Force):
 
 
 class _OfCurvature(_MembraneForce):
-    """A force by the mean curvature of a membrane, of which there are two discrete forms."""
+    """A force by the mean curvature of a membrane, from sums at vertices or from angles at edges."""
 
     def __init__(self, membrane: Membrane, discretization: str, *, name: str | None, group: int) -> None:
         super().__init__(membrane, name=name, group=group)
@@ -146,12 +146,12 @@ class _OfCurvature(_MembraneForce):
 class MembraneBending(_OfCurvature):
     r"""Bending energy of a membrane (Helfrich), with spontaneous curvature.
 
-    .. math:: U = \sum_v 2 \kappa_v (H_v - c_v)^2 A_v
+    .. math:: U = \int 2 \kappa\, (H - c)^2\, dA
 
-    over the vertices v that are not on a border. H is the mean curvature :math:`\tfrac12 (1/R_1 + 1/R_2)`,
-    positive where the surface bulges towards the side its normals point to: +1/R on a sphere with outward
-    normals. A_v is a third of the area of the triangles round v. A sphere without spontaneous curvature has
-    :math:`U \to 8 \pi \kappa`, whatever its radius.
+    on a mesh a sum over the vertices that are not on a border. H is the mean curvature
+    :math:`\tfrac12 (1/R_1 + 1/R_2)`, positive where the surface bulges towards the side its normals point to: +1/R on a
+    sphere with outward normals. A sphere without spontaneous curvature has :math:`U \to 8 \pi \kappa`, whatever its
+    radius.
 
     Parameters
     ----------
@@ -162,7 +162,9 @@ class MembraneBending(_OfCurvature):
     spontaneous_curvature : float or (V,) float, 1/nm, finite
         c, in the sign of H.
     discretization : "vertex" or "dihedral"
-        How H is read off the triangles; see Notes.
+        The form of the energy on triangles; see Notes.
+    projected : bool
+        The vertex form of version 0.1, in which stars of triangles crumple: for runs that began with it.
     name, group
         See `Force`.
 
@@ -171,34 +173,37 @@ class MembraneBending(_OfCurvature):
     TopologyError
         Not the handle of a membrane.
     ParameterError
-        A number outside its domain, or another discretization.
+        A number outside its domain, another discretization, or `projected` with the dihedral one.
 
     Notes
     -----
-    ``"vertex"``: with the gradients of the total area and volume with respect to the vertex,
+    ``"vertex"``: with the gradients of the total area and volume with respect to each vertex,
 
-    .. math:: H_v = \frac12 \frac{\nabla_v A \cdot \nabla_v V}{|\nabla_v V|^2},\quad
+    .. math:: U = \sum_v \kappa_v \frac{|\nabla_v A - 2 c_v \nabla_v V|^2}{2\, |\nabla_v V|},\quad
               \nabla_v V = \frac16 \sum_{(v j k)} (x_j - x_v) \times (x_k - x_v)
 
-    over the triangles v, j, k round v. ``"dihedral"``: with the lengths l and angles φ (positive where
-    convex) of the edges at v,
+    over the triangles v, j, k round v. ``"dihedral"``: with the lengths l and angles φ (positive where convex) of the
+    edges at v, and a third of the area of its triangles,
 
-    .. math:: H_v = \frac{1}{4 A_v} \sum_{e \ni v} l_e \varphi_e
+    .. math:: U = \sum_v 2 \kappa_v (H_v - c_v)^2 A_v,\quad H_v = \frac{1}{4 A_v} \sum_{e \ni v} l_e \varphi_e
 
-    On regular spheres the energies of both approach 8πκ with the square of the edge length, the dihedral
-    form's from closer by. Helfrich's own spontaneous curvature is that of 1/R1 + 1/R2, twice the c used here.
+    With `projected`, the same sum with :math:`H_v = \nabla_v A \cdot \nabla_v V / 2|\nabla_v V|^2`. On regular spheres
+    the energies of all approach 8πκ with the square of the edge length. Helfrich's own spontaneous curvature is that of
+    1/R1 + 1/R2, twice the c used here.
 
     The forces are the exact derivatives of the energies above on every vertex, border vertices included: they
     carry no energy but shape the rings of their neighbours.
 
-    Degenerate geometry: where :math:`\nabla_v V = 0` (a ring folded flat, a spike) the vertex form takes
-    H_v = 0 and leaves out its derivative: H is then unbounded with either sign, and zero is its mean. At an
-    edge folded back on itself φ jumps from π to -π. A triangle that has lost its area ends the run
-    (SimulationError): the curvature next to it has no limit. Nothing in this force keeps triangles in shape.
+    Degenerate geometry: the vertex form grows without bound towards :math:`\nabla_v V = 0` (a ring folded flat), where
+    the run ends (SimulationError). The projected form takes H_v = 0 there and leaves out its derivative. At an edge
+    folded back on itself φ jumps from π to -π. A triangle that has lost its area ends the run: the curvature next to
+    it has no limit. Nothing in this force keeps triangles in shape.
 
     Cost: O(V); smooth but for the places named. Second and third derivatives are offered, and a stiffness without
     negative eigenvalues, in which what is proportional to :math:`H_v - c_v` is left out of the second derivatives;
     products with either cost as much as a few forces.
+
+    Documents and checkpoints of version 0.1 say ``"vertex"`` of the projected form, and go on with it.
 
     References
     ----------
@@ -287,13 +292,13 @@ class MembraneBending(_OfCurvature):
 
     def _folded(self, area: np.ndarray) -> np.ndarray:
         """(V,) where it is not nearly flat, or shall not be: second derivatives are then others, and of the vertex
-        form without bound. There the area vectors G of the triangles round a vertex cancel, and H = 3 a·G/G²."""
+        forms without bound. There the area vectors G of the triangles round a vertex cancel."""
         if self._discretization != "vertex":
             return np.zeros(len(area), bool)
         flatness = self.flatness()
         curved = np.abs(self._numbers["spontaneous_curvature"]) * np.sqrt(area) > _STRONG
         few = np.diff(self._membrane.mesh.vertex_faces[0]) <= _MANY
-        # Where G is zero the force leaves its derivative out, and so is it here.
+        # Where G is zero there are none.
         out: np.ndarray = (flatness > 0.0) & ((flatness < _FLAT) | curved) & few
         return out
 

@@ -9,7 +9,7 @@ from medyanpy._kernels.derivatives import Contraction, DiagonalBlocks, HessianBl
 
 import medyanpy as mp
 
-FORMS = ("vertex", "dihedral")
+FORMS = ("vertex", "projected", "dihedral")
 RNG = np.random.default_rng(20261124)
 
 
@@ -39,7 +39,8 @@ class Scene:
         self.handles = []
         for k, (mesh, modulus, curvature) in enumerate(membranes):
             self.handles.append(topology.add_membrane(mesh, vertex_mass=1.0))
-            bending = mp.forces.MembraneBending(self.handles[-1], modulus, curvature, discretization=form, name=f"b{k}")
+            how = {"projected": True} if form == "projected" else {"discretization": form}
+            bending = mp.forces.MembraneBending(self.handles[-1], modulus, curvature, **how, name=f"b{k}")
             system.add_force(bending)
         self.context = mp.Context(system, mp.VerletIntegrator(1e-6), threads=threads)
         self.schedule = self.context._schedule
@@ -85,8 +86,8 @@ class Scene:
 
 
 def residuals(x, faces, inside, kappa, c0, form, mpmath):
-    """r_v of the vertices inside, E = sum r²/2, from (n, 3) numbers of mpmath: areas and volumes of tetrahedra with
-    their derivatives by hand, angles from heights."""
+    """r_v of the vertices inside, E = sum r²/2, three of each in the vertex form, from (n, 3) numbers of mpmath: areas
+    and volumes of tetrahedra with their derivatives by hand, angles from heights."""
 
     def minus(p, q):
         return [p[0] - q[0], p[1] - q[1], p[2] - q[2]]
@@ -108,7 +109,7 @@ def residuals(x, faces, inside, kappa, c0, form, mpmath):
             i, j, v = face[k], face[(k + 1) % 3], face[(k + 2) % 3]
             third[i, j] = v
             d, side = minus(x[v], x[i]), minus(x[j], x[i])
-            if form == "vertex":
+            if form != "dihedral":
                 # Along the height on the side across, by half of that side.
                 foot = dot(d, side) / dot(side, side)
                 height = [d[c] - foot * side[c] for c in range(3)]
@@ -140,6 +141,10 @@ def residuals(x, faces, inside, kappa, c0, form, mpmath):
     out = []
     for v in inside:
         if form == "vertex":
+            weight = mpmath.sqrt(kappa[v] / mpmath.sqrt(dot(up[v], up[v])))
+            out += [weight * (pull[v][c] - 2 * c0[v] * up[v][c]) for c in range(3)]
+            continue
+        if form == "projected":
             h = dot(pull[v], up[v]) / (2 * dot(up[v], up[v]))
         else:
             h = turn[v] / (4 * area[v])
@@ -238,8 +243,9 @@ def test_blocks_and_products_are_of_one_matrix(form):
     assert eigenvalues[0] >= -1e-14 * eigenvalues[-1]
     # Of what is bent, H has negative ones, so that there is a difference.
     assert np.linalg.eigvalsh(scene.matrix())[0] < -1e-3 * eigenvalues[-1]
-    # One for each vertex inside: what is left is free.
-    assert np.sum(eigenvalues > 1e-10 * eigenvalues[-1]) == len(CLOSED.vertices) + 6
+    # One for each vertex inside, or three: what is left is free, of the sphere its motions as a body.
+    free = 3 * len(CLOSED.vertices) - 6 + 3 * 6 if form == "vertex" else len(CLOSED.vertices) + 6
+    assert np.sum(eigenvalues > 1e-10 * eigenvalues[-1]) == free
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -268,7 +274,9 @@ def test_at_rest_the_stiffness_is_the_hessian(form):
     assert np.abs(in_plane).max() <= 1e-15 * np.abs(hessian).max()
     ball = mp.TriangleMesh.icosphere(3.0, 0)
     bare = Scene([(ball, 1.0, 0.0)], form).context.get_state(energy=True).potential_energy
-    scene = Scene([(ball, 7.0, np.sqrt(bare / (2.0 * ball.area)))], form)
+    # The area of a vertex is what its triangles cover as seen along the normal, in the vertex form.
+    tilt = np.linalg.norm(ball.face_normals[ball.vertex_faces[1][:5] // 3].mean(axis=0)) if form == "vertex" else 1.0
+    scene = Scene([(ball, 7.0, np.sqrt(bare / (2.0 * ball.area * tilt)))], form)
     hessian = scene.matrix()
     np.testing.assert_allclose(scene.matrix(True), hessian, rtol=0.0, atol=1e-13 * np.abs(hessian).max())
 
@@ -323,13 +331,13 @@ def test_same_bits_on_any_number_of_threads(form):
 # Where there is no curvature ----------------------------------------------------------------------------------
 
 
-def test_a_vertex_without_a_normal():
+def test_a_vertex_without_a_normal_in_the_projected_form():
     """Four faces folded onto each other, two by two: H = 0 is taken there, and what is left is 2 κ c² S."""
     mesh = mp.TriangleMesh(
         [[0.0, 0, 1], [1, 0, 0], [0, 1, 0], [-1, 0, 0], [0, -1, 0]], [[0, 1, 2], [0, 2, 3], [0, 3, 4], [0, 4, 1]]
     )
     folded = np.array([[0.0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 0, 0], [0, 1, 0]])
-    scene = Scene([(mesh, 3.0, 0.5)], "vertex")
+    scene = Scene([(mesh, 3.0, 0.5)], "projected")
     beads = scene.handles[0].beads
     x = scene.x
     x[beads] = folded
