@@ -60,7 +60,8 @@ def main(threads: int, quick: bool) -> int:
     """Print one line for each size, form and output."""
     print(machine())
     met = True
-    choices = (4,) if quick else (4, 6), (False, True), ("vertex", "projected", "dihedral"), (False, True), (False, True)
+    forms = ("vertex", "projected", "dihedral")
+    choices = (4,) if quick else (4, 6), (False, True), forms, (False, True), (False, True)
     for subdivisions, shuffled, form, others, energy in itertools.product(*choices):
         n, t = measure(subdivisions, shuffled, form, others, energy, threads, 3 if quick else REPEATS)
         bound = NANOSECONDS if threads == 1 and not shuffled else None
