@@ -16,6 +16,7 @@ FORCES = mp.forces
 
 #: Of every program that found faults, the tests that would find them again.
 REPRODUCERS = {
+    "bending_vector_form": ["test_crumples.py::test_a_vesicle_that_crumpled_does_not"],
     "ctrl_c": [
         "test_interrupts.py::test_a_signal_comes_when_all_have_reported",
         "test_interrupts.py::test_a_signal_while_files_are_created_comes_when_they_are_there",
@@ -65,6 +66,7 @@ REPRODUCERS = {
     ],
     "kill_on_resume_loses_trajectory": ["test_trajectory_files.py::test_a_kill_while_a_run_goes_on"],
     "kill_sim": ["test_killed_runs.py::test_killed_runs_leave_the_files_of_undisturbed_ones"],
+    "metropolised_stuck_in_a_crumple": ["test_crumples.py::test_acceptance_does_not_end_in_a_crumple"],
     "one_context_two_threads": ["test_one_user.py::test_a_second_thread_is_refused_and_changes_nothing"],
     "overflow_in_outputs": ["test_not_finite.py::test_a_run_that_blows_up"],
     "random_systems_bits": ["test_reproducers.py::test_random_systems_have_the_same_bits_however_they_are_run"],
@@ -77,6 +79,10 @@ REPRODUCERS = {
     ],
     "second_writer": ["test_trajectory_files.py::test_a_second_writer_is_refused"],
     "sigint_random": ["test_interrupts.py::test_random_interrupts_cost_nothing"],
+    "vesicle_162_runs_away": [
+        "test_crumples.py::test_a_vesicle_that_crumpled_does_not",
+        "test_crumples.py::test_no_vesicle_crumples",
+    ],
 }
 
 

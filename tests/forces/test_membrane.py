@@ -313,10 +313,15 @@ def test_spontaneous_curvature_has_the_sign_of_the_normals(form, c0_radius):
 @pytest.mark.parametrize("form", FORMS)
 def test_total_mean_curvature_of_a_sphere_is_4_pi_r(form):
     radius, kappa, c0 = 20.0, 3.0, 0.01
-    mesh = mp.TriangleMesh.icosphere(radius, 4)
-    difference = evaluate(mesh, bending(kappa, -c0, form))[0] - evaluate(mesh, bending(kappa, c0, form))[0]
-    # 2κ[(H + c)² - (H - c)²] = 8κ c H
-    assert difference / (8.0 * kappa * c0) == pytest.approx(4.0 * np.pi * radius, rel=1e-3)
+    found = []
+    for subdivisions in (3, 4):
+        mesh = mp.TriangleMesh.icosphere(radius, subdivisions)
+        difference = evaluate(mesh, bending(kappa, -c0, form))[0] - evaluate(mesh, bending(kappa, c0, form))[0]
+        # 2κ[(H + c)² - (H - c)²] = 8κ c H
+        found.append(difference / (8.0 * kappa * c0) / (4.0 * np.pi * radius))
+    assert found[1] == pytest.approx(1.0, rel=1.3e-3 if form == "vertex" else 1e-3)
+    # The error is of second order in edges.
+    assert (4.0 * found[1] - found[0]) / 3.0 == pytest.approx(1.0, abs=2e-5)
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -1,8 +1,8 @@
 """Membranes under heat do not crumple: the vertex form of the bending energy beside the projected one of version 0.1.
 
 A vertex is crumpled where its flatness, the length of the sum of the area vectors of its triangles over the sum of
-their areas, is below 0.8 at look after look. Heat alone does not bring it there at 20 kT and above
-(docs/theory/bending.md); at 10 kT it does for single looks.
+their areas, is below 0.8. Of 1500 draws from the harmonic modes of the vesicle none was below 0.83 at 10 kT, 0.87 at 20
+(docs/theory/bending.md).
 """
 
 import numpy as np
@@ -64,25 +64,26 @@ def longest_spell(low):
 
 @pytest.mark.slow
 def test_a_vesicle_that_crumpled_does_not():
-    """The same start and noise at a third of the recommended timestep: the projected form is the control."""
-    assert looks_at(vesicle(2, 20.0, 0.004, 12), 100.0, 2.0).min() > CRUMPLED
-    crumpled = looks_at(vesicle(2, 20.0, 0.004, 12, projected=True), 100.0, 2.0)
+    """The same start and noise at a third of the recommended timestep: the projected form, the control, is crumpled
+    from time 88 on and runs away at 98."""
+    assert looks_at(vesicle(2, 20.0, 0.004, 12), 96.0, 2.0).min() > CRUMPLED
+    crumpled = looks_at(vesicle(2, 20.0, 0.004, 12, projected=True), 96.0, 2.0)
     assert longest_spell(crumpled < CRUMPLED) > 3
 
 
 @pytest.mark.slow
 def test_acceptance_does_not_end_in_a_crumple():
-    """From states of plain steps at 0.004, blocks of M(BAB) have the acceptance of docs/theory/metropolis.md: 0.84 at
-    0.02 and 0.52 at 0.03, within 0.1. In a crumple it was 0.34 to 0.37, and 0.06 to 0.14."""
+    """From states of plain steps at 0.004, blocks of M(BAB) have the acceptance of docs/theory/metropolis.md, 0.85 at
+    0.02 and 0.5 to 0.65 at 0.03. In a crumple it was 0.34 to 0.37, and 0.06 to 0.14."""
     plain = vesicle(2, 20.0, 0.004, 1)
     for _ in range(4):
         plain.step(1250)
         state = plain.get_state(positions=True, velocities=True)
-        for timestep, share in ((0.02, 0.844), (0.03, 0.517)):
+        for timestep, least in ((0.02, 0.75), (0.03, 0.42)):
             context = vesicle(2, 20.0, timestep, 1, word="M(BAB) O")
             context.set_state(state)
             context.step(1500)
-            assert abs(context.get_state().acceptance - share) < 0.1
+            assert context.get_state().acceptance > least
 
 
 @pytest.mark.long
@@ -90,14 +91,13 @@ def test_acceptance_does_not_end_in_a_crumple():
 @pytest.mark.parametrize(("subdivisions", "lasting"), [(2, 1e4), (3, 3e3), (4, 3e2)])
 @pytest.mark.parametrize(("kappa", "runs"), [(20.0, 16), (10.0, 4), (40.0, 4)])
 def test_no_vesicle_crumples(kappa, runs, subdivisions, lasting, fluid):
-    """No run ends, and none stays below a flatness of 0.8. The tether sets the timestep of fluid ones."""
+    """No run ends, and no look has a flatness below 0.8. The tether sets the timestep of fluid ones."""
     for seed in range(11, 11 + runs):
         timestep = 0.002 if fluid else RECOMMENDED[kappa]
         found = looks_at(vesicle(subdivisions, kappa, timestep, seed, fluid=fluid), lasting)
         low = found < CRUMPLED
         print(f"{kappa:g} kT, seed {seed}: least {found.min():.3f}, {low.sum()} of {len(low)} looks low", flush=True)
-        assert longest_spell(low) <= 2
-        assert low.sum() <= (0.01 * len(low) if kappa == 10.0 else 2)
+        assert not low.any()
 
 
 @pytest.mark.long
@@ -106,4 +106,4 @@ def test_no_vesicle_crumples_at_a_third_of_the_timestep(kappa, runs):
     for seed in range(11, 11 + runs):
         found = looks_at(vesicle(2, kappa, RECOMMENDED[kappa] / 3.0, seed), 300.0)
         print(f"{kappa:g} kT, seed {seed}: least {found.min():.3f}", flush=True)
-        assert longest_spell(found < CRUMPLED) <= 1
+        assert found.min() > CRUMPLED
