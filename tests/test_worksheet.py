@@ -367,7 +367,7 @@ SHARP = ("topology/bunny_small.ply", "topology/cat_head.obj", "formats/Dendritic
 @pytest.mark.parametrize("name", SHARP)
 def test_alarm_of_real_meshes_that_get_hot(shared_data, name):
     """In the projected form single vertices get to 450 to 1400 K, with the whole within 4 % of 300 K and no error; in
-    the vertex form they do not (tests/physics/test_crumples.py)."""
+    the vertex form nothing is warned of."""
     mesh = mp.TriangleMesh.from_file(shared_data / "meshes" / name)
     mesh = mesh.scaled(800.0 / np.ptp(mesh.vertices, axis=0).max())
     with pytest.raises(mp.TimestepWarning, match="is bent too sharply for its mesh"):
