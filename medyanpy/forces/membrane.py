@@ -222,7 +222,7 @@ class MembraneBending(_OfCurvature):
     >>> context = mp.Context(system, mp.VerletIntegrator(1e-7))
     >>> energy = context.get_state(energy=True).potential_energy
     >>> print(f"{energy / (8 * 3.14159265 * 82.0):.3f}")
-    1.001
+    1.000
     """
 
     domains: Mapping[str, Domain] = domain_table(
