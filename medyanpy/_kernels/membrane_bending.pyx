@@ -6,10 +6,9 @@ with a = dA/dx_v and g = dV/dx_v = G/6, G = sum_f N_f, over the faces f at v. On
 g = S n, with the area S of the vertex, so that E = 2 kappa (H - c)^2 S. A vertex with kappa_v = 0 has no energy; the
 caller sets it for border vertices, around which the faces make no full ring.
 
-E = 3 kappa b.b/|G|, b = a - c G/3, is a sum of squares r.r/2 of vectors r = sqrt(6 kappa/|G|) b. With weights
-u = y sqrt(6 kappa/|G|), which of y = r are 6 kappa b/|G|, the response (vertex_form.pxd) is, from db - b d|G|/(2 |G|),
+With b = a - c G/3 it is E = 3 kappa b.b/|G|, and the response (vertex_form.pxd) is
 
-    p = u,   q = -c u/3 - (u.b) G/(2 G.G),   s = 0
+    p = u,   q = -c u/3 - (u.b) G/(2 G.G),   s = 0,   u = 6 kappa b/|G|
 
 Where the faces' normals cancel E has no bound, and neither have its forces: a fault, as of all that is not finite.
 
@@ -75,7 +74,7 @@ cdef inline void _sums(
 
 
 cdef inline void _respond_by_vectors(
-    const int lines, const int order, const int what, BendingTask* t, Py_ssize_t first, Py_ssize_t last,
+    const int lines, const int order, BendingTask* t, Py_ssize_t first, Py_ssize_t last,
 ) noexcept nogil:
     cdef double* r
     cdef double b[9]
@@ -85,7 +84,7 @@ cdef inline void _respond_by_vectors(
     cdef double length[3]
     cdef double u[9]
     cdef double share[3]
-    cdef double kappa, third, half, energy = 0.0
+    cdef double kappa, third, energy = 0.0
     cdef Py_ssize_t v
     cdef int i, k
     for v in range(first, last):
@@ -101,19 +100,9 @@ cdef inline void _respond_by_vectors(
             b[i] -= third * g[i]
         dots(lines, g, g, gg)
         root(lines, gg, length)
-        if what == ONES:
-            u[0] = u[1] = u[2] = 0.0
-            u[t.component] = sqrt(6.0 * kappa / length[0])
-        elif what == CHANGES:
-            half = 0.5 * length[1] / length[0]
-            for i in range(3):
-                u[i] = 6.0 * kappa / length[0] * (b[3 + i] - half * b[i])
-                if order > 0:
-                    u[3 + i] = -half * u[i]
-        else:
-            divided(order, b, length, u)
-            for i in range(3 * (order + 1)):
-                u[i] *= 6.0 * kappa
+        divided(order, b, length, u)
+        for i in range(3 * (order + 1)):
+            u[i] *= 6.0 * kappa
         dots(order, u, b, share)
         energy += 0.5 * share[0]
         quotient(order, share, gg, share)
@@ -194,10 +183,11 @@ cdef inline void _respond(
 ) noexcept nogil:
     """Energy of each vertex, and its response to changes of a, G and S; along lines, where that is their order, series
     of the response up to `order`."""
-    if t.projected:
+    # The stiffness is that of H in both forms: vectors turn with a membrane, and theirs would resist rotations.
+    if t.projected or what != RESIDUALS:
         _respond_projected(lines, order, what, t, first, last)
     else:
-        _respond_by_vectors(lines, order, what, t, first, last)
+        _respond_by_vectors(lines, order, t, first, last)
 
 
 cdef inline int _rows(
@@ -231,7 +221,6 @@ cdef class VertexBending(Bending):
         Bending.__init__(self, name, geometry, kappa, c0, AREA_SUMS | VECTOR_SUMS, WIDTH, LONG)
         self.sees_flips = True
         self.projected = projected
-        self.components = 1 if projected else 3
         _set_loops(self, NULL, NULL)
 
     cdef void task_of(self, BendingTask* task) noexcept nogil:
