@@ -358,7 +358,7 @@ def fit_spectrum(
     longer than two inefficiencies of the slowest mode, 20 at most; nan where there would be fewer than 5. So they know
     what frames remember, and whether modes depend on each other.
 
-    *The triangles.* In a regular lattice of triangles with edge a, the mean curvature that `MembraneBending` sees (both
+    *The triangles.* In a regular lattice of triangles with edge a, the mean curvature that `MembraneBending` sees (all
     forms) is half of a Laplacian whose symbol is
 
     .. math:: \hat q^2 = \frac{4}{3 a^2} \sum_{i=1}^3 (1 - \cos q \cdot e_i)

@@ -60,9 +60,8 @@ class MeshOrder:
 def curvatures(source: Any, membrane: Any = None, *, faces: Any = None, box: Any = None) -> Curvatures:
     r"""Mean and Gaussian curvature at the vertices of a membrane, with its triangles as they are in each frame.
 
-    Those of `TriangleMesh.mean_curvatures` and `TriangleMesh.gaussian_curvatures`, which are what `MembraneBending` in
-    its vertex form sees: :math:`\sum_v 2\kappa H_v^2 A_v` is its energy, and :math:`\sum_v K_v A_v = 2\pi\chi` over a
-    closed mesh.
+    Those of `TriangleMesh.mean_curvatures` and `TriangleMesh.gaussian_curvatures`; :math:`\sum_v K_v A_v = 2\pi\chi`
+    over a closed mesh.
 
     Parameters
     ----------

@@ -444,6 +444,9 @@ def _remarks_of_folds(
         if not isinstance(force, MembraneBending) or row.limit is None or row.share is None:
             continue
         membrane, flatness, vertex = force.membrane, force.flatness(), force.discretization == "vertex"
+        if vertex and not force.projected:
+            # It costs the more the sharper it is bent.
+            continue
         i, n = int(np.argmin(flatness)), int(np.count_nonzero(flatness < _SHARP))
         if not n or (vertex and row.share <= _CRUMPLED):
             continue
@@ -455,8 +458,8 @@ def _remarks_of_folds(
             f"{force.name}: {membrane.name!r} is bent too sharply for its mesh at vertex {i}{others} (triangle "
             f"{found[0]}; the area vectors of the triangles round it add up to {flatness[i]:.2g} of their areas). "
             "Heat crumples such places, and "
-            + (f"the vertex form is stiffer there without bound: at {integrator.timestep:g} s single vertices get hot. "
-               f"A finer or smoother mesh would do, or a timestep of {_RESOLVED * row.limit:.2g} s" if vertex else
+            + (f"the projected form is stiffer there without bound: at {integrator.timestep:g} s single vertices get "
+               f"hot. A finer or smoother mesh would do, or a timestep of {_RESOLVED * row.limit:.2g} s" if vertex else
                "where an edge is folded past 180° the dihedral form jumps: single vertices get hot, at any timestep. "
                "A finer or smoother mesh would do"),
         ))  # fmt: skip

@@ -92,7 +92,7 @@ class MembraneAreaDifference(_OfCurvature):
     .. math:: U = \frac{\kappa_r}{2} \frac{\pi}{A D^2} (\Delta A - \Delta A_0)^2, \quad
               \Delta A = 2 D \oint H\, dA
 
-    H is the mean curvature of `MembraneBending`, 1/R on a sphere, where :math:`\Delta A = 8\pi D R`.
+    H is the mean curvature, 1/R on a sphere, where :math:`\Delta A = 8\pi D R`.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ class MembraneAreaDifference(_OfCurvature):
     area : float, nm², > 0, optional
         A, of the relaxed membrane; the area the mesh starts with where none is given. It is a constant.
     discretization : "vertex" or "dihedral"
-        How H is read off the triangles: that of the `MembraneBending` beside it.
+        How H is read off the triangles.
     name, group
         See `Force`.
 
@@ -121,8 +121,8 @@ class MembraneAreaDifference(_OfCurvature):
     Notes
     -----
     Only :math:`\Delta A/2D = \oint H dA` counts: ``"vertex"`` takes :math:`\sum_v H_v A_v` with the H_v of
-    `MembraneBending`, ``"dihedral"`` :math:`\tfrac12 \sum_e l_e \varphi_e`, which is exact for a surface of triangles
-    (Steiner). In the units of the literature, Δa0 = ΔA0/(8π D R_A) with 4π R_A² = A is 1 for a sphere.
+    `TriangleMesh.mean_curvatures`, ``"dihedral"`` :math:`\tfrac12 \sum_e l_e \varphi_e`, which is exact for a surface
+    of triangles (Steiner). In the units of the literature, Δa0 = ΔA0/(8π D R_A) with 4π R_A² = A is 1 for a sphere.
 
     The energy couples all vertices: no second derivatives are offered, and `longest_timestep` is not known; the force
     is softer than bending where κ_r is of the size of κ. Its gain by the flip of one edge is found from the triangles

@@ -281,7 +281,7 @@ class PointCurvature(_CurvedPoints):
 
     Notes
     -----
-    H is that of the vertex form of `MembraneBending` at the vertices, :math:`h_i`, and in a triangle
+    H is that of `TriangleMesh.mean_curvatures` at the vertices, :math:`h_i`, and in a triangle
 
     .. math:: H = \sum_i \lambda_i h_i + \sum_i \beta_i(\lambda) D_i
 
@@ -299,7 +299,7 @@ class PointCurvature(_CurvedPoints):
     Points of this kind are curved alike in all directions; for a curvature along one, see `DirectedPointCurvature`.
 
     The energy comes in addition to that of the membrane. Points do not repel each other by it: those that share
-    triangles share the curvature that they make. A vertex whose ring is folded flat has H = 0, as in `MembraneBending`;
+    triangles share the curvature that they make. A vertex whose ring is folded flat has H = 0;
     a triangle without area near a point ends the run (SimulationError). The longest timestep is that of vertices where
     points start, and knows nothing of those that gather.
 

@@ -205,7 +205,7 @@ class MeshAttributes:
 
         .. math:: H_v = \frac12 \frac{\nabla_v A \cdot \nabla_v V}{|\nabla_v V|^2}
 
-        with the gradients of area and volume, as `MembraneBending` has it: +1/R on a sphere with outward normals.
+        with the gradients of area and volume: +1/R on a sphere with outward normals.
         """
         return read_only(geometry.mean_curvatures(self.vertices, self.faces, self._lengths))
 

@@ -20,6 +20,7 @@ REPRODUCERS = {
     "anchors_at_one_place_are_one_site": [
         "test_reproducers.py::test_anchors_at_one_place_are_one_site_and_that_is_said",
     ],
+    "bending_vector_form": ["test_crumples.py::test_a_vesicle_that_crumpled_does_not"],
     "bombs": [
         "test_hostile_neighbours.py::test_shapes_are_not_believed_before_what_is_stored_is_seen",
         "test_hostile_neighbours.py::test_towers_of_powers_are_refused_before_they_take_memory",
@@ -104,6 +105,7 @@ REPRODUCERS = {
     "links_in_a_box_restart": ["test_reproducers.py::test_links_in_a_box_that_changes_restart_with_the_same_bits"],
     "links_in_a_box_that_changes": ["test_reproducers.py::test_links_in_a_box_that_changes_are_drawn_from_their_list"],
     "links_lengths_in_box": ["test_everywhere_in_a_box.py::test_nothing_depends_on_images"],
+    "metropolised_stuck_in_a_crumple": ["test_crumples.py::test_acceptance_does_not_end_in_a_crumple"],
     "msd_while_the_box_is_scaled": [
         "test_everywhere_in_a_box.py::test_displacements_in_a_box_that_changes_are_refused_or_scaled",
     ],
@@ -146,6 +148,7 @@ REPRODUCERS = {
     ],
     "table_titles_with_quotes": ["test_state_data.py::test_titles_are_those_of_csv"],
     "twistable_filament_removed": ["test_changes.py::test_everything_follows"],
+    "vesicle_162_runs_away": ["test_crumples.py::test_a_vesicle_that_crumpled_does_not"],
     "vtkhdf_after_an_edit": [
         "test_changes.py::test_a_run_with_all_changes_is_exported",
         "test_changes.py::test_vtkhdf_has_the_ids_of_segments_with_and_without_them",

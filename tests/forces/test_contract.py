@@ -432,12 +432,12 @@ def corners_and_areas(x, faces):
     return a, b, c, 0.5 * np.linalg.norm(np.cross(b - a, c - a), axis=1)
 
 
-def curvature(x, faces, form):
-    """Mean curvature and a third of the ring's area of every vertex; nonsense on borders."""
+def curvature(x, faces, c0, form):
+    """(H - c)², and the area of every vertex; nonsense on borders."""
     n = len(x)
     area = np.zeros(n)
     np.add.at(area, faces.ravel(), np.repeat(corners_and_areas(x, faces)[3] / 3.0, 3))
-    if form == "vertex":
+    if form != "dihedral":
         grad_area, grad_volume = np.zeros((n, 3)), np.zeros((n, 3))
         for k in range(3):
             v, i, j = (faces[:, (k + c) % 3] for c in range(3))
@@ -449,7 +449,10 @@ def curvature(x, faces, form):
             slope = 0.5 * np.linalg.norm(side, axis=1) / np.linalg.norm(height, axis=1)
             np.add.at(grad_area, v, height * slope[:, None])
             np.add.at(grad_volume, v, normal / 6.0)
-        return 0.5 * np.sum(grad_area * grad_volume, 1) / np.sum(grad_volume**2, 1), area
+        if form == "vertex":
+            area = np.linalg.norm(grad_volume, axis=1)
+            return np.sum((0.5 * grad_area - c0[:, None] * grad_volume) ** 2, 1) / area**2, area
+        return (0.5 * np.sum(grad_area * grad_volume, 1) / np.sum(grad_volume**2, 1) - c0) ** 2, area
     third = {(f[k], f[(k + 1) % 3]): f[(k + 2) % 3] for f in faces.tolist() for k in range(3)}
     hinges = [(i, j, k, third[j, i]) for (i, j), k in third.items() if i < j and (j, i) in third]
     i, j, k, m = np.transpose(hinges)
@@ -459,7 +462,7 @@ def curvature(x, faces, form):
     turn = np.zeros(n)
     for end in (i, j):
         np.add.at(turn, end, angle * np.linalg.norm(x[i] - x[j], axis=1))
-    return turn / (4.0 * area), area
+    return (turn / (4.0 * area) - c0) ** 2, area
 
 
 def membrane_bending(which, form):
@@ -468,18 +471,19 @@ def membrane_bending(which, form):
 
     def build():
         topology, handles = lumpy_scene()
-        force = mp.forces.MembraneBending(handles[which], *numbers(len(handles[which])), form)
+        how = {"projected": True} if form == "projected" else {"discretization": form}
+        force = mp.forces.MembraneBending(handles[which], *numbers(len(handles[which])), **how)
         return topology, force
 
     membrane = lumpy_handles()[which]
 
     def energy(x):
-        h, area = curvature(x[membrane.beads], membrane.mesh.faces, form)
-        inside = np.ones(len(h), bool)
+        kappa, c0 = numbers(len(membrane.beads))
+        square, area = curvature(x[membrane.beads], membrane.mesh.faces, c0, form)
+        inside = np.ones(len(area), bool)
         for loop in membrane.mesh.borders:
             inside[loop] = False
-        kappa, c0 = numbers(len(h))
-        return np.sum((2.0 * kappa * (h - c0) ** 2 * area)[inside])
+        return np.sum((2.0 * kappa * square * area)[inside])
 
     return ForceCase(f"bending, {form}, {which}", build, energy, 4.0)
 
@@ -564,8 +568,10 @@ def triangles_energy(areas, _):
 
 MEMBRANES = [
     membrane_bending("closed", "vertex"),
+    membrane_bending("closed", "projected"),
     membrane_bending("closed", "dihedral"),
     membrane_bending("open", "vertex"),
+    membrane_bending("open", "projected"),
     membrane_bending("open", "dihedral"),
     membrane_measure(
         "area",
