@@ -27,6 +27,7 @@ REPRODUCERS = {
         "test_hostile_neighbours.py::test_a_zipped_structure_of_newlines_is_refused",
     ],
     "box_edge_longer_than_half": ["test_reproducers.py::test_a_sheet_in_a_small_box_is_not_torn"],
+    "cif_that_is_empty": ["test_structure_files.py::test_files_that_hold_nothing"],
     "contains_in_a_box": [
         "test_everywhere_in_a_box.py::test_nothing_depends_on_images",
         "test_everywhere_in_a_box.py::test_meshes_of_several_parts_are_at_several_images",
@@ -41,6 +42,14 @@ REPRODUCERS = {
         "test_reproducers.py::test_points_on_degenerate_meshes_are_never_lost",
         "test_reproducers.py::test_systems_without_extent_are_finite_or_refused",
         "test_reproducers.py::test_absurd_timesteps_end_with_finite_files",
+    ],
+    "directed_curvature_64_directions": [
+        "test_point_curvature.py::test_the_mean_over_64_directions_is_as_good_as_its_docstring_says",
+    ],
+    "ens": ["test_run.py::test_kill_9_of_workers"],
+    "ensemble_faults": [
+        "test_run.py::test_kill_9_of_workers",
+        "test_run.py::test_kill_9_of_workers_without_files",
     ],
     "exchange_beside_a_box": [
         "test_exchange_and_jumps.py::test_every_state_keeps_its_law",
@@ -57,6 +66,9 @@ REPRODUCERS = {
         "test_hostile_texts.py::test_ten_megabytes_are_refused_at_once",
     ],
     "field_in_a_box_that_changes": ["test_changes.py::test_fields_that_do_not_repeat_with_the_box_are_warned_of"],
+    "field_of_a_container_at_its_centre": [
+        "test_expressions.py::test_a_factor_of_0_beside_an_infinite_derivative_is_0",
+    ],
     "first_call_swallowed": ["test_hostile_neighbours.py::test_what_a_function_does_at_its_first_call_is_not_lost"],
     "full_disk": [
         "test_full_disk.py::test_frames_wait_in_memory_until_there_is_room",
@@ -69,6 +81,7 @@ REPRODUCERS = {
         "test_hostile_calls.py::test_other_things_that_are_not_meant",
     ],
     "fuzz_readers": ["test_hostile_mutations.py::test_mutated_files_are_read_or_refused"],
+    "fuzz_structures": ["test_structure_files.py::test_mutated_files_are_read_or_refused"],
     "fuzz_worker": ["test_hostile_mutations.py::test_mutated_files_are_read_or_refused"],
     "gsd_of_names_beyond_ascii": ["test_readers.py::test_gsd_of_names_beyond_ascii"],
     "h5_in_the_classic_layout": ["test_missing_parts.py::test_copies_in_other_layouts_open"],
@@ -95,8 +108,11 @@ REPRODUCERS = {
         "test_killed_runs.py::test_killed_runs_leave_the_files_of_undisturbed_ones",
         "test_trajectory_files.py::test_kills_while_files_are_created_resumed_and_rewound",
     ],
+    "kill_mixed": ["test_killed_runs.py::test_killed_runs_leave_the_files_of_undisturbed_ones"],
+    "kill_mixed_drive": ["test_killed_runs.py::test_killed_runs_leave_the_files_of_undisturbed_ones"],
     "kill_on_resume_loses_trajectory": ["test_trajectory_files.py::test_a_kill_while_a_run_goes_on"],
     "kill_sim": ["test_killed_runs.py::test_killed_runs_leave_the_files_of_undisturbed_ones"],
+    "lanczos_tolerance_soft_modes": ["test_steps.py::test_no_motion_has_another_temperature"],
     "last_constraint_taken_away": ["test_changes.py::test_everything_follows"],
     "last_rod_removed": ["test_changes.py::test_forces_that_lose_all_they_act_on_go_on_from_a_checkpoint"],
     "link_longer_than_half_the_box": [
@@ -106,6 +122,10 @@ REPRODUCERS = {
     "links_in_a_box_that_changes": ["test_reproducers.py::test_links_in_a_box_that_changes_are_drawn_from_their_list"],
     "links_lengths_in_box": ["test_everywhere_in_a_box.py::test_nothing_depends_on_images"],
     "metropolised_stuck_in_a_crumple": ["test_crumples.py::test_acceptance_does_not_end_in_a_crumple"],
+    "mixed_system": [
+        "test_bits.py::test_pairs_of_jumps",
+        "test_work.py::test_the_parts_are_the_change_of_the_total_energy",
+    ],
     "msd_while_the_box_is_scaled": [
         "test_everywhere_in_a_box.py::test_displacements_in_a_box_that_changes_are_refused_or_scaled",
     ],
@@ -116,6 +136,14 @@ REPRODUCERS = {
     ],
     "one_context_two_threads": ["test_one_user.py::test_a_second_thread_is_refused_and_changes_nothing"],
     "overflow_in_outputs": ["test_not_finite.py::test_a_run_that_blows_up"],
+    "pdb_byte_order_mark": ["test_structure_files.py::test_forms_of_files"],
+    "pdb_end_of_chain_in_the_middle": ["test_structure_files.py::test_residues_behind_ter_are_of_the_protein"],
+    "pdb_left_aligned_names": ["test_structure_files.py::test_elements_of_amino_acids_follow_from_names"],
+    "pdb_ligand_in_its_own_chain": ["test_structure_files.py::test_ligands_wherever_they_are"],
+    "pdb_model_by_its_number": ["test_structure_files.py::test_models_by_the_numbers_of_the_file"],
+    "pdb_names_of_protonation": ["test_structure_files.py::test_names_of_force_fields_are_amino_acids"],
+    "pdb_numbers_that_repeat": ["test_structure_files.py::test_copies_under_one_letter_are_molecules_of_their_own"],
+    "pdb_two_kinds_in_one_place": ["test_structure_files.py::test_kinds_that_take_turns_in_one_place"],
     "planted_links_are_followed": [
         "test_hostile_neighbours.py::test_planted_links_keep_what_they_point_to",
         "test_hostile_neighbours.py::test_files_are_made_under_names_that_none_can_foresee",
@@ -138,8 +166,16 @@ REPRODUCERS = {
         "test_one_user.py::test_numbers_set_inside_a_step_hold_from_the_next_call_of_step_on",
     ],
     "refused_ramp_stays": ["test_changes.py::test_a_refused_change_leaves_nothing_behind"],
+    "run_faults": [
+        "test_hostile_neighbours.py::test_a_full_disk_is_a_failed_run",
+        "test_killed_runs.py::test_the_command_killed_leaves_the_files_of_one_that_was_not",
+    ],
     "second_writer": ["test_trajectory_files.py::test_a_second_writer_is_refused"],
     "sigint_random": ["test_interrupts.py::test_random_interrupts_cost_nothing"],
+    "soak": [
+        "test_bits.py::test_pairs_of_jumps",
+        "test_work.py::test_the_parts_are_the_change_of_the_total_energy",
+    ],
     "stl_of_several_solids_cut_short": [
         "test_text_formats.py::test_files_that_do_not_hold_what_they_announce_are_refused_by_line",
     ],
@@ -153,6 +189,7 @@ REPRODUCERS = {
         "test_changes.py::test_a_run_with_all_changes_is_exported",
         "test_changes.py::test_vtkhdf_has_the_ids_of_segments_with_and_without_them",
     ],
+    "zhang_skeel_first_choice_lost": ["test_kicks.py::test_warning_where_heat_moves_stiff_links_too_far"],
 }
 
 
