@@ -45,7 +45,9 @@ cdef bint _stay(const Look* t, const double* x, Py_ssize_t n) noexcept nogil:
     return near == n
 
 
-cdef inline double _before(const Look* t, const World* world, Py_ssize_t i, Py_ssize_t j, int c, double d) noexcept nogil:
+cdef inline double _before(
+    const Look* t, const World* world, Py_ssize_t i, Py_ssize_t j, int c, double d
+) noexcept nogil:
     """Along c, the vector from i to j less what both have moved."""
     return d - ((world.x[3 * j + c] - t.then[3 * j + c]) - (world.x[3 * i + c] - t.then[3 * i + c]))
 

@@ -4,8 +4,9 @@
 # In the space of v, K v, K^2 v, ..., with the orthonormal basis Q that Lanczos' recursion makes of it, K is a
 # tridiagonal matrix T, and f(K) v comes near |v| Q f(T) e1; with as many vectors as numbers it is exact. Vectors are
 # made orthogonal to all before, twice, so that rounding does not bring old ones back. The last change of the result
-# measures the error. It ends up in the eigenvectors of which f is smallest, the slowest motions, so it is measured
-# beside what the result is along one of those: min f times the root mean square of the numbers of v.
+# measures the error. Of a root it ends up in the eigenvectors of the smallest eigenvalues, the slowest motions, so it
+# is measured beside what the result is along one of those: min f times the root mean square of the numbers of v. Of
+# the other functions it is measured beside the root mean square of the numbers of the result.
 
 cdef enum:
     # What is computed of an eigenvalue x >= 0.
@@ -27,7 +28,7 @@ cdef struct Lanczos:
     double h
     double tolerance
     double norm
-    double change             # of the result at the last look, relative to it along the slowest motion
+    double change             # of the result at the last look, relative to it along one motion
     double* q                 # (most, n)
     double* alpha             # (most,)
     double* beta              # (most,)
@@ -168,7 +169,7 @@ cdef int lanczos_take(Lanczos* a, double* w) noexcept nogil:
     cdef double* d = a.work
     cdef double* e = a.work + a.most
     cdef double* z = a.work + 2 * a.most
-    cdef double largest, least, changed, value
+    cdef double largest, least, total, changed, value
     cdef int m = a.m, k, i, again
     cdef Py_ssize_t r
     a.alpha[m] = _product(a.q + m * a.n, w, a.n)
@@ -197,16 +198,17 @@ cdef int lanczos_take(Lanczos* a, double* w) noexcept nogil:
             value = _function(a.function, a.h, d[k])
             least = fmin(least, value)
             d[k] = a.norm * value * z[k * m]
-        changed = 0.0
+        total = changed = 0.0
         for i in range(m):
             value = 0.0
             for k in range(m):
                 value += d[k] * z[k * m + i]
             changed += (value - a.y[i]) * (value - a.y[i])
+            total += value * value
             a.y[i] = value
-        least *= a.norm / sqrt(<double> a.n)
+        value = least * a.norm if a.function == ROOT else sqrt(total)
         # Nothing is left to find where rounding is all that changes.
-        a.change = sqrt(changed) / fmax(least, 1e-14 * a.norm)
+        a.change = sqrt(changed) / fmax(value / sqrt(<double> a.n), 1e-14 * a.norm)
         a.done |= m > 1 and a.change <= a.tolerance
         if not a.done and m == a.most:
             return 1

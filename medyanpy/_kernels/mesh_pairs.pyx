@@ -354,9 +354,9 @@ cdef int _turn(const World* world, int32_t first, bint left, double c, double s,
     cdef double n[3]
     cdef double cc, ss, length
     cdef int32_t corner = first, across
-    cdef Py_ssize_t k
+    cdef Py_ssize_t _k
     out.steps = 0
-    for k in range(world.n_faces + 1):
+    for _k in range(world.n_faces + 1):
         out.corner = corner
         across = world.opposite[corner_at(corner, 1 if left else 2)]
         if across < 0:
@@ -395,9 +395,9 @@ cdef int _around(
     cdef double right[2]
     cdef double left[2]
     cdef int32_t corner = first
-    cdef Py_ssize_t k
+    cdef Py_ssize_t _k
     cdef int fault
-    for k in range(world.n_faces + 1):
+    for _k in range(world.n_faces + 1):
         if corner < 0:
             return 0
         fault = _lay(s, world, corner, at)
@@ -498,8 +498,8 @@ cdef int _bend(Search* s, World* world, int32_t number, int c) noexcept nogil:
 cdef int32_t _rightmost(const World* world, int32_t corner) noexcept nogil:
     """The corner of the same vertex that is farthest clockwise: at a border, or this one after a full turn."""
     cdef int32_t walk = corner, across
-    cdef Py_ssize_t k
-    for k in range(world.n_faces + 1):
+    cdef Py_ssize_t _k
+    for _k in range(world.n_faces + 1):
         across = world.opposite[corner_at(walk, 2)]
         if across < 0 or corner_at(across, 2) == corner:
             return walk
@@ -683,14 +683,14 @@ cdef int _pull(Search* s, World* world, const Target* target, Py_ssize_t other, 
     cdef double right, left, share
     cdef Py_ssize_t points = world.n_vertices - world.n_cartesian
     cdef int32_t corner
-    cdef Py_ssize_t k
+    cdef Py_ssize_t _k
     cdef int fault
     place[0] = target.place[0]
     place[1] = target.place[1]
     _tangent(world, node, place, tangent)
     fault = _push(s, world, points + other, -tension, tangent)
     # Each step leads to a node that was made before.
-    for k in range(2 * MOST_NODES):
+    for _k in range(2 * MOST_NODES):
         if fault != 0:
             break
         if node.parent >= 0:
@@ -731,7 +731,7 @@ cdef bint _turned(
     cdef double n[3]
     cdef double cc, ss, length
     cdef int32_t vertex = world.faces[after.corner], own, corner
-    cdef Py_ssize_t k
+    cdef Py_ssize_t _k
     cdef int c = 0
     while c < 2 and world.faces[corner_at(before.corner, c)] != vertex:
         c += 1
@@ -746,7 +746,7 @@ cdef bint _turned(
     p[0], p[1] = 1.0, 0.0
     come[0] = go[0] = 1.0
     come[1] = go[1] = 0.0
-    for k in range(world.n_faces + 1):
+    for _k in range(world.n_faces + 1):
         if corner < 0:
             break
         if corner == own:
@@ -788,7 +788,7 @@ cdef int _keep(Search* s, World* world, const Target* target) noexcept nogil:
     cdef double z[2]
     cdef double u[2]          # the direction of a piece, as seen from that of the last
     cdef double length
-    cdef Py_ssize_t k
+    cdef Py_ssize_t _k
     if lengths == NULL:
         return world.fault.code
     s.lengths = lengths
@@ -802,7 +802,7 @@ cdef int _keep(Search* s, World* world, const Target* target) noexcept nogil:
     _tangent(world, node, place, lengths.axis + 3)
     lengths.hop[0], lengths.hop[1] = length, 0.0
     u[0], u[1] = 1.0, 0.0
-    for k in range(2 * MOST_NODES):
+    for _k in range(2 * MOST_NODES):
         if node.parent >= 0:
             node = s.nodes + node.parent
             continue

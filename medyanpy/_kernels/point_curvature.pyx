@@ -739,8 +739,8 @@ cdef class PointCurvature(WeightForce):
     cdef bint leave(self, Py_ssize_t k, Py_ssize_t face) noexcept nogil:
         """Whether it was there."""
         cdef int32_t* at = &self.head[face]
-        cdef Py_ssize_t i
-        for i in range(self.n):
+        cdef Py_ssize_t _i
+        for _i in range(self.n):
             if at[0] == k:
                 at[0] = self.next[k]
                 return True

@@ -98,8 +98,10 @@ def nearest(
             best = INFINITY
             for j in range(candidates.shape[1]):
                 f = candidates[i, j]
-                closest_on(&points[i, 0], &vertices[faces[f, 0], 0], &vertices[faces[f, 1], 0], &vertices[faces[f, 2], 0],
-                           &found)
+                closest_on(
+                    &points[i, 0], &vertices[faces[f, 0], 0], &vertices[faces[f, 1], 0], &vertices[faces[f, 2], 0],
+                    &found,
+                )
                 if found.rr < best:
                     best = found.rr
             out[i] = sqrt(best)
@@ -189,8 +191,8 @@ cdef class Remesher:
 
     def run(self, double length, int rounds):
         """Bring edges to about this length; stops when nothing changes."""
-        cdef int k, before
-        for k in range(rounds):
+        cdef int _k, before
+        for _k in range(rounds):
             before = self.splits + self.collapses + self.flips
             self._split_all(16.0 / 9.0 * length * length)
             with nogil:
@@ -606,7 +608,7 @@ cdef class Remesher:
         cdef int p = self.v[c], q = self.v[d], a = self.v[following(c)], b = self.v[preceding(c)]
         cdef int corners[MOST]
         cdef int faces[2]
-        cdef int i, n, before, after, k, beyond_a, beyond_b
+        cdef int i, n, before, after, k, beyond_b
         cdef int lack[4]
         cdef bint rim
         cdef double old, new
@@ -667,7 +669,7 @@ cdef class Remesher:
         cdef int corners[MOST]
         cdef int faces[MOST]
         cdef bint rim
-        cdef int n = self.ring(vertex, corners, &rim), i, k, f, tried
+        cdef int n = self.ring(vertex, corners, &rim), i, k, f, _tried
         cdef double n_sum[3]
         cdef double middle[3]
         cdef double own[3]
@@ -689,7 +691,9 @@ cdef class Remesher:
             for i in range(3):
                 n_sum[i] += own[i]
                 middle[i] += area * (
-                    self.x[3 * self.v[3 * f] + i] + self.x[3 * self.v[3 * f + 1] + i] + self.x[3 * self.v[3 * f + 2] + i]
+                    self.x[3 * self.v[3 * f] + i]
+                    + self.x[3 * self.v[3 * f + 1] + i]
+                    + self.x[3 * self.v[3 * f + 2] + i]
                 ) / 3.0
         if not whole > 0.0 or not dot(n_sum, n_sum) > 0.0:
             return False
@@ -700,7 +704,7 @@ cdef class Remesher:
         if self.patch.n_sources == 0:
             return False
         old = self._worst_old()
-        for tried in range(3):
+        for _tried in range(3):
             for i in range(3):
                 to[i] = self.x[3 * vertex + i] + step * (middle[i] - off * n_sum[i])
             self._to_given(to, -1.0, where)

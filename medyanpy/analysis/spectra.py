@@ -217,6 +217,8 @@ def patch_spectrum(
     own = size <= longest * (1.0 + 1e-9)
     power = np.empty((len(surfaces), int(own.sum())))
     for k, patch in enumerate(surfaces):
+        if patch.closes_through[2]:
+            raise ParameterError(f"{what}: the membrane closes through the box along z, so that it has no height")
         covered = abs(float(patch.area_vectors[:, 2].sum())) / boxes[k].prod()
         if abs(covered - 1.0) > _COVERED:
             raise ParameterError(
@@ -224,8 +226,6 @@ def patch_spectrum(
                 "once: it is closed (vesicle_spectrum is for vesicles), has borders, or the box is another"
             )
         z = patch.whole[:, 2]
-        if patch.closes_through[2]:
-            raise ParameterError(f"{what}: the membrane closes through the box along z, so that it has no height")
         found = _fitted(_Waves(patch.x[:, :2] / boxes[k], orders), _projected(patch), z - z.mean())
         cosines, sines = found[1 : 1 + len(q)][own], found[1 + len(q) :][own]
         # h cos + h' sin is h_q e^iqr and its conjugate with 2 h_q = h - i h'.

@@ -73,7 +73,7 @@ CAP, LONG = 30.0, 60.0
 # Of it, where the neck is not felt: the radius is measured there.
 EVEN = 40.0
 # Tubes of regular triangles have 1 + STIFFER (edge/R)² of the bending energy of round ones.
-STIFFER = 0.2
+STIFFER = 0.104
 # Shares of the steps: until the trap begins to move, until it stands still, until looks count.
 BEGIN, ARRIVE, COUNT = 0.03, 0.31, 0.5
 LOOK, RAMP, FRAMES, MOVIE_FRAMES = 40, 125, 60, 30

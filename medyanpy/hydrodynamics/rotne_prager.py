@@ -54,8 +54,8 @@ class RotnePrager(Described, Guarded):
     velocity : (3,) float, nm/s, optional
         See there.
     tolerance : float, > 0 and <= 0.1
-        Bound of the error of Lanczos' method, relative to the slowest motion of the beads: the temperature of no motion
-        is off by more than about twice this part.
+        Bound of the error of Lanczos' method, relative to the slowest motion of the beads in D, to an average one in O:
+        the temperature of a motion is off by at most about twice this part.
 
     Raises
     ------

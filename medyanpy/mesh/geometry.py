@@ -39,8 +39,9 @@ def area_vectors(vertices: np.ndarray, faces: np.ndarray, box: np.ndarray | None
 
 
 def squared_lengths(vectors: np.ndarray) -> np.ndarray:
-    """(n,): squared length of each row."""
-    return row_products(vectors, vectors)
+    """(n,): squared length of each row; inf where that is too large for a number."""
+    with np.errstate(over="ignore"):
+        return row_products(vectors, vectors)
 
 
 def has_no_area(vertices: np.ndarray, faces: np.ndarray, box: np.ndarray | None = None) -> np.ndarray:

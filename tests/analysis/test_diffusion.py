@@ -318,7 +318,7 @@ def test_refused(rng):
         ("there are no lags", x, {"interval": 1.0, "lags": []}),
         ("there are no beads", x, {"interval": 1.0, "beads": np.empty(0, int)}),
         ("axes = 'xx' but must be some of", x, {"interval": 1.0, "axes": "xx"}),
-        ("axes = 3 but must be some of", x, {"interval": 1.0, "axes": 3}),
+        ("axes must be text, not 3", x, {"interval": 1.0, "axes": 3}),
         ("positions have 3 rows, but the topology of 'beads' has 4", x[:, :3], {"beads": beads, "interval": 1.0}),
     ):
         with pytest.raises(mp.ParameterError, match=words):

@@ -410,6 +410,7 @@ NOT_ASKED = {
         "Topology.expect_awake",
         "Topology.expect_places", "plot", "Handle.taken", "InTrianglePoints.taken", "OrientedBeads.taken",
         "average", "autocorrelation", "statistical_inefficiency", "Trajectory.read", "JumpCase.__init__",
+        "Jump.log_weight", "BoxArea.log_weight", "EdgeFlips.log_weight", "LinkBinding.log_weight",
     ], _STEPS),
     "mobility_matrix": "hydrodynamic interactions in a box are refused",
     "Handle.multipliers": "of links of filaments, whose nodes are next to each other in a Context",
@@ -511,12 +512,13 @@ def test_files_show_the_same(scenes, tmp_path):
 
 
 def test_distances_are_asked_of_one_accessor():
-    """No module but `_tools.images` rounds to whole boxes. Files and pictures count whole boxes, and fields take the
-    image next to the origin."""
+    """No module but `_tools.images` rounds to whole boxes. Files and pictures count whole boxes, readers of meshes ask
+    whether numbers are whole, and fields take the image next to the origin."""
     home = Path(mp.__file__).parent
     texts = {str(path.relative_to(home)): path.read_text() for path in home.rglob("*.py")}
     assert {name for name, text in texts.items() if "np.rint(" in text} == {
-        "_tools/images.py", "analysis/diffusion.py", "files/particles.py", "mesh/images.py",
+        "_tools/images.py", "analysis/diffusion.py", "files/particles.py", "mesh/files.py", "mesh/images.py",
+        "mesh/ply.py",
     }  # fmt: skip
     assert {name for name, text in texts.items() if "nearest_image" in text} == {
         "_tools/images.py",
