@@ -16,7 +16,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from dataclasses import asdict, dataclass, is_dataclass
+from dataclasses import asdict, dataclass, is_dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -888,7 +888,11 @@ def marked_pair(pair, word, way):
 )
 def test_pairs_of_jumps(pair, word, way, tmp_path):
     """Restarts, looks, edits, threads and cuts leave the bits of jumps beside jumps, boxes, ramps and edits."""
-    got, expected = run(pair, word, WAYS[way], tmp_path), reference(pair, word)
+    how = WAYS[way]
+    if how.restart and {"creation", "edits"} <= set(PAIRS[pair]):
+        # An edit describes created beads: a simulation made anew has none, and refuses the checkpoint.
+        how = replace(how, restart="resume")
+    got, expected = run(pair, word, how, tmp_path), reference(pair, word)
     if "creation" in pair:
         # Created beads lie in other places after an edit: a look at their kinetic energies adds them in another order.
         got, expected = ({k: v for k, v in one.items() if k != "kinetic_energies"} for one in (got, expected))

@@ -3,7 +3,7 @@
 import weakref
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -832,7 +832,7 @@ class NormalLinks(_SiteTerms):
         sites = super()._checked_ends(ends, ids, n)
         self._expect_points(sites[2], sites[2].handles)
         for handle in sites[2].handles:
-            warn_inside_out(self.name, handle.membrane, 1.0, "normals point into it")
+            warn_inside_out(self.name, cast(InTrianglePoints, handle).membrane, 1.0, "normals point into it")
         return sites
 
     def _expect_points(self, points: Sites, handles: Any) -> None:

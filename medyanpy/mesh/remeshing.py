@@ -218,7 +218,8 @@ def samples(mesh: "TriangleMesh", spacing: float) -> tuple[np.ndarray, np.ndarra
 
 def _counted(n: np.ndarray) -> np.ndarray:
     """0, 1, ... for each of several counts, one after another."""
-    return np.arange(int(n.sum())) - np.repeat(np.cumsum(n) - n, n)
+    out: np.ndarray = np.arange(int(n.sum())) - np.repeat(np.cumsum(n) - n, n)
+    return out
 
 
 def largest_distance(a: "TriangleMesh", b: "TriangleMesh", spacing: float) -> float:

@@ -75,13 +75,20 @@ class Column:
         return f"{self.name} ({self.unit})" if self.unit else self.name
 
 
+# Numbers whose squares add up to numbers.
+_SQUARED = 1e150
+
+
 def _area(row: Row) -> float:
     x, faces, box = row.state.positions, row.state.faces, row.state.box
     lengths = None if box is None else box_lengths(box)
-    return sum(
-        0.5 * total(np.sqrt(geometry.squared_lengths(geometry.area_vectors(x[m.beads], faces[m.name], lengths))))
-        for m in row.topology.membranes
-    )
+    area = 0.0
+    for membrane in row.topology.membranes:
+        vectors = geometry.area_vectors(x[membrane.beads], faces[membrane.name], lengths)
+        # Of a run that has gone astray squares may be too large for numbers, where areas are not.
+        scale = max(1.0, float(np.abs(vectors).max(initial=0.0)) / _SQUARED)
+        area += 0.5 * scale * total(np.sqrt(geometry.squared_lengths(vectors / scale)))
+    return area
 
 
 def _has_volume(membrane: Membrane) -> bool:

@@ -436,7 +436,7 @@ class Graph:
             out = self.derivative(out, i)
         for k, root in enumerate(roots):
             try:
-                there = self._at_root(node, root, coordinates, roots[:k] + roots[k + 1 :])
+                there = self._at_root(node, root, coordinates, [*roots[:k], *roots[k + 1 :]])
             except (ZeroDivisionError, OverflowError):
                 continue  # infinite there for another reason
             away = self._away(root)
