@@ -1,7 +1,7 @@
 """Shell blocks of README and docs run as they stand, in a folder with the scripts of their page.
 
-Programs that install or schedule are replaced by stand-ins which check their arguments: pip, brew, sbatch, srun,
-scontrol, pytest. `medyanpy` is the installed one. In the normal run `--until N` is shortened; `-m long` runs to N.
+Programs that install or schedule are replaced by stand-ins which check their arguments: pip, brew, srun, scontrol,
+pytest. `medyanpy` is the installed one. In the normal run `--until N` is shortened; `-m long` runs to N.
 """
 
 import os
@@ -127,7 +127,6 @@ def shell(tmp_path):
 
 def prepare(page, text, folder):
     """The files that a block of this page reads: its script under the name that it has there, and a run of it."""
-    (folder / "docs").mkdir(exist_ok=True)
     source = script_of(page) or script_of(ROOT / "docs" / "command_line.md")
     for name in dict.fromkeys(re.findall(r"\b(\w+)\.py\b", text)) or ["cell"]:
         (folder / f"{name}.py").write_text(source, encoding="utf-8")
@@ -147,7 +146,7 @@ def shortened(text):
     return re.sub(r"--until \d+", f"--until {SHORT}", text)
 
 
-def check(page, n, shell, text):
+def check(page, shell, text):
     commands = [line.split("#")[0].strip() for line in text.splitlines() if line.strip()]
     if any(part in line for line in commands for part in BY_CI) and not text.startswith("#!"):
         ci = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
@@ -163,7 +162,7 @@ def check(page, n, shell, text):
         assert done.returncode == 0, done.stderr
         return
     # A job: killed by its time limit once, queued again, and then done.
-    options = re.findall(r"--[\w-]+", " ".join(line for line in commands_of_slurm(text)))
+    options = re.findall(r"--[\w-]+", " ".join(line for line in text.splitlines() if line.startswith("#SBATCH")))
     assert set(options) <= {"--array", "--time", "--cpus-per-task", "--requeue", "--signal", "--open-mode"}
     variables = {"SLURM_ARRAY_TASK_ID": "7", "SLURM_ARRAY_JOB_ID": "41", "SLURM_JOB_ID": "48"}
     done, seen = shell(text, options=(), TIME_IS_UP="1", **variables)
@@ -182,21 +181,17 @@ def check(page, n, shell, text):
     assert not [line for line in seen if line.startswith("scontrol")]
 
 
-def commands_of_slurm(text):
-    return [line for line in text.splitlines() if line.startswith("#SBATCH")]
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(("page", "n"), SHELL, ids=name_of)
 def test_a_shell_block_runs(page, n, shell):
-    check(page, n, shell, shortened(block(page, n)))
+    check(page, shell, shortened(block(page, n)))
 
 
 @pytest.mark.long
 @pytest.mark.parametrize(("page", "n"), [case for case in SHELL if "--until" in block(*case)], ids=name_of)
 def test_a_shell_block_runs_to_its_last_step(page, n, shell):
     """Without a warning of any kind."""
-    check(page, n, shell, block(page, n))
+    check(page, shell, block(page, n))
 
 
 @pytest.mark.slow
