@@ -193,7 +193,7 @@ class ZhangSkeel(_Choice):
     The kick is the gradient of a function of x alone, so that words keep their structure: symplectic, time-reversible
     and of second order. Momentum and angular momentum are kept to the tolerance of the solves. Harmonic modes of any
     frequency are stable for β >= 1/4. Heat must move links of length l by less than a hundredth of it in x,
-    :math:`\sqrt{\beta h^2 kT/m} < 0.01\,l`; beyond, runs are lost.
+    :math:`\sqrt{\beta h^2 kT/m} < 0.01\,l`; beyond, runs were lost.
 
     The positions x are not those of the particles but :math:`q = x + \beta h^2 a(x)` are (``physical_positions`` of a
     state): of a stiff mode of frequency ω, x is larger by :math:`1 + \beta(\omega h)^2`.
